@@ -1,0 +1,367 @@
+//! What can be typed. Nothing past `plan.rs` sees these types.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use goodput_model::{Arrivals, Extent, Rate};
+
+/// How much load an LLM endpoint carries while its users stay happy, how sure we are, and what it
+/// costs.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one value per process")]
+pub(crate) enum Verb {
+    Run(RunArgs),
+    Report(ReportArgs),
+    Mock(MockArgs),
+    /// Print a completion script for a shell
+    ///
+    /// For example: goodput completions bash > /etc/bash_completion.d/goodput
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    ///
+    /// For example: goodput man | man -l -
+    Man,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  goodput run mock --rate 20 --duration 20s
+      Try it without a server: open-loop Poisson chat traffic on the simulated engine
+  goodput run http://localhost:8000 --rate 8 --duration 5m --warmup 30s
+      Measure a server at 8 requests per second
+  goodput run https://host/v1 --model llama --concurrency 64 --duration 2m --cacert ca.pem
+      64 users, each waiting for its answer, over TLS with a private certificate authority
+  goodput run http://localhost:8000 --rate inf --num-requests 500 --max-tokens 100
+      Everything at once
+  goodput run --plan runs/2026-11-15T10-22-07Z-chat-run/plan.toml
+      Repeat a run
+
+Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong,
+            5 result void, 130 interrupted with a partial report written";
+
+/// Measure one load level
+///
+/// TARGET is a base URL (http://host:8000, https://host/prefix/v1), or `mock[:SETTINGS]`, which
+/// starts the simulated engine inside the process (see `goodput mock --help` for the settings).
+///
+/// Before the run one small request checks that the target answers; --no-probe leaves it out.
+/// Latencies count from the instant a request was due, not from when it was sent.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Base URL, or `mock[:SETTINGS]`
+    #[arg(required_unless_present = "plan")]
+    pub(crate) target: Option<String>,
+
+    /// Repeat the run of this plan file; only the target and output flags may be added
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["LoadArgs", "WorkloadArgs"])]
+    pub(crate) plan: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) endpoint: EndpointArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// Open loop: requests per second on average (`20`, `20/s`, `90/m`), or `inf` for all at once
+    #[arg(long, alias = "request-rate", value_name = "R", conflicts_with = "concurrency")]
+    pub(crate) rate: Option<Rate>,
+
+    /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
+    #[arg(long, value_name = "PROCESS", requires = "rate", default_value = "poisson")]
+    pub(crate) arrivals: Arrivals,
+
+    /// Open loop: gamma shape of the gaps, as other tools have it (1 is Poisson)
+    #[arg(
+        long,
+        value_name = "SHAPE",
+        requires = "rate",
+        conflicts_with = "arrivals",
+        hide_short_help = true
+    )]
+    pub(crate) burstiness: Option<f64>,
+
+    /// Open loop: hold back requests beyond this many in flight; the run is labelled `capped`
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_concurrency: Option<u32>,
+
+    /// Closed loop: users, each sending its next request when its answer has come
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) concurrency: Option<u32>,
+
+    /// Closed loop: pause between an answer and the user's next request
+    #[arg(long, value_name = "TIME", requires = "concurrency", value_parser = humantime::parse_duration, default_value = "0s")]
+    pub(crate) think_time: Duration,
+
+    /// Length of the measured part [default: 60s, unless --num-requests is given]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Number of measured requests; with --duration, whichever comes first
+    #[arg(long, alias = "num-prompts", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) num_requests: Option<u64>,
+
+    /// Load before the measured part, by time (`10s`) or requests (`50`); kept out of the numbers
+    #[arg(long, value_name = "TIME|N", default_value = "0s")]
+    pub(crate) warmup: Extent,
+
+    /// Load after the measured part, so that its last requests still meet load
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "0s")]
+    pub(crate) cooldown: Duration,
+
+    /// How long to wait for answers after the last request
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "60s")]
+    pub(crate) drain: Duration,
+
+    /// Limit for one request
+    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
+    pub(crate) timeout: Duration,
+
+    /// Seed of arrivals and prompts
+    #[arg(long, value_name = "N", default_value_t = 42, value_parser = clap::value_parser!(u64).range(..=i64::MAX.cast_unsigned()))]
+    pub(crate) seed: u64,
+
+    /// Threads that send and receive [default: by the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) workers: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct WorkloadArgs {
+    /// What to send
+    #[arg(long, value_name = "NAME", default_value = "chat")]
+    pub(crate) workload: String,
+
+    /// A fixed prompt length in tokens, about, instead of the workload's distribution
+    #[arg(long, alias = "random-input-len", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) input_tokens: Option<u32>,
+
+    /// A fixed limit for answers in tokens, instead of the workload's distribution
+    #[arg(long, alias = "random-output-len", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_tokens: Option<u32>,
+
+    /// Ask the server to generate up to the limit (`ignore_eos`; not every server knows it)
+    #[arg(long)]
+    pub(crate) ignore_eos: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ApiName {
+    /// /v1/chat/completions
+    Chat,
+    /// /v1/completions
+    Completions,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ConnectionsName {
+    /// Keep connections for later requests
+    Reuse,
+    /// Open one for every request
+    PerRequest,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Endpoint")]
+pub(crate) struct EndpointArgs {
+    /// Which API [default: chat, or what the URL names]
+    #[arg(long, value_enum)]
+    pub(crate) api: Option<ApiName>,
+
+    /// Ask for answers in one piece instead of streams
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Do not ask for token counts in streams (`stream_options`)
+    #[arg(long)]
+    pub(crate) no_usage: bool,
+
+    /// Model name [default: the first that /v1/models lists]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// Wait this long for the server to become ready
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "0s", conflicts_with = "no_probe")]
+    pub(crate) wait_ready: Duration,
+
+    /// Send no request ahead of the run
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+
+    /// Environment variable that holds the API key [default: OPENAI_API_KEY, if set]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) api_key_env: Option<String>,
+
+    /// An extra header, `Name: value`; may be repeated
+    #[arg(long = "header", short = 'H', value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+
+    /// A JSON object merged into every request body
+    #[arg(long, value_name = "JSON")]
+    pub(crate) extra_body: Option<String>,
+
+    /// PEM file with certificates to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<String>,
+
+    /// Do not check the server's certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Speak HTTP/2 (by ALPN on https, with prior knowledge on http)
+    #[arg(long)]
+    pub(crate) http2: bool,
+
+    /// What becomes of a connection after its answer
+    #[arg(long, value_enum, default_value = "reuse", value_name = "POLICY")]
+    pub(crate) connections: ConnectionsName,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// The run folder [default: runs/TIME-WORKLOAD-run]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print the summary as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print neither progress nor table
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Percentiles to report, between 0 and 100
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "50,75,90,95,99,99.9", value_parser = percentile)]
+    pub(crate) percentiles: Vec<f64>,
+
+    /// Keep prompts and answers in the run folder (text.jsonl)
+    #[arg(long)]
+    pub(crate) save_text: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The table that the run printed
+    Text,
+    /// summary.json, computed anew from the log
+    Json,
+}
+
+/// Show the results of a saved run, also of one that was killed
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  goodput report runs/2026-11-15T10-22-07Z-chat-run\n  goodput report runs/… --format json | jq .metrics.ttft"
+)]
+pub(crate) struct ReportArgs {
+    /// The run folder
+    pub(crate) folder: PathBuf,
+
+    /// What to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+
+    /// Print JSON; the same as --format json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const MOCK_EXAMPLES: &str = "\
+Examples:
+  goodput mock --listen 127.0.0.1:8000
+  goodput mock --ttft lognormal:80ms:0.5 --itl 20ms --slots 16
+  goodput run mock:ttft=20ms,itl=5ms,slots=4 --rate 10    the same settings inside a run
+
+Delays are fixed (50ms), uniform:40ms:60ms, exp:50ms (mean) or lognormal:50ms:0.5 (median, sigma).";
+
+/// Serve the simulated engine alone
+///
+/// An OpenAI-compatible server whose timing is known by construction: /v1/chat/completions,
+/// /v1/completions, /v1/models and /health, over HTTP/1.1 and HTTP/2.
+#[derive(Debug, Args)]
+#[command(after_help = MOCK_EXAMPLES)]
+pub(crate) struct MockArgs {
+    /// Address to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: String,
+
+    /// The profile to start from: `default` (50 ms TTFT, 10 ms ITL, 128 slots) or `fast` (none)
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) profile: String,
+
+    /// From getting a slot to the first token
+    #[arg(long, value_name = "DELAY")]
+    pub(crate) ttft: Option<String>,
+
+    /// From one token to the next
+    #[arg(long, value_name = "DELAY")]
+    pub(crate) itl: Option<String>,
+
+    /// Requests served at once; the others wait in order of arrival
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) slots: Option<u32>,
+
+    /// Name of the model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// Seed of drawn delays
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// PEM file with the certificate chain, to serve https
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// PEM file with the certificate's key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+}
+
+fn positive_time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("must be longer than nothing".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(format!("{error}; write `90s`, `2m`, `500ms`")),
+    }
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent),
+        _ => Err("a percentile lies between 0 and 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

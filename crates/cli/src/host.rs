@@ -1,0 +1,37 @@
+//! The machine that measures, for the manifest.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use goodput_record::{Clocks, Host};
+
+/// What this machine is.
+pub(crate) fn facts(fd_limit: u64) -> Host {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Host {
+        system: format!("{} {}", text(system.sysname()), text(system.release())),
+        cpu: cpu_model().unwrap_or_else(|| text(system.machine())),
+        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        fd_limit,
+    }
+}
+
+fn cpu_model() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Both clocks, read together.
+pub(crate) fn clocks() -> Clocks {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Clocks {
+        monotonic_ns: goodput_clock::now().0,
+        unix_ns: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX),
+    }
+}
+
+/// The present in RFC 3339.
+pub(crate) fn timestamp() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

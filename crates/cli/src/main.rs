@@ -1,0 +1,30 @@
+//! `goodput`: arguments in, one verb run, an exit code out.
+
+mod args;
+mod error;
+mod host;
+mod mock;
+mod output;
+mod plan;
+mod progress;
+mod readiness;
+mod report;
+mod run;
+mod signals;
+
+use std::process::ExitCode;
+
+use args::{Arguments, Verb};
+use clap::Parser;
+use error::Failed;
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::Report(args) => report::report(&args),
+        Verb::Mock(args) => mock::mock(&args),
+        Verb::Completions { shell } => Ok(output::completions(shell)),
+        Verb::Man => output::man_page(),
+    };
+    outcome.unwrap_or_else(Failed::show)
+}

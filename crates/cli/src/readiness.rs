@@ -1,0 +1,316 @@
+//! From a plan to a target that answers: the mock if one is asked for, the addresses, the model's
+//! name, and one small request to see that it all works.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_mock::{Mock, Settings as MockSettings};
+use goodput_model::{ErrorClass, Failure, Header, Nanos, Plan, REDACTED};
+use goodput_wire::{
+    BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
+};
+
+use crate::error::Failed;
+use crate::output;
+use crate::plan::DEFAULT_KEY_ENV;
+
+/// A target that is ready to be measured.
+pub(crate) struct Ready {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) dialect: Dialect,
+    pub(crate) model: String,
+    /// For people and files.
+    pub(crate) shown: String,
+    pub(crate) probe: Option<Nanos>,
+    /// Keeps the engine inside the process running.
+    _mock: Option<Mock>,
+}
+
+/// Longest time for one small request.
+const PROBE_LIMIT: Duration = Duration::from_mins(1);
+
+/// How often a server that is not ready is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Waits for the target, within the plan's limit, and settles what the plan leaves open.
+pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
+    let mock = start_mock(&plan.target.url)?;
+    let (url, shown) = match &mock {
+        Some(mock) => {
+            let url = format!("http://{}", mock.address());
+            (url.clone(), format!("{} ({url})", plan.target.url))
+        }
+        None => (plan.target.url.clone(), String::new()),
+    };
+    let url: BaseUrl = url
+        .parse()
+        .map_err(|e: goodput_wire::UrlError| Failed::usage(e.to_string()).hint(e.hint))?;
+    let shown = if shown.is_empty() { url.shown() } else { shown };
+    if mock.is_none() {
+        plan.target.url = url.shown();
+    }
+    let settings = settings(plan, url)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::internal(error.to_string()))?;
+    let tasks = tokio::task::LocalSet::new();
+    let waiter =
+        Waiter { deadline: now() + plan.target.wait_ready.into(), quiet, shown: shown.clone() };
+    tasks.block_on(&runtime, async {
+        let endpoint = waiter.reach(&settings).await?;
+        let model = match &plan.target.model {
+            Some(model) => model.clone(),
+            None => waiter.discover_model(&endpoint).await,
+        };
+        let mut dialect = dialect(plan, &model)?;
+        let mut probed = None;
+        if plan.target.probe {
+            let first = waiter.probe(&endpoint, &dialect).await;
+            let outcome = match first {
+                Err(Refusal::Fields) if plan.target.usage => {
+                    waiter.say("the server refuses stream_options: token counts come from chunks");
+                    plan.target.usage = false;
+                    dialect = self::dialect(plan, &model)?;
+                    waiter.probe(&endpoint, &dialect).await
+                }
+                other => other,
+            };
+            probed =
+                Some(outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?.took);
+        }
+        plan.target.model = Some(model.clone());
+        Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, _mock: mock })
+    })
+}
+
+fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
+    let spec = match url.strip_prefix("mock") {
+        Some("") => "",
+        Some(rest) if rest.starts_with(':') => &rest[1..],
+        _ => return Ok(None),
+    };
+    let settings: MockSettings = spec.parse().map_err(|error: goodput_mock::SettingsError| {
+        Failed::usage(error.to_string()).hint("for example mock:ttft=50ms,itl=10ms,slots=8")
+    })?;
+    Mock::start("127.0.0.1:0", settings, None)
+        .map(Some)
+        .map_err(|error| Failed::internal(error.to_string()))
+}
+
+fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
+    let target = &plan.target;
+    let api_key = std::env::var(&target.api_key_env).ok().filter(|key| !key.is_empty());
+    if api_key.is_none() && target.api_key_env != DEFAULT_KEY_ENV {
+        let name = &target.api_key_env;
+        return Err(Failed::usage(format!("the environment variable {name} is not set"))
+            .hint(format!("export {name}=…, or leave --api-key-env out")));
+    }
+    let cacert = target.cacert.as_ref().map(|path| {
+        std::fs::read(path)
+            .map_err(|error| Failed::usage(format!("cannot read the CA file `{path}`: {error}")))
+    });
+    let headers: Vec<Header> = target.headers.clone();
+    debug_assert!(headers.iter().all(|header| header.value != REDACTED));
+    Ok(Settings {
+        url,
+        api: target.api,
+        stream: target.stream,
+        http: target.http,
+        connections: target.connections,
+        api_key,
+        headers,
+        cacert: cacert.transpose()?,
+        insecure: target.insecure,
+        keep_text: plan.workload.save_text,
+    })
+}
+
+fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
+    let mut dialect = Dialect::new(plan.target.api, model, plan.target.stream);
+    if plan.target.usage {
+        dialect = dialect.with_usage();
+    }
+    if plan.workload.ignore_eos {
+        dialect = dialect.with_ignore_eos();
+    }
+    match &plan.target.extra_body {
+        Some(extra) => dialect.with_extra(extra).map_err(|error| Failed::usage(error.to_string())),
+        None => Ok(dialect),
+    }
+}
+
+/// Asks until it is answered or the time is up.
+struct Waiter {
+    deadline: Nanos,
+    quiet: bool,
+    shown: String,
+}
+
+/// Why a run would be pointless.
+enum Refusal {
+    /// The server refuses a field that can be left out.
+    Fields,
+    /// Nobody answers.
+    Unreachable(Failure),
+    /// The answer will be the same for every request.
+    Final(Failure),
+}
+
+impl Waiter {
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            output::note(&goodput_report::plain(line));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        now() >= self.deadline
+    }
+
+    /// Resolves the name and finds an address that takes connections.
+    async fn reach(&self, settings: &Settings) -> Result<Arc<Endpoint>, Failed> {
+        let mut said = false;
+        loop {
+            let error = match Endpoint::new(settings) {
+                Ok(mut endpoint) => {
+                    match tokio::time::timeout(PROBE_LIMIT, endpoint.first_reachable()).await {
+                        Ok(Ok(address)) => {
+                            endpoint.prefer(address);
+                            return Ok(Arc::new(endpoint));
+                        }
+                        Ok(Err(failure)) => unreachable(&self.shown, &failure),
+                        Err(_) => {
+                            Failed::target(format!("{} does not take connections", self.shown))
+                        }
+                    }
+                }
+                Err(EndpointError::Dns { host, error }) => {
+                    Failed::target(format!("cannot resolve `{host}`: {error}"))
+                        .hint("check the host name in the URL")
+                }
+                Err(error) => return Err(Failed::usage(error.to_string())),
+            };
+            if self.is_over() {
+                return Err(error);
+            }
+            if !std::mem::replace(&mut said, true) {
+                self.say(&format!("waiting for {}", self.shown));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// The first model that the server lists. Servers without a usable list often take any name.
+    async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> String {
+        const ANY: &str = "default";
+        loop {
+            let problem = match tokio::time::timeout(PROBE_LIMIT, list_models(endpoint)).await {
+                Ok(Ok(models)) => match models.into_iter().next() {
+                    Some(model) => return model,
+                    None => "the server lists no model".to_owned(),
+                },
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer".to_owned(),
+            };
+            if self.is_over() {
+                self.say(&format!("/v1/models is of no use ({problem}): asking for model `{ANY}`; --model names another"));
+                return ANY.to_owned();
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// Sends one small request until it is answered in a way that lets a run begin.
+    async fn probe(&self, endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, Refusal> {
+        let mut said = false;
+        loop {
+            let outcome = tokio::time::timeout(PROBE_LIMIT, probe(endpoint, dialect)).await;
+            let problem = match outcome {
+                Ok(Ok(answer)) => match &answer.exchange.failure {
+                    // An answer of one token may well be empty.
+                    None => return Ok(answer),
+                    Some(failure) if failure.class == ErrorClass::Empty => return Ok(answer),
+                    Some(failure) if self.is_over() => {
+                        self.say(&format!(
+                            "the first small request failed ({}: {}); going on",
+                            failure.class, failure.message
+                        ));
+                        return Ok(answer);
+                    }
+                    Some(failure) => failure.clone(),
+                },
+                Ok(Err(ProbeError::Refused(failure))) if refuses_fields(&failure) => {
+                    return Err(Refusal::Fields);
+                }
+                Ok(Err(ProbeError::Refused(failure))) => return Err(Refusal::Final(failure)),
+                Ok(Err(ProbeError::Unreachable(failure))) if self.is_over() => {
+                    return Err(Refusal::Unreachable(failure));
+                }
+                Ok(Err(ProbeError::Unreachable(failure))) => failure,
+                Err(_) => {
+                    return Err(Refusal::Unreachable(Failure {
+                        class: ErrorClass::Timeout,
+                        stage: goodput_model::Stage::Headers,
+                        message: format!(
+                            "no answer to one small request in {} s",
+                            PROBE_LIMIT.as_secs()
+                        ),
+                    }));
+                }
+            };
+            if !std::mem::replace(&mut said, true) {
+                self.say(&format!(
+                    "waiting for {}: {}: {}",
+                    self.shown, problem.class, problem.message
+                ));
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+}
+
+fn refuses_fields(failure: &Failure) -> bool {
+    matches!(failure.class, ErrorClass::Http(400 | 422))
+        && failure.message.contains("stream_options")
+}
+
+fn unreachable(shown: &str, failure: &Failure) -> Failed {
+    let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
+    match failure.class {
+        ErrorClass::Tls => failed.hint(
+            "--cacert FILE trusts a private authority, --insecure any certificate; is it https at all?",
+        ),
+        ErrorClass::LocalLimit => failed.hint("raise `ulimit -n`"),
+        ErrorClass::BadHttp | ErrorClass::Closed => {
+            failed.hint("does the server speak this protocol? try with or without https and --http2")
+        }
+        _ => failed.hint("is the server up? --wait-ready 60s waits for one that is still starting"),
+    }
+}
+
+impl Refusal {
+    fn explain(self, plan: &Plan, model: &str, shown: &str) -> Failed {
+        let failure = match self {
+            Self::Unreachable(failure) => return unreachable(shown, &failure),
+            Self::Fields => return Failed::target(format!("{shown} refuses the request's fields")),
+            Self::Final(failure) => failure,
+        };
+        let failed = Failed::target(format!(
+            "{shown} refuses requests: {}: {}",
+            failure.class, failure.message
+        ));
+        match failure.class {
+            ErrorClass::Http(401 | 403) => failed.hint(format!(
+                "the API key is taken from ${} (--api-key-env names another)",
+                plan.target.api_key_env
+            )),
+            ErrorClass::Http(404) => failed.hint(format!(
+                "model `{model}` or path unknown: check --model, --api and the base URL"
+            )),
+            _ => failed
+                .hint("check --model, --api, --extra-body and --ignore-eos against the server"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `goodput report`: the numbers of a saved run, computed anew from its log.
+
+use std::process::ExitCode;
+
+use goodput_model::Plan;
+use goodput_record::{FolderError, Manifest, RunFolder, State};
+use goodput_stats::{RunFacts, RunState, Summary, analyse};
+use goodput_workload::Workload;
+
+use crate::args::{Format, ReportArgs};
+use crate::error::{Failed, exit};
+use crate::output;
+
+/// Runs the verb.
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
+    let unreadable = |error: FolderError| {
+        Failed::usage(error.to_string())
+            .hint("a run folder holds plan.toml, manifest.json and requests.log")
+    };
+    let folder = RunFolder::open(&args.folder).map_err(unreadable)?;
+    let plan = folder.plan().map_err(unreadable)?;
+    let manifest = folder.manifest().map_err(unreadable)?;
+    let summary = summarise(&folder, &plan, &manifest)?;
+    if args.json || args.format == Format::Json {
+        output::data(&json(&summary));
+    } else {
+        output::data(&goodput_report::text(&summary));
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// The numbers of a run: a function of its folder.
+pub(crate) fn summarise(
+    folder: &RunFolder,
+    plan: &Plan,
+    manifest: &Manifest,
+) -> Result<Summary, Failed> {
+    let unreadable = |error: FolderError| Failed::usage(error.to_string());
+    let mut check = folder.records().map_err(unreadable)?;
+    check.by_ref().for_each(drop);
+    let facts = RunFacts {
+        version: manifest.version.clone(),
+        started: manifest.started.clone(),
+        state: match manifest.state {
+            State::Complete => RunState::Complete,
+            State::Interrupted => RunState::Interrupted,
+            State::Running => RunState::Unfinished,
+        },
+        target: manifest.target.url.clone(),
+        model: manifest.target.model.clone(),
+        api: plan.target.api.name().to_owned(),
+        stream: plan.target.stream,
+        workload: Workload::new(&plan.workload, plan.load.seed)
+            .map_or_else(|_| plan.workload.name.clone(), |workload| workload.describe()),
+        seed: plan.load.seed,
+        warmup: plan.load.warmup.to_string(),
+        lost_records: manifest.lost_records,
+        log_damaged: check.is_damaged(),
+    };
+    // Opened once already: a log that vanishes in between reads as empty.
+    Ok(analyse(plan, facts, || folder.records().into_iter().flatten()))
+}
+
+/// A summary as its file has it.
+pub(crate) fn json(summary: &Summary) -> String {
+    serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
+}

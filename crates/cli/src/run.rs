@@ -1,0 +1,206 @@
+//! `goodput run`: one load level, measured, recorded, reported.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use goodput_engine::{Control, Ended, Live, Run, Sink};
+use goodput_model::{Mode, Plan, RequestRecord, Verdict};
+use goodput_record::{FolderError, LogWriter, Manifest, RunFolder, State, TargetFacts};
+use goodput_stats::Summary;
+use goodput_workload::Workload;
+
+use crate::args::RunArgs;
+use crate::error::{Failed, exit};
+use crate::progress::Progress;
+use crate::readiness::{self, Ready};
+use crate::{host, output, plan, report, signals};
+
+/// Runs the verb.
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
+    let mut plan = plan::resolve(args)?;
+    let workload = Workload::new(&plan.workload, plan.load.seed).map_err(|error| {
+        let hint = format!("there is: {}", error.known);
+        Failed::usage(error.to_string()).hint(hint)
+    })?;
+    let fd_limit = goodput_engine::raise_fd_limit();
+    check_connections(&plan, fd_limit)?;
+    let ready = readiness::wait(&mut plan, args.output.quiet)?;
+    let manifest = manifest(&ready, fd_limit.0);
+    let path = folder_path(args, &plan);
+    let (folder, log) =
+        RunFolder::create(&path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
+    let recorder = Recorder { log, texts: plan.workload.save_text.then(|| path.clone()) };
+    let sent = send(&plan, &ready, workload, recorder, args.output.quiet)?;
+    let summary = conclude(&plan, folder, manifest, sent)?;
+    show(args, &summary, &path);
+    Ok(ExitCode::from(code(&summary)))
+}
+
+/// How sending ended.
+struct Sent {
+    ended: Ended<Recorder>,
+    interrupted: bool,
+}
+
+/// Sends the load.
+fn send(
+    plan: &Plan,
+    ready: &Ready,
+    workload: Workload,
+    recorder: Recorder,
+    quiet: bool,
+) -> Result<Sent, Failed> {
+    let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
+    let control = Control::new();
+    let interrupted = signals::listen(control.clone()).map_err(|error| internal(&error))?;
+    let live = Arc::new(Live::default());
+    let run = Run {
+        load: plan.load.clone(),
+        timeout: plan.target.timeout,
+        workload,
+        dialect: ready.dialect.clone(),
+        endpoint: Arc::clone(&ready.endpoint),
+        connections: plan.target.connections,
+        keep_text: plan.workload.save_text,
+    };
+    let _progress = Progress::start(&live, quiet);
+    let ended =
+        goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
+    Ok(Sent { ended, interrupted: interrupted.is_set() })
+}
+
+/// Closes the record and turns it into numbers.
+fn conclude(
+    plan: &Plan,
+    mut folder: RunFolder,
+    mut manifest: Manifest,
+    sent: Sent,
+) -> Result<Summary, Failed> {
+    let unwritten = sent.ended.sink.log.finish();
+    manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
+    manifest.ended = Some(host::timestamp());
+    manifest.lost_records = sent.ended.lost + unwritten.lost;
+    if let Some(error) = &unwritten.error {
+        output::note(&format!("warning: the disk refused part of the record: {error}"));
+    }
+    folder.keep_unwritten(unwritten);
+    let summary = report::summarise(&folder, plan, &manifest)?;
+    // A full disk must not swallow the numbers: they are printed all the same.
+    for outcome in [folder.write_manifest(&manifest), folder.write_summary(&summary)] {
+        if let Err(error) = outcome {
+            output::note(&format!("warning: {error}"));
+        }
+    }
+    Ok(summary)
+}
+
+/// Writes records as they come.
+struct Recorder {
+    log: LogWriter,
+    /// The run folder, when texts are kept.
+    texts: Option<PathBuf>,
+}
+
+impl Sink for Recorder {
+    fn record(&mut self, record: RequestRecord) {
+        self.log.append(&record);
+        if let Some(path) = &self.texts
+            && let Err(error) = RunFolder::append_text(path, &record)
+        {
+            output::note(&format!("warning: {error}; texts are no longer kept"));
+            self.texts = None;
+        }
+    }
+
+    fn flush(&mut self) {
+        self.log.flush();
+    }
+}
+
+/// A closed loop or a cap says how many connections it takes.
+fn check_connections(plan: &Plan, limit: goodput_engine::FdLimit) -> Result<(), Failed> {
+    let wanted = match plan.load.mode {
+        Mode::Closed { concurrency, .. } => concurrency,
+        Mode::Open { max_concurrency, .. } => max_concurrency.unwrap_or(0),
+    };
+    // The engine inside the process holds the other end of every connection.
+    let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };
+    if u64::from(wanted) * ends <= limit.connections() {
+        return Ok(());
+    }
+    Err(Failed::usage(format!(
+        "{wanted} connections do not fit below the limit of {} open files",
+        limit.0
+    ))
+    .hint("raise it with `ulimit -n`, or use less concurrency"))
+}
+
+fn manifest(ready: &Ready, fd_limit: u64) -> Manifest {
+    Manifest {
+        schema: Manifest::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        state: State::Running,
+        started: host::timestamp(),
+        ended: None,
+        host: host::facts(fd_limit),
+        target: TargetFacts {
+            url: ready.shown.clone(),
+            route: ready.endpoint.route().to_owned(),
+            address: ready
+                .endpoint
+                .addresses()
+                .first()
+                .map_or_else(String::new, ToString::to_string),
+            model: ready.model.clone(),
+            probe_ms: ready.probe.map(goodput_model::Nanos::as_ms),
+        },
+        clocks: host::clocks(),
+        lost_records: 0,
+    }
+}
+
+/// `--out`, or a name under `runs/` that is still free.
+fn folder_path(args: &RunArgs, plan: &Plan) -> PathBuf {
+    if let Some(out) = &args.output.out {
+        return out.clone();
+    }
+    let name = format!("{}-{}-run", host::timestamp().replace(':', "-"), plan.workload.name);
+    let first = Path::new("runs").join(&name);
+    let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
+    if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
+}
+
+fn folder_failed(error: &FolderError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error {
+        FolderError::Occupied(_) => failed.hint("name a new folder with --out"),
+        _ => failed.hint("--out names another folder"),
+    }
+}
+
+fn show(args: &RunArgs, summary: &Summary, path: &Path) {
+    if args.output.json {
+        output::data(&report::json(summary));
+    } else if !args.output.quiet {
+        output::data(&goodput_report::text(summary));
+    }
+    if !args.output.quiet {
+        output::note(&format!(
+            "\nrun folder: {}",
+            goodput_report::plain(&path.display().to_string())
+        ));
+    }
+}
+
+fn code(summary: &Summary) -> u8 {
+    if summary.run.state == goodput_stats::RunState::Interrupted {
+        exit::INTERRUPTED
+    } else if summary.requests.scheduled > 0 && summary.requests.ok == 0 {
+        exit::TARGET
+    } else if summary.verdict == Verdict::Void {
+        exit::VOID
+    } else {
+        exit::OK
+    }
+}

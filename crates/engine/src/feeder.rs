@@ -1,0 +1,47 @@
+//! The feeder: builds requests ahead of their instants, on a thread of its own.
+
+use bytes::Bytes;
+use goodput_model::{Nanos, Phase, Planned};
+use goodput_wire::Dialect;
+use goodput_workload::Workload;
+
+/// Requests built ahead of the pacer. At 3,000 requests/s this is more than a second.
+pub(crate) const AHEAD: usize = 4096;
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) index: u64,
+    pub(crate) body: Bytes,
+    pub(crate) planned: Planned,
+    /// The prompt, only when text is to be kept.
+    pub(crate) prompt: Option<String>,
+}
+
+/// A request that is due.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) prepared: Prepared,
+    pub(crate) scheduled: Nanos,
+    pub(crate) phase: Phase,
+}
+
+/// Builds requests from a workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Feeder {
+    pub(crate) workload: Workload,
+    pub(crate) dialect: Dialect,
+    pub(crate) keep_text: bool,
+}
+
+impl Feeder {
+    pub(crate) fn prepare(&self, index: u64) -> Prepared {
+        let prompt = self.workload.prompt(index);
+        Prepared {
+            index,
+            body: self.dialect.encode(&prompt),
+            planned: prompt.planned,
+            prompt: self.keep_text.then_some(prompt.text),
+        }
+    }
+}

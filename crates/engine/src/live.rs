@@ -1,0 +1,54 @@
+//! [`Live`]: what a run looks like while it goes on. Counters only; the numbers come from the record.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters that workers add to and displays read. Relaxed: nothing depends on their order.
+#[derive(Debug, Default)]
+pub struct Live {
+    pub(crate) started: AtomicU64,
+    pub(crate) ok: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) tokens: AtomicU64,
+    pub(crate) first_token_ns: AtomicU64,
+    pub(crate) first_tokens: AtomicU64,
+    pub(crate) lost: AtomicU64,
+}
+
+/// One look at [`Live`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// Requests let go.
+    pub started: u64,
+    /// Requests that ended well.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Output tokens of ended requests.
+    pub tokens: u64,
+    /// Sum of TTFT from schedule over ended requests, in nanoseconds, and their number.
+    pub ttft_sum_ns: u64,
+    /// Number of requests in that sum.
+    pub ttft_count: u64,
+}
+
+impl Live {
+    /// The counters now.
+    pub fn snapshot(&self) -> Snapshot {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Snapshot {
+            started: read(&self.started),
+            ok: read(&self.ok),
+            failed: read(&self.failed),
+            tokens: read(&self.tokens),
+            ttft_sum_ns: read(&self.first_token_ns),
+            ttft_count: read(&self.first_tokens),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Requests under way.
+    pub fn in_flight(&self) -> u64 {
+        self.started.saturating_sub(self.ok + self.failed)
+    }
+}

@@ -1,0 +1,310 @@
+//! [`run`]: the threads of a run, from the first prepared request to the last answer.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use goodput_clock::{now, pause};
+use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, RequestRecord};
+use goodput_schedule::{Arrivals, Timeline};
+use goodput_wire::{Dialect, Endpoint};
+use goodput_workload::Workload;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::control::Control;
+use crate::feeder::{AHEAD, Feeder};
+use crate::live::Live;
+use crate::pacer::{Arrival, pace};
+use crate::worker::{Shared, Source, Users, work};
+
+/// Records that may wait for the sink: several seconds of the highest rates.
+const RECORD_QUEUE: usize = 1 << 14;
+
+/// How often the sink is asked to make its records safe.
+const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
+
+/// How long the feeder may build ahead before the first request is due.
+const HEAD_START: Nanos = Nanos::from_millis(10);
+
+/// What to run.
+pub struct Run {
+    /// How much, when, for how long.
+    pub load: Load,
+    /// Limit for one request.
+    pub timeout: Duration,
+    /// What to send.
+    pub workload: Workload,
+    /// How to write it.
+    pub dialect: Dialect,
+    /// Whom to send it to.
+    pub endpoint: Arc<Endpoint>,
+    /// Whether connections are kept.
+    pub connections: ConnectionPolicy,
+    /// Whether prompts are handed to the sink.
+    pub keep_text: bool,
+}
+
+/// Takes the records of a run, on a thread of its own.
+pub trait Sink: Send {
+    /// One request has ended.
+    fn record(&mut self, record: RequestRecord);
+    /// Called a few times a second: what was recorded must now survive the process.
+    fn flush(&mut self);
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ended<S> {
+    /// Records that the sink was too slow to take.
+    pub lost: u64,
+    /// The sink, with everything it took.
+    pub sink: S,
+}
+
+/// Why a run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A thread could not be started, or a runtime not be built.
+    #[error("cannot start the engine: {0}")]
+    Start(#[from] std::io::Error),
+    /// A bug.
+    #[error("a thread of the engine ended unexpectedly")]
+    Panicked,
+}
+
+/// Runs to the end: every request sent, answered or given up, every record handed to the sink.
+pub fn run<S: Sink + 'static>(
+    run: Run,
+    control: &Control,
+    live: &Arc<Live>,
+    sink: S,
+) -> Result<Ended<S>, EngineError> {
+    let (records, collected) = sync_channel(RECORD_QUEUE);
+    let collector = spawn("collector", move || collect(&collected, sink))?;
+    let cap = match run.load.mode {
+        Mode::Open { max_concurrency: Some(cap), .. } => Some(Semaphore::new(cap as usize)),
+        _ => None,
+    };
+    let shared = Arc::new(Shared {
+        endpoint: Arc::clone(&run.endpoint),
+        timeout: run.timeout,
+        live: Arc::clone(live),
+        control: control.clone(),
+        records,
+        epoch: OnceLock::new(),
+        cap,
+        connections: run.connections,
+    });
+    let timeline = Arc::new(Timeline::new(&run.load));
+    let feeder = Feeder { workload: run.workload, dialect: run.dialect, keep_text: run.keep_text };
+    let team = match run.load.mode {
+        Mode::Open { rate, arrivals, .. } => {
+            let arrivals = Arrivals::new(rate, arrivals, run.load.seed);
+            start_open(&run.load, arrivals, feeder, &shared, &timeline)?
+        }
+        Mode::Closed { concurrency, think_time } => {
+            let users = (concurrency, Nanos::from(think_time));
+            start_closed(&run.load, users, feeder, &shared, &timeline)?
+        }
+    };
+    let drain = Nanos::from(run.load.drain);
+    let outcome = see_through(team, &shared, &timeline, drain);
+    // The collector ends when the last sender is gone.
+    drop(shared);
+    let sink = collector.join().map_err(|_| EngineError::Panicked)?;
+    outcome?;
+    Ok(Ended { lost: live.lost.load(Relaxed), sink })
+}
+
+/// The threads that send.
+struct Team {
+    /// Finished once everything is on its way: the pacer of an open loop.
+    pacer: Option<JoinHandle<()>>,
+    feeder: JoinHandle<()>,
+    workers: Vec<JoinHandle<std::io::Result<()>>>,
+}
+
+fn start_open(
+    load: &Load,
+    arrivals: Arrivals,
+    feeder: Feeder,
+    shared: &Arc<Shared>,
+    timeline: &Arc<Timeline>,
+) -> Result<Team, EngineError> {
+    let (arrive, due) = sync_channel(AHEAD);
+    let fed = Arc::new(AtomicU64::new(0));
+    let is_burst = arrivals.is_burst();
+    let feeder = {
+        let (timeline, fed) = (Arc::clone(timeline), Arc::clone(&fed));
+        spawn("feeder", move || {
+            for (index, at) in (0u64..).zip(arrivals) {
+                let Some(phase) = timeline.place(at) else { return };
+                let prepared = feeder.prepare(index);
+                if arrive.send(Arrival { at, phase, prepared }).is_err() {
+                    return;
+                }
+                fed.fetch_add(1, Relaxed);
+            }
+        })?
+    };
+    let (ready, all_ready) = channel();
+    let mut inboxes = Vec::new();
+    let mut workers = Vec::new();
+    for id in 0..load.workers {
+        let (inbox, jobs) = mpsc::unbounded_channel();
+        inboxes.push(inbox);
+        workers.push(spawn_worker(id, shared, Source::Open(jobs), &ready)?);
+    }
+    drop(ready);
+    wait_for_all(&all_ready);
+    let begin = now();
+    while !feeder.is_finished() && fed.load(Relaxed) < AHEAD as u64 {
+        if !is_burst && now() - begin > HEAD_START && fed.load(Relaxed) > 0 {
+            break;
+        }
+        pause(Nanos::from_micros(200));
+    }
+    let epoch = set_epoch(shared);
+    let control = shared.control.clone();
+    let pacer = spawn("pacer", move || pace(epoch, &due, &inboxes, &control))?;
+    Ok(Team { pacer: Some(pacer), feeder, workers })
+}
+
+fn start_closed(
+    load: &Load,
+    (concurrency, think_time): (u32, Nanos),
+    feeder: Feeder,
+    shared: &Arc<Shared>,
+    timeline: &Arc<Timeline>,
+) -> Result<Team, EngineError> {
+    let (ready, all_ready) = channel();
+    let mut starts = Vec::new();
+    let mut outlets = Vec::new();
+    let mut workers = Vec::new();
+    let worker_count = load.workers.min(concurrency);
+    for id in 0..worker_count {
+        let count = concurrency / worker_count + u32::from(id < concurrency % worker_count);
+        let (outlet, prepared) = mpsc::channel(count as usize + 16);
+        let (start, started) = oneshot::channel();
+        starts.push(start);
+        outlets.push(outlet);
+        let timeline = Arc::clone(timeline);
+        let users = Users { count, think_time, prepared, timeline, start: started };
+        workers.push(spawn_worker(id, shared, Source::Closed(users), &ready)?);
+    }
+    drop(ready);
+    let feeder = spawn("feeder", move || feed_closed(&feeder, outlets))?;
+    wait_for_all(&all_ready);
+    let epoch = set_epoch(shared);
+    for start in starts {
+        // A worker that is gone shows when it is joined.
+        let _ = start.send(epoch);
+    }
+    Ok(Team { pacer: None, feeder, workers })
+}
+
+/// Keeps every worker supplied; none waits for another. Ends when all have gone.
+fn feed_closed(feeder: &Feeder, mut outlets: Vec<mpsc::Sender<crate::feeder::Prepared>>) {
+    for index in 0u64.. {
+        let mut prepared = feeder.prepare(index);
+        loop {
+            if outlets.is_empty() {
+                return;
+            }
+            // The emptiest queue first.
+            outlets.sort_by_key(|outlet| std::cmp::Reverse(outlet.capacity()));
+            match outlets[0].try_send(prepared) {
+                Ok(()) => break,
+                Err(TrySendError::Full(back)) => {
+                    prepared = back;
+                    pause(Nanos::from_micros(500));
+                }
+                Err(TrySendError::Closed(back)) => {
+                    prepared = back;
+                    outlets.remove(0);
+                }
+            }
+        }
+    }
+}
+
+/// The first instant: soon, but ahead of every thread that will look at it.
+fn set_epoch(shared: &Shared) -> Nanos {
+    *shared.epoch.get_or_init(|| now() + Nanos::from_millis(1))
+}
+
+fn wait_for_all(ready: &Receiver<()>) {
+    // Ends when every worker has reported and dropped its end.
+    while ready.recv().is_ok() {}
+}
+
+/// Waits until all is sent and answered; past the drain limit, for nothing more.
+fn see_through(
+    team: Team,
+    shared: &Shared,
+    timeline: &Timeline,
+    drain: Nanos,
+) -> Result<(), EngineError> {
+    let mut sent_since = None;
+    while !team.workers.iter().all(JoinHandle::is_finished) {
+        let present = now();
+        let epoch = shared.epoch.get().copied().unwrap_or(present);
+        let is_over = timeline.end().is_some_and(|end| present > epoch + end);
+        let is_paced = team.pacer.as_ref().is_some_and(JoinHandle::is_finished);
+        if is_paced || is_over && team.pacer.is_none() || shared.control.is_stopping() {
+            let since = *sent_since.get_or_insert(present);
+            if present - since > drain {
+                shared.control.abort();
+            }
+        }
+        pause(Nanos::from_millis(5));
+    }
+    let mut threads = vec![team.feeder];
+    threads.extend(team.pacer);
+    // The pacer has let go of the feeder's channel by now, so the feeder ends too.
+    for thread in threads {
+        thread.join().map_err(|_| EngineError::Panicked)?;
+    }
+    for worker in team.workers {
+        worker.join().map_err(|_| EngineError::Panicked)??;
+    }
+    Ok(())
+}
+
+fn collect<S: Sink>(records: &Receiver<RequestRecord>, mut sink: S) -> S {
+    let mut flushed = now();
+    loop {
+        match records.recv_timeout(FLUSH_EVERY.into()) {
+            Ok(record) => sink.record(record),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                sink.flush();
+                return sink;
+            }
+        }
+        if now() - flushed >= FLUSH_EVERY {
+            flushed = now();
+            sink.flush();
+        }
+    }
+}
+
+fn spawn_worker(
+    id: u32,
+    shared: &Arc<Shared>,
+    source: Source,
+    ready: &Sender<()>,
+) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
+    let (shared, ready) = (Arc::clone(shared), ready.clone());
+    spawn(&format!("worker-{id}"), move || work(id, shared, source, ready))
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<JoinHandle<T>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body)
+}

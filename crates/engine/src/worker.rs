@@ -1,0 +1,267 @@
+//! A worker: one current-thread runtime, its connections, and the exchanges it carries.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use goodput_clock::{Timer, now};
+use goodput_model::{
+    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, TokenCount,
+};
+use goodput_schedule::Timeline;
+use goodput_wire::{Client, Endpoint};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
+
+use crate::control::Control;
+use crate::feeder::{Job, Prepared};
+use crate::live::Live;
+
+/// How long a user of a closed loop waits after a failure that cost no time. Without it a dead
+/// server would be asked thousands of times a second.
+const BACK_OFF: Nanos = Nanos::from_millis(100);
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) timeout: Duration,
+    pub(crate) live: Arc<Live>,
+    pub(crate) control: Control,
+    pub(crate) records: SyncSender<RequestRecord>,
+    /// The run's first instant; set before the first request is due.
+    pub(crate) epoch: OnceLock<Nanos>,
+    /// `--max-concurrency`, over all workers.
+    pub(crate) cap: Option<Semaphore>,
+    pub(crate) connections: ConnectionPolicy,
+}
+
+/// Where a worker's requests come from.
+pub(crate) enum Source {
+    /// Due now: the pacer waited.
+    Open(UnboundedReceiver<Job>),
+    /// Users of a closed loop.
+    Closed(Users),
+}
+
+/// The users of a closed loop that live on one worker.
+pub(crate) struct Users {
+    pub(crate) count: u32,
+    pub(crate) think_time: Nanos,
+    pub(crate) prepared: Receiver<Prepared>,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) start: oneshot::Receiver<Nanos>,
+}
+
+/// Runs a worker on the current thread until its source ends and its last answer has come.
+pub(crate) fn work(
+    id: u32,
+    shared: Arc<Shared>,
+    source: Source,
+    ready: std::sync::mpsc::Sender<()>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let tasks = tokio::task::LocalSet::new();
+    tasks.block_on(&runtime, async move {
+        let worker = Rc::new(Worker {
+            id,
+            client: Client::new(Arc::clone(&shared.endpoint)),
+            shared,
+            under_way: Cell::new(0),
+            quiet: Notify::new(),
+        });
+        worker.connect_ahead(&source).await;
+        // The engine waits for every worker; it may have given up, and then there is nothing to do.
+        let _ = ready.send(());
+        drop(ready);
+        match source {
+            Source::Open(jobs) => worker.serve_open(jobs).await,
+            Source::Closed(users) => worker.serve_closed(users).await?,
+        }
+        worker.drain().await;
+        Ok(())
+    })
+}
+
+struct Worker {
+    id: u32,
+    client: Client,
+    shared: Arc<Shared>,
+    under_way: Cell<u64>,
+    quiet: Notify,
+}
+
+impl Worker {
+    /// Opens what is sure to be needed. A failure here will show in the requests.
+    async fn connect_ahead(&self, source: &Source) {
+        if self.shared.connections == ConnectionPolicy::PerRequest {
+            return;
+        }
+        let count = match source {
+            Source::Open(_) => 1,
+            Source::Closed(users) => users.count,
+        };
+        self.client.connect_ahead(count).await;
+    }
+
+    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
+        while let Some(job) = jobs.recv().await {
+            self.spawn(job, None);
+        }
+    }
+
+    async fn serve_closed(self: &Rc<Self>, mut users: Users) -> std::io::Result<()> {
+        let Ok(epoch) = users.start.await else { return Ok(()) };
+        let think = ThinkTime { length: users.think_time, timer: Timer::new()? };
+        let (free, mut next) = unbounded_channel();
+        for _ in 0..users.count {
+            let _ = free.send(epoch);
+        }
+        while let Some(scheduled) = next.recv().await {
+            if self.shared.control.is_stopping() {
+                break;
+            }
+            let Some(phase) = users.timeline.place(scheduled - epoch) else { break };
+            let Some(prepared) = users.prepared.recv().await else { break };
+            let user = User { think: think.clone(), free: free.clone() };
+            self.spawn(Job { prepared, scheduled, phase }, Some(user));
+        }
+        Ok(())
+    }
+
+    /// Waits for the answers that are still to come.
+    async fn drain(&self) {
+        while self.under_way.get() > 0 {
+            self.quiet.notified().await;
+        }
+    }
+
+    fn spawn(self: &Rc<Self>, job: Job, user: Option<User>) {
+        self.under_way.set(self.under_way.get() + 1);
+        self.shared.live.started.fetch_add(1, Relaxed);
+        let worker = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let (failed_at_once, ended) = worker.carry(job).await;
+            worker.under_way.set(worker.under_way.get() - 1);
+            if worker.under_way.get() == 0 {
+                worker.quiet.notify_one();
+            }
+            if let Some(user) = user {
+                user.think_then_ask(ended, failed_at_once).await;
+            }
+        });
+    }
+
+    /// Carries one request from its due instant to its record. Returns whether it failed without
+    /// costing time, and when it ended.
+    async fn carry(&self, job: Job) -> (bool, Nanos) {
+        let (cap_wait, permit) = self.wait_for_slot().await;
+        let mut exchange = Exchange::default();
+        exchange.stamps.dispatched = now();
+        self.converse(job.prepared.body, &mut exchange).await;
+        drop(permit);
+        let ended = exchange.stamps.done.unwrap_or_else(now);
+        let failed_at_once = exchange.failure.as_ref().is_some_and(|failure| {
+            matches!(
+                failure.class,
+                ErrorClass::Connect | ErrorClass::Closed | ErrorClass::LocalLimit | ErrorClass::Tls
+            )
+        });
+        let epoch = self.shared.epoch.get().copied().unwrap_or(job.scheduled);
+        exchange.stamps = exchange.stamps.since(epoch);
+        for chunk in &mut exchange.chunks {
+            chunk.at = chunk.at - epoch;
+        }
+        self.record(RequestRecord {
+            index: job.prepared.index,
+            phase: job.phase,
+            worker: self.id,
+            scheduled: job.scheduled - epoch,
+            cap_wait,
+            planned: job.prepared.planned,
+            exchange,
+            prompt: job.prepared.prompt,
+        });
+        (failed_at_once, ended)
+    }
+
+    async fn wait_for_slot(&self) -> (Nanos, Option<SemaphorePermit<'_>>) {
+        let Some(cap) = &self.shared.cap else { return (Nanos::ZERO, None) };
+        if let Ok(permit) = cap.try_acquire() {
+            return (Nanos::ZERO, Some(permit));
+        }
+        let begin = now();
+        let mut abort = self.shared.control.aborted();
+        let permit = tokio::select! {
+            permit = cap.acquire() => permit.ok(),
+            _ = abort.wait_for(|abort| *abort) => None,
+        };
+        // Held back by a nanosecond at least: a wait must not read as none.
+        ((now() - begin).max(Nanos(1)), permit)
+    }
+
+    /// Sends and reads until the answer ends, its time is up, or the run is cut off.
+    async fn converse(&self, body: bytes::Bytes, exchange: &mut Exchange) {
+        let mut abort = self.shared.control.aborted();
+        let cut = tokio::select! {
+            biased;
+            () = self.client.send(body, exchange) => None,
+            _ = abort.wait_for(|abort| *abort) => {
+                Some((ErrorClass::CutOff, "the run ended before the answer".to_owned()))
+            }
+            () = tokio::time::sleep(self.shared.timeout) => {
+                let limit = self.shared.timeout.as_secs_f64();
+                Some((ErrorClass::Timeout, format!("no complete answer within {limit} s")))
+            }
+        };
+        if let Some((class, message)) = cut {
+            exchange.failure = Some(Failure { class, stage: exchange.stamps.stage(), message });
+        }
+    }
+
+    /// Hands a record to the collector. Never waits: what the collector cannot take is counted.
+    fn record(&self, record: RequestRecord) {
+        let live = &self.shared.live;
+        let counter = if record.is_ok() { &live.ok } else { &live.failed };
+        let tokens = record.exchange.output_tokens.map_or(0, |TokenCount { n, .. }| n);
+        live.tokens.fetch_add(u64::from(tokens), Relaxed);
+        if let Some(first) = record.exchange.stamps.first_token
+            && record.phase == Phase::Measured
+        {
+            live.first_token_ns.fetch_add((first - record.scheduled).0, Relaxed);
+            live.first_tokens.fetch_add(1, Relaxed);
+        }
+        counter.fetch_add(1, Relaxed);
+        if self.shared.records.try_send(record).is_err() {
+            live.lost.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// One user of a closed loop, between an answer and the next question.
+struct User {
+    think: ThinkTime,
+    free: UnboundedSender<Nanos>,
+}
+
+#[derive(Clone)]
+struct ThinkTime {
+    length: Nanos,
+    timer: Timer,
+}
+
+impl User {
+    /// The next request is due a think time after the answer ended.
+    async fn think_then_ask(self, ended: Nanos, failed_at_once: bool) {
+        let pause =
+            if failed_at_once { self.think.length.max(BACK_OFF) } else { self.think.length };
+        let due = ended + pause;
+        if pause > Nanos::ZERO {
+            self.think.timer.sleep_until(due).await;
+        }
+        // The worker no longer listens once the run has sent enough.
+        let _ = self.free.send(due);
+    }
+}

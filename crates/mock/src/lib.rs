@@ -1,0 +1,15 @@
+//! *The simulated engine*: OpenAI endpoints whose timing is known by construction.
+//!
+//! A request waits in arrival order for one of `slots`, then its first token comes after a TTFT
+//! and each next one after an ITL, both fixed or drawn. Token instants are absolute, so nothing
+//! drifts: a client that reports something else measured itself.
+
+mod answer;
+mod delay;
+mod request;
+mod server;
+mod settings;
+
+pub use delay::Delay;
+pub use server::{Mock, ServeError, TlsFiles};
+pub use settings::{Settings, SettingsError};

@@ -1,0 +1,481 @@
+//! [`Plan`]: everything that was asked of a run, resolved, in a form that can be written to
+//! `plan.toml` and run again. Values with a text form (`20/s`, `gamma:2`, `90s`) keep it on disk.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What stands in a written plan where a header's value or a query value stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// Everything that was asked. `goodput run --plan plan.toml` repeats it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Format name and version: `goodput.plan/1`.
+    pub schema: String,
+    /// Whom to send to.
+    pub target: Target,
+    /// How much, when, and for how long.
+    pub load: Load,
+    /// What to send.
+    pub workload: WorkloadPlan,
+    /// What to compute.
+    pub measure: Measure,
+}
+
+impl Plan {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.plan/1";
+}
+
+/// The endpoint and how to speak to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Base URL, or `mock[:…]` for the engine inside the process.
+    pub url: String,
+    /// Which API.
+    pub api: Api,
+    /// Whether answers are streamed.
+    pub stream: bool,
+    /// Whether to ask for token counts in the stream (`stream_options.include_usage`).
+    pub usage: bool,
+    /// Model name; asked from the server when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Protocol version.
+    pub http: Http,
+    /// Whether connections are kept.
+    pub connections: ConnectionPolicy,
+    /// Limit for one request, from the instant it is let go.
+    #[serde(with = "duration_text")]
+    pub timeout: Duration,
+    /// Whether one small request is sent ahead, to see that the server answers.
+    pub probe: bool,
+    /// How long to wait for the server to become ready.
+    #[serde(with = "duration_text")]
+    pub wait_ready: Duration,
+    /// Environment variable that holds the API key.
+    pub api_key_env: String,
+    /// Extra headers. Values are never written to disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Header>,
+    /// JSON object merged into every request body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_body: Option<String>,
+    /// PEM file with additional trusted certificates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cacert: Option<String>,
+    /// Whether certificates go unchecked.
+    pub insecure: bool,
+}
+
+/// One extra request header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value, or [`REDACTED`] in a plan that came from disk.
+    pub value: String,
+}
+
+/// The API spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// `/v1/chat/completions`
+    Chat,
+    /// `/v1/completions`
+    Completions,
+}
+
+impl Api {
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+        }
+    }
+}
+
+/// The HTTP version spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Http {
+    /// HTTP/1.1
+    Http1,
+    /// HTTP/2: by ALPN on `https`, with prior knowledge on `http`.
+    Http2,
+}
+
+/// What happens to a connection after its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionPolicy {
+    /// Kept for a later request.
+    Reuse,
+    /// Closed: every request opens its own.
+    PerRequest,
+}
+
+impl ConnectionPolicy {
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reuse => "reuse",
+            Self::PerRequest => "per-request",
+        }
+    }
+}
+
+/// How much load, when, and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Seed of arrivals and prompts.
+    pub seed: u64,
+    /// Length of the measured part in time.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "option_duration_text")]
+    pub duration: Option<Duration>,
+    /// Length of the measured part in requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_requests: Option<u64>,
+    /// Load before the measured part, kept out of the numbers.
+    pub warmup: Extent,
+    /// Load after the measured part, kept out of the numbers.
+    #[serde(with = "duration_text")]
+    pub cooldown: Duration,
+    /// How long to wait for answers after the last request was sent.
+    #[serde(with = "duration_text")]
+    pub drain: Duration,
+    /// Threads that send and receive.
+    pub workers: u32,
+    /// Who decides when a request starts.
+    pub mode: Mode,
+}
+
+/// Who decides when a request starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Mode {
+    /// A schedule, whatever the server does.
+    Open {
+        /// Mean rate.
+        rate: Rate,
+        /// How arrivals spread around it.
+        arrivals: Arrivals,
+        /// Requests in flight at most: a bound that makes the loop `capped`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_concurrency: Option<u32>,
+    },
+    /// A fixed number of users, each waiting for its answer.
+    Closed {
+        /// How many users.
+        concurrency: u32,
+        /// Pause between an answer and the user's next request.
+        #[serde(with = "duration_text")]
+        think_time: Duration,
+    },
+}
+
+impl Mode {
+    /// The word in `summary.json`: `open`, `capped`, `burst` or `closed`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Open { max_concurrency: Some(_), .. } => "capped",
+            Self::Open { rate: Rate::Infinite, .. } => "burst",
+            Self::Open { .. } => "open",
+            Self::Closed { .. } => "closed",
+        }
+    }
+}
+
+/// Requests per second, or all at once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// A finite, positive rate.
+    PerSecond(f64),
+    /// Everything at the first instant.
+    Infinite,
+}
+
+/// How the gaps between arrivals are distributed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrivals {
+    /// Exponential gaps: independent users.
+    Poisson,
+    /// Equal gaps.
+    Constant,
+    /// Gamma gaps with this coefficient of variation: above 1 is burstier than Poisson.
+    Gamma(f64),
+}
+
+/// An amount of load by time or by number of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// For so long.
+    Time(Duration),
+    /// For so many requests.
+    Requests(u64),
+}
+
+impl Extent {
+    /// Whether it is nothing at all.
+    pub fn is_none(self) -> bool {
+        self == Self::Time(Duration::ZERO) || self == Self::Requests(0)
+    }
+}
+
+/// What to send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadPlan {
+    /// Preset name.
+    pub name: String,
+    /// A fixed prompt length instead of the preset's distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u32>,
+    /// A fixed answer limit instead of the preset's distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Ask the server to generate up to the limit (`ignore_eos`).
+    pub ignore_eos: bool,
+    /// Keep prompt and answer text in the run folder.
+    pub save_text: bool,
+}
+
+/// What to compute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Percentiles, each in (0, 100).
+    pub percentiles: Vec<f64>,
+}
+
+/// A value that could not be read, and the form that was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct ParseError {
+    text: String,
+    expected: &'static str,
+}
+
+fn wrong(text: &str, expected: &'static str) -> ParseError {
+    ParseError { text: text.to_owned(), expected }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXPECTED: &str = "a rate: a positive number (`20`, `20/s`, `90/m`) or `inf`";
+        let text = text.trim();
+        if text == "inf" {
+            return Ok(Self::Infinite);
+        }
+        let (number, per_seconds) = match text.rsplit_once('/') {
+            None => (text, 1.0),
+            Some((number, "s")) => (number, 1.0),
+            Some((number, "m")) => (number, 60.0),
+            Some((number, "h")) => (number, 3600.0),
+            Some(_) => return Err(wrong(text, EXPECTED)),
+        };
+        let rate = number.trim().parse::<f64>().map_err(|_| wrong(text, EXPECTED))? / per_seconds;
+        // Below one request in 11 days and above what nanoseconds can tell apart nothing is meant.
+        if (1e-6..=1e9).contains(&rate) {
+            Ok(Self::PerSecond(rate))
+        } else {
+            Err(wrong(text, EXPECTED))
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerSecond(rate) => write!(f, "{rate}/s"),
+            Self::Infinite => f.write_str("inf"),
+        }
+    }
+}
+
+impl FromStr for Arrivals {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXPECTED: &str = "an arrival process: `poisson`, `constant` or `gamma:CV` with a \
+                                coefficient of variation between 0.01 and 100";
+        match text.trim() {
+            "poisson" => Ok(Self::Poisson),
+            "constant" => Ok(Self::Constant),
+            other => match other.strip_prefix("gamma:").map(str::parse::<f64>) {
+                Some(Ok(cv)) if (0.01..=100.0).contains(&cv) => Ok(Self::Gamma(cv)),
+                _ => Err(wrong(text, EXPECTED)),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Poisson => f.write_str("poisson"),
+            Self::Constant => f.write_str("constant"),
+            Self::Gamma(cv) => write!(f, "gamma:{cv}"),
+        }
+    }
+}
+
+impl FromStr for Extent {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        if let Ok(requests) = text.parse() {
+            return Ok(Self::Requests(requests));
+        }
+        humantime::parse_duration(text)
+            .map(Self::Time)
+            .map_err(|_| wrong(text, "a time (`10s`) or a number of requests (`50`)"))
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => write!(f, "{}", humantime::format_duration(*time)),
+            Self::Requests(requests) => write!(f, "{requests}"),
+        }
+    }
+}
+
+/// Serde by text form, for the types above.
+macro_rules! serde_as_text {
+    ($($name:ty),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+serde_as_text!(Rate, Arrivals, Extent);
+
+mod duration_text {
+    use super::{Deserialize, Duration};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_duration(*duration))
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        humantime::parse_duration(&String::deserialize(deserializer)?)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+mod option_duration_text {
+    use super::{Duration, duration_text};
+
+    #[expect(clippy::ref_option, reason = "the signature serde asks for")]
+    pub(super) fn serialize<S: serde::Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => duration_text::serialize(duration, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        duration_text::deserialize(deserializer).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_units_and_limits() {
+        assert_eq!("20".parse(), Ok(Rate::PerSecond(20.0)));
+        assert_eq!("90/m".parse(), Ok(Rate::PerSecond(1.5)));
+        assert_eq!("inf".parse(), Ok(Rate::Infinite));
+        for bad in ["0", "-1", "nan", "NaN", "20/d", "", "1e300", "infinity"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn warmup_is_a_time_or_a_count() {
+        assert_eq!("10s".parse(), Ok(Extent::Time(Duration::from_secs(10))));
+        assert_eq!("50".parse(), Ok(Extent::Requests(50)));
+        assert!("10x".parse::<Extent>().is_err());
+    }
+
+    #[test]
+    fn a_plan_survives_its_file() {
+        let plan = Plan {
+            schema: Plan::SCHEMA.to_owned(),
+            target: Target {
+                url: "http://localhost:8000".to_owned(),
+                api: Api::Chat,
+                stream: true,
+                usage: true,
+                model: None,
+                http: Http::Http1,
+                connections: ConnectionPolicy::PerRequest,
+                timeout: Duration::from_millis(1500),
+                probe: true,
+                wait_ready: Duration::ZERO,
+                api_key_env: "OPENAI_API_KEY".to_owned(),
+                headers: vec![Header { name: "x-team".to_owned(), value: REDACTED.to_owned() }],
+                extra_body: Some(r#"{"top_k":1}"#.to_owned()),
+                cacert: None,
+                insecure: false,
+            },
+            load: Load {
+                seed: u64::MAX >> 1,
+                duration: Some(Duration::from_secs(20)),
+                num_requests: None,
+                warmup: Extent::Requests(7),
+                cooldown: Duration::ZERO,
+                drain: Duration::from_mins(1),
+                workers: 2,
+                mode: Mode::Open {
+                    rate: Rate::PerSecond(0.1),
+                    arrivals: Arrivals::Gamma(1.5),
+                    max_concurrency: Some(4),
+                },
+            },
+            workload: WorkloadPlan {
+                name: "chat".to_owned(),
+                input_tokens: None,
+                max_tokens: Some(16),
+                ignore_eos: false,
+                save_text: false,
+            },
+            measure: Measure { percentiles: vec![50.0, 99.9] },
+        };
+        let text = toml::to_string(&plan).unwrap();
+        assert!(text.contains("arrivals = \"gamma:1.5\""), "{text}");
+        assert_eq!(toml::from_str::<Plan>(&text).unwrap(), plan);
+        let misspelt = text.replace("drain", "drian");
+        assert!(toml::from_str::<Plan>(&misspelt).is_err());
+    }
+}

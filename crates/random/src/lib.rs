@@ -1,0 +1,167 @@
+//! Seeded random streams and samplers, bit-exact on every machine and in every version.
+//!
+//! A [`Stream`] is addressed by (seed, domain, index): request *i* can be drawn without drawing
+//! the ones before it, so shards and replays agree. Samplers use [`libm`] rather than the
+//! platform's mathematics, and golden values in the tests pin them.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// What a stream is for. Different domains of one seed are independent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Domain {
+    /// Gaps between arrivals.
+    Arrivals = 1,
+    /// Lengths of prompts and answers.
+    Lengths = 2,
+    /// Words of prompts.
+    Text = 3,
+    /// The simulated engine's service times.
+    Service = 4,
+}
+
+/// An endless sequence of random numbers that is a function of (seed, domain, index).
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// The stream of request `index`.
+    pub fn new(seed: u64, domain: Domain, index: u64) -> Self {
+        let mut key = [0u8; 32];
+        let mut state = seed ^ (domain as u64).wrapping_mul(0xd134_2543_de82_ef95);
+        for part in key.chunks_exact_mut(8) {
+            part.copy_from_slice(&split_mix(&mut state).to_le_bytes());
+        }
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(index);
+        Self(generator)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in the open interval (0, 1): neither logarithm nor division can overflow.
+    pub fn unit(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in `0..limit`; zero for a limit of zero.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        // Multiply-shift: the bias is below 2^-32 for the limits used here, and it is portable.
+        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(self.unit())
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let u = 2.0 * self.unit() - 1.0;
+            let v = 2.0 * self.unit() - 1.0;
+            let s = u * u + v * v;
+            if s > 0.0 && s < 1.0 {
+                return u * libm::sqrt(-2.0 * libm::log(s) / s);
+            }
+        }
+    }
+
+    /// Gamma with this shape and mean 1 (Marsaglia and Tsang 2000).
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        let boosted = if shape < 1.0 { shape + 1.0 } else { shape };
+        let d = boosted - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        let value = loop {
+            let x = self.normal();
+            let v = libm::pow(1.0 + c * x, 3.0);
+            if v > 0.0 && libm::log(self.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+                break d * v;
+            }
+        };
+        if shape < 1.0 {
+            value * libm::pow(self.unit(), 1.0 / shape) / shape
+        } else {
+            value / shape
+        }
+    }
+
+    /// Log-normal with this median and this standard deviation of the logarithm.
+    pub fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
+        median * libm::exp(sigma * self.normal())
+    }
+}
+
+/// Spreads a seed over a key (Steele, Lea and Flood 2014).
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and standard deviation of `n` draws, one from each of `n` streams.
+    fn moments(n: u64, draw: impl Fn(&mut Stream) -> f64) -> (f64, f64) {
+        let values: Vec<f64> =
+            (0..n).map(|i| draw(&mut Stream::new(7, Domain::Arrivals, i))).collect();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+        (mean, var.sqrt())
+    }
+
+    fn close(actual: f64, expected: f64, tolerance: f64) {
+        assert!((actual - expected).abs() < tolerance, "{actual} is not {expected} ± {tolerance}");
+    }
+
+    #[test]
+    fn golden_values_pin_the_generator() {
+        let mut stream = Stream::new(42, Domain::Arrivals, 0);
+        assert_eq!(stream.bits(), GOLDEN_BITS);
+        let mut stream = Stream::new(42, Domain::Lengths, 123_456_789);
+        assert_eq!(stream.gamma(0.25).to_bits(), GOLDEN_GAMMA);
+    }
+    const GOLDEN_BITS: u64 = 4_477_450_705_495_651_599;
+    const GOLDEN_GAMMA: u64 = 4_621_972_396_289_613_819;
+
+    #[test]
+    fn samplers_have_the_moments_of_their_distributions() {
+        // Tolerances are four standard errors of the estimate for 100,000 draws.
+        let n = 100_000;
+        let (mean, sd) = moments(n, Stream::exponential);
+        close(mean, 1.0, 0.0127);
+        close(sd, 1.0, 0.018);
+        let (mean, sd) = moments(n, Stream::normal);
+        close(mean, 0.0, 0.0127);
+        close(sd, 1.0, 0.009);
+        for cv in [0.5, 2.0_f64] {
+            let (mean, sd) = moments(n, |s| s.gamma(1.0 / (cv * cv)));
+            close(mean, 1.0, 4.0 * cv / (n as f64).sqrt());
+            close(sd, cv, 0.03 * cv);
+        }
+        let (mean, _) = moments(n, |s| s.log_normal(200.0, 0.8));
+        close(mean, 200.0 * (0.8f64 * 0.8 / 2.0).exp(), 3.6);
+    }
+
+    #[test]
+    fn streams_and_domains_differ() {
+        let first = |seed, domain, index| Stream::new(seed, domain, index).bits();
+        let base = first(1, Domain::Text, 1);
+        assert_ne!(base, first(2, Domain::Text, 1));
+        assert_ne!(base, first(1, Domain::Lengths, 1));
+        assert_ne!(base, first(1, Domain::Text, 2));
+    }
+
+    #[test]
+    fn below_stays_below() {
+        let mut stream = Stream::new(3, Domain::Text, 0);
+        assert!((0..1000).all(|_| stream.below(7) < 7));
+        assert_eq!(stream.below(0), 0);
+    }
+}

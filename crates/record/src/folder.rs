@@ -1,0 +1,197 @@
+//! The folder of a run.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use goodput_model::{Header, Plan, REDACTED, RequestRecord};
+use serde::Serialize;
+
+use crate::log::{LogReader, LogWriter, Unwritten};
+use crate::manifest::Manifest;
+
+/// A run on disk.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    /// What the disk refused, so that the report of this process lacks nothing.
+    unwritten: Unwritten,
+}
+
+/// What can be wrong with a run folder.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Something is there already.
+    #[error("`{0}` exists and is not empty")]
+    Occupied(PathBuf),
+    /// The path is no run.
+    #[error("`{0}` is not a run folder: it has no {1}")]
+    NotARun(PathBuf, &'static str),
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{path}`: {error}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("`{path}` is damaged: {error}")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        error: String,
+    },
+}
+
+const PLAN: &str = "plan.toml";
+const MANIFEST: &str = "manifest.json";
+const LOG: &str = "requests.log";
+const SUMMARY: &str = "summary.json";
+const TEXT: &str = "text.jsonl";
+
+impl RunFolder {
+    /// Makes a new folder with its plan, manifest and an empty log.
+    pub fn create(
+        path: &Path,
+        plan: &Plan,
+        manifest: &Manifest,
+    ) -> Result<(Self, LogWriter), FolderError> {
+        let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
+        fs::create_dir_all(path).map_err(io("create"))?;
+        if fs::read_dir(path).map_err(io("read"))?.next().is_some() {
+            return Err(FolderError::Occupied(path.to_owned()));
+        }
+        let folder = Self { path: path.to_owned(), unwritten: Unwritten::default() };
+        let text = toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
+            path: folder.file(PLAN),
+            error: error.to_string(),
+        })?;
+        folder.replace(PLAN, text.as_bytes())?;
+        folder.write_manifest(manifest)?;
+        let log = LogWriter::create(&folder.file(LOG)).map_err(io("create a log in"))?;
+        Ok((folder, log))
+    }
+
+    /// Opens an existing folder.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        for name in [PLAN, MANIFEST, LOG] {
+            if !path.join(name).is_file() {
+                return Err(FolderError::NotARun(path.to_owned(), name));
+            }
+        }
+        Ok(Self { path: path.to_owned(), unwritten: Unwritten::default() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was asked.
+    pub fn plan(&self) -> Result<Plan, FolderError> {
+        read_plan(&self.file(PLAN))
+    }
+
+    /// Under which circumstances.
+    pub fn manifest(&self) -> Result<Manifest, FolderError> {
+        let text = self.read(MANIFEST)?;
+        serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
+            path: self.file(MANIFEST),
+            error: error.to_string(),
+        })
+    }
+
+    /// Every request, from the first.
+    pub fn records(&self) -> Result<LogReader, FolderError> {
+        let path = self.file(LOG);
+        LogReader::open(&path, self.unwritten.bytes.clone()).map_err(|error| FolderError::Io {
+            action: "read",
+            path,
+            error,
+        })
+    }
+
+    /// Remembers what the disk refused.
+    pub fn keep_unwritten(&mut self, unwritten: Unwritten) {
+        self.unwritten = unwritten;
+    }
+
+    /// Replaces the manifest.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), FolderError> {
+        self.replace(MANIFEST, json(manifest).as_bytes())
+    }
+
+    /// Writes the numbers.
+    pub fn write_summary(&self, summary: &impl Serialize) -> Result<(), FolderError> {
+        self.replace(SUMMARY, json(summary).as_bytes())
+    }
+
+    /// Appends prompt and answer of one request to the folder at `folder`.
+    pub fn append_text(folder: &Path, record: &RequestRecord) -> Result<(), FolderError> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            index: u64,
+            prompt: Option<&'a str>,
+            answer: Option<&'a str>,
+        }
+        let path = folder.join(TEXT);
+        let mut line = serde_json::to_vec(&Line {
+            index: record.index,
+            prompt: record.prompt.as_deref(),
+            answer: record.exchange.text.as_deref(),
+        })
+        .unwrap_or_default();
+        line.push(b'\n');
+        fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(&line))
+            .map_err(|error| FolderError::Io { action: "write", path, error })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn read(&self, name: &str) -> Result<String, FolderError> {
+        let path = self.file(name);
+        fs::read_to_string(&path).map_err(|error| FolderError::Io { action: "read", path, error })
+    }
+
+    /// Whole or not at all: written beside, then renamed.
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        let (path, beside) = (self.file(name), self.file(&format!(".{name}.new")));
+        fs::write(&beside, bytes)
+            .and_then(|()| fs::rename(&beside, &path))
+            .map_err(|error| FolderError::Io { action: "write", path, error })
+    }
+}
+
+/// Reads a plan from any file.
+pub fn read_plan(path: &Path) -> Result<Plan, FolderError> {
+    let text = fs::read_to_string(path).map_err(|error| FolderError::Io {
+        action: "read",
+        path: path.to_owned(),
+        error,
+    })?;
+    toml::from_str(&text)
+        .map_err(|error| FolderError::Damaged { path: path.to_owned(), error: error.to_string() })
+}
+
+/// The plan as it may be written: header values and query values may be secrets.
+fn redacted(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    let hide = |header: &Header| Header { name: header.name.clone(), value: REDACTED.to_owned() };
+    plan.target.headers = plan.target.headers.iter().map(hide).collect();
+    plan
+}
+
+fn json(value: &impl Serialize) -> String {
+    // Our own types have string keys and finite numbers; nothing in them can fail.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}

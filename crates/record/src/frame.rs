@@ -1,0 +1,358 @@
+//! The form of one request in the log: a protobuf message, so that a newer reader can skip or miss
+//! fields. Field numbers are never reused.
+//!
+//! Instants are nanoseconds since the request was due; chunk instants are kept to the microsecond,
+//! as differences, because they are most of the data.
+
+use goodput_model::{
+    Chunk, Connect, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span, Stage, Stamps,
+    TokenCount, TokenSource,
+};
+use prost::Message;
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Frame {
+    #[prost(uint64, tag = "1")]
+    index: u64,
+    #[prost(uint32, tag = "2")]
+    phase: u32,
+    #[prost(uint32, tag = "3")]
+    worker: u32,
+    #[prost(uint64, tag = "4")]
+    scheduled_ns: u64,
+    #[prost(uint64, tag = "5")]
+    cap_wait_ns: u64,
+    #[prost(string, tag = "6")]
+    class: String,
+    #[prost(uint32, tag = "7")]
+    planned_input: u32,
+    #[prost(uint32, optional, tag = "8")]
+    planned_output: Option<u32>,
+    #[prost(uint64, tag = "9")]
+    dispatched: u64,
+    /// TCP start and end, then TLS start and end where there was TLS.
+    #[prost(uint64, repeated, tag = "10")]
+    connect: Vec<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    sent_first: Option<u64>,
+    #[prost(uint64, optional, tag = "12")]
+    sent_last: Option<u64>,
+    #[prost(uint64, optional, tag = "13")]
+    headers: Option<u64>,
+    #[prost(uint64, optional, tag = "14")]
+    first_byte: Option<u64>,
+    #[prost(uint64, optional, tag = "15")]
+    first_token: Option<u64>,
+    #[prost(uint64, optional, tag = "16")]
+    first_answer: Option<u64>,
+    #[prost(uint64, optional, tag = "17")]
+    last_token: Option<u64>,
+    #[prost(uint64, optional, tag = "18")]
+    done: Option<u64>,
+    /// Microseconds from one chunk to the next, the first from the due instant.
+    #[prost(uint32, repeated, tag = "19")]
+    chunk_gap_us: Vec<u32>,
+    #[prost(uint32, repeated, tag = "20")]
+    chunk_bytes: Vec<u32>,
+    /// Tokens per chunk plus one, zero for unknown; absent when all are unknown.
+    #[prost(uint32, repeated, tag = "21")]
+    chunk_tokens: Vec<u32>,
+    /// Which answer each chunk belongs to; absent when all belong to the first.
+    #[prost(uint32, repeated, tag = "22")]
+    chunk_choice: Vec<u32>,
+    /// One bit per chunk.
+    #[prost(bytes = "vec", tag = "23")]
+    chunk_coalesced: Vec<u8>,
+    #[prost(uint32, optional, tag = "24")]
+    status: Option<u32>,
+    #[prost(string, tag = "25")]
+    error_class: String,
+    #[prost(uint32, tag = "26")]
+    error_stage: u32,
+    #[prost(string, tag = "27")]
+    error_message: String,
+    #[prost(string, optional, tag = "28")]
+    finish: Option<String>,
+    #[prost(uint32, optional, tag = "29")]
+    input_tokens: Option<u32>,
+    #[prost(uint32, tag = "30")]
+    input_source: u32,
+    #[prost(uint32, optional, tag = "31")]
+    output_tokens: Option<u32>,
+    #[prost(uint32, tag = "32")]
+    output_source: u32,
+    #[prost(uint32, optional, tag = "33")]
+    cached_tokens: Option<u32>,
+    #[prost(uint64, tag = "34")]
+    connection: u64,
+    #[prost(uint32, tag = "35")]
+    reconnects: u32,
+    #[prost(uint64, tag = "36")]
+    body_bytes: u64,
+}
+
+const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
+const SOURCES: [TokenSource; 4] =
+    [TokenSource::Usage, TokenSource::Chunks, TokenSource::Events, TokenSource::Planned];
+
+/// Position in a table whose order is part of the format.
+fn number<T: PartialEq>(table: &[T], value: &T) -> u32 {
+    table.iter().position(|entry| entry == value).unwrap_or(0) as u32
+}
+
+impl From<&RequestRecord> for Frame {
+    fn from(record: &RequestRecord) -> Self {
+        let RequestRecord { scheduled, planned, exchange, .. } = record;
+        let stamps = &exchange.stamps;
+        let after = |at: Nanos| (at - *scheduled).0;
+        let span = |span: Span| [after(span.start), after(span.end)];
+        let connect = stamps.connect.map_or_else(Vec::new, |connect| {
+            span(connect.tcp).into_iter().chain(connect.tls.into_iter().flat_map(span)).collect()
+        });
+        let failure = exchange.failure.as_ref();
+        Self {
+            index: record.index,
+            phase: number(&PHASES, &record.phase),
+            worker: record.worker,
+            scheduled_ns: scheduled.0,
+            cap_wait_ns: record.cap_wait.0,
+            class: planned.class.to_string(),
+            planned_input: planned.input_tokens,
+            planned_output: planned.output_tokens,
+            dispatched: after(stamps.dispatched),
+            connect,
+            sent_first: stamps.sent_first.map(after),
+            sent_last: stamps.sent_last.map(after),
+            headers: stamps.headers.map(after),
+            first_byte: stamps.first_byte.map(after),
+            first_token: stamps.first_token.map(after),
+            first_answer: stamps.first_answer.map(after),
+            last_token: stamps.last_token.map(after),
+            done: stamps.done.map(after),
+            chunk_gap_us: gaps(&exchange.chunks, *scheduled),
+            chunk_bytes: exchange.chunks.iter().map(|chunk| chunk.bytes).collect(),
+            chunk_tokens: unless_all(&exchange.chunks, 0, |chunk| {
+                chunk.tokens.map_or(0, |tokens| tokens.saturating_add(1))
+            }),
+            chunk_choice: unless_all(&exchange.chunks, 0, |chunk| chunk.choice),
+            chunk_coalesced: bits(&exchange.chunks),
+            status: exchange.status.map(u32::from),
+            error_class: failure.map_or_else(String::new, |failure| failure.class.to_string()),
+            error_stage: failure.map_or(0, |failure| number(&Stage::ALL, &failure.stage)),
+            error_message: failure.map_or_else(String::new, |failure| failure.message.clone()),
+            finish: exchange.finish.clone(),
+            input_tokens: exchange.input_tokens.map(|count| count.n),
+            input_source: exchange.input_tokens.map_or(0, |c| number(&SOURCES, &c.source)),
+            output_tokens: exchange.output_tokens.map(|count| count.n),
+            output_source: exchange.output_tokens.map_or(0, |c| number(&SOURCES, &c.source)),
+            cached_tokens: exchange.cached_tokens,
+            connection: exchange.connection,
+            reconnects: exchange.reconnects,
+            body_bytes: exchange.body_bytes,
+        }
+    }
+}
+
+/// Rounded to microseconds from the due instant first, so that rounding does not add up.
+fn gaps(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
+    let mut previous = 0;
+    let gap = |chunk: &Chunk| {
+        let offset = (chunk.at - scheduled).as_micros_rounded();
+        let gap = offset.saturating_sub(previous);
+        previous = offset;
+        u32::try_from(gap).unwrap_or(u32::MAX)
+    };
+    chunks.iter().map(gap).collect()
+}
+
+/// One number per chunk, or nothing where all are `common`.
+fn unless_all(chunks: &[Chunk], common: u32, value: impl Fn(&Chunk) -> u32) -> Vec<u32> {
+    let values: Vec<u32> = chunks.iter().map(value).collect();
+    if values.iter().all(|value| *value == common) { Vec::new() } else { values }
+}
+
+fn bits(chunks: &[Chunk]) -> Vec<u8> {
+    if !chunks.iter().any(|chunk| chunk.coalesced) {
+        return Vec::new();
+    }
+    let byte = |eight: &[Chunk]| {
+        eight
+            .iter()
+            .enumerate()
+            .fold(0, |byte, (bit, chunk)| byte | u8::from(chunk.coalesced) << bit)
+    };
+    chunks.chunks(8).map(byte).collect()
+}
+
+impl From<Frame> for RequestRecord {
+    fn from(frame: Frame) -> Self {
+        let scheduled = Nanos(frame.scheduled_ns);
+        let at = |offset: u64| scheduled + Nanos(offset);
+        let span = |start: u64, end: u64| Span { start: at(start), end: at(end) };
+        let connect = match *frame.connect.as_slice() {
+            [start, end] => Some(Connect { tcp: span(start, end), tls: None }),
+            [start, end, tls_start, tls_end, ..] => {
+                Some(Connect { tcp: span(start, end), tls: Some(span(tls_start, tls_end)) })
+            }
+            _ => None,
+        };
+        let count = |n: Option<u32>, source: u32| {
+            let source = SOURCES.get(source as usize).copied().unwrap_or(TokenSource::Planned);
+            n.map(|n| TokenCount { n, source })
+        };
+        let failure = (!frame.error_class.is_empty()).then(|| Failure {
+            // A class of a newer version still is a failure.
+            class: frame.error_class.parse().unwrap_or(goodput_model::ErrorClass::BadHttp),
+            stage: Stage::ALL.get(frame.error_stage as usize).copied().unwrap_or(Stage::Stream),
+            message: frame.error_message.clone(),
+        });
+        let stamps = Stamps {
+            dispatched: at(frame.dispatched),
+            connect,
+            sent_first: frame.sent_first.map(at),
+            sent_last: frame.sent_last.map(at),
+            headers: frame.headers.map(at),
+            first_byte: frame.first_byte.map(at),
+            first_token: frame.first_token.map(at),
+            first_answer: frame.first_answer.map(at),
+            last_token: frame.last_token.map(at),
+            done: frame.done.map(at),
+        };
+        let exchange = Exchange {
+            stamps,
+            chunks: chunks(&frame, scheduled),
+            status: frame.status.and_then(|status| u16::try_from(status).ok()),
+            failure,
+            finish: frame.finish,
+            input_tokens: count(frame.input_tokens, frame.input_source),
+            cached_tokens: frame.cached_tokens,
+            output_tokens: count(frame.output_tokens, frame.output_source),
+            connection: frame.connection,
+            reconnects: frame.reconnects,
+            body_bytes: frame.body_bytes,
+            text: None,
+        };
+        Self {
+            index: frame.index,
+            phase: PHASES.get(frame.phase as usize).copied().unwrap_or(Phase::Cooldown),
+            worker: frame.worker,
+            scheduled,
+            cap_wait: Nanos(frame.cap_wait_ns),
+            planned: Planned {
+                class: frame.class.into(),
+                input_tokens: frame.planned_input,
+                output_tokens: frame.planned_output,
+            },
+            exchange,
+            prompt: None,
+        }
+    }
+}
+
+fn chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {
+    let mut offset_us = 0u64;
+    let value = |values: &[u32], index: usize| values.get(index).copied().unwrap_or(0);
+    let chunk = |(index, gap_us): (usize, &u32)| {
+        offset_us += u64::from(*gap_us);
+        let coalesced =
+            frame.chunk_coalesced.get(index / 8).is_some_and(|b| b >> (index % 8) & 1 == 1);
+        Chunk {
+            at: scheduled + Nanos::from_micros(offset_us),
+            tokens: value(&frame.chunk_tokens, index).checked_sub(1),
+            bytes: value(&frame.chunk_bytes, index),
+            choice: value(&frame.chunk_choice, index),
+            coalesced,
+        }
+    };
+    frame.chunk_gap_us.iter().enumerate().map(chunk).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use goodput_model::ErrorClass;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(crate) fn record(index: u64, scheduled: Nanos, chunk_gaps_us: &[u32]) -> RequestRecord {
+        let mut at = scheduled;
+        let chunks: Vec<_> = chunk_gaps_us
+            .iter()
+            .enumerate()
+            .map(|(i, gap)| {
+                at += Nanos::from_micros(u64::from(*gap));
+                Chunk {
+                    at,
+                    tokens: (i % 3 == 1).then_some(i as u32),
+                    bytes: 4,
+                    choice: (i % 2) as u32,
+                    coalesced: *gap == 0,
+                }
+            })
+            .collect();
+        let span = Span { start: scheduled + Nanos(5), end: scheduled + Nanos(77) };
+        RequestRecord {
+            index,
+            phase: Phase::Measured,
+            worker: 3,
+            scheduled,
+            cap_wait: Nanos(9),
+            planned: Planned { class: "chat".into(), input_tokens: 4, output_tokens: Some(8) },
+            exchange: Exchange {
+                stamps: Stamps {
+                    dispatched: scheduled + Nanos(3),
+                    connect: Some(Connect { tcp: span, tls: Some(span) }),
+                    sent_first: Some(scheduled + Nanos(100)),
+                    first_token: chunks.first().map(|chunk| chunk.at),
+                    done: Some(at),
+                    ..Stamps::default()
+                },
+                chunks,
+                status: Some(200),
+                failure: Some(Failure {
+                    class: ErrorClass::Http(429),
+                    stage: Stage::Headers,
+                    message: "slow down".to_owned(),
+                }),
+                finish: Some("length".to_owned()),
+                input_tokens: Some(TokenCount { n: 12, source: TokenSource::Usage }),
+                cached_tokens: Some(0),
+                output_tokens: Some(TokenCount { n: 3, source: TokenSource::Events }),
+                connection: 1,
+                reconnects: 1,
+                body_bytes: 99,
+                text: None,
+            },
+            prompt: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_survives_its_frame(
+            index: u64,
+            scheduled in 0u64..1 << 60,
+            gaps in prop::collection::vec(0u32..5_000_000, 0..40),
+        ) {
+            // Dispatch and epoch are whole microseconds here, so nothing is rounded away.
+            let original = record(index, Nanos(scheduled), &gaps);
+            let bytes = Frame::from(&original).encode_to_vec();
+            let copy = RequestRecord::from(Frame::decode(bytes.as_slice()).unwrap());
+            prop_assert_eq!(copy, original);
+        }
+
+        #[test]
+        fn rounding_does_not_add_up(gaps_ns in prop::collection::vec(0u64..40_000, 1..400)) {
+            let mut original = record(0, Nanos(123_456_789), &vec![0; gaps_ns.len()]);
+            let mut at = original.scheduled;
+            for (chunk, gap) in original.exchange.chunks.iter_mut().zip(&gaps_ns) {
+                at += Nanos(*gap);
+                chunk.at = at;
+            }
+            let copy = RequestRecord::from(Frame::from(&original));
+            for (a, b) in original.exchange.chunks.iter().zip(&copy.exchange.chunks) {
+                prop_assert!(a.at.0.abs_diff(b.at.0) <= 500);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! *The run on disk*: a folder that survives `kill -9` and can be reported on at any time.
+//!
+//! ```text
+//! plan.toml      what was asked; repeats the run
+//! manifest.json  versions, host, target, clocks, state: running | complete | interrupted
+//! requests.log   one checksummed frame per request, append-only
+//! summary.json   every number; written once the run is over, and by `report`
+//! text.jsonl     prompts and answers, only with --save-text
+//! ```
+//!
+//! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
+
+mod folder;
+mod frame;
+mod log;
+mod manifest;
+
+pub use folder::{FolderError, RunFolder, read_plan};
+pub use log::{LogReader, LogWriter, Unwritten};
+pub use manifest::{Clocks, Host, Manifest, State, TargetFacts};

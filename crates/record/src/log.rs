@@ -1,0 +1,242 @@
+//! The request log: frames of `length, checksum, message` after an eight-byte mark.
+//!
+//! A frame is whole or it is not there: reading stops at the first one that is cut or damaged, and
+//! says how many bytes it left.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use goodput_model::RequestRecord;
+use prost::Message;
+
+use crate::frame::Frame;
+
+/// First bytes of every log; the last one is the version of the framing.
+const MARK: &[u8; 8] = b"goodput\x01";
+
+/// Most bytes kept in memory while the disk refuses them.
+const BACKLOG: usize = 64 << 20;
+
+/// No frame is larger: a million chunks fit.
+const FRAME_LIMIT: u32 = 64 << 20;
+
+/// Appends records. Writing may fail (a full disk) without losing them at once: they are kept in
+/// memory up to a limit, tried again, and counted when lost.
+#[derive(Debug)]
+pub struct LogWriter {
+    file: File,
+    pending: Vec<u8>,
+    /// Frames in `pending`, to say how many were lost.
+    pending_frames: u64,
+    lost: u64,
+    last_error: Option<String>,
+}
+
+impl LogWriter {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let mut file = File::create_new(path)?;
+        file.write_all(MARK)?;
+        Ok(Self { file, pending: Vec::new(), pending_frames: 0, lost: 0, last_error: None })
+    }
+
+    /// Takes a record; it is on its way to the disk after the next [`LogWriter::flush`].
+    pub fn append(&mut self, record: &RequestRecord) {
+        if self.pending.len() > BACKLOG {
+            self.lost += 1;
+            return;
+        }
+        let message = Frame::from(record).encode_to_vec();
+        self.pending.extend_from_slice(&(message.len() as u32).to_le_bytes());
+        self.pending.extend_from_slice(&crc32fast::hash(&message).to_le_bytes());
+        self.pending.extend_from_slice(&message);
+        self.pending_frames += 1;
+    }
+
+    /// Hands everything to the system, which keeps it even if this process is killed.
+    pub fn flush(&mut self) {
+        while !self.pending.is_empty() {
+            match self.file.write(&self.pending) {
+                Ok(written) => drop(self.pending.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.last_error = Some(error.to_string());
+                    return;
+                }
+            }
+        }
+        self.pending_frames = 0;
+    }
+
+    /// Ends the log. What the disk still refuses is returned, for a report that lacks nothing.
+    pub fn finish(mut self) -> Unwritten {
+        self.flush();
+        if let Err(error) = self.file.sync_all() {
+            self.last_error = Some(error.to_string());
+        }
+        Unwritten {
+            bytes: self.pending,
+            frames: self.pending_frames,
+            lost: self.lost,
+            error: self.last_error,
+        }
+    }
+}
+
+/// What did not reach the disk.
+#[derive(Debug, Default, Clone)]
+pub struct Unwritten {
+    /// Frames that could not be written, beginning where the file ends.
+    pub bytes: Vec<u8>,
+    /// How many they are.
+    pub frames: u64,
+    /// Records that were given up for lack of memory.
+    pub lost: u64,
+    /// The latest error of the disk.
+    pub error: Option<String>,
+}
+
+/// Reads a log from its beginning.
+pub struct LogReader {
+    input: Box<dyn Read>,
+    damaged: bool,
+}
+
+impl LogReader {
+    pub(crate) fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let mut mark = [0; MARK.len()];
+        // A log that was cut within its mark is an empty one.
+        let is_empty = file.read_exact(&mut mark).is_err();
+        if !is_empty && &mark != MARK {
+            let message = if mark.starts_with(b"goodput") {
+                "written by a newer version of goodput"
+            } else {
+                "not a goodput request log"
+            };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let input = BufReader::with_capacity(1 << 18, file).chain(io::Cursor::new(unwritten));
+        Ok(Self { input: Box::new(input), damaged: false })
+    }
+
+    /// Whether reading ended at a damaged or cut frame rather than at the end.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    fn read_frame(&mut self) -> io::Result<Option<RequestRecord>> {
+        let mut head = [0; 8];
+        let mut filled = 0;
+        while filled < head.len() {
+            match self.input.read(&mut head[filled..])? {
+                0 if filled == 0 => return Ok(None),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => filled += n,
+            }
+        }
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (length, checksum) = (word(0), word(4));
+        if length > FRAME_LIMIT {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut message = Vec::new();
+        (&mut self.input).take(u64::from(length)).read_to_end(&mut message)?;
+        if message.len() != length as usize || crc32fast::hash(&message) != checksum {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let frame = Frame::decode(message.as_slice()).map_err(io::Error::other)?;
+        Ok(Some(frame.into()))
+    }
+}
+
+impl Iterator for LogReader {
+    type Item = RequestRecord;
+
+    fn next(&mut self) -> Option<RequestRecord> {
+        if self.damaged {
+            return None;
+        }
+        self.read_frame().unwrap_or_else(|_| {
+            self.damaged = true;
+            None
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::Nanos;
+
+    use super::*;
+    use crate::frame::tests::record;
+
+    fn written(records: u64) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("requests.log");
+        let mut log = LogWriter::create(&path).unwrap();
+        for index in 0..records {
+            // Numbers of one width, so that all frames have one size.
+            log.append(&record(index + 1, Nanos(1000 + index), &[1, 2, 3]));
+        }
+        assert_eq!(log.finish().frames, 0);
+        (folder, path)
+    }
+
+    fn indexes(path: &Path) -> (Vec<u64>, bool) {
+        let mut reader = LogReader::open(path, Vec::new()).unwrap();
+        let indexes = reader.by_ref().map(|record| record.index).collect();
+        (indexes, reader.is_damaged())
+    }
+
+    #[test]
+    fn a_log_cut_anywhere_keeps_every_whole_frame() {
+        let (_folder, path) = written(3);
+        let whole = std::fs::read(&path).unwrap();
+        let frame = (whole.len() - MARK.len()) / 3;
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let frames = cut.saturating_sub(MARK.len()) / frame;
+            let (kept, damaged) = indexes(&path);
+            assert_eq!(kept, (1..=frames as u64).collect::<Vec<_>>(), "cut at {cut}");
+            assert_eq!(damaged, cut > MARK.len() && !(cut - MARK.len()).is_multiple_of(frame));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed() {
+        let (_folder, path) = written(3);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 2;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(indexes(&path), (vec![1, 2], true));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, b"something else").unwrap();
+        assert!(LogReader::open(&path, Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_full_disk_loses_nothing_that_fits_in_memory() {
+        // `/dev/full` refuses every write.
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let mut log =
+            LogWriter { file, pending: Vec::new(), pending_frames: 0, lost: 0, last_error: None };
+        log.append(&record(0, Nanos(1), &[]));
+        log.flush();
+        log.append(&record(1, Nanos(2), &[]));
+        let unwritten = log.finish();
+        assert_eq!((unwritten.frames, unwritten.lost), (2, 0));
+        assert!(unwritten.error.is_some());
+        let (_folder, path) = written(0);
+        let kept: Vec<_> =
+            LogReader::open(&path, unwritten.bytes).unwrap().map(|r| r.index).collect();
+        assert_eq!(kept, [0, 1]);
+    }
+}

@@ -1,0 +1,12 @@
+//! *The pages*: a [`Summary`](goodput_stats::Summary) as text for people.
+//!
+//! Pure: the same summary gives the same page. Text that came from a server or a file is made
+//! harmless by [`plain`] wherever it is shown.
+
+mod number;
+mod plain;
+mod text;
+mod wrap;
+
+pub use plain::plain;
+pub use text::text;

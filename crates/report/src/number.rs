@@ -1,0 +1,45 @@
+//! Numbers for people.
+
+/// A value in a table cell: about four significant digits.
+pub(crate) fn cell(value: f64) -> String {
+    match value.abs() {
+        v if v < 99.995 => format!("{value:.2}"),
+        v if v < 9999.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A rate or an amount in prose, with thousands apart.
+pub(crate) fn amount(value: f64) -> String {
+    if value < 999.95 { format!("{value:.1}") } else { count(value.round() as u64) }
+}
+
+/// A whole number with thousands apart.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_size() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(amount(12.34), "12.3");
+        assert_eq!(amount(999.96), "1,000");
+        assert_eq!(cell(0.123), "0.12");
+        assert_eq!(cell(1234.56), "1234.6");
+        assert_eq!(cell(99.999), "100.0");
+        assert_eq!(cell(123_456.7), "123457");
+    }
+}

@@ -1,0 +1,30 @@
+//! Foreign text on a terminal: control codes and direction marks are shown, not obeyed.
+
+use std::fmt::Write;
+
+/// `text` with everything that a terminal would act on replaced by its escape.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}');
+        if c.is_control() || is_direction || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_codes_are_shown_not_obeyed() {
+        assert_eq!(plain("a\x1b[2Jb\r\n"), "a\\u{1b}[2Jb\\u{d}\\u{a}");
+        assert_eq!(plain("\u{202e}evil"), "\\u{202e}evil");
+        assert_eq!(plain("naïve 日本"), "naïve 日本");
+    }
+}

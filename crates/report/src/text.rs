@@ -1,0 +1,259 @@
+//! The terminal page: what was run, then how it went, then how far to believe it.
+
+use std::fmt::{Error, Write};
+
+use goodput_model::{Severity, Verdict};
+use goodput_stats::{Metric, RunState, Summary};
+use unicode_width::UnicodeWidthStr;
+
+use crate::number::{amount, cell, count};
+use crate::plain::plain;
+use crate::wrap::wrap;
+
+/// Columns of the page.
+const WIDTH: usize = 80;
+/// Columns of the labels at the left.
+const LABEL: usize = 10;
+/// Columns of a cell.
+const CELL: usize = 8;
+
+/// The rows of the table: metric, label, and whether it is shown only when it differs from another.
+const ROWS: [(&str, &str, Option<&str>); 11] = [
+    ("ttft", "TTFT", None),
+    ("ttft_sent", " from sent", None),
+    ("ttfa", "TTFA", Some("ttft")),
+    ("tpot", "TPOT", None),
+    ("itl", "ITL", None),
+    ("itl_token", "ITL/token", Some("itl")),
+    ("max_gap", "Max gap", None),
+    ("e2e", "E2E", None),
+    ("e2e_sent", " from sent", None),
+    ("normalized_latency", "E2E/token", None),
+    ("request_tokens_per_s", "tok/s each", None),
+];
+
+/// The page of one run.
+pub fn text(summary: &Summary) -> String {
+    let mut page = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut page, summary);
+    page
+}
+
+fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    head(page, summary)?;
+    table(page, summary)?;
+    rates(page, summary);
+    errors(page, summary);
+    verdict(page, summary);
+    Ok(())
+}
+
+fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    let run = &summary.run;
+    let streaming = if run.stream { "streaming" } else { "not streaming" };
+    writeln!(page, "{}", plain(&run.target))?;
+    writeln!(
+        page,
+        "model {} · {}, {streaming} · {} · goodput {} · seed {}\n",
+        plain(&run.model),
+        run.api,
+        run.started,
+        run.version,
+        run.seed
+    )?;
+    field(page, "Workload", &plain(&run.workload));
+    field(page, "Load", &load(summary));
+    field(page, "Window", &window(summary));
+    let requests = &summary.requests;
+    let mut sample = format!(
+        "{} due, {} ok, {} failed",
+        count(requests.scheduled),
+        count(requests.ok),
+        count(requests.failed)
+    );
+    for (n, phase) in [(requests.warmup, "warm-up"), (requests.cooldown, "cooldown")] {
+        if n > 0 {
+            write!(sample, "; {} in {phase}", count(n))?;
+        }
+    }
+    field(page, "Requests", &sample);
+    field(page, "Tokens", &tokens(summary));
+    Ok(())
+}
+
+fn load(summary: &Summary) -> String {
+    let load = &summary.load;
+    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+    let cv = load.gap_cv.map_or(String::new(), |cv| format!(", gap CV {cv:.2}"));
+    let arrivals = load.arrivals.as_deref().unwrap_or_default();
+    match load.mode.as_str() {
+        "closed" => format!(
+            "closed loop, {} users; {} req/s sent",
+            load.concurrency.unwrap_or(0),
+            rate(load.delivered_rps)
+        ),
+        "burst" => format!("burst: {} requests at once", count(summary.requests.scheduled)),
+        mode => {
+            let kind = match load.max_concurrency {
+                Some(cap) => format!(
+                    "{mode}: open loop held to {cap} at once, {} requests delayed",
+                    count(load.delayed)
+                ),
+                None => "open loop".to_owned(),
+            };
+            format!(
+                "{kind}, {arrivals} arrivals, {} req/s offered; {} due, {} sent{cv}",
+                rate(load.offered_rps),
+                rate(load.scheduled_rps),
+                rate(load.delivered_rps)
+            )
+        }
+    }
+}
+
+fn window(summary: &Summary) -> String {
+    let seconds = summary.window.end_s - summary.window.start_s;
+    let state = match summary.run.state {
+        RunState::Complete => "",
+        RunState::Interrupted => "; stopped early",
+        RunState::Unfinished => "; killed or still running",
+    };
+    if summary.window.kind == "makespan" {
+        return format!("{seconds:.1} s, first request to last answer (makespan){state}");
+    }
+    let warmup = match summary.run.warmup.as_str() {
+        "0s" | "0" => "no warm-up".to_owned(),
+        n if n.bytes().all(|b| b.is_ascii_digit()) => format!("a warm-up of {n} requests"),
+        time => format!("a warm-up of {time}"),
+    };
+    format!("{seconds:.1} s after {warmup}{state}")
+}
+
+fn tokens(summary: &Summary) -> String {
+    let tokens = &summary.tokens;
+    let cached = tokens.cached.map_or(String::new(), |n| format!(", {} of them cached", count(n)));
+    format!(
+        "{} in (by {}){cached}; {} out (by {})",
+        count(tokens.input),
+        tokens.input_source,
+        count(tokens.output),
+        tokens.output_source
+    )
+}
+
+fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
+    if shown.is_empty() {
+        return writeln!(page, "\nNo latency to show: no request ended well.");
+    }
+    let mut percents: Vec<&String> =
+        summary.metrics.values().next().map(|m| m.percentiles.keys().collect()).unwrap_or_default();
+    percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    write!(page, "\n{:<LABEL$}{:>6}{:>CELL$}", "ms", "n", "mean")?;
+    for percent in &percents {
+        write!(page, "{:>CELL$}", format!("p{percent}"))?;
+    }
+    writeln!(page, "{:>CELL$}", "max")?;
+    for (name, label, _) in shown {
+        row(page, label, &summary.metrics[*name], &percents)?;
+    }
+    Ok(())
+}
+
+fn number(percent: &str) -> f64 {
+    percent.parse().unwrap_or(0.0)
+}
+
+/// Rows without samples, and rows that repeat another, are left out.
+fn is_shown(summary: &Summary, (name, _, twin): &(&str, &str, Option<&str>)) -> bool {
+    let metric = summary.metrics.get(*name);
+    let is_twin = twin.is_some_and(|twin| {
+        let other = summary.metrics.get(twin);
+        metric.map(|m| (m.n, m.mean)) == other.map(|m| (m.n, m.mean))
+    });
+    metric.is_some_and(|metric| metric.n > 0) && !is_twin
+}
+
+fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
+    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+    write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
+    for percent in percents {
+        let percentile = &metric.percentiles[*percent];
+        let text =
+            if percentile.is_censored { ">limit".to_owned() } else { value(percentile.value) };
+        write!(page, "{text:>CELL$}")?;
+    }
+    let max = if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) };
+    writeln!(page, "{max:>CELL$}")
+}
+
+fn rates(page: &mut String, summary: &Summary) {
+    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+    let (inside, whole) = (&summary.throughput, &summary.whole_run);
+    page.push('\n');
+    let text = format!(
+        "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
+        rate(inside.requests_per_s),
+        rate(inside.output_tokens_per_s),
+        rate(inside.total_tokens_per_s),
+        rate(whole.requests_per_s),
+        rate(whole.output_tokens_per_s)
+    );
+    field(page, "Throughput", &text);
+    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
+    let slip = &summary.load.slip_ms;
+    let requests = &summary.requests;
+    let text = format!(
+        "schedule slip p50 {}, p99 {}, max {}; {} connections opened, {} reopened; in flight {} on \
+         average, {} at the end",
+        ms(slip.p50),
+        ms(slip.p99),
+        ms(slip.max),
+        count(requests.connects),
+        count(requests.reconnects),
+        rate(summary.load.in_flight_mean),
+        count(summary.load.in_flight_end)
+    );
+    field(page, "Client", &text);
+}
+
+fn errors(page: &mut String, summary: &Summary) {
+    let requests = &summary.requests;
+    for (index, (class, n)) in requests.errors.iter().enumerate() {
+        let example = requests.error_examples.iter().find(|example| example.class == *class);
+        let said =
+            example.map_or(String::new(), |example| format!(": {}", plain(&example.message)));
+        let label = if index == 0 { "Errors" } else { "" };
+        field(page, label, &format!("{} × {class}{said}", count(*n)));
+    }
+}
+
+fn verdict(page: &mut String, summary: &Summary) {
+    let advice = match summary.verdict {
+        Verdict::Valid => "",
+        Verdict::Suspect => ": read the caveats before using these numbers",
+        Verdict::Void => ": do not use these numbers as a result",
+    };
+    field(page, "Verdict", &format!("{}{advice}", summary.verdict.name().to_uppercase()));
+    for caveat in &summary.caveats {
+        let mark = match caveat.severity {
+            Severity::Info => "  note",
+            Severity::Warn => "  warning",
+            Severity::Void => "  void",
+        };
+        field(page, mark, &plain(&caveat.message));
+    }
+}
+
+/// A label and prose beside it, wrapped.
+fn field(page: &mut String, label: &str, prose: &str) {
+    for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
+        let label = if index == 0 { label } else { "" };
+        let pad = (LABEL + 2).saturating_sub(label.width());
+        page.push_str(label);
+        page.extend(std::iter::repeat_n(' ', pad));
+        page.push_str(line);
+        page.push('\n');
+    }
+}

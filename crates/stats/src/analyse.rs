@@ -1,0 +1,329 @@
+//! [`analyse`]: two passes over the records. The first finds the window, the second fills it.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Mode, Nanos, Phase, Plan, Rate, RequestRecord, TokenCount, Verdict};
+
+use crate::caveats::{self, Evidence};
+use crate::metrics::Metrics;
+use crate::sample::Sample;
+use crate::summary::{
+    ErrorExample, LoadSummary, Quick, Requests, RunFacts, RunState, Summary, Throughput, Tokens,
+    WindowSummary,
+};
+use crate::window::{Extremes, Window, end_of};
+
+/// The numbers of a run. `records` is called twice and must give the same records each time.
+pub fn analyse<I: Iterator<Item = RequestRecord>>(
+    plan: &Plan,
+    run: RunFacts,
+    records: impl Fn() -> I,
+) -> Summary {
+    let mut extremes = Extremes::default();
+    records().for_each(|record| extremes.add(&record));
+    let window = extremes.window(&plan.load, run.state);
+    let whole = Window {
+        start: extremes.first.unwrap_or_default(),
+        end: extremes.last.unwrap_or_default(),
+        is_makespan: true,
+    };
+    let mut tally = Tally::new(window, whole, plan.target.stream);
+    records().for_each(|record| tally.add(&record));
+    tally.finish(plan, run)
+}
+
+/// Everything that a second pass adds up.
+struct Tally {
+    window: Window,
+    whole: Window,
+    stream: bool,
+    metrics: Metrics,
+    requests: Requests,
+    tokens: Tokens,
+    input_sources: BTreeMap<&'static str, u64>,
+    output_sources: BTreeMap<&'static str, u64>,
+    slip: Sample,
+    scheduled: Vec<Nanos>,
+    sent: Vec<Nanos>,
+    delayed: u64,
+    in_window: Flow,
+    in_whole: Flow,
+    /// Time that requests spent under way inside the window.
+    residence: Nanos,
+    balance: Balance,
+}
+
+/// What passed during an interval.
+#[derive(Default)]
+struct Flow {
+    completions: u64,
+    output_tokens: f64,
+    input_tokens: f64,
+}
+
+/// Arrivals and completions in the second half of the window, and who is there at its ends.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Balance {
+    pub(crate) arrivals: u64,
+    pub(crate) completions: u64,
+    pub(crate) in_flight_middle: u64,
+    pub(crate) in_flight_end: u64,
+}
+
+impl Tally {
+    fn new(window: Window, whole: Window, stream: bool) -> Self {
+        Self {
+            window,
+            whole,
+            stream,
+            metrics: Metrics::default(),
+            requests: Requests::default(),
+            tokens: Tokens::default(),
+            input_sources: BTreeMap::new(),
+            output_sources: BTreeMap::new(),
+            slip: Sample::default(),
+            scheduled: Vec::new(),
+            sent: Vec::new(),
+            delayed: 0,
+            in_window: Flow::default(),
+            in_whole: Flow::default(),
+            residence: Nanos::ZERO,
+            balance: Balance::default(),
+        }
+    }
+
+    fn add(&mut self, record: &RequestRecord) {
+        self.in_window.add(record, self.window);
+        self.in_whole.add(record, self.whole);
+        let end = end_of(record);
+        self.residence += self.window.overlap(record.scheduled, end);
+        self.balance.add(record.scheduled, end, self.window);
+        match record.phase {
+            Phase::Warmup => self.requests.warmup += 1,
+            Phase::Cooldown => self.requests.cooldown += 1,
+            Phase::Measured => self.add_measured(record),
+        }
+    }
+
+    fn add_measured(&mut self, record: &RequestRecord) {
+        self.metrics.add(record, self.stream);
+        self.add_outcome(record);
+        self.scheduled.push(record.scheduled);
+        self.delayed += u64::from(record.cap_wait > Nanos::ZERO);
+        if let Some(slip) = record.slip() {
+            self.slip.push(slip.as_ms());
+        }
+        self.sent.extend(record.exchange.stamps.sent_first);
+        if record.is_ok() {
+            self.add_tokens(record);
+        }
+    }
+
+    fn add_outcome(&mut self, record: &RequestRecord) {
+        let (requests, exchange) = (&mut self.requests, &record.exchange);
+        requests.scheduled += 1;
+        requests.reconnects += u64::from(exchange.reconnects);
+        requests.connects += u64::from(exchange.stamps.connect.is_some());
+        let Some(failure) = &exchange.failure else {
+            requests.ok += 1;
+            let reason = exchange.finish.clone().unwrap_or_default();
+            *requests.finish_reasons.entry(reason).or_default() += 1;
+            return;
+        };
+        requests.failed += 1;
+        let class = failure.class.to_string();
+        *requests.errors_by_stage.entry(failure.stage.name().to_owned()).or_default() += 1;
+        let count = requests.errors.entry(class.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            let message = failure.message.clone();
+            requests.error_examples.push(ErrorExample { class, message });
+        }
+    }
+
+    fn add_tokens(&mut self, record: &RequestRecord) {
+        let exchange = &record.exchange;
+        let input = input_tokens(record);
+        self.tokens.input += u64::from(input.n);
+        *self.input_sources.entry(input.source.name()).or_default() += 1;
+        if let Some(output) = exchange.output_tokens {
+            self.tokens.output += u64::from(output.n);
+            *self.output_sources.entry(output.source.name()).or_default() += 1;
+        }
+        if let Some(cached) = exchange.cached_tokens {
+            *self.tokens.cached.get_or_insert(0) += u64::from(cached);
+        }
+        self.tokens.chunks += exchange.chunks.len() as u64;
+        self.tokens.coalesced_chunks +=
+            exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
+    }
+
+    fn finish(mut self, plan: &Plan, run: RunFacts) -> Summary {
+        self.tokens.input_source = source(&self.input_sources);
+        self.tokens.output_source = source(&self.output_sources);
+        let load = self.load(plan);
+        let caveats = caveats::find(&Evidence {
+            plan,
+            run: &run,
+            load: &load,
+            requests: &self.requests,
+            tokens: &self.tokens,
+            window: self.window,
+            balance: self.balance,
+            ttft_p50_ms: self.metrics.ttft_p50(),
+            completions_per_s: self.in_window.rates(self.window).requests_per_s,
+        });
+        Summary {
+            schema: Summary::SCHEMA.to_owned(),
+            verdict: Verdict::of(&caveats),
+            caveats,
+            run,
+            load,
+            throughput: self.in_window.rates(self.window),
+            whole_run: self.in_whole.rates(self.whole),
+            window: WindowSummary {
+                start_s: self.window.start.as_secs(),
+                end_s: self.window.end.as_secs(),
+                kind: if self.window.is_makespan { "makespan" } else { "steady" }.to_owned(),
+            },
+            requests: self.requests,
+            tokens: self.tokens,
+            metrics: self.metrics.finish(&plan.measure.percentiles),
+        }
+    }
+
+    fn load(&mut self, plan: &Plan) -> LoadSummary {
+        let (offered_rps, arrivals, max_concurrency, concurrency) = match &plan.load.mode {
+            Mode::Open { rate, arrivals, max_concurrency } => {
+                let rate = match rate {
+                    Rate::PerSecond(rate) => Some(*rate),
+                    Rate::Infinite => None,
+                };
+                (rate, Some(arrivals.to_string()), *max_concurrency, None)
+            }
+            Mode::Closed { concurrency, .. } => (None, None, None, Some(*concurrency)),
+        };
+        self.scheduled.sort_unstable();
+        self.sent.sort_unstable();
+        self.slip.sort();
+        let seconds = self.window.seconds();
+        LoadSummary {
+            mode: plan.load.mode.name().to_owned(),
+            arrivals,
+            offered_rps,
+            scheduled_rps: rate_of(&self.scheduled),
+            delivered_rps: rate_of(&self.sent),
+            delivered_share: (!self.scheduled.is_empty())
+                .then(|| self.sent.len() as f64 / self.scheduled.len() as f64),
+            gap_cv: gap_cv(&self.sent),
+            concurrency,
+            max_concurrency,
+            delayed: self.delayed,
+            slip_ms: Quick {
+                p50: self.slip.percentile(50.0),
+                p99: self.slip.percentile(99.0),
+                max: self.slip.percentile(100.0),
+            },
+            in_flight_mean: (seconds > 0.0).then(|| self.residence.as_secs() / seconds),
+            in_flight_end: self.balance.in_flight_end,
+        }
+    }
+}
+
+impl Flow {
+    fn add(&mut self, record: &RequestRecord, window: Window) {
+        let exchange = &record.exchange;
+        let stamps = &exchange.stamps;
+        if record.is_ok() && window.contains(end_of(record)) {
+            self.completions += 1;
+        }
+        // A prompt has been worked through when its first token is there.
+        let worked_through = stamps.first_token.or(stamps.last_token);
+        if worked_through.is_some_and(|at| window.contains(at)) {
+            self.input_tokens += f64::from(input_tokens(record).n);
+        }
+        self.output_tokens += arrived_tokens(record, window);
+    }
+
+    fn rates(&self, window: Window) -> Throughput {
+        let seconds = window.seconds();
+        let rate = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
+        Throughput {
+            requests_per_s: rate(self.completions as f64),
+            output_tokens_per_s: rate(self.output_tokens),
+            total_tokens_per_s: rate(self.input_tokens + self.output_tokens),
+        }
+    }
+}
+
+impl Balance {
+    fn add(&mut self, scheduled: Nanos, end: Nanos, window: Window) {
+        let middle = Nanos(u64::midpoint(window.start.0, window.end.0));
+        let is_late = |at: Nanos| middle <= at && at < window.end;
+        let is_there = |at: Nanos| scheduled <= at && at < end;
+        self.arrivals += u64::from(is_late(scheduled));
+        self.completions += u64::from(is_late(end));
+        self.in_flight_middle += u64::from(is_there(middle));
+        self.in_flight_end += u64::from(is_there(window.end));
+    }
+}
+
+/// Prompt tokens by the server's word, else by plan.
+fn input_tokens(record: &RequestRecord) -> TokenCount {
+    let planned =
+        TokenCount { n: record.planned.input_tokens, source: goodput_model::TokenSource::Planned };
+    record.exchange.input_tokens.unwrap_or(planned)
+}
+
+/// Output tokens that arrived inside the window. Where chunks do not say how many tokens they
+/// hold, the request's total is spread over them evenly.
+fn arrived_tokens(record: &RequestRecord, window: Window) -> f64 {
+    let exchange = &record.exchange;
+    let total = exchange.output_tokens.map(|count| f64::from(count.n));
+    if exchange.chunks.is_empty() {
+        let arrived = exchange.stamps.last_token.is_some_and(|at| window.contains(at));
+        return if arrived { total.unwrap_or(0.0) } else { 0.0 };
+    }
+    let listed: Option<u32> = exchange.chunks.iter().map(|chunk| chunk.tokens).sum();
+    let even = total.unwrap_or(exchange.chunks.len() as f64) / exchange.chunks.len() as f64;
+    // Listed tokens may miss what carried no text (an end-of-text token): the total holds.
+    let scale = match (listed, total) {
+        (Some(listed), Some(total)) if listed > 0 => total / f64::from(listed),
+        _ => 1.0,
+    };
+    let weight = |tokens: Option<u32>| match (listed, tokens) {
+        (Some(_), Some(tokens)) => f64::from(tokens) * scale,
+        _ => even,
+    };
+    let inside = exchange.chunks.iter().filter(|chunk| window.contains(chunk.at));
+    inside.map(|chunk| weight(chunk.tokens)).sum()
+}
+
+fn source(sources: &BTreeMap<&'static str, u64>) -> String {
+    match sources.len() {
+        0 => "none".to_owned(),
+        1 => sources.keys().next().copied().unwrap_or_default().to_owned(),
+        _ => "mixed".to_owned(),
+    }
+}
+
+/// Events per second, from the gaps between them.
+fn rate_of(sorted: &[Nanos]) -> Option<f64> {
+    let (first, last) = (sorted.first()?, sorted.last()?);
+    let seconds = (*last - *first).as_secs();
+    (seconds > 0.0).then(|| (sorted.len() - 1) as f64 / seconds)
+}
+
+fn gap_cv(sorted: &[Nanos]) -> Option<f64> {
+    let gaps: Vec<f64> = sorted.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    (gaps.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+}
+
+impl RunFacts {
+    /// Whether the run went as far as it was planned to.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state == RunState::Complete
+    }
+}

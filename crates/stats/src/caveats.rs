@@ -1,0 +1,201 @@
+//! What may make these numbers untrustworthy: each check with its evidence and its advice.
+
+use goodput_model::{Caveat, Mode, Plan, Severity};
+
+use crate::analyse::Balance;
+use crate::summary::{LoadSummary, Requests, RunFacts, RunState, Tokens};
+use crate::window::Window;
+
+/// What the checks look at.
+pub(crate) struct Evidence<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a RunFacts,
+    pub(crate) load: &'a LoadSummary,
+    pub(crate) requests: &'a Requests,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) window: Window,
+    pub(crate) balance: Balance,
+    pub(crate) ttft_p50_ms: Option<f64>,
+    pub(crate) completions_per_s: Option<f64>,
+}
+
+/// Everything found, worst first.
+pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
+    let checks = [
+        nothing_measured,
+        schedule_slip,
+        not_sent,
+        local_limit,
+        lost_records,
+        overloaded,
+        failures,
+        capped,
+        not_complete,
+        tokens_by_chunks,
+        several_tokens_a_chunk,
+        no_warmup,
+        short_window,
+        few_samples,
+    ];
+    let mut found: Vec<_> = checks.iter().filter_map(|check| check(evidence)).collect();
+    found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    found
+}
+
+fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
+    let message = match (e.requests.scheduled, e.requests.ok) {
+        (0, _) => "no request fell into the measured window; make the run longer".to_owned(),
+        (n, 0) => format!("all {n} measured requests failed; the error classes say how"),
+        _ => return None,
+    };
+    Some(Caveat::new("nothing_measured", Severity::Void, message))
+}
+
+/// METHOD 3.9: valid to max(1 ms, 1 % of the TTFT median) at p99, suspect to five times that.
+fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
+    let p99 = e.load.slip_ms.p99?;
+    let limit = (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0);
+    if p99 <= limit {
+        return None;
+    }
+    let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
+    let message = format!(
+        "the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms; give it a \
+         core of its own, more --workers, or less load"
+    );
+    Some(Caveat::new("schedule_slip", severity, message))
+}
+
+fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
+    // Requests that could not connect were not sent either; those have their own class.
+    let unsent = e.requests.errors_by_stage.get("connect").copied().unwrap_or(0);
+    let share = e.load.delivered_share? + unsent as f64 / e.requests.scheduled.max(1) as f64;
+    (share < 0.99 && e.run.is_complete()).then(|| {
+        let severity = if share < 0.95 { Severity::Void } else { Severity::Warn };
+        let message = format!("only {:.1} % of the due requests were sent", share * 100.0);
+        Caveat::new("not_delivered", severity, message)
+    })
+}
+
+fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
+    let count = *e.requests.errors.get("local_limit")?;
+    let message = format!(
+        "{count} requests failed because this machine ran out of file descriptors or local ports; \
+         raise `ulimit -n`, or keep connections with --connections reuse"
+    );
+    Some(Caveat::new("client_limited", Severity::Void, message))
+}
+
+fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
+    let message = match (e.run.lost_records, e.run.log_damaged) {
+        (0, false) => return None,
+        (0, true) => "the log ends in a damaged frame; what follows it is lost".to_owned(),
+        (n, _) => {
+            format!("{n} requests were measured but could not be recorded (disk full or slow)")
+        }
+    };
+    Some(Caveat::new("records_lost", Severity::Warn, message))
+}
+
+/// In the second half of the window the server answered clearly less than it was asked.
+fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
+    let Balance { arrivals, completions, in_flight_middle, in_flight_end } = e.balance;
+    let is_open = matches!(e.plan.load.mode, Mode::Open { .. }) && !e.window.is_makespan;
+    let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
+    let chance = (3.0 * (in_flight_middle as f64).sqrt()).max(5.0);
+    let falls_behind = (completions as f64) < 0.97 * arrivals as f64 && growth > chance;
+    (is_open && falls_behind).then(|| {
+        let per_s = growth / (e.window.seconds() / 2.0);
+        let message = format!(
+            "the server cannot keep up: {:.1} req/s offered, {:.1} req/s answered, and the queue \
+             grows by {per_s:.1} req/s, so every latency here depends on how long the run was; \
+             offer less",
+            e.load.offered_rps.unwrap_or_default(),
+            e.completions_per_s.unwrap_or_default(),
+        );
+        Caveat::new("overloaded", Severity::Warn, message)
+    })
+}
+
+fn failures(e: &Evidence<'_>) -> Option<Caveat> {
+    let Requests { scheduled, failed, ok, .. } = *e.requests;
+    let share = failed as f64 / scheduled.max(1) as f64;
+    (share > 0.01 && ok > 0).then(|| {
+        let message = format!(
+            "{failed} of {scheduled} requests failed ({:.1} %); the latencies speak only of the rest",
+            share * 100.0
+        );
+        Caveat::new("errors", Severity::Warn, message)
+    })
+}
+
+fn capped(e: &Evidence<'_>) -> Option<Caveat> {
+    let cap = e.load.max_concurrency.filter(|_| e.load.delayed > 0)?;
+    let share = e.load.delayed as f64 / e.requests.scheduled.max(1) as f64 * 100.0;
+    let message = format!(
+        "the cap of {cap} held back {} requests ({share:.1} %): this is not an open loop",
+        e.load.delayed
+    );
+    Some(Caveat::new("capped", Severity::Info, message))
+}
+
+fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
+    let message = match e.run.state {
+        RunState::Complete => return None,
+        RunState::Interrupted => "the run was stopped before its planned end",
+        RunState::Unfinished => {
+            "the run was killed or is still going; requests under way are not in the record"
+        }
+    };
+    Some(Caveat::new("not_complete", Severity::Info, message))
+}
+
+fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
+    let by_chunks = ["chunks", "mixed"].contains(&e.tokens.output_source.as_str());
+    (by_chunks && e.tokens.output > 0).then(|| {
+        let message = "the server did not report token usage for every answer: tokens are counted \
+                       as chunks, which may hold several";
+        Caveat::new("tokens_by_chunks", Severity::Info, message)
+    })
+}
+
+fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
+    let ratio = e.tokens.output as f64 / e.tokens.chunks.max(1) as f64;
+    (e.tokens.chunks > 0 && ratio > 1.2).then(|| {
+        let message = format!(
+            "chunks hold {ratio:.1} tokens on average: ITL is the gap between chunks, TPOT the time \
+             per token"
+        );
+        Caveat::new("several_tokens_a_chunk", Severity::Info, message)
+    })
+}
+
+fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
+    e.plan.load.warmup.is_none().then(|| {
+        let message = "no warm-up: the first requests may have met a cold server; add --warmup 10s";
+        Caveat::new("no_warmup", Severity::Info, message)
+    })
+}
+
+fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
+    let seconds = e.window.seconds();
+    (seconds < 60.0 && e.requests.scheduled > 0).then(|| {
+        let message = format!("{seconds:.1} s measured; 60 s or more settle queues and caches");
+        Caveat::new("short_window", Severity::Info, message)
+    })
+}
+
+/// A percentile rests on few samples when fewer than ten lie beyond it.
+fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
+    let n = e.requests.ok as f64;
+    let thin = |percent: &&f64| n * (100.0 - **percent) / 100.0 < 10.0;
+    let first = e.plan.measure.percentiles.iter().find(thin)?;
+    let needed = (1000.0 / (100.0 - first)).round();
+    (e.requests.ok > 0).then(|| {
+        let message = format!(
+            "percentiles from p{first} up rest on fewer than ten slower requests; p{first} needs \
+             about {needed} requests"
+        );
+        Caveat::new("few_samples", Severity::Info, message)
+    })
+}

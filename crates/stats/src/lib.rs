@@ -1,0 +1,23 @@
+//! *The numbers*: a pure function from the records of a run to its [`Summary`].
+//!
+//! No clock, no file, no task: the same records give the same summary, live or a year later.
+//! Percentiles are exact order statistics over all samples of the window (nearest rank: the
+//! smallest sample that at least q percent of all samples do not exceed). Requests that ran into a
+//! time limit enter as "longer than that", so slow answers cannot leave the tail by failing.
+
+mod analyse;
+mod caveats;
+mod metrics;
+mod sample;
+mod summary;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use analyse::analyse;
+pub use sample::Sample;
+pub use summary::{
+    ErrorExample, LoadSummary, Metric, Percentile, Quick, Requests, RunFacts, RunState, Summary,
+    Throughput, Tokens, WindowSummary,
+};

@@ -1,0 +1,137 @@
+//! The distributions: each metric from the stamps of METHOD 3.3.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Chunk, Nanos, RequestRecord};
+
+use crate::sample::Sample;
+use crate::summary::Metric;
+
+/// Samples of every metric, filled request by request.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    ttft: Sample,
+    ttft_sent: Sample,
+    ttfa: Sample,
+    tpot: Sample,
+    /// Gaps before chunks of one token (or an unknown number) in microseconds: by far the most
+    /// numerous samples, so kept small.
+    gaps_us: Vec<u32>,
+    /// Gaps before chunks of several tokens, and how many.
+    long_gaps_us: Vec<(u32, u32)>,
+    max_gap: Sample,
+    e2e: Sample,
+    e2e_sent: Sample,
+    normalized: Sample,
+    tokens_per_s: Sample,
+}
+
+impl Metrics {
+    /// Takes a measured request. Failures leave the latency samples, except those that ran into a
+    /// time limit: they are known to be longer.
+    pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool) {
+        let failure = record.exchange.failure.as_ref();
+        let censored = failure.is_some_and(|failure| failure.class.is_censored());
+        if failure.is_some() && !censored {
+            return;
+        }
+        let stamps = &record.exchange.stamps;
+        let (scheduled, sent) = (record.scheduled, stamps.sent_first);
+        let since = |start: Option<Nanos>, end: Option<Nanos>| Some((end? - start?).as_ms());
+        let put = |sample: &mut Sample, value: Option<f64>, missing_is_longer: bool| match value {
+            Some(value) => sample.push(value),
+            None if missing_is_longer => sample.push_censored(),
+            None => {}
+        };
+        if stream {
+            put(&mut self.ttft, since(Some(scheduled), stamps.first_token), censored);
+            put(&mut self.ttft_sent, since(sent, stamps.first_token), censored);
+            put(&mut self.ttfa, since(Some(scheduled), stamps.first_answer), censored);
+            self.add_gaps(&record.exchange.chunks);
+        }
+        let last = stamps.last_token.filter(|_| !censored);
+        put(&mut self.e2e, since(Some(scheduled), last), censored);
+        put(&mut self.e2e_sent, since(sent, last), censored);
+        if !censored {
+            self.add_pace(record, stream);
+        }
+    }
+
+    /// Gaps between the chunks of each answer; the wait for the first is TTFT, not a gap.
+    fn add_gaps(&mut self, chunks: &[Chunk]) {
+        let mut largest = None;
+        for (index, chunk) in chunks.iter().enumerate() {
+            let earlier = chunks[..index].iter().rev().find(|c| c.choice == chunk.choice);
+            let Some(earlier) = earlier else { continue };
+            let gap_us = (chunk.at - earlier.at).as_micros_rounded();
+            let gap_us = u32::try_from(gap_us).unwrap_or(u32::MAX);
+            largest = largest.max(Some(gap_us));
+            match chunk.tokens {
+                Some(tokens) if tokens > 1 => self.long_gaps_us.push((gap_us, tokens)),
+                _ => self.gaps_us.push(gap_us),
+            }
+        }
+        if let Some(largest) = largest {
+            self.max_gap.push(f64::from(largest) / 1e3);
+        }
+    }
+
+    /// Time per output token, normalised latency, and speed as one user sees it.
+    fn add_pace(&mut self, record: &RequestRecord, stream: bool) {
+        let exchange = &record.exchange;
+        let Some(tokens) = exchange.output_tokens.map(|count| f64::from(count.n)) else { return };
+        let answers = exchange.chunks.iter().map(|chunk| chunk.choice + 1).max().unwrap_or(1);
+        let tokens = tokens / f64::from(answers);
+        let Some(last) = exchange.stamps.last_token else { return };
+        let e2e = last - record.scheduled;
+        if tokens > 0.0 {
+            self.normalized.push(e2e.as_ms() / tokens);
+            self.tokens_per_s.push(tokens / e2e.as_secs().max(1e-9));
+        }
+        if !stream {
+            return;
+        }
+        let Some(first) = exchange.stamps.first_token else { return };
+        let in_first = exchange.chunks.first().and_then(|chunk| chunk.tokens).unwrap_or(1);
+        // A one-token answer has no time between tokens: undefined, not zero.
+        let after_first = tokens - f64::from(in_first);
+        if after_first > 0.0 {
+            self.tpot.push((last - first).as_ms() / after_first);
+        }
+    }
+
+    pub(crate) fn ttft_p50(&self) -> Option<f64> {
+        let mut ttft = self.ttft.clone();
+        ttft.sort();
+        ttft.percentile(50.0)
+    }
+
+    pub(crate) fn finish(self, percentiles: &[f64]) -> BTreeMap<String, Metric> {
+        let mut itl = Sample::default();
+        for gap_us in &self.gaps_us {
+            itl.push(f64::from(*gap_us) / 1e3);
+        }
+        let mut itl_token = itl.clone();
+        for (gap_us, tokens) in self.long_gaps_us {
+            let gap_ms = f64::from(gap_us) / 1e3;
+            itl.push(gap_ms);
+            (0..tokens).for_each(|_| itl_token.push(gap_ms / f64::from(tokens)));
+        }
+        [
+            ("ttft", "ms", self.ttft),
+            ("ttft_sent", "ms", self.ttft_sent),
+            ("ttfa", "ms", self.ttfa),
+            ("tpot", "ms", self.tpot),
+            ("itl", "ms", itl),
+            ("itl_token", "ms", itl_token),
+            ("max_gap", "ms", self.max_gap),
+            ("e2e", "ms", self.e2e),
+            ("e2e_sent", "ms", self.e2e_sent),
+            ("normalized_latency", "ms/token", self.normalized),
+            ("request_tokens_per_s", "tokens/s", self.tokens_per_s),
+        ]
+        .into_iter()
+        .map(|(name, unit, sample)| (name.to_owned(), sample.metric(unit, percentiles)))
+        .collect()
+    }
+}

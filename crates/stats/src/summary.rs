@@ -1,0 +1,233 @@
+//! The shape of `summary.json`, version 1. Paths are added, never renamed.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Caveat, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Everything that is known about a run, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// `goodput.summary/1`
+    pub schema: String,
+    /// Whether to believe it.
+    pub verdict: Verdict,
+    /// Why not, and what to know.
+    pub caveats: Vec<Caveat>,
+    /// What was run.
+    pub run: RunFacts,
+    /// The load, as asked and as delivered.
+    pub load: LoadSummary,
+    /// What became of the measured requests.
+    pub requests: Requests,
+    /// Tokens of the measured requests.
+    pub tokens: Tokens,
+    /// Rates inside the window.
+    pub throughput: Throughput,
+    /// Rates from the first request to the last answer, for comparison with tools that do so.
+    pub whole_run: Throughput,
+    /// The measured part, in seconds since the first instant.
+    pub window: WindowSummary,
+    /// The distributions.
+    pub metrics: BTreeMap<String, Metric>,
+}
+
+impl Summary {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.summary/1";
+}
+
+/// What was run, for the head of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// Version of goodput that measured.
+    pub version: String,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// How it ended.
+    pub state: RunState,
+    /// URL without secrets.
+    pub target: String,
+    /// Model asked for.
+    pub model: String,
+    /// `chat` or `completions`.
+    pub api: String,
+    /// Whether answers were streamed.
+    pub stream: bool,
+    /// The workload in one line.
+    pub workload: String,
+    /// Seed of arrivals and prompts.
+    pub seed: u64,
+    /// Warm-up as asked for.
+    pub warmup: String,
+    /// Records that were measured and lost.
+    pub lost_records: u64,
+    /// Whether the log ended in a damaged frame.
+    pub log_damaged: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// As planned.
+    Complete,
+    /// By the user.
+    Interrupted,
+    /// Not at all: the process was killed, or still runs.
+    Unfinished,
+}
+
+/// The load, as asked and as delivered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSummary {
+    /// `open`, `capped`, `burst` or `closed`.
+    pub mode: String,
+    /// Arrival process of an open loop.
+    pub arrivals: Option<String>,
+    /// Rate asked for.
+    pub offered_rps: Option<f64>,
+    /// Rate of the due instants: the offered rate with the chance of this schedule in it.
+    pub scheduled_rps: Option<f64>,
+    /// Rate at which requests were really sent.
+    pub delivered_rps: Option<f64>,
+    /// Share of due requests that were sent.
+    pub delivered_share: Option<f64>,
+    /// Coefficient of variation of the gaps between sends.
+    pub gap_cv: Option<f64>,
+    /// Users of a closed loop.
+    pub concurrency: Option<u32>,
+    /// Cap of a capped loop.
+    pub max_concurrency: Option<u32>,
+    /// Requests that the cap held back.
+    pub delayed: u64,
+    /// Lateness of the client itself.
+    pub slip_ms: Quick,
+    /// Requests under way, averaged over the window.
+    pub in_flight_mean: Option<f64>,
+    /// Requests under way at the end of the window.
+    pub in_flight_end: u64,
+}
+
+/// A distribution in three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Quick {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// What became of the measured requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Requests {
+    /// Due inside the window.
+    pub scheduled: u64,
+    /// Ended well.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Failures by how far the request had come.
+    pub errors_by_stage: BTreeMap<String, u64>,
+    /// One message of each class. Foreign text.
+    pub error_examples: Vec<ErrorExample>,
+    /// Requests before the window.
+    pub warmup: u64,
+    /// Requests after the window.
+    pub cooldown: u64,
+    /// Pooled connections that turned out dead and were opened anew.
+    pub reconnects: u64,
+    /// Requests that opened a connection of their own.
+    pub connects: u64,
+    /// Finish reasons of those that ended well.
+    pub finish_reasons: BTreeMap<String, u64>,
+}
+
+/// What a server or the system said about a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorExample {
+    /// Class of the failure.
+    pub class: String,
+    /// The first message of that class.
+    pub message: String,
+}
+
+/// Tokens of the measured requests that ended well.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Prompt tokens.
+    pub input: u64,
+    /// Who counted them: `usage` or `planned`, or `mixed`.
+    pub input_source: String,
+    /// Output tokens.
+    pub output: u64,
+    /// Who counted them: `usage`, `token_ids` or `chunks`, or `mixed`.
+    pub output_source: String,
+    /// Prompt tokens from the server's cache, where it says.
+    pub cached: Option<u64>,
+    /// Events that carried tokens.
+    pub chunks: u64,
+    /// Those that shared a socket read with another.
+    pub coalesced_chunks: u64,
+}
+
+/// Rates.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Requests that ended well, per second.
+    pub requests_per_s: Option<f64>,
+    /// Output tokens by their arrival, per second.
+    pub output_tokens_per_s: Option<f64>,
+    /// Prompt tokens (counted when the first token arrives) and output tokens, per second.
+    pub total_tokens_per_s: Option<f64>,
+}
+
+/// The measured part of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowSummary {
+    /// Where it begins.
+    pub start_s: f64,
+    /// Where it ends.
+    pub end_s: f64,
+    /// `steady`, or `makespan` where there was no steady part: a burst, or very few requests.
+    pub kind: String,
+}
+
+/// One metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Unit of every value.
+    pub unit: String,
+    /// Number of samples.
+    pub n: u64,
+    /// Samples that are only known to be larger: requests that ran into a time limit.
+    pub censored: u64,
+    /// Mean of the others.
+    pub mean: Option<f64>,
+    /// Standard deviation of the others.
+    pub std: Option<f64>,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest; none when a sample is censored.
+    pub max: Option<f64>,
+    /// By percent, as text.
+    pub percentiles: BTreeMap<String, Percentile>,
+}
+
+/// One percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// The value; none when there is no sample or it falls among the censored ones.
+    pub value: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Whether it lies beyond the time limit.
+    #[serde(default)]
+    pub is_censored: bool,
+}

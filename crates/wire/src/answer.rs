@@ -1,0 +1,315 @@
+//! [`AnswerReader`]: from the bytes of an answer to stamps, chunks, counts and an outcome.
+//!
+//! Rules that real servers taught (each is a test): the first token is the first event with text
+//! of any channel, never the headers or the role chunk; `usage` may come alone, with an empty
+//! choice, on the finish chunk, on every chunk, once per choice, or never; text may ride on the
+//! finish chunk; `[DONE]` proves nothing, only a finish reason does.
+
+use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
+
+use crate::json::{self, Body, Choice, Usage};
+use crate::sse::{Event, SseParser};
+
+/// Largest single event accepted. Embedded images and logits stay below it by far.
+const EVENT_LIMIT: usize = 16 << 20;
+
+/// What ended an answer badly.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) class: ErrorClass,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into() }
+    }
+}
+
+/// One socket read: everything it completes shares its instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) at: Nanos,
+    pub(crate) sequence: u64,
+}
+
+/// Reads one answer.
+#[derive(Debug)]
+pub struct AnswerReader {
+    sse: SseParser,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The `n` answers, by index.
+    answers: Vec<Answer>,
+    /// Usage that came without a choice: once for all answers, or once per answer.
+    closing: Vec<Usage>,
+    last_read: Option<u64>,
+    done: bool,
+    fault: Option<Fault>,
+    keep_text: bool,
+}
+
+/// One of the `n` answers.
+#[derive(Debug, Default, Clone)]
+struct Answer {
+    /// A finish reason came.
+    finished: bool,
+    /// The latest usage that came with it.
+    usage: Option<Usage>,
+    /// Completion tokens of that usage when the last text came, to see how many a chunk adds.
+    /// A chunk without text may move the count: its tokens then belong to the next gap.
+    tokens_at_text: u32,
+}
+
+impl AnswerReader {
+    /// A reader that keeps the text of the answer only when asked to.
+    pub fn new(keep_text: bool) -> Self {
+        Self { sse: SseParser::new(EVENT_LIMIT), state: State { keep_text, ..State::default() } }
+    }
+
+    /// Whether `[DONE]` has come.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state.done
+    }
+
+    /// Takes the bytes of a stream that one socket read brought.
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        read: Read,
+        exchange: &mut Exchange,
+    ) -> Result<(), Fault> {
+        let state = &mut self.state;
+        self.sse
+            .push(bytes, |event| state.take_event(event, read, exchange))
+            .map_err(|error| Fault::new(ErrorClass::EventTooLarge, error.to_string()))?;
+        self.state.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// The body of a stream has ended in good order, seen by this read.
+    pub(crate) fn finish(&mut self, read: Read, exchange: &mut Exchange) -> Result<(), Fault> {
+        let state = &mut self.state;
+        self.sse
+            .finish(|event| state.take_event(event, read, exchange))
+            .map_err(|error| Fault::new(ErrorClass::EventTooLarge, error.to_string()))?;
+        if let Some(fault) = self.state.fault.take() {
+            return Err(fault);
+        }
+        exchange.stamps.done.get_or_insert(read.at);
+        self.state.conclude(exchange)
+    }
+
+    /// Takes an answer that came whole, not as a stream.
+    pub(crate) fn whole(
+        &mut self,
+        bytes: &[u8],
+        read: Read,
+        exchange: &mut Exchange,
+    ) -> Result<(), Fault> {
+        let body = json::read(bytes).map_err(|error| {
+            Fault::new(ErrorClass::BadJson, format!("{error}: {}", excerpt(bytes)))
+        })?;
+        if let Some(message) = error_in(&body) {
+            return Err(Fault::new(ErrorClass::StreamError, message));
+        }
+        exchange.stamps.done = Some(read.at);
+        for choice in body.choices.iter() {
+            self.state.take_choice(choice, None, exchange);
+            if choice.has_text() {
+                exchange.stamps.last_token = Some(read.at);
+            }
+        }
+        self.state.closing.extend(body.usage);
+        self.state.keep(bytes, exchange);
+        self.state.conclude(exchange)
+    }
+}
+
+impl State {
+    fn take_event(&mut self, event: Event<'_>, read: Read, exchange: &mut Exchange) {
+        if self.fault.is_some() || self.done || event.data.is_empty() {
+            return;
+        }
+        if event.data.trim_ascii() == b"[DONE]" {
+            self.done = true;
+            exchange.stamps.done = Some(read.at);
+            return;
+        }
+        match json::read(event.data) {
+            Err(error) if event.kind == b"error" => {
+                let _ = error;
+                self.fault = Some(Fault::new(ErrorClass::StreamError, excerpt(event.data)));
+            }
+            Err(error) => {
+                let message = format!("{error}: {}", excerpt(event.data));
+                self.fault = Some(Fault::new(ErrorClass::BadEvent, message));
+            }
+            Ok(body) => {
+                let message = error_in(&body)
+                    .or_else(|| (event.kind == b"error").then(|| excerpt(event.data)));
+                match message {
+                    Some(message) => {
+                        self.fault = Some(Fault::new(ErrorClass::StreamError, message));
+                    }
+                    None => self.take_chunk(&body, event.data, read, exchange),
+                }
+            }
+        }
+    }
+
+    fn take_chunk(&mut self, body: &Body, data: &[u8], read: Read, exchange: &mut Exchange) {
+        if let Some(usage) = body.usage
+            && body.choices.iter().next().is_none()
+        {
+            self.closing.push(usage);
+        }
+        for choice in body.choices.iter() {
+            let running = self.take_choice(choice, body.usage, exchange);
+            if choice.has_text() {
+                self.take_tokens(choice, running, read, exchange);
+                self.keep(data, exchange);
+            }
+        }
+    }
+
+    /// Files what a choice says of its answer. Returns the tokens it added, by running usage.
+    fn take_choice(
+        &mut self,
+        choice: &Choice,
+        usage: Option<Usage>,
+        exchange: &mut Exchange,
+    ) -> Option<u32> {
+        // Bounded: a hostile index must not allocate.
+        let index = (choice.index.0.unwrap_or(0) as usize).min(1023);
+        if self.answers.len() <= index {
+            self.answers.resize(index + 1, Answer::default());
+        }
+        let answer = &mut self.answers[index];
+        if let Some(reason) = &choice.finish_reason {
+            answer.finished = true;
+            exchange.finish.get_or_insert_with(|| reason.chars().take(32).collect());
+        }
+        answer.usage = usage.or(answer.usage);
+        let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
+        let before = std::mem::replace(&mut answer.tokens_at_text, total);
+        Some(total.saturating_sub(before)).filter(|added| *added > 0)
+    }
+
+    fn take_tokens(
+        &mut self,
+        choice: &Choice,
+        running: Option<u32>,
+        read: Read,
+        exchange: &mut Exchange,
+    ) {
+        let coalesced = self.last_read.replace(read.sequence) == Some(read.sequence);
+        if coalesced && let Some(previous) = exchange.chunks.last_mut() {
+            previous.coalesced = true;
+        }
+        exchange.chunks.push(Chunk {
+            at: read.at,
+            tokens: running.or_else(|| choice.listed_tokens()),
+            bytes: choice.answer_bytes() + choice.reasoning_bytes(),
+            choice: choice.index.0.unwrap_or(0),
+            coalesced,
+        });
+        let stamps = &mut exchange.stamps;
+        stamps.first_token.get_or_insert(read.at);
+        if choice.answer_bytes() > 0 {
+            stamps.first_answer.get_or_insert(read.at);
+        }
+        stamps.last_token = Some(read.at);
+    }
+
+    /// Everything has come: sets the counts and judges the answer.
+    fn conclude(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+        self.count(exchange);
+        if self.answers.is_empty() || self.answers.iter().any(|answer| !answer.finished) {
+            let message = if self.done {
+                "the stream said [DONE] without a finish reason"
+            } else {
+                "the answer ended without a finish reason"
+            };
+            return Err(Fault::new(ErrorClass::NoFinish, message));
+        }
+        if exchange.stamps.last_token.is_none() {
+            return Err(Fault::new(ErrorClass::Empty, "the answer had no token"));
+        }
+        Ok(())
+    }
+
+    fn count(&self, exchange: &mut Exchange) {
+        // Once per answer, they add up; for a single answer, the last one holds.
+        let with_choice: Vec<_> = self.answers.iter().filter_map(|answer| answer.usage).collect();
+        let said = if self.closing.is_empty() { &with_choice } else { &self.closing };
+        let added_up = if self.answers.len() > 1 { said.len() } else { 1 };
+        let latest = &said[said.len().saturating_sub(added_up)..];
+        let usage = latest.last().map(|last| Usage {
+            completion_tokens: json::Number(
+                latest.iter().map(|usage| usage.completion_tokens.0).sum::<Option<u32>>(),
+            ),
+            ..*last
+        });
+        if let Some(usage) = usage {
+            let count = |n: u32| TokenCount { n, source: TokenSource::Usage };
+            exchange.input_tokens = usage.prompt_tokens.0.map(count);
+            exchange.output_tokens = usage.completion_tokens.0.map(count);
+            exchange.cached_tokens =
+                usage.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+        }
+        if exchange.output_tokens.is_none() && !exchange.chunks.is_empty() {
+            exchange.output_tokens = Some(count_chunks(&exchange.chunks));
+        }
+    }
+
+    fn keep(&self, data: &[u8], exchange: &mut Exchange) {
+        if self.keep_text {
+            let text = exchange.text.get_or_insert_default();
+            text.push_str(&text_of(data));
+        }
+    }
+}
+
+/// The best count there is without usage.
+fn count_chunks(chunks: &[Chunk]) -> TokenCount {
+    let listed: Option<u32> = chunks.iter().map(|chunk| chunk.tokens).sum();
+    match listed {
+        Some(n) => TokenCount { n, source: TokenSource::Chunks },
+        None => TokenCount { n: chunks.len() as u32, source: TokenSource::Events },
+    }
+}
+
+fn error_in(body: &Body) -> Option<String> {
+    if let Some(error) = &body.error {
+        return Some(json::error_text(error));
+    }
+    let message = body.message.as_ref().map(json::error_text);
+    body.object.0.then(|| message.unwrap_or_else(|| "error".to_owned()))
+}
+
+/// The text of all answers in a chunk, for `--save-text` only.
+fn text_of(data: &[u8]) -> String {
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return String::new() };
+    let choices = value.get("choices").and_then(|choices| choices.as_array());
+    let mut text = String::new();
+    for choice in choices.into_iter().flatten() {
+        let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(choice);
+        for key in ["reasoning_content", "content", "text"] {
+            text.push_str(delta.get(key).and_then(|part| part.as_str()).unwrap_or_default());
+        }
+    }
+    text
+}
+
+/// The beginning of foreign bytes as text, for an error message.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(800)]);
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,369 @@
+//! [`Endpoint`]: where requests go and with which headers, settled before the first one.
+//!
+//! Names are resolved here, once: resolution during a run would be a confounder.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use goodput_model::{Api, ConnectionPolicy, Header, Http, REDACTED};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+
+use crate::secrets::Secrets;
+use crate::tls::{self, TlsError, TlsSettings};
+
+/// What to know about the target before an [`Endpoint`] can be built.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The base URL.
+    pub url: BaseUrl,
+    /// Which API.
+    pub api: Api,
+    /// Whether answers are streamed.
+    pub stream: bool,
+    /// The HTTP version.
+    pub http: Http,
+    /// Whether connections are kept.
+    pub connections: ConnectionPolicy,
+    /// The API key, if there is one.
+    pub api_key: Option<String>,
+    /// Extra headers.
+    pub headers: Vec<Header>,
+    /// PEM text with additional trusted certificates.
+    pub cacert: Option<Vec<u8>>,
+    /// Whether certificates go unchecked.
+    pub insecure: bool,
+    /// Whether the text of answers is kept.
+    pub keep_text: bool,
+}
+
+/// The target's base URL, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl {
+    pub(crate) is_https: bool,
+    /// Without the brackets of an IPv6 literal.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// `host:port` as it stands in the URL.
+    pub(crate) authority: String,
+    /// Path without a trailing slash.
+    path: String,
+    query: Option<String>,
+}
+
+/// A URL that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{url}` is not a target: {reason}")]
+pub struct UrlError {
+    url: String,
+    reason: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl FromStr for BaseUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let wrong = |reason: &str, hint: String| UrlError {
+            url: without_credentials(text),
+            reason: reason.to_owned(),
+            hint,
+        };
+        let example = || "a target looks like http://localhost:8000 or mock".to_owned();
+        let Some((scheme, _)) = text.split_once("://") else {
+            let guess = format!("write http://{text} if that is the server's address");
+            return Err(wrong("it has no http:// or https://", guess));
+        };
+        let uri: Uri = text.parse().map_err(|e| wrong(&format!("{e}"), example()))?;
+        let is_https = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(wrong("only http and https are spoken", example())),
+        };
+        let authority = uri.authority().ok_or_else(|| wrong("it names no host", example()))?;
+        if authority.as_str().contains('@') {
+            let hint = "pass credentials with --api-key-env or --header".to_owned();
+            return Err(wrong("it holds credentials", hint));
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(wrong("it names no host", example()));
+        }
+        let has_port = authority.as_str().len() > authority.host().len();
+        if has_port && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(wrong("its port is not between 1 and 65535", example()));
+        }
+        Ok(Self {
+            is_https,
+            host,
+            port: authority.port_u16().unwrap_or(if is_https { 443 } else { 80 }),
+            authority: authority.as_str().to_owned(),
+            path: uri.path().trim_end_matches('/').to_owned(),
+            query: uri.query().map(str::to_owned),
+        })
+    }
+}
+
+/// `scheme://user:pass@host` without the part that must not be shown.
+fn without_credentials(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => {
+            format!("{}{REDACTED}{}", &url[..scheme + 3], &url[at..])
+        }
+        _ => url.to_owned(),
+    }
+}
+
+impl BaseUrl {
+    /// The URL for people and files: query values are hidden, for they may be keys.
+    pub fn shown(&self) -> String {
+        let scheme = if self.is_https { "https" } else { "http" };
+        let query = self.query.as_deref().map_or_else(String::new, |query| {
+            let names = query.split('&').map(|pair| {
+                pair.split_once('=')
+                    .map_or(pair.to_owned(), |(name, _)| format!("{name}={REDACTED}"))
+            });
+            format!("?{}", names.collect::<Vec<_>>().join("&"))
+        });
+        format!("{scheme}://{}{}{query}", self.authority, self.path)
+    }
+
+    /// Path (and query) of an API route such as `chat/completions`.
+    ///
+    /// A base with a version segment (`/v1`) is taken as it is, a full route too; any other
+    /// prefix gets `/v1`.
+    pub(crate) fn route(&self, route: &str) -> String {
+        let last = self.path.rsplit('/').next().unwrap_or_default();
+        let is_version = last.len() > 1
+            && last.starts_with('v')
+            && last[1..].bytes().all(|byte| byte.is_ascii_digit());
+        let base = ["/chat/completions", "/completions"]
+            .iter()
+            .find_map(|full| self.path.strip_suffix(full));
+        let path = match base {
+            Some(_) if self.path.ends_with(&format!("/{route}")) => self.path.clone(),
+            Some(base) => format!("{base}/{route}"),
+            None if is_version => format!("{}/{route}", self.path),
+            None => format!("{}/v1/{route}", self.path),
+        };
+        self.query.as_ref().map_or(path.clone(), |query| format!("{path}?{query}"))
+    }
+
+    /// The API that a full route names, if the URL is one.
+    pub fn names_api(&self) -> Option<Api> {
+        if self.path.ends_with("/chat/completions") {
+            Some(Api::Chat)
+        } else if self.path.ends_with("/completions") {
+            Some(Api::Completions)
+        } else {
+            None
+        }
+    }
+}
+
+/// What keeps an endpoint from being used at all.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The name has no address.
+    #[error("cannot resolve `{host}`: {error}")]
+    Dns {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        error: std::io::Error,
+    },
+    /// A header that HTTP does not allow.
+    #[error("header `{name}` is not allowed: {reason}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The certificates could not be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// Where requests go. Shared by all workers.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) url: BaseUrl,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) route: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) http: Http,
+    pub(crate) connections: ConnectionPolicy,
+    pub(crate) tls: Option<Arc<TlsSettings>>,
+    pub(crate) stream: bool,
+    pub(crate) keep_text: bool,
+    pub(crate) secrets: Secrets,
+}
+
+impl Endpoint {
+    /// Resolves the name and prepares headers and TLS.
+    pub fn new(settings: &Settings) -> Result<Self, EndpointError> {
+        let url = settings.url.clone();
+        let addresses = resolve(&url.host, url.port)?;
+        let tls = url
+            .is_https
+            .then(|| {
+                tls::settings(
+                    &url.host,
+                    settings.http,
+                    settings.cacert.as_deref(),
+                    settings.insecure,
+                )
+            })
+            .transpose()?
+            .map(Arc::new);
+        let route = url.route(match settings.api {
+            Api::Chat => "chat/completions",
+            Api::Completions => "completions",
+        });
+        let secret_values = settings.api_key.iter().cloned();
+        let header_values = settings.headers.iter().map(|header| header.value.clone());
+        let query_values = url.query.iter().flat_map(|query| {
+            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, v)| v.to_owned())
+        });
+        Ok(Self {
+            secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
+            headers: headers(settings)?,
+            addresses,
+            route,
+            tls,
+            http: settings.http,
+            connections: settings.connections,
+            stream: settings.stream,
+            keep_text: settings.keep_text,
+            url,
+        })
+    }
+
+    /// The addresses that the name stands for, in the order they are tried.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The path that requests are sent to, for people: without the query.
+    pub fn route(&self) -> &str {
+        self.route.split('?').next().unwrap_or_default()
+    }
+
+    /// Puts the address that answered first, so that every connection goes to one family.
+    pub fn prefer(&mut self, address: SocketAddr) {
+        self.addresses.sort_by_key(|candidate| *candidate != address);
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EndpointError> {
+    let dns = |error| EndpointError::Dns { host: host.to_owned(), error };
+    let mut addresses: Vec<_> = (host, port).to_socket_addrs().map_err(dns)?.collect();
+    addresses.dedup();
+    if addresses.is_empty() {
+        return Err(dns(std::io::Error::other("the name has no address")));
+    }
+    Ok(addresses)
+}
+
+fn headers(settings: &Settings) -> Result<HeaderMap, EndpointError> {
+    let mut map = HeaderMap::new();
+    let json = HeaderValue::from_static("application/json");
+    let accept = if settings.stream {
+        HeaderValue::from_static("text/event-stream, application/json")
+    } else {
+        json.clone()
+    };
+    map.insert(header::CONTENT_TYPE, json);
+    map.insert(header::ACCEPT, accept);
+    map.insert(
+        header::USER_AGENT,
+        HeaderValue::from_static(concat!("goodput/", env!("CARGO_PKG_VERSION"))),
+    );
+    if settings.http == Http::Http1 {
+        map.insert(header::HOST, value("host", &settings.url.authority)?);
+    }
+    if let Some(key) = &settings.api_key {
+        let mut bearer = value("authorization", &format!("Bearer {key}"))?;
+        bearer.set_sensitive(true);
+        map.insert(header::AUTHORIZATION, bearer);
+    }
+    for Header { name, value: text } in &settings.headers {
+        let parsed = HeaderName::from_str(name).map_err(|error| EndpointError::Header {
+            name: name.clone(),
+            reason: error.to_string(),
+        })?;
+        if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&parsed)
+        {
+            let reason = "it belongs to the connection".to_owned();
+            return Err(EndpointError::Header { name: name.clone(), reason });
+        }
+        map.insert(parsed, value(name, text)?);
+    }
+    Ok(map)
+}
+
+fn value(name: &str, text: &str) -> Result<HeaderValue, EndpointError> {
+    HeaderValue::from_str(text).map_err(|_| EndpointError::Header {
+        name: name.to_owned(),
+        reason: "its value has characters that headers cannot carry".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_from_bases_with_and_without_version_and_prefix() {
+        let cases = [
+            ("http://h:8000", "/v1/chat/completions"),
+            ("http://h:8000/", "/v1/chat/completions"),
+            ("http://h/v1", "/v1/chat/completions"),
+            ("http://h/v1/", "/v1/chat/completions"),
+            ("http://h/serve/llm", "/serve/llm/v1/chat/completions"),
+            ("http://h/openai/v2", "/openai/v2/chat/completions"),
+            ("http://h/v1beta/openai/chat/completions", "/v1beta/openai/chat/completions"),
+            ("http://h/v1/completions", "/v1/chat/completions"),
+            ("http://h/v1?api-version=7", "/v1/chat/completions?api-version=7"),
+        ];
+        for (url, route) in cases {
+            assert_eq!(url.parse::<BaseUrl>().unwrap().route("chat/completions"), route, "{url}");
+        }
+        let full = "http://h/v1/chat/completions".parse::<BaseUrl>().unwrap();
+        assert_eq!(full.route("models"), "/v1/models");
+        assert_eq!(full.names_api(), Some(Api::Chat));
+    }
+
+    #[test]
+    fn hosts_and_ports() {
+        let v6 = "https://[::1]:8443/v1".parse::<BaseUrl>().unwrap();
+        assert_eq!((v6.host.as_str(), v6.port, v6.is_https), ("::1", 8443, true));
+        assert_eq!(v6.authority, "[::1]:8443");
+        assert_eq!("https://h".parse::<BaseUrl>().unwrap().port, 443);
+    }
+
+    #[test]
+    fn bad_urls_say_why() {
+        let cases = [
+            ("localhost:8000", "http://localhost:8000"),
+            ("ftp://h", "http://localhost:8000"),
+            ("http://", "http://localhost:8000"),
+            ("http://h:99999", "http://localhost:8000"),
+            ("http://h:0", "http://localhost:8000"),
+            ("http://user:hunter22@h/", "--header"),
+        ];
+        for (url, hint) in cases {
+            let error = url.parse::<BaseUrl>().unwrap_err();
+            assert!(error.hint.contains(hint), "{url}: {error} / {}", error.hint);
+            assert!(!error.to_string().contains("hunter22"));
+        }
+    }
+
+    #[test]
+    fn query_values_are_hidden() {
+        let url = "https://h/v1?key=sk-123&x=1".parse::<BaseUrl>().unwrap();
+        assert_eq!(url.shown(), "https://h/v1?key=[redacted]&x=[redacted]");
+    }
+}

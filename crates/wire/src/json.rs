@@ -1,0 +1,383 @@
+//! The shape of answers in the OpenAI dialects, read as leniently as real servers demand.
+//!
+//! One set of types serves chunks and whole answers, chat and completions. Texts are only
+//! measured, not copied; fields may be absent, null or of an unexpected type; unknown fields are
+//! skipped. Only what is no JSON at all is an error.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A chunk of a stream, or a whole answer.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Body {
+    #[serde(default)]
+    pub(crate) choices: Choices,
+    pub(crate) usage: Option<Usage>,
+    /// `{"error": {…}}` or `{"error": "text"}`.
+    pub(crate) error: Option<serde_json::Value>,
+    /// `{"object": "error", "message": …}`, an older way to say it.
+    #[serde(default)]
+    pub(crate) object: IsError,
+    #[serde(default)]
+    pub(crate) message: Option<serde_json::Value>,
+}
+
+/// The answers in a body: almost always one, kept without an allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Choices {
+    first: Option<Choice>,
+    others: Vec<Choice>,
+}
+
+impl Choices {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Choice> {
+        self.first.iter().chain(&self.others)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Choice {
+    #[serde(default)]
+    pub(crate) index: Number,
+    #[serde(default, alias = "message")]
+    pub(crate) delta: Option<Delta>,
+    /// `/v1/completions`.
+    #[serde(default)]
+    pub(crate) text: TextSize,
+    pub(crate) finish_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) token_ids: Length,
+    #[serde(default)]
+    pub(crate) logprobs: Option<LogProbs>,
+}
+
+impl Choice {
+    /// Bytes of the answer itself, tool calls included.
+    pub(crate) fn answer_bytes(&self) -> u32 {
+        let delta = self.delta.as_ref();
+        self.text.0 + delta.map_or(0, |d| d.content.0 + d.refusal.0 + d.tool_calls.0)
+    }
+
+    /// Bytes of reasoning. Some servers send it under two names at once.
+    pub(crate) fn reasoning_bytes(&self) -> u32 {
+        self.delta.as_ref().map_or(0, |d| d.reasoning.0.max(d.reasoning_content.0))
+    }
+
+    /// Tokens in this chunk, where the server lists them.
+    pub(crate) fn listed_tokens(&self) -> Option<u32> {
+        let listed = self.logprobs.as_ref().map_or(0, |l| l.content.0.max(l.tokens.0));
+        Some(self.token_ids.0.max(listed)).filter(|n| *n > 0)
+    }
+
+    /// Whether it carries a token of any channel.
+    pub(crate) fn has_text(&self) -> bool {
+        self.answer_bytes() > 0 || self.reasoning_bytes() > 0
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Delta {
+    #[serde(default)]
+    content: TextSize,
+    #[serde(default)]
+    refusal: TextSize,
+    #[serde(default)]
+    reasoning: TextSize,
+    #[serde(default)]
+    reasoning_content: TextSize,
+    #[serde(default)]
+    tool_calls: TextSize,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct LogProbs {
+    #[serde(default)]
+    content: Length,
+    #[serde(default)]
+    tokens: Length,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+pub(crate) struct Usage {
+    #[serde(default)]
+    pub(crate) prompt_tokens: Number,
+    #[serde(default)]
+    pub(crate) completion_tokens: Number,
+    #[serde(default)]
+    pub(crate) prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+pub(crate) struct PromptDetails {
+    #[serde(default)]
+    pub(crate) cached_tokens: Number,
+}
+
+/// Bytes of text in a string, or in the strings that matter below an array or object.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct TextSize(pub(crate) u32);
+
+/// Number of elements of an array.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct Length(pub(crate) u32);
+
+/// A count, however it is written.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct Number(pub(crate) Option<u32>);
+
+/// Whether a string is `error`.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct IsError(pub(crate) bool);
+
+/// Implements `Deserialize` for a type that takes any JSON value and makes the best of it.
+/// The given methods override the default, which is the type's own default.
+macro_rules! lenient {
+    ($type:ty { $($methods:tt)* }) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Lenient;
+                impl<'de> Visitor<'de> for Lenient {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("any JSON value")
+                    }
+                    $($methods)*
+                }
+                deserializer.deserialize_any(Lenient)
+            }
+        }
+    };
+}
+
+/// Default answers for the kinds of value a [`lenient!`] type does not care about.
+macro_rules! ignore {
+    (null) => {
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (bool) => {
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (numbers) => {
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (string) => {
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (array) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+    (object) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+lenient!(TextSize {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(numbers);
+    fn visit_str<E>(self, text: &str) -> Result<TextSize, E> {
+        Ok(TextSize(text.len() as u32))
+    }
+    /// Tool calls, and content in parts.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TextSize, A::Error> {
+        let mut size = 0;
+        while let Some(part) = seq.next_element::<TextSize>()? {
+            size += part.0;
+        }
+        Ok(TextSize(size))
+    }
+    /// `{"function": {"name", "arguments"}}` or `{"type": "text", "text"}`; ids and types are no text.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextSize, A::Error> {
+        let mut size = 0;
+        while let Some(key) = map.next_key::<TextKey>()? {
+            match key {
+                TextKey::Text => size += map.next_value::<TextSize>()?.0,
+                TextKey::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(TextSize(size))
+    }
+});
+
+#[derive(Deserialize)]
+enum TextKey {
+    #[serde(rename = "function", alias = "name", alias = "arguments", alias = "text")]
+    Text,
+    #[serde(other)]
+    Other,
+}
+
+lenient!(Length {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(numbers);
+    ignore!(string);
+    ignore!(object);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Length, A::Error> {
+        let mut length = 0;
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            length += 1;
+        }
+        Ok(Length(length))
+    }
+});
+
+lenient!(Number {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(string);
+    ignore!(array);
+    ignore!(object);
+    fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
+        Ok(Number(u32::try_from(value).ok()))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
+        Ok(Number(u32::try_from(value).ok()))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
+        Ok(Number((value >= 0.0 && value <= f64::from(u32::MAX)).then_some(value as u32)))
+    }
+});
+
+lenient!(IsError {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(numbers);
+    ignore!(array);
+    ignore!(object);
+    fn visit_str<E>(self, text: &str) -> Result<IsError, E> {
+        Ok(IsError(text == "error"))
+    }
+});
+
+lenient!(Choices {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(numbers);
+    ignore!(string);
+    ignore!(object);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Choices, A::Error> {
+        let mut choices = Choices { first: seq.next_element()?, others: Vec::new() };
+        while let Some(choice) = seq.next_element()? {
+            choices.others.push(choice);
+        }
+        Ok(choices)
+    }
+});
+
+/// Reads a body. Python servers write `NaN` and `Infinity`, which are no JSON: such a body is read
+/// again with those words replaced.
+pub(crate) fn read(bytes: &[u8]) -> Result<Body, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| match without_python_floats(bytes) {
+        Some(cleaned) => serde_json::from_slice(&cleaned),
+        None => Err(error),
+    })
+}
+
+/// `bytes` with `NaN`, `Infinity` and `-Infinity` outside strings replaced by `null`, or `None`
+/// where there are none.
+fn without_python_floats(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut cleaned = Vec::with_capacity(bytes.len());
+    let (mut in_string, mut escaped, mut changed) = (false, false, false);
+    let mut rest = bytes;
+    while let [byte, tail @ ..] = rest {
+        if !in_string {
+            let word =
+                [&b"-Infinity"[..], b"Infinity", b"NaN"].into_iter().find(|w| rest.starts_with(w));
+            if let Some(word) = word {
+                cleaned.extend_from_slice(b"null");
+                rest = &rest[word.len()..];
+                changed = true;
+                continue;
+            }
+        }
+        in_string ^= *byte == b'"' && !escaped;
+        escaped = in_string && *byte == b'\\' && !escaped;
+        cleaned.push(*byte);
+        rest = tail;
+    }
+    changed.then_some(cleaned)
+}
+
+/// What an `error` value says, in its own words.
+pub(crate) fn error_text(error: &serde_json::Value) -> String {
+    let inner = error.get("message").or_else(|| error.get("detail")).unwrap_or(error);
+    inner.as_str().map_or_else(|| inner.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_every_kind_of_text() {
+        let cases = [
+            (r#"{"choices":[{"delta":{"content":"né"}}]}"#, 3, 0),
+            (r#"{"choices":[{"delta":{"content":"a\nb"}}]}"#, 3, 0),
+            (r#"{"choices":[{"delta":{"content":null,"role":"assistant"}}]}"#, 0, 0),
+            (r#"{"choices":[{"delta":{"content":""}}]}"#, 0, 0),
+            (r#"{"choices":[{"text":"abc"}]}"#, 3, 0),
+            (r#"{"choices":[{"message":{"content":"abcd"}}]}"#, 4, 0),
+            (r#"{"choices":[{"delta":{"reasoning":"ab","reasoning_content":"ab"}}]}"#, 0, 2),
+            (
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_123","function":{"name":"f","arguments":""}}]}}]}"#,
+                1,
+                0,
+            ),
+            (r#"{"choices":[{"delta":{"content":[{"type":"text","text":"xyz"}]}}]}"#, 3, 0),
+            (r#"{"choices":[{"delta":null}]}"#, 0, 0),
+        ];
+        for (json, answer, reasoning) in cases {
+            let body = read(json.as_bytes()).unwrap();
+            let choice = body.choices.iter().next().unwrap();
+            assert_eq!(
+                (choice.answer_bytes(), choice.reasoning_bytes()),
+                (answer, reasoning),
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn odd_types_are_not_fatal() {
+        for json in [
+            r#"{"choices":null,"usage":null,"error":null}"#,
+            r#"{"choices":{},"object":7}"#,
+            r#"{"choices":[{"index":null,"delta":{"content":5,"tool_calls":null}}],"usage":{"prompt_tokens":"x","completion_tokens":3.0}}"#,
+        ] {
+            let body = read(json.as_bytes()).unwrap();
+            assert!(body.error.is_none() && !body.object.0, "{json}");
+        }
+    }
+
+    #[test]
+    fn python_floats_are_read_but_only_outside_strings() {
+        let json = br#"{"choices":[{"delta":{"content":"NaN \"Infinity"},"logprobs":{"content":[{"logprob":-Infinity}]},"x":NaN}]}"#;
+        let body = read(json).unwrap();
+        assert_eq!(body.choices.iter().next().unwrap().answer_bytes(), 13);
+        assert!(read(b"not json").is_err());
+        assert!(read(b"<html>NaN").is_err());
+    }
+}

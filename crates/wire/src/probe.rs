@@ -1,0 +1,93 @@
+//! Asking the target, before the run, whether it is there and answers requests like ours.
+//!
+//! The check is real: one small request of the kind that will be measured. Paths that the user did
+//! not name are left alone, except `/v1/models`, and that only when no model was given.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use goodput_clock::now;
+use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Prompt};
+use tokio::net::TcpStream;
+
+use crate::body::Dialect;
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+
+/// What one check found.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// How long the small request took.
+    pub took: Nanos,
+    /// What happened to it.
+    pub exchange: Exchange,
+}
+
+/// Why a target cannot be measured at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// No connection, or no answer.
+    #[error("{}", .0.message)]
+    Unreachable(Failure),
+    /// An answer that will be the same for every request.
+    #[error("{}: {}", .0.class, .0.message)]
+    Refused(Failure),
+}
+
+/// Answers of this kind will not change while the run lasts: wrong key, path, model or fields.
+const FINAL: [u16; 6] = [400, 401, 403, 404, 405, 422];
+
+/// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
+pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, ProbeError> {
+    let planned = Planned { class: "probe".into(), input_tokens: 2, output_tokens: Some(1) };
+    let prompt = Prompt { text: "Hi".to_owned(), planned };
+    let client = Client::new(Arc::clone(endpoint));
+    let mut exchange = Exchange::default();
+    let begin = now();
+    client.send(dialect.encode(&prompt), &mut exchange).await;
+    match &exchange.failure {
+        Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
+        Some(failure) if matches!(failure.class, ErrorClass::Http(s) if FINAL.contains(&s)) => {
+            Err(ProbeError::Refused(failure.clone()))
+        }
+        _ => Ok(Probe { took: now() - begin, exchange }),
+    }
+}
+
+impl Endpoint {
+    /// The first address that takes a connection. `localhost` may stand for two families, of which
+    /// the server listens on one.
+    pub async fn first_reachable(&self) -> Result<SocketAddr, Failure> {
+        let mut last = None;
+        for address in &self.addresses {
+            match TcpStream::connect(address).await {
+                Ok(_) => return Ok(*address),
+                Err(error) => last = Some(crate::fault::connecting(&error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| crate::fault::connecting(&std::io::Error::other("no address"))))
+    }
+}
+
+/// The models that the server offers, by `/v1/models`.
+pub async fn list_models(endpoint: &Arc<Endpoint>) -> Result<Vec<String>, ProbeError> {
+    #[derive(serde::Deserialize)]
+    struct Models {
+        data: Vec<Model>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Model {
+        id: String,
+    }
+    let client = Client::new(Arc::clone(endpoint));
+    let (status, bytes) = client.get("models").await.map_err(ProbeError::Unreachable)?;
+    let refused = |class, message: String| {
+        ProbeError::Refused(Failure { class, stage: goodput_model::Stage::Headers, message })
+    };
+    if status != 200 {
+        return Err(refused(ErrorClass::Http(status), crate::answer::excerpt(&bytes)));
+    }
+    let models: Models = serde_json::from_slice(&bytes)
+        .map_err(|error| refused(ErrorClass::BadJson, error.to_string()))?;
+    Ok(models.data.into_iter().map(|model| model.id).collect())
+}

@@ -1,0 +1,173 @@
+//! [`Socket`]: a TCP stream, plain or under TLS, that stamps every read and write.
+//!
+//! The stamp sits below TLS, at the return of the socket call, so neither decryption nor HTTP
+//! framing nor parsing is inside it.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+/// What the socket has seen. Shared between the connection and whoever reads its answers; both
+/// live on one thread.
+#[derive(Debug, Default)]
+pub(crate) struct SocketStamps {
+    /// When the latest read that brought bytes returned, and how many there were before it.
+    pub(crate) last_read: Cell<Nanos>,
+    pub(crate) reads: Cell<u64>,
+    /// When the first write since [`SocketStamps::expect_request`] was handed to the socket.
+    pub(crate) first_write: Cell<Option<Nanos>>,
+    /// When the latest write had been taken.
+    pub(crate) last_write: Cell<Option<Nanos>>,
+}
+
+impl SocketStamps {
+    /// A request is about to be written.
+    pub(crate) fn expect_request(&self) {
+        self.first_write.set(None);
+        self.last_write.set(None);
+    }
+}
+
+/// A [`TcpStream`] with stamps.
+pub(crate) struct StampedTcp {
+    tcp: TcpStream,
+    stamps: Rc<SocketStamps>,
+}
+
+impl StampedTcp {
+    pub(crate) fn new(tcp: TcpStream, stamps: Rc<SocketStamps>) -> Self {
+        Self { tcp, stamps }
+    }
+
+    fn wrote(&self, begin: Nanos) {
+        if self.stamps.first_write.get().is_none() {
+            self.stamps.first_write.set(Some(begin));
+        }
+        self.stamps.last_write.set(Some(now()));
+    }
+}
+
+impl AsyncRead for StampedTcp {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.tcp).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.stamps.last_read.set(now());
+            self.stamps.reads.set(self.stamps.reads.get() + 1);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for StampedTcp {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let begin = now();
+        let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, bytes))?;
+        self.wrote(begin);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let begin = now();
+        let written = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices))?;
+        self.wrote(begin);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}
+
+/// Plain or encrypted.
+pub(crate) enum Socket {
+    Plain(StampedTcp),
+    Tls(Box<TlsStream<StampedTcp>>),
+}
+
+/// Calls the same method on whichever stream it is.
+macro_rules! either {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Socket::Plain(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Socket::Tls(stream) => {
+                let $stream = Pin::new(stream.as_mut());
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        either!(self, stream => stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        either!(self, stream => stream.poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_shutdown(cx))
+    }
+}

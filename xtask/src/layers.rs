@@ -1,0 +1,115 @@
+//! Which crate may see which: the walls of ARCHITECTURE.md, checked against the manifests.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Our crates, from the bottom up, with those of ours that each may see.
+const OURS: [(&str, &[&str]); 13] = [
+    ("goodput-model", &[]),
+    ("goodput-random", &[]),
+    ("goodput-clock", &["goodput-model"]),
+    ("goodput-schedule", &["goodput-model", "goodput-random"]),
+    ("goodput-workload", &["goodput-model", "goodput-random"]),
+    ("goodput-wire", &["goodput-model", "goodput-clock"]),
+    ("goodput-record", &["goodput-model"]),
+    ("goodput-stats", &["goodput-model"]),
+    ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random"]),
+    (
+        "goodput-engine",
+        &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
+    ),
+    ("goodput-report", &["goodput-model", "goodput-stats"]),
+    ("goodput-testkit", &[]),
+    ("xtask", &[]),
+];
+
+/// Foreign crates that stay behind a wall, with the crates of ours that may know them.
+const WALLS: [(&str, &[&str]); 10] = [
+    ("hyper", &["goodput-wire", "goodput-mock"]),
+    ("hyper-util", &["goodput-wire", "goodput-mock"]),
+    ("rustls", &["goodput-wire", "goodput-mock"]),
+    ("tokio-rustls", &["goodput-wire", "goodput-mock"]),
+    ("tokio", &["goodput-clock", "goodput-wire", "goodput-engine", "goodput-mock", "goodput"]),
+    ("clap", &["goodput"]),
+    ("prost", &["goodput-record"]),
+    ("toml", &["goodput-record"]),
+    ("rand_chacha", &["goodput-random"]),
+    ("libm", &["goodput-random"]),
+];
+
+/// Dependencies by crate, without those of tests.
+type Graph = BTreeMap<String, Vec<String>>;
+
+/// Fails with every breach.
+pub(crate) fn check() -> Result<(), String> {
+    let breaches = breaches(&graph()?);
+    if breaches.is_empty() { Ok(()) } else { Err(format!("\n  {}", breaches.join("\n  "))) }
+}
+
+fn graph() -> Result<Graph, String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .map_err(|error| format!("cannot run cargo metadata: {error}"))?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cannot read cargo metadata: {error}"))?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let normal = |package: &Value| {
+        let is_normal = |dependency: &&Value| dependency["kind"].is_null();
+        let dependencies = list(&package["dependencies"]);
+        dependencies.iter().filter(is_normal).map(|d| text(&d["name"])).collect()
+    };
+    Ok(list(&metadata["packages"]).iter().map(|p| (text(&p["name"]), normal(p))).collect())
+}
+
+fn breaches(graph: &Graph) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, dependencies) in graph {
+        let allowed = OURS.iter().find(|(ours, _)| ours == name).map(|(_, allowed)| *allowed);
+        if allowed.is_none() && name != "goodput" {
+            found.push(format!("{name} has no place in xtask/src/layers.rs"));
+        }
+        for dependency in dependencies {
+            let is_ours = dependency.starts_with("goodput-");
+            let sees = allowed.is_none_or(|allowed| allowed.contains(&dependency.as_str()));
+            if is_ours && !sees {
+                found.push(format!("{name} must not see {dependency}"));
+            }
+            let wall = WALLS.iter().find(|(foreign, _)| foreign == dependency);
+            if wall.is_some_and(|(_, knowing)| !knowing.contains(&name.as_str())) {
+                found.push(format!("{name} must not know {dependency}"));
+            }
+        }
+        if dependencies.iter().any(|dependency| dependency == "goodput-testkit") {
+            found.push(format!("{name} uses the test kit outside its tests"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_walls_stand() {
+        assert_eq!(breaches(&graph().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_breach_is_found() {
+        let graph = |name: &str, dependency: &str| {
+            Graph::from([(name.to_owned(), vec![dependency.to_owned()])])
+        };
+        assert_eq!(breaches(&graph("goodput-stats", "goodput-record")).len(), 1);
+        assert_eq!(breaches(&graph("goodput-stats", "tokio")).len(), 1);
+        assert_eq!(breaches(&graph("goodput-report", "clap")).len(), 1);
+        assert_eq!(breaches(&graph("goodput", "goodput-testkit")).len(), 1);
+        assert_eq!(breaches(&graph("goodput-new", "serde")).len(), 1);
+        assert_eq!(breaches(&graph("goodput-wire", "hyper")).len(), 0);
+    }
+}

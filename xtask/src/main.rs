@@ -1,0 +1,64 @@
+//! Developer tasks. `cargo xtask` lists them.
+
+mod layers;
+
+use std::process::{Command, ExitCode};
+
+/// Every task: name, what it does.
+const TASKS: [(&str, &str); 2] = [
+    ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
+    ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
+];
+
+#[expect(clippy::print_stderr, reason = "a developer tool talks to the terminal")]
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    let outcome = match task.as_str() {
+        "test" => test(),
+        "layers" => layers::check(),
+        _ => {
+            eprintln!("usage: cargo xtask TASK");
+            for (name, what) in TASKS {
+                eprintln!("  {name:8} {what}");
+            }
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {task}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What CI runs, cheapest first.
+fn test() -> Result<(), String> {
+    require("rustfmt", "rustup component add rustfmt")?;
+    require("clippy-driver", "rustup component add clippy")?;
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    layers::check()?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    cargo(&["test", "--workspace", "--locked"], &[])?;
+    let strict = [("RUSTDOCFLAGS", "-D warnings")];
+    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)
+}
+
+/// Asks clearly for what is missing.
+fn require(program: &str, how: &str) -> Result<(), String> {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    if found { Ok(()) } else { Err(format!("`{program}` is missing; install it with `{how}`")) }
+}
+
+#[expect(clippy::print_stderr, reason = "says which step runs")]
+fn cargo(args: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    eprintln!("+ cargo {}", args.join(" "));
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let status = Command::new(cargo)
+        .args(args)
+        .envs(environment.iter().copied())
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`cargo {}` failed", args.join(" "))) }
+}
