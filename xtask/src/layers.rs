@@ -21,7 +21,7 @@ const OURS: [(&str, &[&str]); 13] = [
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
     ("goodput-report", &["goodput-model", "goodput-stats"]),
-    ("goodput-testkit", &[]),
+    ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     ("xtask", &[]),
 ];
 

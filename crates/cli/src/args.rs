@@ -83,7 +83,13 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Open loop: requests per second on average (`20`, `20/s`, `90/m`), or `inf` for all at once
-    #[arg(long, alias = "request-rate", value_name = "R", conflicts_with = "concurrency")]
+    #[arg(
+        long,
+        alias = "request-rate",
+        value_name = "R",
+        conflicts_with = "concurrency",
+        allow_negative_numbers = true
+    )]
     pub(crate) rate: Option<Rate>,
 
     /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`

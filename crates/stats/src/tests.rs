@@ -1,1 +1,323 @@
+//! Whole summaries of runs whose every instant is written down here.
 
+use std::time::Duration;
+
+use goodput_model::{
+    Api, Arrivals, Chunk, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http, Load,
+    Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage, Stamps, Target,
+    TokenCount, TokenSource, Verdict, WorkloadPlan,
+};
+
+use crate::{RunFacts, RunState, Summary, analyse};
+
+fn ms(ms: f64) -> Nanos {
+    Nanos::from_secs_f64(ms / 1e3)
+}
+
+fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Plan {
+    Plan {
+        schema: Plan::SCHEMA.to_owned(),
+        target: Target {
+            url: "http://x".to_owned(),
+            api: Api::Chat,
+            stream: true,
+            usage: true,
+            model: None,
+            http: Http::Http1,
+            connections: ConnectionPolicy::Reuse,
+            timeout: Duration::from_secs(10),
+            probe: true,
+            wait_ready: Duration::ZERO,
+            api_key_env: String::new(),
+            headers: Vec::new(),
+            extra_body: None,
+            cacert: None,
+            insecure: false,
+        },
+        load: Load {
+            seed: 1,
+            duration: duration.map(Duration::from_secs),
+            num_requests,
+            warmup,
+            cooldown: Duration::ZERO,
+            drain: Duration::from_secs(10),
+            workers: 1,
+            mode: Mode::Open {
+                rate: Rate::PerSecond(10.0),
+                arrivals: Arrivals::Constant,
+                max_concurrency: None,
+            },
+        },
+        workload: WorkloadPlan {
+            name: "chat".to_owned(),
+            input_tokens: None,
+            max_tokens: None,
+            ignore_eos: false,
+            save_text: false,
+        },
+        measure: Measure { percentiles: vec![50.0, 99.0] },
+    }
+}
+
+fn facts(state: RunState) -> RunFacts {
+    RunFacts {
+        version: "0".to_owned(),
+        started: String::new(),
+        state,
+        target: String::new(),
+        model: String::new(),
+        api: "chat".to_owned(),
+        stream: true,
+        workload: String::new(),
+        seed: 1,
+        warmup: "0s".to_owned(),
+        lost_records: 0,
+        log_damaged: false,
+    }
+}
+
+/// A good request: sent 1 ms late, first token 100 ms after it was due, one chunk each `gaps` ms.
+fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
+    let scheduled = ms(scheduled_ms);
+    let mut at = scheduled + ms(100.0);
+    let mut chunks = vec![chunk(at)];
+    for gap in gaps_ms {
+        at += ms(*gap);
+        chunks.push(chunk(at));
+    }
+    let tokens = chunks.len() as u32;
+    RequestRecord {
+        index,
+        phase: Phase::Measured,
+        worker: 0,
+        scheduled,
+        cap_wait: Nanos::ZERO,
+        planned: Planned { class: "chat".into(), input_tokens: 50, output_tokens: None },
+        exchange: Exchange {
+            stamps: Stamps {
+                dispatched: scheduled,
+                sent_first: Some(scheduled + ms(1.0)),
+                sent_last: Some(scheduled + ms(1.0)),
+                headers: Some(scheduled + ms(2.0)),
+                first_byte: Some(scheduled + ms(100.0)),
+                first_token: Some(scheduled + ms(100.0)),
+                first_answer: Some(scheduled + ms(100.0)),
+                last_token: Some(at),
+                done: Some(at),
+                connect: None,
+            },
+            chunks,
+            status: Some(200),
+            finish: Some("stop".to_owned()),
+            input_tokens: Some(TokenCount { n: 40, source: TokenSource::Usage }),
+            output_tokens: Some(TokenCount { n: tokens, source: TokenSource::Usage }),
+            ..Exchange::default()
+        },
+        prompt: None,
+    }
+}
+
+fn chunk(at: Nanos) -> Chunk {
+    Chunk { at, tokens: None, bytes: 3, choice: 0, coalesced: false }
+}
+
+fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
+    record.exchange.failure = Some(Failure { class, stage: Stage::Headers, message: "m".into() });
+    record.exchange.chunks.clear();
+    record.exchange.output_tokens = None;
+    let stamps = &mut record.exchange.stamps;
+    (stamps.first_token, stamps.first_answer, stamps.last_token) = (None, None, None);
+    record
+}
+
+fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
+    analyse(plan, facts(RunState::Complete), || records.iter().cloned())
+}
+
+fn p50(summary: &Summary, metric: &str) -> f64 {
+    summary.metrics[metric].percentiles["50"].value.unwrap()
+}
+
+fn close(actual: Option<f64>, expected: f64) {
+    let actual = actual.unwrap();
+    assert!((actual - expected).abs() < 1e-6, "{actual} is not {expected}");
+}
+
+const NO_WARMUP: Extent = Extent::Requests(0);
+
+#[test]
+fn metrics_follow_their_definitions() {
+    let records = [record(0, 0.0, &[10.0, 30.0]), record(1, 1000.0, &[20.0])];
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &records);
+    assert_eq!(s.metrics["ttft"].n, 2);
+    close(Some(p50(&s, "ttft")), 100.0);
+    close(Some(p50(&s, "ttft_sent")), 99.0);
+    // (140 - 100) / (3 - 1) and (120 - 100) / (2 - 1).
+    close(s.metrics["tpot"].mean, 20.0);
+    assert_eq!(s.metrics["itl"].n, 3);
+    close(s.metrics["itl"].max, 30.0);
+    close(s.metrics["max_gap"].min, 20.0);
+    close(s.metrics["e2e"].max, 140.0);
+    close(s.metrics["e2e_sent"].max, 139.0);
+    close(s.metrics["normalized_latency"].max, 60.0);
+    close(s.metrics["request_tokens_per_s"].min, 2.0 / 0.12);
+    close(s.load.slip_ms.max, 1.0);
+}
+
+#[test]
+fn a_single_token_has_no_time_per_token() {
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[record(0, 0.0, &[])]);
+    assert_eq!((s.metrics["tpot"].n, s.metrics["itl"].n, s.metrics["max_gap"].n), (0, 0, 0));
+    assert_eq!(s.metrics["ttft"].n, 1);
+}
+
+#[test]
+fn chunks_of_several_tokens_are_told_apart() {
+    let mut several = record(0, 0.0, &[10.0, 40.0]);
+    for (chunk, tokens) in several.exchange.chunks.iter_mut().zip([1, 1, 4]) {
+        chunk.tokens = Some(tokens);
+    }
+    several.exchange.output_tokens = Some(TokenCount { n: 6, source: TokenSource::Usage });
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[several]);
+    assert_eq!((s.metrics["itl"].n, s.metrics["itl_token"].n), (2, 5));
+    close(s.metrics["itl"].mean, 25.0);
+    close(s.metrics["itl_token"].mean, 10.0);
+    close(s.metrics["tpot"].mean, 10.0);
+}
+
+#[test]
+fn gaps_belong_to_their_answer() {
+    let mut two = record(0, 0.0, &[1.0, 10.0, 1.0]);
+    for (chunk, choice) in two.exchange.chunks.iter_mut().zip([0, 1, 0, 1]) {
+        chunk.choice = choice;
+    }
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[two]);
+    // Answer 0 at 100 and 111 ms, answer 1 at 101 and 112.
+    assert_eq!(s.metrics["itl"].n, 2);
+    close(s.metrics["itl"].min, 11.0);
+    // Four tokens in two answers: two each, over 12 ms.
+    close(s.metrics["tpot"].mean, 12.0);
+}
+
+#[test]
+fn throughput_counts_what_arrives_inside_the_window() {
+    // Window of 1 s. The second request's tokens arrive at 950, 1000 (outside) and 1050 (outside).
+    let records = [record(0, 0.0, &[10.0]), record(1, 850.0, &[50.0, 50.0])];
+    let s = summary(&plan(Some(1), None, NO_WARMUP), &records);
+    assert_eq!((s.window.start_s, s.window.end_s, s.window.kind.as_str()), (0.0, 1.0, "steady"));
+    close(s.throughput.output_tokens_per_s, 3.0);
+    close(s.throughput.requests_per_s, 1.0);
+    // Both first tokens fall inside: 80 prompt tokens.
+    close(s.throughput.total_tokens_per_s, 83.0);
+    // Both requests belong to the latency sample: they were due inside.
+    assert_eq!(s.metrics["e2e"].n, 2);
+    // The whole run lasts to the last answer, 1.05 s.
+    close(s.whole_run.requests_per_s, 2.0 / 1.05);
+    // Under way: 110 ms and 150 of the last 150 ms before the end.
+    close(s.load.in_flight_mean, 0.26);
+    assert_eq!(s.load.in_flight_end, 1);
+}
+
+#[test]
+fn warmup_and_cooldown_stay_out_of_the_sample_but_their_tokens_count_when_they_arrive() {
+    let mut warm = record(0, 0.0, &[950.0]);
+    warm.phase = Phase::Warmup;
+    let mut cool = record(2, 2000.0, &[]);
+    cool.phase = Phase::Cooldown;
+    let records = [warm, record(1, 1500.0, &[]), cool];
+    let s = summary(&plan(Some(1), None, Extent::Time(Duration::from_secs(1))), &records);
+    assert_eq!((s.window.start_s, s.window.end_s), (1.0, 2.0));
+    assert_eq!((s.requests.scheduled, s.requests.warmup, s.requests.cooldown), (1, 1, 1));
+    assert_eq!(s.metrics["ttft"].n, 1);
+    // The warm-up's second token arrives at 1.05 s, the measured one's first at 1.6 s.
+    close(s.throughput.output_tokens_per_s, 2.0);
+    close(s.throughput.requests_per_s, 2.0);
+}
+
+#[test]
+fn a_run_by_count_ends_at_its_last_due_instant() {
+    let records: Vec<_> = (0..5).map(|i| record(i, i as f64 * 500.0, &[])).collect();
+    let s = summary(&plan(None, Some(5), NO_WARMUP), &records);
+    assert_eq!((s.window.end_s, s.window.kind.as_str()), (2.0, "steady"));
+    close(s.load.scheduled_rps, 2.0);
+    close(s.load.delivered_rps, 2.0);
+    close(s.load.gap_cv, 0.0);
+    // Too few to have anything steady: from first to last.
+    let s = summary(&plan(None, Some(1), NO_WARMUP), &[record(0, 0.0, &[10.0])]);
+    assert_eq!((s.window.end_s, s.window.kind.as_str()), (0.11, "makespan"));
+    close(s.throughput.requests_per_s, 1.0 / 0.11);
+}
+
+#[test]
+fn failures_stay_in_the_denominator_and_timeouts_in_the_tail() {
+    let records = [
+        record(0, 0.0, &[]),
+        fail(record(1, 100.0, &[]), ErrorClass::Http(500)),
+        fail(record(2, 200.0, &[]), ErrorClass::Timeout),
+    ];
+    let s = summary(&plan(Some(1), None, NO_WARMUP), &records);
+    assert_eq!((s.requests.scheduled, s.requests.ok, s.requests.failed), (3, 1, 2));
+    assert_eq!(s.requests.errors["http_500"], 1);
+    assert_eq!(s.requests.errors["timeout"], 1);
+    let ttft = &s.metrics["ttft"];
+    assert_eq!((ttft.n, ttft.censored), (2, 1));
+    close(ttft.percentiles["50"].value, 100.0);
+    assert!(ttft.percentiles["99"].is_censored && ttft.max.is_none());
+    assert_eq!(s.verdict, Verdict::Suspect);
+}
+
+#[test]
+fn a_late_client_makes_the_result_suspect_then_void() {
+    let late = |slip_ms: f64| {
+        let mut late = record(0, 0.0, &[]);
+        late.exchange.stamps.sent_first = Some(ms(slip_ms));
+        summary(&plan(Some(1), None, NO_WARMUP), &[late]).verdict
+    };
+    // The limit is max(1 ms, 1 % of a TTFT median of 100 ms).
+    assert_eq!(late(0.9), Verdict::Valid);
+    assert_eq!(late(1.1), Verdict::Suspect);
+    assert_eq!(late(5.1), Verdict::Void);
+}
+
+#[test]
+fn opening_a_connection_and_waiting_for_a_cap_are_not_lateness() {
+    let mut slow = record(0, 0.0, &[]);
+    let tcp = goodput_model::Span { start: ms(10.0), end: ms(50.0) };
+    slow.exchange.stamps.connect = Some(goodput_model::Connect { tcp, tls: None });
+    slow.exchange.stamps.sent_first = Some(ms(50.5));
+    slow.cap_wait = ms(10.0);
+    let s = summary(&plan(Some(1), None, NO_WARMUP), &[slow]);
+    close(s.load.slip_ms.max, 0.5);
+    assert_eq!((s.load.delayed, s.requests.connects), (1, 1));
+}
+
+#[test]
+fn an_overloaded_server_is_noticed_and_a_busy_one_is_not() {
+    // Due every 10 ms for 10 s. Overloaded: answered every 15 ms. Busy: each takes 500 ms.
+    let run = |end_ms: &dyn Fn(f64) -> f64| {
+        let records: Vec<_> = (0u32..1000)
+            .map(|i| {
+                let due = f64::from(i) * 10.0;
+                let mut record = record(i.into(), due, &[]);
+                let end = ms(end_ms(due));
+                record.exchange.stamps.done = Some(end);
+                record.exchange.stamps.last_token = Some(end);
+                record
+            })
+            .collect();
+        let s = summary(&plan(Some(10), None, NO_WARMUP), &records);
+        s.caveats.iter().any(|caveat| caveat.code == "overloaded")
+    };
+    assert!(run(&|due| due * 1.5 + 100.0));
+    assert!(!run(&|due| due + 500.0));
+}
+
+#[test]
+fn an_empty_run_is_void_and_does_not_divide_by_zero() {
+    let s = summary(&plan(Some(1), None, NO_WARMUP), &[]);
+    assert_eq!((s.requests.scheduled, s.verdict), (0, Verdict::Void));
+    assert_eq!(s.metrics["ttft"].percentiles["50"].value, None);
+    assert!(s.load.delivered_rps.is_none());
+    let json = serde_json::to_string(&s).unwrap();
+    assert!(!json.contains("NaN"), "{json}");
+}

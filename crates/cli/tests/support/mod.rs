@@ -1,0 +1,115 @@
+//! Running the real binary and reading what it leaves.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test may panic")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Tests that look at time run one at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One use of the binary, in a folder of its own.
+pub(crate) struct Session {
+    pub(crate) folder: TempDir,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    /// The run came to its end. On a busy machine the client may have been late, and the verdict
+    /// (exit code 5) rightly says so; what is asserted of such a run must not depend on time.
+    pub(crate) fn assert_finished(&self, context: &str) {
+        assert!(matches!(self.code, Some(0 | 5)), "{context}: {:?} {}", self.code, self.stderr);
+    }
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goodput"));
+        command.args(args).current_dir(self.folder.path()).env_remove("OPENAI_API_KEY");
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
+        outcome(self.command(args).output().unwrap())
+    }
+
+    /// Runs against a target with a summary on stdout and the run in `out`.
+    pub(crate) fn measure(&self, target: &str, args: &[&str]) -> (Outcome, Value) {
+        let mut all = vec!["run", target, "--json", "--quiet", "--out", "out"];
+        all.extend(args);
+        let outcome = self.run(&all);
+        let summary = serde_json::from_str(&outcome.stdout).unwrap_or(Value::Null);
+        assert!(!summary.is_null(), "no summary: {}\n{}", outcome.stdout, outcome.stderr);
+        (outcome, summary)
+    }
+
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Every byte below the folder.
+    pub(crate) fn everything_written(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        collect(self.folder.path(), &mut bytes);
+        bytes
+    }
+}
+
+fn collect(path: &Path, bytes: &mut Vec<u8>) {
+    for entry in std::fs::read_dir(path).unwrap().flatten() {
+        if entry.path().is_dir() {
+            collect(&entry.path(), bytes);
+        } else {
+            bytes.extend(std::fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+pub(crate) fn outcome(output: Output) -> Outcome {
+    Outcome {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+pub(crate) fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A value by its path, such as `metrics.ttft.n`.
+pub(crate) fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(value, |value, key| &value[key])
+}
+
+pub(crate) fn number(value: &Value, path: &str) -> f64 {
+    at(value, path).as_f64().unwrap_or_else(|| panic!("{path} is {}", at(value, path)))
+}
+
+/// A percentile's value.
+pub(crate) fn percentile(value: &Value, metric: &str, percent: &str) -> f64 {
+    let found = &value["metrics"][metric]["percentiles"][percent]["value"];
+    found.as_f64().unwrap_or_else(|| panic!("{metric} p{percent} is {found}"))
+}

@@ -1,0 +1,123 @@
+//! Real servers' answers over a real socket, in reads of one byte and in one piece.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use goodput_model::{Api, ConnectionPolicy, ErrorClass, Exchange, Http};
+use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, Step};
+use goodput_wire::{Client, Endpoint, Settings};
+
+fn sample(name: &str) -> String {
+    let path = format!("{}/tests/samples/{name}.sse", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn exchange(steps: Vec<Step>) -> Exchange {
+    let server = Server::start(move |_| steps.clone());
+    let settings = Settings {
+        url: server.url().parse().unwrap(),
+        api: Api::Chat,
+        stream: true,
+        http: Http::Http1,
+        connections: ConnectionPolicy::Reuse,
+        api_key: None,
+        headers: Vec::new(),
+        cacert: None,
+        insecure: false,
+        keep_text: false,
+    };
+    let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut exchange = Exchange::default();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        Client::new(endpoint).send(Bytes::from_static(b"{}"), &mut exchange).await;
+    });
+    exchange
+}
+
+/// What must not depend on how the bytes arrive.
+fn essence(exchange: &Exchange) -> impl PartialEq + std::fmt::Debug {
+    let texts: Vec<_> = exchange.chunks.iter().map(|c| (c.bytes, c.tokens, c.choice)).collect();
+    let class = exchange.failure.as_ref().map(|failure| failure.class);
+    (texts, exchange.output_tokens, exchange.input_tokens, exchange.finish.clone(), class)
+}
+
+#[test]
+fn streams_survive_any_packaging() {
+    for name in [
+        "vllm-chat-n2",
+        "llama-server-chat-length",
+        "tfserve-chat",
+        "lcp-ping",
+        "litellm-chat",
+        "llama-server-ping-error",
+    ] {
+        let body = sample(name);
+        let frame = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        let whole =
+            exchange(vec![Step::write(format!("{STREAM_HEAD}{}{LAST_CHUNK}", frame(&body)))]);
+        // Every byte in a chunk of its own, every byte of that in a write of its own.
+        let small: String = body.chars().map(|c| frame(&c.to_string())).collect();
+        let all = format!("{STREAM_HEAD}{small}{LAST_CHUNK}");
+        let bytewise = exchange(all.bytes().map(|byte| Step::Write(vec![byte])).collect());
+        assert_eq!(essence(&bytewise), essence(&whole), "{name}");
+        assert!(!whole.chunks.is_empty(), "{name}");
+        if name != "llama-server-ping-error" {
+            assert_eq!(whole.failure, None, "{name}");
+            assert!(whole.chunks.iter().all(|c| c.coalesced || whole.chunks.len() == 1), "{name}");
+        }
+    }
+}
+
+#[test]
+fn stamps_are_in_order_and_apart() {
+    let steps = goodput_testkit::timed_stream(
+        std::time::Duration::from_millis(20),
+        std::time::Duration::from_millis(5),
+        4,
+    );
+    let exchange = exchange(steps);
+    assert_eq!(exchange.failure, None);
+    let stamps = &exchange.stamps;
+    let connect = stamps.connect.expect("a new connection");
+    let order = [
+        Some(connect.tcp.start),
+        Some(connect.tcp.end),
+        stamps.sent_first,
+        stamps.sent_last,
+        stamps.headers,
+        stamps.first_byte,
+        stamps.first_token,
+        stamps.last_token,
+        stamps.done,
+    ];
+    let order: Vec<_> = order.into_iter().map(|stamp| stamp.expect("every stamp")).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    // Headers came at once, the first token 20 ms after the request, the last 15 ms after that.
+    let sent = stamps.sent_last.unwrap();
+    assert!((stamps.headers.unwrap() - sent).as_ms() < 15.0);
+    assert!((stamps.first_token.unwrap() - sent).as_ms() >= 19.9);
+    assert!((stamps.last_token.unwrap() - stamps.first_token.unwrap()).as_ms() >= 14.0);
+    assert_eq!(exchange.chunks.len(), 4);
+}
+
+#[test]
+fn refusals_of_real_servers_keep_their_words() {
+    let cases = [
+        ("vllm-err-model", "404 Not Found", "application/json", "does not exist"),
+        ("vllm-err-ctx", "400 Bad Request", "application/json", "max_model_len"),
+        ("llama-server-err-ctx", "400 Bad Request", "application/json", "context"),
+        ("tfserve-err-field", "422 Unprocessable Entity", "application/json", "ignore_eos"),
+        ("tfserve-err-500", "500 Internal Server Error", "text/plain", "Internal Server Error"),
+        ("litellm-err-model", "400 Bad Request", "application/json", "Invalid model name"),
+        ("lcp-err", "500 Internal Server Error", "application/json", "validation error"),
+    ];
+    for (name, status, kind, words) in cases {
+        let exchange = exchange(vec![goodput_testkit::answer(status, kind, &sample(name))]);
+        let failure = exchange.failure.expect(name);
+        assert_eq!(failure.class, ErrorClass::Http(status[..3].parse().unwrap()), "{name}");
+        assert!(failure.message.contains(words), "{name}: {}", failure.message);
+    }
+}
