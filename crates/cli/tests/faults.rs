@@ -34,6 +34,7 @@ fn every_second(fault: Vec<Step>) -> Server {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_fault_is_counted_in_its_class() {
     let stall = Duration::from_secs(30);
     let html = answer("200 OK", "text/html", "<html><title>Sign in</title></html>");
