@@ -56,8 +56,12 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
         .build()
         .map_err(|error| Failed::internal(error.to_string()))?;
     let tasks = tokio::task::LocalSet::new();
-    let waiter =
-        Waiter { deadline: now() + plan.target.wait_ready.into(), quiet, shown: shown.clone() };
+    let waiter = Waiter {
+        deadline: now() + plan.target.wait_ready.into(),
+        is_patient: !plan.target.wait_ready.is_zero(),
+        quiet,
+        shown: shown.clone(),
+    };
     tasks.block_on(&runtime, async {
         let endpoint = waiter.reach(&settings).await?;
         let model = match &plan.target.model {
@@ -144,6 +148,8 @@ fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
 /// Asks until it is answered or the time is up.
 struct Waiter {
     deadline: Nanos,
+    /// The user asked to wait until the server is ready.
+    is_patient: bool,
     quiet: bool,
     shown: String,
 }
@@ -156,6 +162,8 @@ enum Refusal {
     Unreachable(Failure),
     /// The answer will be the same for every request.
     Final(Failure),
+    /// It answers, but never in a way that would let a run begin.
+    NeverReady(Failure),
 }
 
 impl Waiter {
@@ -206,16 +214,21 @@ impl Waiter {
     async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> String {
         const ANY: &str = "default";
         loop {
-            let problem = match tokio::time::timeout(PROBE_LIMIT, list_models(endpoint)).await {
-                Ok(Ok(models)) => match models.into_iter().next() {
-                    Some(model) => return model,
-                    None => "the server lists no model".to_owned(),
-                },
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "no answer".to_owned(),
-            };
-            if self.is_over() {
-                self.say(&format!("/v1/models is of no use ({problem}): asking for model `{ANY}`; --model names another"));
+            let (problem, may_change) =
+                match tokio::time::timeout(PROBE_LIMIT, list_models(endpoint)).await {
+                    Ok(Ok(models)) => match models.into_iter().next() {
+                        Some(model) => return model,
+                        None => ("it lists no model".to_owned(), false),
+                    },
+                    Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
+                    Ok(Err(ProbeError::Refused(failure))) => {
+                        let is_starting = matches!(failure.class, ErrorClass::Http(502..=504));
+                        (failure.class.to_string(), is_starting)
+                    }
+                    Err(_) => ("no answer".to_owned(), true),
+                };
+            if self.is_over() || !may_change {
+                self.say(&format!("/v1/models is of no use ({problem}): asking for a model named `{ANY}`; --model names another"));
                 return ANY.to_owned();
             }
             tokio::time::sleep(ASK_AGAIN).await;
@@ -232,6 +245,9 @@ impl Waiter {
                     // An answer of one token may well be empty.
                     None => return Ok(answer),
                     Some(failure) if failure.class == ErrorClass::Empty => return Ok(answer),
+                    Some(failure) if self.is_over() && self.is_patient => {
+                        return Err(Refusal::NeverReady(failure.clone()));
+                    }
                     Some(failure) if self.is_over() => {
                         self.say(&format!(
                             "the first small request failed ({}: {}); going on",
@@ -295,6 +311,13 @@ impl Refusal {
         let failure = match self {
             Self::Unreachable(failure) => return unreachable(shown, &failure),
             Self::Fields => return Failed::target(format!("{shown} refuses the request's fields")),
+            Self::NeverReady(failure) => {
+                return Failed::target(format!(
+                    "{shown} did not become ready: {}: {}",
+                    failure.class, failure.message
+                ))
+                .hint("look at the server's log, wait longer, or run without --wait-ready to count failures");
+            }
             Self::Final(failure) => failure,
         };
         let failed = Failed::target(format!(

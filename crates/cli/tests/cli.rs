@@ -98,6 +98,15 @@ fn a_server_that_is_still_starting_is_waited_for() {
 }
 
 #[test]
+fn a_server_that_never_becomes_ready_is_given_up() {
+    let server = Server::start(|_| vec![answer("503 Unavailable", "text/plain", "loading")]);
+    let args = ["run", &server.url(), "--rate", "50", "--model", "m", "--wait-ready", "600ms"];
+    let outcome = Session::new().run(&args);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("did not become ready"), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_server_that_refuses_stream_options_is_asked_without() {
     let server = Server::start(|request: &Request| {
         if request.body.contains("stream_options") {

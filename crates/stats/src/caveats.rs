@@ -160,7 +160,9 @@ fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
-    let ratio = e.tokens.output as f64 / e.tokens.chunks.max(1) as f64;
+    // Up to one token an answer ends it and is in no chunk.
+    let shown = e.tokens.output.saturating_sub(e.requests.ok) as f64;
+    let ratio = shown / e.tokens.chunks.max(1) as f64;
     (e.tokens.chunks > 0 && ratio > 1.2).then(|| {
         let message = format!(
             "chunks hold {ratio:.1} tokens on average: ITL is the gap between chunks, TPOT the time \

@@ -26,6 +26,15 @@ pub(crate) struct Metrics {
     tokens_per_s: Sample,
 }
 
+/// Servers count the end-of-text token in their usage though no chunk carries it: seen when every
+/// chunk holds one token and the count is one more. It took no time between first and last token.
+fn hidden_end(record: &RequestRecord) -> f64 {
+    let exchange = &record.exchange;
+    let is_stop = exchange.finish.as_deref() == Some("stop");
+    let tokens = exchange.output_tokens.map_or(0, |count| count.n as usize);
+    if is_stop && tokens == exchange.chunks.len() + 1 { 1.0 } else { 0.0 }
+}
+
 impl Metrics {
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
     /// time limit: they are known to be longer.
@@ -93,9 +102,9 @@ impl Metrics {
         }
         let Some(first) = exchange.stamps.first_token else { return };
         let in_first = exchange.chunks.first().and_then(|chunk| chunk.tokens).unwrap_or(1);
-        // A one-token answer has no time between tokens: undefined, not zero.
-        let after_first = tokens - f64::from(in_first);
-        if after_first > 0.0 {
+        let after_first = tokens - hidden_end(record) - f64::from(in_first);
+        // Undefined, not zero: an answer of one token, or one whose tokens all came in one read.
+        if after_first > 0.0 && last > first {
             self.tpot.push((last - first).as_ms() / after_first);
         }
     }

@@ -172,6 +172,23 @@ fn a_single_token_has_no_time_per_token() {
 }
 
 #[test]
+fn an_end_token_that_is_counted_but_not_shown_takes_no_time() {
+    let mut one = record(0, 0.0, &[]);
+    one.exchange.output_tokens = Some(TokenCount { n: 2, source: TokenSource::Usage });
+    let mut three = record(1, 100.0, &[10.0, 10.0]);
+    three.exchange.output_tokens = Some(TokenCount { n: 4, source: TokenSource::Usage });
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[one, three]);
+    assert_eq!(s.metrics["tpot"].n, 1);
+    close(s.metrics["tpot"].mean, 10.0);
+}
+
+#[test]
+fn tokens_that_all_came_at_once_have_no_pace() {
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[record(0, 0.0, &[0.0, 0.0])]);
+    assert_eq!((s.metrics["tpot"].n, s.metrics["itl"].n), (0, 2));
+}
+
+#[test]
 fn chunks_of_several_tokens_are_told_apart() {
     let mut several = record(0, 0.0, &[10.0, 40.0]);
     for (chunk, tokens) in several.exchange.chunks.iter_mut().zip([1, 1, 4]) {

@@ -171,6 +171,9 @@ impl State {
             if choice.has_text() {
                 self.take_tokens(choice, running, read, exchange);
                 self.keep(data, exchange);
+            } else if choice.is_silent_token() && exchange.stamps.first_token.is_some() {
+                // Neither first token nor text, but the server was still generating.
+                exchange.stamps.last_token = Some(read.at);
             }
         }
     }

@@ -97,9 +97,10 @@ impl Client {
         body: Bytes,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
-        self.converse(&mut lease.connection, body, exchange).await?;
+        let outcome = self.converse(&mut lease.connection, body, exchange).await;
+        // A refusal that was read to its end leaves a good connection; the pool looks at it.
         self.pool.give_back(lease.connection);
-        Ok(())
+        outcome
     }
 
     async fn converse(

@@ -57,12 +57,19 @@ impl Choice {
     /// Bytes of the answer itself, tool calls included.
     pub(crate) fn answer_bytes(&self) -> u32 {
         let delta = self.delta.as_ref();
-        self.text.0 + delta.map_or(0, |d| d.content.0 + d.refusal.0 + d.tool_calls.0)
+        self.text.bytes
+            + delta.map_or(0, |d| d.content.bytes + d.refusal.bytes + d.tool_calls.bytes)
     }
 
     /// Bytes of reasoning. Some servers send it under two names at once.
     pub(crate) fn reasoning_bytes(&self) -> u32 {
-        self.delta.as_ref().map_or(0, |d| d.reasoning.0.max(d.reasoning_content.0))
+        self.delta.as_ref().map_or(0, |d| d.reasoning.bytes.max(d.reasoning_content.bytes))
+    }
+
+    /// A token without text, in the middle of an answer: a special token, or half a character.
+    pub(crate) fn is_silent_token(&self) -> bool {
+        let is_empty_text = self.delta.as_ref().map_or(self.text.is_there, |d| d.content.is_there);
+        is_empty_text && !self.has_text() && self.finish_reason.is_none()
     }
 
     /// Tokens in this chunk, where the server lists them.
@@ -117,7 +124,11 @@ pub(crate) struct PromptDetails {
 
 /// Bytes of text in a string, or in the strings that matter below an array or object.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct TextSize(pub(crate) u32);
+pub(crate) struct TextSize {
+    bytes: u32,
+    /// Whether there was a text at all, even an empty one.
+    is_there: bool,
+}
 
 /// Number of elements of an array.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -198,26 +209,26 @@ lenient!(TextSize {
     ignore!(bool);
     ignore!(numbers);
     fn visit_str<E>(self, text: &str) -> Result<TextSize, E> {
-        Ok(TextSize(text.len() as u32))
+        Ok(TextSize { bytes: text.len() as u32, is_there: true })
     }
     /// Tool calls, and content in parts.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TextSize, A::Error> {
-        let mut size = 0;
+        let mut bytes = 0;
         while let Some(part) = seq.next_element::<TextSize>()? {
-            size += part.0;
+            bytes += part.bytes;
         }
-        Ok(TextSize(size))
+        Ok(TextSize { bytes, is_there: true })
     }
     /// `{"function": {"name", "arguments"}}` or `{"type": "text", "text"}`; ids and types are no text.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextSize, A::Error> {
-        let mut size = 0;
+        let mut bytes = 0;
         while let Some(key) = map.next_key::<TextKey>()? {
             match key {
-                TextKey::Text => size += map.next_value::<TextSize>()?.0,
+                TextKey::Text => bytes += map.next_value::<TextSize>()?.bytes,
                 TextKey::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(TextSize(size))
+        Ok(TextSize { bytes, is_there: true })
     }
 });
 

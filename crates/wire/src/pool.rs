@@ -60,7 +60,7 @@ impl Pool {
         Ok(Lease { connection, opened: Some(opened) })
     }
 
-    /// The exchange is over and its answer was read to the end.
+    /// The exchange is over. The connection is kept if its answer was read to the end.
     pub(crate) fn give_back(&self, mut connection: Connection) {
         let keep = self.endpoint.connections == ConnectionPolicy::Reuse
             && self.endpoint.http == Http::Http1

@@ -313,6 +313,23 @@ fn the_first_answer_token_comes_after_reasoning() {
 }
 
 #[test]
+fn a_token_without_text_moves_only_the_last_token() {
+    let body = chat(&[
+        r#"{"delta":{"role":"assistant","content":""}}"#,
+        r#"{"delta":{"content":""}}"#,
+        r#"{"delta":{"content":"a"}}"#,
+        r#"{"delta":{"content":""}}"#,
+        FINISH,
+    ]);
+    let events: Vec<_> = body.split_inclusive("\n\n").map(str::as_bytes).collect();
+    let (seen, exchange) = read_pieces(events);
+    let ms = |at: Option<Nanos>| at.map(|at| at.0 / 1_000_000);
+    assert_eq!(ms(exchange.stamps.first_token), Some(2));
+    assert_eq!(ms(exchange.stamps.last_token), Some(3));
+    assert_eq!(seen.chunks, [1]);
+}
+
+#[test]
 fn chunks_of_one_read_share_its_instant_and_say_so() {
     let token = r#"{"index":0,"delta":{"content":"x"}}"#;
     let body = chat(&[token, token, token, FINISH]);
