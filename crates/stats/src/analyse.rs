@@ -61,13 +61,16 @@ struct Flow {
     input_tokens: f64,
 }
 
-/// Arrivals and completions in the second half of the window, and who is there at its ends.
-#[derive(Debug, Default, Clone, Copy)]
+/// The second half of the window: arrivals and completions, who is there at its ends, and the
+/// wait for an answer in each of its halves.
+#[derive(Debug, Default)]
 pub(crate) struct Balance {
     pub(crate) arrivals: u64,
     pub(crate) completions: u64,
     pub(crate) in_flight_middle: u64,
     pub(crate) in_flight_end: u64,
+    third_quarter: Sample,
+    last_quarter: Sample,
 }
 
 impl Tally {
@@ -97,7 +100,7 @@ impl Tally {
         self.in_whole.add(record, self.whole);
         let end = end_of(record);
         self.residence += self.window.overlap(record.scheduled, end);
-        self.balance.add(record.scheduled, end, self.window);
+        self.balance.add(record, self.window);
         match record.phase {
             Phase::Warmup => self.requests.warmup += 1,
             Phase::Cooldown => self.requests.cooldown += 1,
@@ -169,7 +172,7 @@ impl Tally {
             requests: &self.requests,
             tokens: &self.tokens,
             window: self.window,
-            balance: self.balance,
+            balance: &self.balance,
             ttft_p50_ms: self.metrics.ttft_p50(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
@@ -257,14 +260,36 @@ impl Flow {
 }
 
 impl Balance {
-    fn add(&mut self, scheduled: Nanos, end: Nanos, window: Window) {
-        let middle = Nanos(u64::midpoint(window.start.0, window.end.0));
+    fn add(&mut self, record: &RequestRecord, window: Window) {
+        let (scheduled, end) = (record.scheduled, end_of(record));
+        let quarter = Nanos((window.end - window.start).0 / 4);
+        let middle = window.end - quarter - quarter;
         let is_late = |at: Nanos| middle <= at && at < window.end;
         let is_there = |at: Nanos| scheduled <= at && at < end;
         self.arrivals += u64::from(is_late(scheduled));
         self.completions += u64::from(is_late(end));
         self.in_flight_middle += u64::from(is_there(middle));
         self.in_flight_end += u64::from(is_there(window.end));
+        if is_late(scheduled) {
+            let is_last = scheduled >= window.end - quarter;
+            let sample = if is_last { &mut self.last_quarter } else { &mut self.third_quarter };
+            let answered = record.exchange.stamps.first_token.or(record.exchange.stamps.last_token);
+            match answered {
+                Some(at) => sample.push((at - scheduled).as_ms()),
+                None => sample.push_censored(),
+            }
+        }
+    }
+
+    /// By how much the median wait grew from the third quarter of the window to the last.
+    pub(crate) fn wait_growth(&self) -> Option<f64> {
+        let median = |sample: &Sample| {
+            let mut sample = sample.clone();
+            sample.sort();
+            // Beyond every time limit, when half of them have no answer.
+            (!sample.is_empty()).then(|| sample.percentile(50.0).unwrap_or(f64::INFINITY))
+        };
+        Some(median(&self.last_quarter)? / median(&self.third_quarter)?)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) requests: &'a Requests,
     pub(crate) tokens: &'a Tokens,
     pub(crate) window: Window,
-    pub(crate) balance: Balance,
+    pub(crate) balance: &'a Balance,
     pub(crate) ttft_p50_ms: Option<f64>,
     pub(crate) completions_per_s: Option<f64>,
 }
@@ -97,13 +97,17 @@ fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new("records_lost", Severity::Warn, message))
 }
 
-/// In the second half of the window the server answered clearly less than it was asked.
+/// In the second half of the window the server answered clearly less than it was asked, more
+/// requests piled up than chance explains (the difference of two Poisson counts, three standard
+/// deviations), and the wait for an answer grew.
 fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
-    let Balance { arrivals, completions, in_flight_middle, in_flight_end } = e.balance;
+    let Balance { arrivals, completions, in_flight_middle, in_flight_end, .. } = *e.balance;
     let is_open = matches!(e.plan.load.mode, Mode::Open { .. }) && !e.window.is_makespan;
     let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
-    let chance = (3.0 * (in_flight_middle as f64).sqrt()).max(5.0);
-    let falls_behind = (completions as f64) < 0.97 * arrivals as f64 && growth > chance;
+    let chance = (3.0 * (2.0 * in_flight_middle as f64).sqrt()).max(5.0);
+    let falls_behind = (completions as f64) < 0.97 * arrivals as f64
+        && growth > chance
+        && e.balance.wait_growth().is_none_or(|growth| growth > 1.1);
     (is_open && falls_behind).then(|| {
         let per_s = growth / (e.window.seconds() / 2.0);
         let message = format!(

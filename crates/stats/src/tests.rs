@@ -310,8 +310,9 @@ fn opening_a_connection_and_waiting_for_a_cap_are_not_lateness() {
 
 #[test]
 fn an_overloaded_server_is_noticed_and_a_busy_one_is_not() {
-    // Due every 10 ms for 10 s. Overloaded: answered every 15 ms. Busy: each takes 500 ms.
-    let run = |end_ms: &dyn Fn(f64) -> f64| {
+    // Due every 10 ms for 10 s, with the first token 100 ms before the end. Overloaded: answered
+    // every 15 ms. Busy: each takes 500 ms. Filling up: ever longer answers, begun at once.
+    let run = |end_ms: &dyn Fn(f64) -> f64, first_ms: &dyn Fn(f64) -> f64| {
         let records: Vec<_> = (0u32..1000)
             .map(|i| {
                 let due = f64::from(i) * 10.0;
@@ -319,14 +320,16 @@ fn an_overloaded_server_is_noticed_and_a_busy_one_is_not() {
                 let end = ms(end_ms(due));
                 record.exchange.stamps.done = Some(end);
                 record.exchange.stamps.last_token = Some(end);
+                record.exchange.stamps.first_token = Some(ms(first_ms(due)));
                 record
             })
             .collect();
         let s = summary(&plan(Some(10), None, NO_WARMUP), &records);
         s.caveats.iter().any(|caveat| caveat.code == "overloaded")
     };
-    assert!(run(&|due| due * 1.5 + 100.0));
-    assert!(!run(&|due| due + 500.0));
+    assert!(run(&|due| due * 1.5 + 100.0, &|due| due * 1.5));
+    assert!(!run(&|due| due + 500.0, &|due| due + 400.0));
+    assert!(!run(&|due| due * 1.5 + 100.0, &|due| due + 50.0));
 }
 
 #[test]
