@@ -6,16 +6,16 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crossbeam_queue::ArrayQueue;
 use goodput_clock::{now, pause};
 use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, RequestRecord};
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint};
 use goodput_workload::Workload;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::control::Control;
-use crate::feeder::{AHEAD, Feeder};
+use crate::feeder::{AHEAD, Feeder, Prepared};
 use crate::live::Live;
 use crate::pacer::{Arrival, pace};
 use crate::worker::{Shared, Source, Users, work};
@@ -181,24 +181,30 @@ fn start_closed(
     timeline: &Arc<Timeline>,
 ) -> Result<Team, EngineError> {
     let (ready, all_ready) = channel();
+    let prepared = Arc::new(ArrayQueue::new((concurrency as usize).clamp(64, AHEAD)));
     let mut starts = Vec::new();
-    let mut outlets = Vec::new();
     let mut workers = Vec::new();
     let worker_count = load.workers.min(concurrency);
     for id in 0..worker_count {
         let count = concurrency / worker_count + u32::from(id < concurrency % worker_count);
-        let (outlet, prepared) = mpsc::channel(count as usize + 16);
         let (start, started) = oneshot::channel();
         starts.push(start);
-        outlets.push(outlet);
-        let timeline = Arc::clone(timeline);
+        let (prepared, timeline) = (Arc::clone(&prepared), Arc::clone(timeline));
         let users = Users { count, think_time, prepared, timeline, start: started };
         workers.push(spawn_worker(id, shared, Source::Closed(users), &ready)?);
     }
     drop(ready);
-    let feeder = spawn("feeder", move || feed_closed(&feeder, outlets))?;
+    let feeder = {
+        let prepared = Arc::clone(&prepared);
+        spawn("feeder", move || feed_closed(&feeder, &prepared))?
+    };
     wait_for_all(&all_ready);
+    // All users start at once, so their first requests are ready before that.
+    while prepared.len() < prepared.capacity().min(concurrency as usize) {
+        pause(Nanos::from_micros(200));
+    }
     let epoch = set_epoch(shared);
+    drop(prepared);
     for start in starts {
         // A worker that is gone shows when it is joined.
         let _ = start.send(epoch);
@@ -206,27 +212,19 @@ fn start_closed(
     Ok(Team { pacer: None, feeder, workers })
 }
 
-/// Keeps every worker supplied; none waits for another. Ends when all have gone.
-fn feed_closed(feeder: &Feeder, mut outlets: Vec<mpsc::Sender<crate::feeder::Prepared>>) {
+/// Keeps the queue full, in order of the index, until every worker has let go of it.
+fn feed_closed(feeder: &Feeder, queue: &Arc<ArrayQueue<Prepared>>) {
     for index in 0u64.. {
         let mut prepared = feeder.prepare(index);
         loop {
-            if outlets.is_empty() {
+            if Arc::strong_count(queue) == 1 {
                 return;
             }
-            // The emptiest queue first.
-            outlets.sort_by_key(|outlet| std::cmp::Reverse(outlet.capacity()));
-            match outlets[0].try_send(prepared) {
+            match queue.push(prepared) {
                 Ok(()) => break,
-                Err(TrySendError::Full(back)) => {
-                    prepared = back;
-                    pause(Nanos::from_micros(500));
-                }
-                Err(TrySendError::Closed(back)) => {
-                    prepared = back;
-                    outlets.remove(0);
-                }
+                Err(back) => prepared = back,
             }
+            pause(Nanos::from_micros(500));
         }
     }
 }

@@ -7,13 +7,14 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crossbeam_queue::ArrayQueue;
 use goodput_clock::{Timer, now};
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, TokenCount,
 };
 use goodput_schedule::Timeline;
 use goodput_wire::{Client, Endpoint};
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
 use crate::control::Control;
@@ -50,7 +51,8 @@ pub(crate) enum Source {
 pub(crate) struct Users {
     pub(crate) count: u32,
     pub(crate) think_time: Nanos,
-    pub(crate) prepared: Receiver<Prepared>,
+    /// Shared by all workers, so that requests leave in order of their index.
+    pub(crate) prepared: Arc<ArrayQueue<Prepared>>,
     pub(crate) timeline: Arc<Timeline>,
     pub(crate) start: oneshot::Receiver<Nanos>,
 }
@@ -112,7 +114,7 @@ impl Worker {
         }
     }
 
-    async fn serve_closed(self: &Rc<Self>, mut users: Users) -> std::io::Result<()> {
+    async fn serve_closed(self: &Rc<Self>, users: Users) -> std::io::Result<()> {
         let Ok(epoch) = users.start.await else { return Ok(()) };
         let think = ThinkTime { length: users.think_time, timer: Timer::new()? };
         let (free, mut next) = unbounded_channel();
@@ -124,7 +126,7 @@ impl Worker {
                 break;
             }
             let Some(phase) = users.timeline.place(scheduled - epoch) else { break };
-            let Some(prepared) = users.prepared.recv().await else { break };
+            let prepared = next_prepared(&users.prepared, &think.timer).await;
             let user = User { think: think.clone(), free: free.clone() };
             self.spawn(Job { prepared, scheduled, phase }, Some(user));
         }
@@ -236,6 +238,16 @@ impl Worker {
         counter.fetch_add(1, Relaxed);
         if self.shared.records.try_send(record).is_err() {
             live.lost.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// The next request. The feeder is ahead but for the very first ones and for very long prompts.
+async fn next_prepared(queue: &ArrayQueue<Prepared>, timer: &Timer) -> Prepared {
+    loop {
+        match queue.pop() {
+            Some(prepared) => return prepared,
+            None => timer.sleep_until(now() + Nanos::from_micros(100)).await,
         }
     }
 }
