@@ -10,7 +10,7 @@ use goodput_model::{Arrivals, Extent, Rate};
 /// How much load an LLM endpoint carries while its users stay happy, how sure we are, and what it
 /// costs.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(version, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -29,11 +29,31 @@ pub(crate) enum Verb {
         /// Which shell
         shell: Shell,
     },
-    /// Print the manual page
+    /// Print the manual page, of goodput or of one verb
     ///
-    /// For example: goodput man | man -l -
-    Man,
+    /// For example: goodput man run | man -l -
+    Man {
+        /// Which verb
+        verb: Option<String>,
+    },
 }
+
+/// Flags that a plan answers already.
+const FIXED_BY_A_PLAN: [&str; 13] = [
+    "LoadArgs",
+    "WorkloadArgs",
+    "api",
+    "no_stream",
+    "no_usage",
+    "wait_ready",
+    "no_probe",
+    "api_key_env",
+    "extra_body",
+    "cacert",
+    "insecure",
+    "http2",
+    "connections",
+];
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -49,7 +69,8 @@ Examples:
       Repeat a run
 
 Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong,
-            5 result void, 130 interrupted with a partial report written";
+            5 result void, 130 interrupted with a partial report written.
+            A report of a saved run exits with 0 whatever its verdict.";
 
 /// Measure one load level
 ///
@@ -65,8 +86,8 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "plan")]
     pub(crate) target: Option<String>,
 
-    /// Repeat the run of this plan file; only the target and output flags may be added
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["LoadArgs", "WorkloadArgs"])]
+    /// Repeat the run of this plan file; only the target, --model, --header and output flags may be added
+    #[arg(long, value_name = "FILE", conflicts_with_all = FIXED_BY_A_PLAN)]
     pub(crate) plan: Option<PathBuf>,
 
     #[command(flatten)]
@@ -93,7 +114,7 @@ pub(crate) struct LoadArgs {
     pub(crate) rate: Option<Rate>,
 
     /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
-    #[arg(long, value_name = "PROCESS", requires = "rate", default_value = "poisson")]
+    #[arg(long, value_name = "PROCESS", conflicts_with = "concurrency", default_value = "poisson")]
     pub(crate) arrivals: Arrivals,
 
     /// Open loop: gamma shape of the gaps, as other tools have it (1 is Poisson)
@@ -101,13 +122,13 @@ pub(crate) struct LoadArgs {
         long,
         value_name = "SHAPE",
         requires = "rate",
-        conflicts_with = "arrivals",
+        conflicts_with_all = ["arrivals", "concurrency"],
         hide_short_help = true
     )]
     pub(crate) burstiness: Option<f64>,
 
     /// Open loop: hold back requests beyond this many in flight; the run is labelled `capped`
-    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with = "concurrency", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_concurrency: Option<u32>,
 
     /// Closed loop: users, each sending its next request when its answer has come
@@ -115,7 +136,7 @@ pub(crate) struct LoadArgs {
     pub(crate) concurrency: Option<u32>,
 
     /// Closed loop: pause between an answer and the user's next request
-    #[arg(long, value_name = "TIME", requires = "concurrency", value_parser = humantime::parse_duration, default_value = "0s")]
+    #[arg(long, value_name = "TIME", conflicts_with = "rate", value_parser = humantime::parse_duration, default_value = "0s")]
     pub(crate) think_time: Duration,
 
     /// Length of the measured part [default: 60s, unless --num-requests is given]
@@ -138,7 +159,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "60s")]
     pub(crate) drain: Duration,
 
-    /// Limit for one request
+    /// Limit for one request, from when it is let go (after waiting for --max-concurrency)
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
     pub(crate) timeout: Duration,
 
@@ -222,7 +243,7 @@ pub(crate) struct EndpointArgs {
     #[arg(long = "header", short = 'H', value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
 
-    /// A JSON object merged into every request body
+    /// A JSON object merged into every request body; it is saved with the plan
     #[arg(long, value_name = "JSON")]
     pub(crate) extra_body: Option<String>,
 
@@ -258,9 +279,9 @@ pub(crate) struct OutputArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Percentiles to report, between 0 and 100
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "50,75,90,95,99,99.9", value_parser = percentile)]
-    pub(crate) percentiles: Vec<f64>,
+    /// Percentiles to report, between 0 and 100 [default: 50,75,90,95,99,99.9]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
+    pub(crate) percentiles: Option<Vec<f64>>,
 
     /// Keep prompts and answers in the run folder (text.jsonl)
     #[arg(long)]

@@ -23,8 +23,8 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Mock(args) => mock::mock(&args),
-        Verb::Completions { shell } => Ok(output::completions(shell)),
-        Verb::Man => output::man_page(),
+        Verb::Completions { shell } => output::completions(shell),
+        Verb::Man { verb } => output::man_page(verb.as_deref()),
     };
     outcome.unwrap_or_else(Failed::show)
 }

@@ -1,4 +1,4 @@
-//! Printing: stdout is data, stderr is everything else. A reader that has gone away is no error.
+//! Printing: stdout is data, stderr is everything else.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,9 +9,15 @@ use clap_complete::Shell;
 use crate::args::Arguments;
 use crate::error::{Failed, exit};
 
-/// Prints data.
-pub(crate) fn data(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+/// Prints data. A reader that has had enough is no error; a full disk is.
+pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failed::internal(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints a line for the user.
@@ -20,20 +26,28 @@ pub(crate) fn note(line: &str) {
 }
 
 /// `goodput completions SHELL`
-pub(crate) fn completions(shell: Shell) -> ExitCode {
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "goodput", &mut script);
-    let _ = io::stdout().lock().write_all(&script);
-    ExitCode::from(exit::OK)
+    data(&script)?;
+    Ok(ExitCode::from(exit::OK))
 }
 
-/// `goodput man`: every verb on one page.
-pub(crate) fn man_page() -> Result<ExitCode, Failed> {
+/// `goodput man [VERB]`
+pub(crate) fn man_page(verb: Option<&str>) -> Result<ExitCode, Failed> {
+    let mut command = Arguments::command();
+    // Gives the verbs their full names.
+    command.build();
+    if let Some(verb) = verb {
+        let found = command.find_subcommand(verb).cloned();
+        command = found.ok_or_else(|| {
+            Failed::usage(format!("there is no verb `{verb}`")).hint("goodput --help lists them")
+        })?;
+    }
     let mut page = Vec::new();
-    let command = Arguments::command().flatten_help(true);
     clap_mangen::Man::new(command)
         .render(&mut page)
         .map_err(|error| Failed::internal(format!("cannot write the page: {error}")))?;
-    let _ = io::stdout().lock().write_all(&page);
+    data(&page)?;
     Ok(ExitCode::from(exit::OK))
 }

@@ -22,6 +22,13 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.target.url.clone_from(target);
         }
         complete_headers(&mut plan, args)?;
+        if let Some(asked) = &args.output.percentiles {
+            plan.measure.percentiles = percentiles(asked);
+        }
+        plan.workload.save_text |= args.output.save_text;
+        if args.endpoint.model.is_some() {
+            plan.target.model.clone_from(&args.endpoint.model);
+        }
     }
     check(&plan)?;
     Ok(plan)
@@ -40,7 +47,9 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
             ignore_eos: args.workload.ignore_eos,
             save_text: args.output.save_text,
         },
-        measure: Measure { percentiles: percentiles(&args.output.percentiles) },
+        measure: Measure {
+            percentiles: percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)),
+        },
     })
 }
 
@@ -73,6 +82,9 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
     })
 }
 
+/// What is reported when nothing is said.
+const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
+
 /// Where the API key is looked for when nothing is said.
 pub(crate) const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
 
@@ -98,10 +110,6 @@ fn load(args: &LoadArgs) -> Result<Load, Failed> {
         }
     };
     let is_burst = args.rate == Some(Rate::Infinite);
-    if is_burst && args.num_requests.is_none() {
-        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
-            .hint("add --num-requests N"));
-    }
     let default_duration = args.num_requests.is_none().then_some(DEFAULT_DURATION);
     Ok(Load {
         seed: args.seed,
@@ -169,15 +177,32 @@ fn check(plan: &Plan) -> Result<(), Failed> {
         return Err(Failed::usage("the plan does not hold the query values of its URL")
             .hint("give the target again: goodput run URL --plan FILE"));
     }
-    if plan.load.duration.is_none() && plan.load.num_requests.is_none() {
+    let is_burst = matches!(plan.load.mode, Mode::Open { rate: Rate::Infinite, .. });
+    if plan.load.duration.is_none() && plan.load.num_requests.is_none() && !is_burst {
         return Err(Failed::usage("the plan has neither a duration nor a number of requests"));
     }
     if plan.load.workers == 0 || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
     {
         return Err(Failed::usage("the plan has no workers, or a percentile outside 0 to 100"));
     }
-    if matches!(plan.load.mode, Mode::Closed { concurrency: 0, .. }) {
-        return Err(Failed::usage("the plan has a closed loop without users"));
+    match plan.load.mode {
+        Mode::Closed { concurrency: 0, .. } | Mode::Open { max_concurrency: Some(0), .. } => {
+            Err(Failed::usage("the plan leaves no room for a single request in flight"))
+        }
+        Mode::Open { rate: Rate::Infinite, .. } => check_burst(&plan.load),
+        _ => Ok(()),
+    }
+}
+
+/// Everything at one instant: nothing comes before or after it, and it must end.
+fn check_burst(load: &Load) -> Result<(), Failed> {
+    if load.num_requests.is_none() {
+        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
+            .hint("add --num-requests N"));
+    }
+    if !load.warmup.is_none() || !load.cooldown.is_zero() {
+        return Err(Failed::usage("a burst has neither warm-up nor cooldown")
+            .hint("warm the server up with a run of its own"));
     }
     Ok(())
 }

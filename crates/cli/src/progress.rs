@@ -80,16 +80,15 @@ fn line(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Stri
     let rate = |now: u64, before: u64| (now - before) as f64 / since.as_secs().max(0.001);
     let ttft = match now.ttft_count {
         0 => String::new(),
-        n => format!(" · TTFT {:.1} ms", Nanos(now.ttft_sum_ns / n).as_ms()),
+        n => format!(" · TTFT {:.0} ms", Nanos(now.ttft_sum_ns / n).as_ms()),
     };
     format!(
-        "{:6.1} s · {} sent · {} in flight · {} ok · {} failed · {:.1} req/s · {:.0} tok/s{ttft}",
+        "{:6.1} s · {} sent · {} in flight · {} ok · {} failed · {:.1} ok/s{ttft}",
         elapsed.as_secs(),
         now.started,
         now.in_flight(),
         now.ok,
         now.failed,
-        rate(now.ok + now.failed, before.ok + before.failed),
-        rate(now.tokens, before.tokens),
+        rate(now.ok, before.ok),
     )
 }

@@ -1,6 +1,8 @@
 //! From a plan to a target that answers: the mock if one is asked for, the addresses, the model's
 //! name, and one small request to see that it all works.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use goodput_model::{ErrorClass, Failure, Header, Nanos, Plan, REDACTED};
 use goodput_wire::{
     BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
 };
+
+use tokio::time::error::Elapsed;
 
 use crate::error::Failed;
 use crate::output;
@@ -58,6 +62,7 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
     let tasks = tokio::task::LocalSet::new();
     let waiter = Waiter {
         deadline: now() + plan.target.wait_ready.into(),
+        limit: plan.target.timeout.min(PROBE_LIMIT),
         is_patient: !plan.target.wait_ready.is_zero(),
         quiet,
         shown: shown.clone(),
@@ -148,6 +153,8 @@ fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
 /// Asks until it is answered or the time is up.
 struct Waiter {
     deadline: Nanos,
+    /// For one answer.
+    limit: Duration,
     /// The user asked to wait until the server is ready.
     is_patient: bool,
     quiet: bool,
@@ -173,6 +180,21 @@ impl Waiter {
         }
     }
 
+    /// The answer, if it comes within the limit. After two seconds the user is told what is
+    /// waited for.
+    async fn answered<T>(&self, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
+        let mut answer = pin!(answer);
+        let word = Duration::from_secs(2).min(self.limit);
+        match tokio::time::timeout(word, answer.as_mut()).await {
+            Err(_) if self.limit > word => {
+                let seconds = self.limit.as_secs_f64();
+                self.say(&format!("waiting up to {seconds} s for an answer from {}", self.shown));
+                tokio::time::timeout(self.limit.saturating_sub(word), answer).await
+            }
+            outcome => outcome,
+        }
+    }
+
     fn is_over(&self) -> bool {
         now() >= self.deadline
     }
@@ -182,18 +204,14 @@ impl Waiter {
         let mut said = false;
         loop {
             let error = match Endpoint::new(settings) {
-                Ok(mut endpoint) => {
-                    match tokio::time::timeout(PROBE_LIMIT, endpoint.first_reachable()).await {
-                        Ok(Ok(address)) => {
-                            endpoint.prefer(address);
-                            return Ok(Arc::new(endpoint));
-                        }
-                        Ok(Err(failure)) => unreachable(&self.shown, &failure),
-                        Err(_) => {
-                            Failed::target(format!("{} does not take connections", self.shown))
-                        }
+                Ok(mut endpoint) => match self.answered(endpoint.first_reachable()).await {
+                    Ok(Ok(address)) => {
+                        endpoint.prefer(address);
+                        return Ok(Arc::new(endpoint));
                     }
-                }
+                    Ok(Err(failure)) => unreachable(&self.shown, &failure),
+                    Err(_) => Failed::target(format!("{} does not take connections", self.shown)),
+                },
                 Err(EndpointError::Dns { host, error }) => {
                     Failed::target(format!("cannot resolve `{host}`: {error}"))
                         .hint("check the host name in the URL")
@@ -214,19 +232,18 @@ impl Waiter {
     async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> String {
         const ANY: &str = "default";
         loop {
-            let (problem, may_change) =
-                match tokio::time::timeout(PROBE_LIMIT, list_models(endpoint)).await {
-                    Ok(Ok(models)) => match models.into_iter().next() {
-                        Some(model) => return model,
-                        None => ("it lists no model".to_owned(), false),
-                    },
-                    Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
-                    Ok(Err(ProbeError::Refused(failure))) => {
-                        let is_starting = matches!(failure.class, ErrorClass::Http(502..=504));
-                        (failure.class.to_string(), is_starting)
-                    }
-                    Err(_) => ("no answer".to_owned(), true),
-                };
+            let (problem, may_change) = match self.answered(list_models(endpoint)).await {
+                Ok(Ok(models)) => match models.into_iter().next() {
+                    Some(model) => return model,
+                    None => ("it lists no model".to_owned(), false),
+                },
+                Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
+                Ok(Err(ProbeError::Refused(failure))) => {
+                    let is_starting = matches!(failure.class, ErrorClass::Http(502..=504));
+                    (failure.class.to_string(), is_starting)
+                }
+                Err(_) => ("no answer".to_owned(), true),
+            };
             if self.is_over() || !may_change {
                 self.say(&format!("/v1/models is of no use ({problem}): asking for a model named `{ANY}`; --model names another"));
                 return ANY.to_owned();
@@ -239,7 +256,7 @@ impl Waiter {
     async fn probe(&self, endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, Refusal> {
         let mut said = false;
         loop {
-            let outcome = tokio::time::timeout(PROBE_LIMIT, probe(endpoint, dialect)).await;
+            let outcome = self.answered(probe(endpoint, dialect)).await;
             let problem = match outcome {
                 Ok(Ok(answer)) => match &answer.exchange.failure {
                     // An answer of one token may well be empty.
@@ -266,14 +283,18 @@ impl Waiter {
                 }
                 Ok(Err(ProbeError::Unreachable(failure))) => failure,
                 Err(_) => {
-                    return Err(Refusal::Unreachable(Failure {
+                    let seconds = self.limit.as_secs_f64();
+                    let failure = Failure {
                         class: ErrorClass::Timeout,
                         stage: goodput_model::Stage::Headers,
                         message: format!(
-                            "no answer to one small request in {} s",
-                            PROBE_LIMIT.as_secs()
+                            "it takes connections, but did not answer one small request in {seconds} s"
                         ),
-                    }));
+                    };
+                    if self.is_over() {
+                        return Err(Refusal::Unreachable(failure));
+                    }
+                    failure
                 }
             };
             if !std::mem::replace(&mut said, true) {
@@ -296,9 +317,12 @@ fn unreachable(shown: &str, failure: &Failure) -> Failed {
     let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
     match failure.class {
         ErrorClass::Tls => failed.hint(
-            "--cacert FILE trusts a private authority, --insecure any certificate; is it https at all?",
+            "--cacert FILE trusts a private authority or that very certificate, --insecure any; is it https at all?",
         ),
         ErrorClass::LocalLimit => failed.hint("raise `ulimit -n`"),
+        ErrorClass::Timeout => {
+            failed.hint("--wait-ready 5m waits for a first answer that takes long; --no-probe asks for none")
+        }
         ErrorClass::BadHttp | ErrorClass::Closed => {
             failed.hint("does the server speak this protocol? try with or without https and --http2")
         }
@@ -329,6 +353,8 @@ impl Refusal {
                 "the API key is taken from ${} (--api-key-env names another)",
                 plan.target.api_key_env
             )),
+            ErrorClass::Html => failed.hint("this is a web page: is it the API's base URL?"),
+            ErrorClass::Http(300..=399) => failed.hint("redirects are not followed: name that URL"),
             ErrorClass::Http(404) => failed.hint(format!(
                 "model `{model}` or path unknown: check --model, --api and the base URL"
             )),

@@ -20,20 +20,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     let folder = RunFolder::open(&args.folder).map_err(unreadable)?;
     let plan = folder.plan().map_err(unreadable)?;
     let manifest = folder.manifest().map_err(unreadable)?;
-    let summary = summarise(&folder, &plan, &manifest)?;
+    let summary = summarise(&folder, &plan, &manifest, 0)?;
     if args.json || args.format == Format::Json {
-        output::data(&json(&summary));
+        output::data(json(&summary).as_bytes())?;
     } else {
-        output::data(&goodput_report::text(&summary));
+        output::data(goodput_report::text(&summary).as_bytes())?;
     }
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The numbers of a run: a function of its folder.
+/// The numbers of a run: a function of its folder, and of what the disk refused to put there.
 pub(crate) fn summarise(
     folder: &RunFolder,
     plan: &Plan,
     manifest: &Manifest,
+    unwritten_records: u64,
 ) -> Result<Summary, Failed> {
     let unreadable = |error: FolderError| Failed::usage(error.to_string());
     let mut check = folder.records().map_err(unreadable)?;
@@ -55,6 +56,7 @@ pub(crate) fn summarise(
         seed: plan.load.seed,
         warmup: plan.load.warmup.to_string(),
         lost_records: manifest.lost_records,
+        unwritten_records,
         log_damaged: check.is_damaged(),
     };
     // Opened once already: a log that vanishes in between reads as empty.

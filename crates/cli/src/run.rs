@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let recorder = Recorder { log, texts: plan.workload.save_text.then(|| path.clone()) };
     let sent = send(&plan, &ready, workload, recorder, args.output.quiet)?;
     let summary = conclude(&plan, folder, manifest, sent)?;
-    show(args, &summary, &path);
+    show(args, &summary, &path)?;
     Ok(ExitCode::from(code(&summary)))
 }
 
@@ -84,8 +84,9 @@ fn conclude(
     if let Some(error) = &unwritten.error {
         output::note(&format!("warning: the disk refused part of the record: {error}"));
     }
+    let frames = unwritten.frames;
     folder.keep_unwritten(unwritten);
-    let summary = report::summarise(&folder, plan, &manifest)?;
+    let summary = report::summarise(&folder, plan, &manifest, frames)?;
     // A full disk must not swallow the numbers: they are printed all the same.
     for outcome in [folder.write_manifest(&manifest), folder.write_summary(&summary)] {
         if let Err(error) = outcome {
@@ -179,11 +180,11 @@ fn folder_failed(error: &FolderError) -> Failed {
     }
 }
 
-fn show(args: &RunArgs, summary: &Summary, path: &Path) {
+fn show(args: &RunArgs, summary: &Summary, path: &Path) -> Result<(), Failed> {
     if args.output.json {
-        output::data(&report::json(summary));
+        output::data(report::json(summary).as_bytes())?;
     } else if !args.output.quiet {
-        output::data(&goodput_report::text(summary));
+        output::data(goodput_report::text(summary).as_bytes())?;
     }
     if !args.output.quiet {
         output::note(&format!(
@@ -191,6 +192,7 @@ fn show(args: &RunArgs, summary: &Summary, path: &Path) {
             goodput_report::plain(&path.display().to_string())
         ));
     }
+    Ok(())
 }
 
 fn code(summary: &Summary) -> u8 {

@@ -1,4 +1,5 @@
-//! Ctrl-C once: stop sending, wait for what is under way. Twice: stop now. Both write the report.
+//! Ctrl-C once: stop sending, wait for what is under way. Twice, or once everything has been sent:
+//! stop now. Both write the report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,11 +33,13 @@ pub(crate) fn listen(control: Control) -> std::io::Result<Interrupted> {
             };
             next(&mut signals).await;
             flag.0.store(true, Ordering::Relaxed);
-            output::note(
-                "\nstopping: no more requests; waiting for answers (again to stop at once)",
-            );
-            control.stop();
-            next(&mut signals).await;
+            if !control.is_draining() {
+                output::note(
+                    "\nstopping: no more requests; waiting for answers (again to stop at once)",
+                );
+                control.stop();
+                next(&mut signals).await;
+            }
             output::note("\nstopping at once");
             control.abort();
         });

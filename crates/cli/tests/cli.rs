@@ -12,7 +12,7 @@ use support::{Session, at, ms, number};
 
 #[test]
 fn wrong_usage_is_said_clearly_and_exits_with_2() {
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 23] = [
         (&["run", "mock"], "neither --rate nor --concurrency"),
         (&["run", "mock", "--rate", "1", "--concurrency", "1"], "cannot be used with"),
         (&["run", "mock", "--rate", "-1"], "--rate"),
@@ -32,6 +32,19 @@ fn wrong_usage_is_said_clearly_and_exits_with_2() {
         ),
         (&["run", "mock", "--rate", "1", "--api-key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
         (&["report", "/tmp"], "not a run folder"),
+        (
+            &["run", "mock", "--rate", "inf", "--num-requests", "5", "--warmup", "1s"],
+            "neither warm-up",
+        ),
+        (
+            &["run", "mock", "--rate", "inf", "--num-requests", "5", "--cooldown", "1s"],
+            "neither warm-up",
+        ),
+        (&["run", "mock", "--concurrency", "5", "--arrivals", "constant"], "cannot be used with"),
+        (&["run", "mock", "--concurrency", "5", "--max-concurrency", "2"], "cannot be used with"),
+        (&["run", "mock", "--rate", "5", "--think-time", "1s"], "cannot be used with"),
+        (&["run", "--plan", "x", "--http2"], "cannot be used with"),
+        (&["man", "nope"], "no verb"),
     ];
     for (args, expected) in cases {
         let outcome = Session::new().run(args);
@@ -49,6 +62,12 @@ fn targets_that_cannot_be_measured_exit_with_3_and_a_hint() {
     };
     let key = refusing("401 Unauthorized", r#"{"error":{"message":"bad key"}}"#);
     let model = refusing("404 Not Found", r#"{"error":{"message":"no such model"}}"#);
+    let page = Server::start(|_| vec![answer("200 OK", "text/html", "<html>Sign in</html>")]);
+    let moved = Server::start(|_| {
+        vec![Step::write(
+            "HTTP/1.1 307 Moved\r\nlocation: http://other/v1\r\ncontent-length: 0\r\n\r\n",
+        )]
+    });
     let field = refusing("422 Unprocessable", r#"{"detail":"Unexpected fields: {'ignore_eos'}"}"#);
     let plain = Server::start(|_| vec![Step::write("garbage\r\n\r\n"), Step::Close]);
     let closed_port = {
@@ -64,6 +83,8 @@ fn targets_that_cannot_be_measured_exit_with_3_and_a_hint() {
         (field.url(), "--ignore-eos"),
         (tls, "--insecure"),
         (plain.url(), "--http2"),
+        (page.url(), "web page"),
+        (moved.url(), "http://other/v1"),
     ];
     for (url, hint) in cases {
         let outcome = Session::new().run(&[
@@ -235,7 +256,7 @@ fn texts_are_kept_on_request() {
 fn the_same_seed_sends_the_same_bytes_and_a_plan_repeats_a_run() {
     let bodies = |session: &Session, args: &[&str]| {
         let server = Server::start(|_| timed_stream(ms(1), ms(1), 2));
-        let mut all = vec!["run", "TARGET", "--quiet", "--no-probe"];
+        let mut all = vec!["run", "TARGET", "--quiet"];
         all.extend(args);
         let url = server.url();
         all[1] = &url;
@@ -246,7 +267,7 @@ fn the_same_seed_sends_the_same_bytes_and_a_plan_repeats_a_run() {
         bodies
     };
     let session = Session::new();
-    let flags = ["--rate", "200", "--num-requests", "20", "--model", "m"];
+    let flags = ["--rate", "200", "--num-requests", "20", "--model", "m", "--no-probe"];
     let run = |name: &str, seed: &str| {
         bodies(&session, &[&flags[..], &["--seed", seed, "--out", name]].concat())
     };
@@ -268,6 +289,7 @@ fn the_same_seed_sends_the_same_bytes_and_a_plan_repeats_a_run() {
         "7",
         "--out",
         "d",
+        "--no-probe",
     ];
     assert_eq!(first, bodies(&session, &closed));
     assert_eq!(first, bodies(&session, &["--plan", "a/plan.toml", "--out", "e"]));

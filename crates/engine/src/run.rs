@@ -1,6 +1,6 @@
 //! [`run`]: the threads of a run, from the first prepared request to the last answer.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -25,6 +25,9 @@ const RECORD_QUEUE: usize = 1 << 14;
 
 /// How often the sink is asked to make its records safe.
 const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
+
+/// Most requests of a burst built ahead: some hundred megabytes of prompts.
+const BURST_AHEAD: usize = 1 << 16;
 
 /// How long the feeder may build ahead before the first request is due.
 const HEAD_START: Nanos = Nanos::from_millis(10);
@@ -97,6 +100,7 @@ pub fn run<S: Sink + 'static>(
         epoch: OnceLock::new(),
         cap,
         connections: run.connections,
+        sent_all: AtomicBool::new(false),
     });
     let timeline = Arc::new(Timeline::new(&run.load));
     let feeder = Feeder { workload: run.workload, dialect: run.dialect, keep_text: run.keep_text };
@@ -134,9 +138,12 @@ fn start_open(
     shared: &Arc<Shared>,
     timeline: &Arc<Timeline>,
 ) -> Result<Team, EngineError> {
-    let (arrive, due) = sync_channel(AHEAD);
-    let fed = Arc::new(AtomicU64::new(0));
     let is_burst = arrivals.is_burst();
+    // A burst is built as a whole before it leaves.
+    let burst = load.num_requests.filter(|_| is_burst).unwrap_or(0);
+    let ahead = usize::try_from(burst).unwrap_or(usize::MAX).clamp(AHEAD, BURST_AHEAD);
+    let (arrive, due) = sync_channel(ahead);
+    let fed = Arc::new(AtomicU64::new(0));
     let feeder = {
         let (timeline, fed) = (Arc::clone(timeline), Arc::clone(&fed));
         spawn("feeder", move || {
@@ -161,7 +168,7 @@ fn start_open(
     drop(ready);
     wait_for_all(&all_ready);
     let begin = now();
-    while !feeder.is_finished() && fed.load(Relaxed) < AHEAD as u64 {
+    while !feeder.is_finished() && fed.load(Relaxed) < ahead as u64 {
         if !is_burst && now() - begin > HEAD_START && fed.load(Relaxed) > 0 {
             break;
         }
@@ -251,8 +258,16 @@ fn see_through(
         let present = now();
         let epoch = shared.epoch.get().copied().unwrap_or(present);
         let is_over = timeline.end().is_some_and(|end| present > epoch + end);
-        let is_paced = team.pacer.as_ref().is_some_and(JoinHandle::is_finished);
-        if is_paced || is_over && team.pacer.is_none() || shared.control.is_stopping() {
+        let is_sent = match &team.pacer {
+            Some(pacer) => pacer.is_finished(),
+            None => is_over || shared.sent_all.load(Relaxed),
+        };
+        if team.pacer.is_none() && is_sent {
+            // Users in thought need not wake up any more.
+            shared.control.stop();
+        }
+        if is_sent || shared.control.is_stopping() {
+            shared.control.drain();
             let since = *sent_since.get_or_insert(present);
             if present - since > drain {
                 shared.control.abort();

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::{Timer, now};
 use goodput_model::{
-    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, TokenCount,
+    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage, TokenCount,
 };
 use goodput_schedule::Timeline;
 use goodput_wire::{Client, Endpoint};
@@ -25,6 +25,9 @@ use crate::live::Live;
 /// server would be asked thousands of times a second.
 const BACK_OFF: Nanos = Nanos::from_millis(100);
 
+/// Longest time spent on opening connections before the run.
+const CONNECT_AHEAD: Duration = Duration::from_secs(5);
+
 /// What all workers share.
 pub(crate) struct Shared {
     pub(crate) endpoint: Arc<Endpoint>,
@@ -37,6 +40,8 @@ pub(crate) struct Shared {
     /// `--max-concurrency`, over all workers.
     pub(crate) cap: Option<Semaphore>,
     pub(crate) connections: ConnectionPolicy,
+    /// A closed loop has sent all it was to send.
+    pub(crate) sent_all: AtomicBool,
 }
 
 /// Where a worker's requests come from.
@@ -105,7 +110,11 @@ impl Worker {
             Source::Open(_) => 1,
             Source::Closed(users) => users.count,
         };
-        self.client.connect_ahead(count).await;
+        tokio::select! {
+            () = self.client.connect_ahead(count) => {}
+            () = tokio::time::sleep(CONNECT_AHEAD) => {}
+            () = self.shared.control.stopped() => {}
+        }
     }
 
     async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
@@ -117,15 +126,21 @@ impl Worker {
     async fn serve_closed(self: &Rc<Self>, users: Users) -> std::io::Result<()> {
         let Ok(epoch) = users.start.await else { return Ok(()) };
         let think = ThinkTime { length: users.think_time, timer: Timer::new()? };
+        think.timer.sleep_until(epoch).await;
         let (free, mut next) = unbounded_channel();
         for _ in 0..users.count {
             let _ = free.send(epoch);
         }
-        while let Some(scheduled) = next.recv().await {
-            if self.shared.control.is_stopping() {
+        loop {
+            let scheduled = tokio::select! {
+                biased;
+                () = self.shared.control.stopped() => break,
+                Some(scheduled) = next.recv() => scheduled,
+            };
+            let Some(phase) = users.timeline.place(scheduled - epoch) else {
+                self.shared.sent_all.store(true, Relaxed);
                 break;
-            }
-            let Some(phase) = users.timeline.place(scheduled - epoch) else { break };
+            };
             let prepared = next_prepared(&users.prepared, &think.timer).await;
             let user = User { think: think.clone(), free: free.clone() };
             self.spawn(Job { prepared, scheduled, phase }, Some(user));
@@ -159,12 +174,16 @@ impl Worker {
     /// Carries one request from its due instant to its record. Returns whether it failed without
     /// costing time, and when it ended.
     async fn carry(&self, job: Job) -> (bool, Nanos) {
-        let (cap_wait, permit) = self.wait_for_slot().await;
         let mut exchange = Exchange::default();
+        let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
-        self.converse(job.prepared.body, &mut exchange).await;
-        drop(permit);
-        let ended = exchange.stamps.done.unwrap_or_else(now);
+        match &slot {
+            Slot::None => exchange.failure = Some(cut_off(Stage::Connect)),
+            Slot::Free | Slot::Permit(_) => self.converse(job.prepared.body, &mut exchange).await,
+        }
+        drop(slot);
+        exchange.stamps.ended = now();
+        let ended = exchange.stamps.ended;
         let failed_at_once = exchange.failure.as_ref().is_some_and(|failure| {
             matches!(
                 failure.class,
@@ -189,37 +208,36 @@ impl Worker {
         (failed_at_once, ended)
     }
 
-    async fn wait_for_slot(&self) -> (Nanos, Option<SemaphorePermit<'_>>) {
-        let Some(cap) = &self.shared.cap else { return (Nanos::ZERO, None) };
+    /// Waits for `--max-concurrency`, first come first served, unless the run is stopped first.
+    async fn wait_for_slot(&self) -> (Nanos, Slot<'_>) {
+        let Some(cap) = &self.shared.cap else { return (Nanos::ZERO, Slot::Free) };
         if let Ok(permit) = cap.try_acquire() {
-            return (Nanos::ZERO, Some(permit));
+            return (Nanos::ZERO, Slot::Permit(permit));
         }
         let begin = now();
-        let mut abort = self.shared.control.aborted();
-        let permit = tokio::select! {
-            permit = cap.acquire() => permit.ok(),
-            _ = abort.wait_for(|abort| *abort) => None,
+        let slot = tokio::select! {
+            biased;
+            () = self.shared.control.stopped() => Slot::None,
+            permit = cap.acquire() => permit.map_or(Slot::None, Slot::Permit),
         };
         // Held back by a nanosecond at least: a wait must not read as none.
-        ((now() - begin).max(Nanos(1)), permit)
+        ((now() - begin).max(Nanos(1)), slot)
     }
 
     /// Sends and reads until the answer ends, its time is up, or the run is cut off.
     async fn converse(&self, body: bytes::Bytes, exchange: &mut Exchange) {
-        let mut abort = self.shared.control.aborted();
-        let cut = tokio::select! {
+        let failure = tokio::select! {
             biased;
             () = self.client.send(body, exchange) => None,
-            _ = abort.wait_for(|abort| *abort) => {
-                Some((ErrorClass::CutOff, "the run ended before the answer".to_owned()))
-            }
+            () = self.shared.control.aborted() => Some(cut_off(exchange.stamps.stage())),
             () = tokio::time::sleep(self.shared.timeout) => {
                 let limit = self.shared.timeout.as_secs_f64();
-                Some((ErrorClass::Timeout, format!("no complete answer within {limit} s")))
+                let message = format!("no complete answer within {limit} s");
+                Some(Failure { class: ErrorClass::Timeout, stage: exchange.stamps.stage(), message })
             }
         };
-        if let Some((class, message)) = cut {
-            exchange.failure = Some(Failure { class, stage: exchange.stamps.stage(), message });
+        if failure.is_some() {
+            exchange.failure = failure;
         }
     }
 
@@ -240,6 +258,21 @@ impl Worker {
             live.lost.fetch_add(1, Relaxed);
         }
     }
+}
+
+/// Leave to send.
+enum Slot<'a> {
+    /// There is no cap.
+    Free,
+    /// One of the cap's.
+    Permit(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'a>),
+    /// None: the run was stopped first.
+    None,
+}
+
+fn cut_off(stage: Stage) -> Failure {
+    let message = "the run ended before the answer".to_owned();
+    Failure { class: ErrorClass::CutOff, stage, message }
 }
 
 /// The next request. The feeder is ahead but for the very first ones and for very long prompts.

@@ -28,6 +28,9 @@ use crate::answer::{Answer, Engine, Service};
 use crate::request::{Ask, Kind, Refusal, json_response};
 use crate::settings::Settings;
 
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
 /// Largest request body.
 const BODY_LIMIT: usize = 64 << 20;
 
@@ -76,6 +79,8 @@ impl Mock {
         let listen = |error| ServeError::Listen { address: address.to_owned(), error };
         let listener = TcpListener::bind(address).map_err(listen)?;
         listener.set_nonblocking(true)?;
+        // The standard backlog of 128 makes a burst wait a second for its retry.
+        rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let address = listener.local_addr()?;
         let acceptor = tls.map(acceptor).transpose()?;
         let (stop, stopped) = oneshot::channel();

@@ -95,6 +95,8 @@ pub struct Stamps {
     pub last_token: Option<Nanos>,
     /// The read that brought `[DONE]` or the end of the body.
     pub done: Option<Nanos>,
+    /// The exchange was over, well or not: given up, refused, or read to its end.
+    pub ended: Nanos,
 }
 
 impl Stamps {
@@ -127,6 +129,7 @@ impl Stamps {
             first_answer: at(self.first_answer),
             last_token: at(self.last_token),
             done: at(self.done),
+            ended: self.ended - epoch,
         }
     }
 }
@@ -203,6 +206,9 @@ pub struct Exchange {
     pub connection: u64,
     /// Times a pooled connection turned out dead and was opened anew (at most 1).
     pub reconnects: u32,
+    /// Time lost before sending that is not the client's: on a pooled connection that turned out
+    /// dead, or waiting for a shared connection that another request was opening.
+    pub blocked: Nanos,
     /// Bytes of the request's body.
     pub body_bytes: u64,
     /// Text of the answer, only when the user asked to keep it.
@@ -231,16 +237,23 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// When it was over for its user: the end of a good answer, or the moment it was given up.
+    pub fn end(&self) -> Nanos {
+        let stamps = &self.exchange.stamps;
+        let good = stamps.done.filter(|_| self.is_ok());
+        good.unwrap_or(stamps.ended).max(self.scheduled)
+    }
+
     /// Whether it ended well.
     pub fn is_ok(&self) -> bool {
         self.exchange.failure.is_none()
     }
 
     /// The lateness that the client itself caused: from the due instant to the first byte
-    /// written, less the wait for a user-set cap and less opening a connection.
+    /// written, less the wait for a user-set cap and less getting a connection.
     pub fn slip(&self) -> Option<Nanos> {
         let sent = self.exchange.stamps.sent_first?;
         let connect = self.exchange.stamps.connect.map_or(Nanos::ZERO, Connect::length);
-        Some(sent - self.scheduled - self.cap_wait - connect)
+        Some(sent - self.scheduled - self.cap_wait - self.exchange.blocked - connect)
     }
 }

@@ -38,7 +38,7 @@ pub enum FolderError {
         error: io::Error,
     },
     /// A file does not hold what it should.
-    #[error("`{path}` is damaged: {error}")]
+    #[error("`{path}` cannot be used: {error}")]
     Damaged {
         /// Which file.
         path: PathBuf,
@@ -79,8 +79,12 @@ impl RunFolder {
     /// Opens an existing folder.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         for name in [PLAN, MANIFEST, LOG] {
-            if !path.join(name).is_file() {
-                return Err(FolderError::NotARun(path.to_owned(), name));
+            match fs::metadata(path.join(name)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(FolderError::Io { action: "read", path: path.to_owned(), error });
+                }
+                Err(_) => return Err(FolderError::NotARun(path.to_owned(), name)),
             }
         }
         Ok(Self { path: path.to_owned(), unwritten: Unwritten::default() })
@@ -99,10 +103,11 @@ impl RunFolder {
     /// Under which circumstances.
     pub fn manifest(&self) -> Result<Manifest, FolderError> {
         let text = self.read(MANIFEST)?;
-        serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
-            path: self.file(MANIFEST),
-            error: error.to_string(),
-        })
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|error| {
+            FolderError::Damaged { path: self.file(MANIFEST), error: error.to_string() }
+        })?;
+        check_format(&manifest.schema, Manifest::SCHEMA, &self.file(MANIFEST))?;
+        Ok(manifest)
     }
 
     /// Every request, from the first.
@@ -179,8 +184,21 @@ pub fn read_plan(path: &Path) -> Result<Plan, FolderError> {
         path: path.to_owned(),
         error,
     })?;
-    toml::from_str(&text)
-        .map_err(|error| FolderError::Damaged { path: path.to_owned(), error: error.to_string() })
+    let plan: Plan = toml::from_str(&text).map_err(|error| FolderError::Damaged {
+        path: path.to_owned(),
+        error: error.to_string(),
+    })?;
+    check_format(&plan.schema, Plan::SCHEMA, path)?;
+    Ok(plan)
+}
+
+/// Refuses what another version wrote in another form.
+fn check_format(found: &str, known: &str, path: &Path) -> Result<(), FolderError> {
+    if found == known {
+        return Ok(());
+    }
+    let error = format!("its format is `{found}`; this version reads `{known}`");
+    Err(FolderError::Damaged { path: path.to_owned(), error })
 }
 
 /// The plan as it may be written: header values and query values may be secrets.

@@ -89,6 +89,10 @@ pub(crate) struct Frame {
     reconnects: u32,
     #[prost(uint64, tag = "36")]
     body_bytes: u64,
+    #[prost(uint64, tag = "37")]
+    ended: u64,
+    #[prost(uint64, tag = "38")]
+    blocked_ns: u64,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -149,6 +153,8 @@ impl From<&RequestRecord> for Frame {
             connection: exchange.connection,
             reconnects: exchange.reconnects,
             body_bytes: exchange.body_bytes,
+            ended: after(stamps.ended),
+            blocked_ns: exchange.blocked.0,
         }
     }
 }
@@ -217,6 +223,7 @@ impl From<Frame> for RequestRecord {
             first_answer: frame.first_answer.map(at),
             last_token: frame.last_token.map(at),
             done: frame.done.map(at),
+            ended: at(frame.ended),
         };
         let exchange = Exchange {
             stamps,
@@ -230,6 +237,7 @@ impl From<Frame> for RequestRecord {
             connection: frame.connection,
             reconnects: frame.reconnects,
             body_bytes: frame.body_bytes,
+            blocked: Nanos(frame.blocked_ns),
             text: None,
         };
         Self {
@@ -305,6 +313,7 @@ pub(crate) mod tests {
                     sent_first: Some(scheduled + Nanos(100)),
                     first_token: chunks.first().map(|chunk| chunk.at),
                     done: Some(at),
+                    ended: at + Nanos(1),
                     ..Stamps::default()
                 },
                 chunks,
@@ -321,6 +330,7 @@ pub(crate) mod tests {
                 connection: 1,
                 reconnects: 1,
                 body_bytes: 99,
+                blocked: Nanos(11),
                 text: None,
             },
             prompt: None,

@@ -138,7 +138,8 @@ impl LogReader {
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (length, checksum) = (word(0), word(4));
-        if length > FRAME_LIMIT {
+        // A disk that lost power may leave zeros, which would pass as empty frames.
+        if length == 0 || length > FRAME_LIMIT {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut message = Vec::new();
@@ -210,6 +211,15 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         let last = bytes.len() - 2;
         bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(indexes(&path), (vec![1, 2], true));
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_damage() {
+        let (_folder, path) = written(2);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend([0; 1000]);
         std::fs::write(&path, bytes).unwrap();
         assert_eq!(indexes(&path), (vec![1, 2], true));
     }

@@ -11,7 +11,13 @@ pub(crate) fn cell(value: f64) -> String {
 
 /// A rate or an amount in prose, with thousands apart.
 pub(crate) fn amount(value: f64) -> String {
-    if value < 999.95 { format!("{value:.1}") } else { count(value.round() as u64) }
+    if value > 0.0 && value < 0.995 {
+        format!("{value:.3}")
+    } else if value < 999.95 {
+        format!("{value:.1}")
+    } else {
+        count(value.round() as u64)
+    }
 }
 
 /// A whole number with thousands apart.
@@ -36,6 +42,7 @@ mod tests {
         assert_eq!(count(0), "0");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(amount(12.34), "12.3");
+        assert_eq!(amount(1.0 / 60.0), "0.017");
         assert_eq!(amount(999.96), "1,000");
         assert_eq!(cell(0.123), "0.12");
         assert_eq!(cell(1234.56), "1234.6");

@@ -3,7 +3,7 @@
 use std::fmt::{Error, Write};
 
 use goodput_model::{Severity, Verdict};
-use goodput_stats::{Metric, RunState, Summary};
+use goodput_stats::{ErrorDetail, Metric, RunState, Summary};
 use unicode_width::UnicodeWidthStr;
 
 use crate::number::{amount, cell, count};
@@ -102,6 +102,9 @@ fn load(summary: &Summary) -> String {
                 ),
                 None => "open loop".to_owned(),
             };
+            if load.offered_rps.is_none() {
+                return format!("{kind}, all due at once");
+            }
             format!(
                 "{kind}, {arrivals} arrivals, {} req/s offered; {} due, {} sent{cv}",
                 rate(load.offered_rps),
@@ -119,6 +122,9 @@ fn window(summary: &Summary) -> String {
         RunState::Interrupted => "; stopped early",
         RunState::Unfinished => "; killed or still running",
     };
+    if summary.requests.scheduled == 0 {
+        return format!("nothing was measured{state}");
+    }
     if summary.window.kind == "makespan" {
         return format!("{seconds:.1} s, first request to last answer (makespan){state}");
     }
@@ -219,13 +225,11 @@ fn rates(page: &mut String, summary: &Summary) {
 }
 
 fn errors(page: &mut String, summary: &Summary) {
-    let requests = &summary.requests;
-    for (index, (class, n)) in requests.errors.iter().enumerate() {
-        let example = requests.error_examples.iter().find(|example| example.class == *class);
-        let said =
-            example.map_or(String::new(), |example| format!(": {}", plain(&example.message)));
+    for (index, detail) in summary.requests.error_details.iter().enumerate() {
         let label = if index == 0 { "Errors" } else { "" };
-        field(page, label, &format!("{} × {class}{said}", count(*n)));
+        let ErrorDetail { class, stage, message, .. } = detail;
+        let text = format!("{} × {class} ({stage}): {}", count(detail.count), plain(message));
+        field(page, label, &text);
     }
 }
 

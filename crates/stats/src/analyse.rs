@@ -8,10 +8,10 @@ use crate::caveats::{self, Evidence};
 use crate::metrics::Metrics;
 use crate::sample::Sample;
 use crate::summary::{
-    ErrorExample, LoadSummary, Quick, Requests, RunFacts, RunState, Summary, Throughput, Tokens,
+    ErrorDetail, LoadSummary, Quick, Requests, RunFacts, RunState, Summary, Throughput, Tokens,
     WindowSummary,
 };
-use crate::window::{Extremes, Window, end_of};
+use crate::window::{Extremes, Kind, Window};
 
 /// The numbers of a run. `records` is called twice and must give the same records each time.
 pub fn analyse<I: Iterator<Item = RequestRecord>>(
@@ -25,7 +25,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
         end: extremes.last.unwrap_or_default(),
-        is_makespan: true,
+        kind: Kind::Makespan,
     };
     let mut tally = Tally::new(window, whole, plan.target.stream);
     records().for_each(|record| tally.add(&record));
@@ -96,10 +96,13 @@ impl Tally {
     }
 
     fn add(&mut self, record: &RequestRecord) {
-        self.in_window.add(record, self.window);
+        // A makespan is that of the measured requests, so it counts only those.
+        if record.phase == Phase::Measured || !self.window.is_makespan() {
+            self.in_window.add(record, self.window);
+        }
         self.in_whole.add(record, self.whole);
-        let end = end_of(record);
-        self.residence += self.window.overlap(record.scheduled, end);
+        // A request that a cap holds back is not yet on its way.
+        self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
         self.balance.add(record, self.window);
         match record.phase {
             Phase::Warmup => self.requests.warmup += 1,
@@ -135,12 +138,18 @@ impl Tally {
         };
         requests.failed += 1;
         let class = failure.class.to_string();
-        *requests.errors_by_stage.entry(failure.stage.name().to_owned()).or_default() += 1;
-        let count = requests.errors.entry(class.clone()).or_default();
-        *count += 1;
-        if *count == 1 {
-            let message = failure.message.clone();
-            requests.error_examples.push(ErrorExample { class, message });
+        let stage = failure.stage.name();
+        *requests.errors.entry(class.clone()).or_default() += 1;
+        *requests.errors_by_stage.entry(stage.to_owned()).or_default() += 1;
+        let same = |detail: &&mut ErrorDetail| detail.class == class && detail.stage == stage;
+        match requests.error_details.iter_mut().find(same) {
+            Some(detail) => detail.count += 1,
+            None => requests.error_details.push(ErrorDetail {
+                stage: stage.to_owned(),
+                class,
+                count: 1,
+                message: failure.message.clone(),
+            }),
         }
     }
 
@@ -162,6 +171,10 @@ impl Tally {
     }
 
     fn finish(mut self, plan: &Plan, run: RunFacts) -> Summary {
+        // In order of weight, then of name: the same page whatever came first.
+        self.requests.error_details.sort_by_key(|detail| {
+            (std::cmp::Reverse(detail.count), detail.class.clone(), detail.stage.clone())
+        });
         self.tokens.input_source = source(&self.input_sources);
         self.tokens.output_source = source(&self.output_sources);
         let load = self.load(plan);
@@ -187,11 +200,11 @@ impl Tally {
             window: WindowSummary {
                 start_s: self.window.start.as_secs(),
                 end_s: self.window.end.as_secs(),
-                kind: if self.window.is_makespan { "makespan" } else { "steady" }.to_owned(),
+                kind: if self.window.is_makespan() { "makespan" } else { "steady" }.to_owned(),
             },
             requests: self.requests,
             tokens: self.tokens,
-            metrics: self.metrics.finish(&plan.measure.percentiles),
+            metrics: self.metrics.finish(&percentiles(plan)),
         }
     }
 
@@ -214,8 +227,8 @@ impl Tally {
             mode: plan.load.mode.name().to_owned(),
             arrivals,
             offered_rps,
-            scheduled_rps: rate_of(&self.scheduled),
-            delivered_rps: rate_of(&self.sent),
+            scheduled_rps: rate_of(&self.scheduled, self.window),
+            delivered_rps: rate_of(&self.sent, self.window),
             delivered_share: (!self.scheduled.is_empty())
                 .then(|| self.sent.len() as f64 / self.scheduled.len() as f64),
             gap_cv: gap_cv(&self.sent),
@@ -237,12 +250,14 @@ impl Flow {
     fn add(&mut self, record: &RequestRecord, window: Window) {
         let exchange = &record.exchange;
         let stamps = &exchange.stamps;
-        if record.is_ok() && window.contains(end_of(record)) {
+        if record.is_ok() && window.contains(record.end()) {
             self.completions += 1;
         }
-        // A prompt has been worked through when its first token is there.
+        // A prompt has been worked through when its first token is there. What an answer that
+        // failed had for a prompt is known only if its usage came.
         let worked_through = stamps.first_token.or(stamps.last_token);
-        if worked_through.is_some_and(|at| window.contains(at)) {
+        let is_known = record.is_ok() || exchange.input_tokens.is_some();
+        if is_known && worked_through.is_some_and(|at| window.contains(at)) {
             self.input_tokens += f64::from(input_tokens(record).n);
         }
         self.output_tokens += arrived_tokens(record, window);
@@ -261,11 +276,12 @@ impl Flow {
 
 impl Balance {
     fn add(&mut self, record: &RequestRecord, window: Window) {
-        let (scheduled, end) = (record.scheduled, end_of(record));
+        let (scheduled, end) = (record.scheduled, record.end());
+        let dispatched = record.exchange.stamps.dispatched;
         let quarter = Nanos((window.end - window.start).0 / 4);
         let middle = window.end - quarter - quarter;
         let is_late = |at: Nanos| middle <= at && at < window.end;
-        let is_there = |at: Nanos| scheduled <= at && at < end;
+        let is_there = |at: Nanos| dispatched <= at && at < end;
         self.arrivals += u64::from(is_late(scheduled));
         self.completions += u64::from(is_late(end));
         self.in_flight_middle += u64::from(is_there(middle));
@@ -309,11 +325,11 @@ fn arrived_tokens(record: &RequestRecord, window: Window) -> f64 {
         let arrived = exchange.stamps.last_token.is_some_and(|at| window.contains(at));
         return if arrived { total.unwrap_or(0.0) } else { 0.0 };
     }
-    let listed: Option<u32> = exchange.chunks.iter().map(|chunk| chunk.tokens).sum();
+    let listed: Option<u64> = exchange.chunks.iter().map(|chunk| chunk.tokens.map(u64::from)).sum();
     let even = total.unwrap_or(exchange.chunks.len() as f64) / exchange.chunks.len() as f64;
     // Listed tokens may miss what carried no text (an end-of-text token): the total holds.
     let scale = match (listed, total) {
-        (Some(listed), Some(total)) if listed > 0 => total / f64::from(listed),
+        (Some(listed), Some(total)) if listed > 0 => total / listed as f64,
         _ => 1.0,
     };
     let weight = |tokens: Option<u32>| match (listed, tokens) {
@@ -324,6 +340,12 @@ fn arrived_tokens(record: &RequestRecord, window: Window) -> f64 {
     inside.map(|chunk| weight(chunk.tokens)).sum()
 }
 
+/// The percentiles asked for; a plan file may hold anything.
+fn percentiles(plan: &Plan) -> Vec<f64> {
+    let is_one = |percent: &f64| *percent > 0.0 && *percent < 100.0;
+    plan.measure.percentiles.iter().copied().filter(is_one).collect()
+}
+
 fn source(sources: &BTreeMap<&'static str, u64>) -> String {
     match sources.len() {
         0 => "none".to_owned(),
@@ -332,11 +354,10 @@ fn source(sources: &BTreeMap<&'static str, u64>) -> String {
     }
 }
 
-/// Events per second, from the gaps between them.
-fn rate_of(sorted: &[Nanos]) -> Option<f64> {
-    let (first, last) = (sorted.first()?, sorted.last()?);
-    let seconds = (*last - *first).as_secs();
-    (seconds > 0.0).then(|| (sorted.len() - 1) as f64 / seconds)
+/// Events per second inside the window; there is no such rate where all happen at once.
+fn rate_of(events: &[Nanos], window: Window) -> Option<f64> {
+    let inside = events.iter().filter(|at| window.contains(**at)).count() as f64;
+    (!window.is_makespan() && window.seconds() > 0.0).then(|| inside / window.seconds())
 }
 
 fn gap_cv(sorted: &[Nanos]) -> Option<f64> {

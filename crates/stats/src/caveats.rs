@@ -53,7 +53,8 @@ fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// METHOD 3.9: valid to max(1 ms, 1 % of the TTFT median) at p99, suspect to five times that.
 fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
-    let p99 = e.load.slip_ms.p99?;
+    // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
+    let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst")?;
     let limit = (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0);
     if p99 <= limit {
         return None;
@@ -87,10 +88,11 @@ fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
-    let message = match (e.run.lost_records, e.run.log_damaged) {
-        (0, false) => return None,
-        (0, true) => "the log ends in a damaged frame; what follows it is lost".to_owned(),
-        (n, _) => {
+    let message = match (e.run.lost_records, e.run.unwritten_records, e.run.log_damaged) {
+        (0, 0, false) => return None,
+        (0, 0, true) => "the log ends in a damaged frame; what follows it is lost".to_owned(),
+        (0, n, _) => format!("the disk refused {n} records: they are in this report, not on disk"),
+        (n, _, _) => {
             format!("{n} requests were measured but could not be recorded (disk full or slow)")
         }
     };
@@ -102,7 +104,8 @@ fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
 /// deviations), and the wait for an answer grew.
 fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
     let Balance { arrivals, completions, in_flight_middle, in_flight_end, .. } = *e.balance;
-    let is_open = matches!(e.plan.load.mode, Mode::Open { .. }) && !e.window.is_makespan;
+    let is_open = matches!(e.plan.load.mode, Mode::Open { max_concurrency: None, .. })
+        && !e.window.is_makespan();
     let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
     let chance = (3.0 * (2.0 * in_flight_middle as f64).sqrt()).max(5.0);
     let falls_behind = (completions as f64) < 0.97 * arrivals as f64
@@ -126,10 +129,12 @@ fn failures(e: &Evidence<'_>) -> Option<Caveat> {
     let share = failed as f64 / scheduled.max(1) as f64;
     (share > 0.01 && ok > 0).then(|| {
         let message = format!(
-            "{failed} of {scheduled} requests failed ({:.1} %); the latencies speak only of the rest",
+            "{failed} of {scheduled} requests failed ({:.1} %); the latencies speak of the rest, and of \
+             those that ran into a time limit",
             share * 100.0
         );
-        Caveat::new("errors", Severity::Warn, message)
+        let severity = if share > 0.5 { Severity::Void } else { Severity::Warn };
+        Caveat::new("errors", severity, message)
     })
 }
 
@@ -144,14 +149,16 @@ fn capped(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
-    let message = match e.run.state {
+    let (severity, message) = match e.run.state {
         RunState::Complete => return None,
-        RunState::Interrupted => "the run was stopped before its planned end",
-        RunState::Unfinished => {
-            "the run was killed or is still going; requests under way are not in the record"
-        }
+        RunState::Interrupted => (Severity::Info, "the run was stopped before its planned end"),
+        RunState::Unfinished => (
+            Severity::Warn,
+            "the run was killed or is still going: requests under way are not in the record, and \
+             those are the slow ones",
+        ),
     };
-    Some(Caveat::new("not_complete", Severity::Info, message))
+    Some(Caveat::new("not_complete", severity, message))
 }
 
 fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {

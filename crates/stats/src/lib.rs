@@ -18,6 +18,6 @@ mod tests;
 pub use analyse::analyse;
 pub use sample::Sample;
 pub use summary::{
-    ErrorExample, LoadSummary, Metric, Percentile, Quick, Requests, RunFacts, RunState, Summary,
+    ErrorDetail, LoadSummary, Metric, Percentile, Quick, Requests, RunFacts, RunState, Summary,
     Throughput, Tokens, WindowSummary,
 };

@@ -56,23 +56,32 @@ impl Metrics {
             put(&mut self.ttft, since(Some(scheduled), stamps.first_token), censored);
             put(&mut self.ttft_sent, since(sent, stamps.first_token), censored);
             put(&mut self.ttfa, since(Some(scheduled), stamps.first_answer), censored);
-            self.add_gaps(&record.exchange.chunks);
+            self.add_gaps(&record.exchange.chunks, censored);
         }
         let last = stamps.last_token.filter(|_| !censored);
         put(&mut self.e2e, since(Some(scheduled), last), censored);
         put(&mut self.e2e_sent, since(sent, last), censored);
         if !censored {
             self.add_pace(record, stream);
+        } else if stamps.first_token.is_some() {
+            // It had begun and was given up on: slower than any that ended.
+            self.tpot.push_censored();
+            self.normalized.push_censored();
         }
     }
 
-    /// Gaps between the chunks of each answer; the wait for the first is TTFT, not a gap.
-    fn add_gaps(&mut self, chunks: &[Chunk]) {
+    /// Gaps between the chunks of each answer; the wait for the first is TTFT, not a gap. An answer
+    /// that was given up on was in a gap whose end nobody saw.
+    fn add_gaps(&mut self, chunks: &[Chunk], given_up: bool) {
         let mut largest = None;
-        for (index, chunk) in chunks.iter().enumerate() {
-            let earlier = chunks[..index].iter().rev().find(|c| c.choice == chunk.choice);
-            let Some(earlier) = earlier else { continue };
-            let gap_us = (chunk.at - earlier.at).as_micros_rounded();
+        let mut latest: Vec<Option<Nanos>> = Vec::new();
+        for chunk in chunks {
+            let answer = chunk.choice as usize;
+            if latest.len() <= answer {
+                latest.resize(answer + 1, None);
+            }
+            let Some(earlier) = latest[answer].replace(chunk.at) else { continue };
+            let gap_us = (chunk.at - earlier).as_micros_rounded();
             let gap_us = u32::try_from(gap_us).unwrap_or(u32::MAX);
             largest = largest.max(Some(gap_us));
             match chunk.tokens {
@@ -80,7 +89,9 @@ impl Metrics {
                 _ => self.gaps_us.push(gap_us),
             }
         }
-        if let Some(largest) = largest {
+        if given_up && !chunks.is_empty() {
+            self.max_gap.push_censored();
+        } else if let Some(largest) = largest {
             self.max_gap.push(f64::from(largest) / 1e3);
         }
     }
@@ -89,7 +100,8 @@ impl Metrics {
     fn add_pace(&mut self, record: &RequestRecord, stream: bool) {
         let exchange = &record.exchange;
         let Some(tokens) = exchange.output_tokens.map(|count| f64::from(count.n)) else { return };
-        let answers = exchange.chunks.iter().map(|chunk| chunk.choice + 1).max().unwrap_or(1);
+        let answers =
+            exchange.chunks.iter().map(|chunk| chunk.choice.saturating_add(1)).max().unwrap_or(1);
         let tokens = tokens / f64::from(answers);
         let Some(last) = exchange.stamps.last_token else { return };
         let e2e = last - record.scheduled;

@@ -68,8 +68,9 @@ impl Sample {
             unit: unit.to_owned(),
             n: self.len(),
             censored: self.censored,
-            mean: self.mean(),
-            std: self.standard_deviation(),
+            // Of those that ended alone they would flatter the rest.
+            mean: self.mean().filter(|_| self.censored == 0),
+            std: self.standard_deviation().filter(|_| self.censored == 0),
             min: self.values.first().copied(),
             max: self.values.last().copied().filter(|_| self.censored == 0),
             percentiles: percentiles.iter().map(percentile).collect(),

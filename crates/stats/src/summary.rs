@@ -62,6 +62,8 @@ pub struct RunFacts {
     pub warmup: String,
     /// Records that were measured and lost.
     pub lost_records: u64,
+    /// Records that the disk refused: in this report, but not in the folder.
+    pub unwritten_records: u64,
     /// Whether the log ended in a damaged frame.
     pub log_damaged: bool,
 }
@@ -133,8 +135,8 @@ pub struct Requests {
     pub errors: BTreeMap<String, u64>,
     /// Failures by how far the request had come.
     pub errors_by_stage: BTreeMap<String, u64>,
-    /// One message of each class. Foreign text.
-    pub error_examples: Vec<ErrorExample>,
+    /// Failures by class and stage together, most frequent first, each with its first message.
+    pub error_details: Vec<ErrorDetail>,
     /// Requests before the window.
     pub warmup: u64,
     /// Requests after the window.
@@ -147,12 +149,16 @@ pub struct Requests {
     pub finish_reasons: BTreeMap<String, u64>,
 }
 
-/// What a server or the system said about a failure.
+/// Failures of one class at one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorExample {
+pub struct ErrorDetail {
     /// Class of the failure.
     pub class: String,
-    /// The first message of that class.
+    /// How far the requests had come.
+    pub stage: String,
+    /// How many.
+    pub count: u64,
+    /// What the server or the system said about the first of them. Foreign text.
     pub message: String,
 }
 
@@ -206,9 +212,9 @@ pub struct Metric {
     pub n: u64,
     /// Samples that are only known to be larger: requests that ran into a time limit.
     pub censored: u64,
-    /// Mean of the others.
+    /// Mean; none when a sample is censored.
     pub mean: Option<f64>,
-    /// Standard deviation of the others.
+    /// Standard deviation; none when a sample is censored.
     pub std: Option<f64>,
     /// Smallest.
     pub min: Option<f64>,

@@ -72,6 +72,7 @@ fn facts(state: RunState) -> RunFacts {
         seed: 1,
         warmup: "0s".to_owned(),
         lost_records: 0,
+        unwritten_records: 0,
         log_damaged: false,
     }
 }
@@ -104,6 +105,7 @@ fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
                 first_answer: Some(scheduled + ms(100.0)),
                 last_token: Some(at),
                 done: Some(at),
+                ended: at,
                 connect: None,
             },
             chunks,
@@ -127,6 +129,7 @@ fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
     record.exchange.output_tokens = None;
     let stamps = &mut record.exchange.stamps;
     (stamps.first_token, stamps.first_answer, stamps.last_token) = (None, None, None);
+    stamps.done = None;
     record
 }
 
@@ -271,16 +274,33 @@ fn failures_stay_in_the_denominator_and_timeouts_in_the_tail() {
         record(0, 0.0, &[]),
         fail(record(1, 100.0, &[]), ErrorClass::Http(500)),
         fail(record(2, 200.0, &[]), ErrorClass::Timeout),
+        record(3, 300.0, &[]),
+        record(4, 400.0, &[]),
     ];
     let s = summary(&plan(Some(1), None, NO_WARMUP), &records);
-    assert_eq!((s.requests.scheduled, s.requests.ok, s.requests.failed), (3, 1, 2));
+    assert_eq!((s.requests.scheduled, s.requests.ok, s.requests.failed), (5, 3, 2));
     assert_eq!(s.requests.errors["http_500"], 1);
     assert_eq!(s.requests.errors["timeout"], 1);
     let ttft = &s.metrics["ttft"];
-    assert_eq!((ttft.n, ttft.censored), (2, 1));
+    assert_eq!((ttft.n, ttft.censored), (4, 1));
     close(ttft.percentiles["50"].value, 100.0);
     assert!(ttft.percentiles["99"].is_censored && ttft.max.is_none());
     assert_eq!(s.verdict, Verdict::Suspect);
+}
+
+#[test]
+fn a_stall_that_was_given_up_on_is_the_largest_gap() {
+    let mut stalled = record(0, 0.0, &[10.0]);
+    stalled.exchange.failure =
+        Some(Failure { class: ErrorClass::Timeout, stage: Stage::Stream, message: String::new() });
+    stalled.exchange.stamps.done = None;
+    stalled.exchange.stamps.ended = ms(900.0);
+    let s = summary(&plan(Some(1), None, NO_WARMUP), &[stalled, record(1, 100.0, &[20.0])]);
+    let gap = &s.metrics["max_gap"];
+    assert_eq!((gap.n, gap.censored), (2, 1));
+    // It was under way until it was given up: 900 ms and 120 ms of the second.
+    close(s.load.in_flight_mean, 1.02);
+    assert_eq!(s.requests.error_details[0].stage, "stream");
 }
 
 #[test]
@@ -301,7 +321,8 @@ fn opening_a_connection_and_waiting_for_a_cap_are_not_lateness() {
     let mut slow = record(0, 0.0, &[]);
     let tcp = goodput_model::Span { start: ms(10.0), end: ms(50.0) };
     slow.exchange.stamps.connect = Some(goodput_model::Connect { tcp, tls: None });
-    slow.exchange.stamps.sent_first = Some(ms(50.5));
+    slow.exchange.stamps.sent_first = Some(ms(57.5));
+    slow.exchange.blocked = ms(7.0);
     slow.cap_wait = ms(10.0);
     let s = summary(&plan(Some(1), None, NO_WARMUP), &[slow]);
     close(s.load.slip_ms.max, 0.5);
@@ -319,6 +340,7 @@ fn an_overloaded_server_is_noticed_and_a_busy_one_is_not() {
                 let mut record = record(i.into(), due, &[]);
                 let end = ms(end_ms(due));
                 record.exchange.stamps.done = Some(end);
+                record.exchange.stamps.ended = end;
                 record.exchange.stamps.last_token = Some(end);
                 record.exchange.stamps.first_token = Some(ms(first_ms(due)));
                 record

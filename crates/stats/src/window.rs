@@ -12,7 +12,18 @@ use crate::summary::RunState;
 pub(crate) struct Window {
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
-    pub(crate) is_makespan: bool,
+    pub(crate) kind: Kind,
+}
+
+/// What made the window, and so which of its edges belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A time that was asked for: its first instant belongs to it, its last does not.
+    Time,
+    /// A number of requests: it begins just after an event and ends with one.
+    Count,
+    /// From first request to last answer of the measured requests; both belong to it.
+    Makespan,
 }
 
 impl Window {
@@ -21,7 +32,15 @@ impl Window {
     }
 
     pub(crate) fn contains(self, at: Nanos) -> bool {
-        self.start <= at && (at < self.end || self.is_makespan && at == self.end)
+        match self.kind {
+            Kind::Time => self.start <= at && at < self.end,
+            Kind::Count => self.start < at && at <= self.end,
+            Kind::Makespan => self.start <= at && at <= self.end,
+        }
+    }
+
+    pub(crate) fn is_makespan(self) -> bool {
+        self.kind == Kind::Makespan
     }
 
     /// How much of `[from, to]` lies inside.
@@ -39,9 +58,8 @@ pub(crate) struct Extremes {
     /// First due instant and last sign of life, over all phases.
     pub(crate) first: Option<Nanos>,
     pub(crate) last: Option<Nanos>,
-    last_measured_end: Option<Nanos>,
-    /// Earliest end of a measured request.
-    first_measured_end: Option<Nanos>,
+    /// When each measured request was over.
+    measured_ends: Vec<Nanos>,
 }
 
 impl Extremes {
@@ -50,57 +68,53 @@ impl Extremes {
             |old: &mut Option<Nanos>, new: Nanos| *old = Some(old.map_or(new, |o| o.min(new)));
         let max =
             |old: &mut Option<Nanos>, new: Nanos| *old = Some(old.map_or(new, |o| o.max(new)));
-        let end = end_of(record);
+        let end = record.end();
         min(&mut self.first, record.scheduled);
         max(&mut self.last, end);
         if record.phase == Phase::Measured {
             min(&mut self.first_measured, record.scheduled);
             max(&mut self.last_measured, record.scheduled);
-            min(&mut self.first_measured_end, end);
-            max(&mut self.last_measured_end, end);
+            self.measured_ends.push(end);
             self.measured += 1;
         }
     }
 
     /// The window that plan and records make.
-    pub(crate) fn window(&self, load: &Load, state: RunState) -> Window {
+    pub(crate) fn window(&mut self, load: &Load, state: RunState) -> Window {
+        self.measured_ends.sort_unstable();
         let start = match load.warmup {
             Extent::Time(time) => Nanos::from(time),
             Extent::Requests(0) => Nanos::ZERO,
             Extent::Requests(_) => self.first_measured.unwrap_or_default(),
         };
-        let last = self.last_measured.unwrap_or(start);
         let ended_by_time = state == RunState::Complete
             && load.num_requests.is_none_or(|limit| self.measured < limit);
-        let end = match load.duration {
-            Some(duration) if ended_by_time => start + Nanos::from(duration),
-            _ => last,
+        let window = match (load.duration, &load.mode) {
+            (_, Mode::Open { rate: Rate::Infinite, .. }) => None,
+            (Some(duration), _) if ended_by_time => {
+                Some(Window { start, end: start + Nanos::from(duration), kind: Kind::Time })
+            }
+            (_, Mode::Closed { concurrency, .. }) => self.between_cohorts(*concurrency as usize),
+            (_, Mode::Open { .. }) => {
+                let end = self.last_measured.unwrap_or(start);
+                Some(Window { start, end, kind: Kind::Count })
+            }
         };
-        let is_burst = matches!(load.mode, Mode::Open { rate: Rate::Infinite, .. });
-        // Nothing ended inside: rates over such a window would all be zero.
-        let is_hollow = self.first_measured_end.is_none_or(|first| first >= end);
-        if is_burst || is_hollow {
-            let end = self.last_measured_end.unwrap_or(end).max(end);
-            return Window { start, end, is_makespan: true };
-        }
-        Window { start, end, is_makespan: false }
+        // Where nothing ended inside, rates over the window would all be zero.
+        let first_end = self.measured_ends.first().copied();
+        window.filter(|window| first_end.is_some_and(|end| end < window.end)).unwrap_or(Window {
+            start: self.first_measured.unwrap_or(start),
+            end: self.measured_ends.last().copied().unwrap_or(start),
+            kind: Kind::Makespan,
+        })
     }
-}
 
-/// The last sign of life of a request.
-pub(crate) fn end_of(record: &RequestRecord) -> Nanos {
-    let stamps = &record.exchange.stamps;
-    [
-        stamps.done,
-        stamps.last_token,
-        stamps.first_byte,
-        stamps.headers,
-        stamps.sent_last,
-        stamps.sent_first,
-    ]
-    .into_iter()
-    .flatten()
-    .next()
-    .unwrap_or(stamps.dispatched)
-    .max(record.scheduled)
+    /// A closed loop that ends by count: from the end of the first `users` requests to the end of
+    /// the last but `users`. Users who started together end together; a window that begins and ends
+    /// with such a cohort counts one of the two, and the tail, when users leave, stays out.
+    fn between_cohorts(&self, users: usize) -> Option<Window> {
+        let last = self.measured_ends.len().checked_sub(users + 1)?;
+        let (start, end) = (*self.measured_ends.get(users - 1)?, *self.measured_ends.get(last)?);
+        (start < end).then_some(Window { start, end, kind: Kind::Count })
+    }
 }

@@ -13,6 +13,9 @@ use crate::sse::{Event, SseParser};
 /// Largest single event accepted. Embedded images and logits stay below it by far.
 const EVENT_LIMIT: usize = 16 << 20;
 
+/// Most answers told apart in one stream; a hostile server must not make us allocate.
+const ANSWERS: usize = 1024;
+
 /// What ended an answer badly.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -42,7 +45,7 @@ pub struct AnswerReader {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The `n` answers, by index.
+    /// The answers that appeared, in that order. Indices need not begin at 0.
     answers: Vec<Answer>,
     /// Usage that came without a choice: once for all answers, or once per answer.
     closing: Vec<Usage>,
@@ -55,6 +58,8 @@ struct State {
 /// One of the `n` answers.
 #[derive(Debug, Default, Clone)]
 struct Answer {
+    /// What the server calls it.
+    index: u32,
     /// A finish reason came.
     finished: bool,
     /// The latest usage that came with it.
@@ -117,12 +122,13 @@ impl AnswerReader {
         }
         exchange.stamps.done = Some(read.at);
         for choice in body.choices.iter() {
-            self.state.take_choice(choice, None, exchange);
+            let answer = self.state.position(choice);
+            self.state.take_choice(answer, choice, None, exchange);
             if choice.has_text() {
                 exchange.stamps.last_token = Some(read.at);
             }
         }
-        self.state.closing.extend(body.usage);
+        self.state.closing.extend(body.usage.0);
         self.state.keep(bytes, exchange);
         self.state.conclude(exchange)
     }
@@ -161,37 +167,56 @@ impl State {
     }
 
     fn take_chunk(&mut self, body: &Body, data: &[u8], read: Read, exchange: &mut Exchange) {
-        if let Some(usage) = body.usage
+        if let Some(usage) = body.usage.0
             && body.choices.iter().next().is_none()
         {
             self.closing.push(usage);
         }
+        let had_text = exchange.chunks.len();
         for choice in body.choices.iter() {
-            let running = self.take_choice(choice, body.usage, exchange);
+            let answer = self.position(choice);
+            let running = self.take_choice(answer, choice, body.usage.0, exchange);
             if choice.has_text() {
-                self.take_tokens(choice, running, read, exchange);
-                self.keep(data, exchange);
+                let chunk = Chunk {
+                    at: read.at,
+                    tokens: running.or_else(|| choice.listed_tokens()),
+                    bytes: choice.answer_bytes() + choice.reasoning_bytes(),
+                    choice: answer as u32,
+                    coalesced: false,
+                };
+                self.take_tokens(chunk, choice.answer_bytes() == 0, read.sequence, exchange);
             } else if choice.is_silent_token() && exchange.stamps.first_token.is_some() {
                 // Neither first token nor text, but the server was still generating.
                 exchange.stamps.last_token = Some(read.at);
             }
         }
+        if exchange.chunks.len() > had_text {
+            self.keep(data, exchange);
+        }
+    }
+
+    /// Which of the answers a choice belongs to, in order of appearance.
+    fn position(&mut self, choice: &Choice) -> usize {
+        let index = choice.index.0.unwrap_or(0);
+        let known = self.answers.iter().position(|answer| answer.index == index);
+        known.unwrap_or_else(|| {
+            if self.answers.len() < ANSWERS {
+                self.answers.push(Answer { index, ..Answer::default() });
+            }
+            self.answers.len() - 1
+        })
     }
 
     /// Files what a choice says of its answer. Returns the tokens it added, by running usage.
     fn take_choice(
         &mut self,
+        answer: usize,
         choice: &Choice,
         usage: Option<Usage>,
         exchange: &mut Exchange,
     ) -> Option<u32> {
-        // Bounded: a hostile index must not allocate.
-        let index = (choice.index.0.unwrap_or(0) as usize).min(1023);
-        if self.answers.len() <= index {
-            self.answers.resize(index + 1, Answer::default());
-        }
-        let answer = &mut self.answers[index];
-        if let Some(reason) = &choice.finish_reason {
+        let answer = &mut self.answers[answer];
+        if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
             exchange.finish.get_or_insert_with(|| reason.chars().take(32).collect());
         }
@@ -203,28 +228,24 @@ impl State {
 
     fn take_tokens(
         &mut self,
-        choice: &Choice,
-        running: Option<u32>,
-        read: Read,
+        mut chunk: Chunk,
+        is_reasoning: bool,
+        sequence: u64,
         exchange: &mut Exchange,
     ) {
-        let coalesced = self.last_read.replace(read.sequence) == Some(read.sequence);
-        if coalesced && let Some(previous) = exchange.chunks.last_mut() {
+        chunk.coalesced = self.last_read.replace(sequence) == Some(sequence);
+        if chunk.coalesced
+            && let Some(previous) = exchange.chunks.last_mut()
+        {
             previous.coalesced = true;
         }
-        exchange.chunks.push(Chunk {
-            at: read.at,
-            tokens: running.or_else(|| choice.listed_tokens()),
-            bytes: choice.answer_bytes() + choice.reasoning_bytes(),
-            choice: choice.index.0.unwrap_or(0),
-            coalesced,
-        });
+        exchange.chunks.push(chunk);
         let stamps = &mut exchange.stamps;
-        stamps.first_token.get_or_insert(read.at);
-        if choice.answer_bytes() > 0 {
-            stamps.first_answer.get_or_insert(read.at);
+        stamps.first_token.get_or_insert(chunk.at);
+        if !is_reasoning {
+            stamps.first_answer.get_or_insert(chunk.at);
         }
-        stamps.last_token = Some(read.at);
+        stamps.last_token = Some(chunk.at);
     }
 
     /// Everything has come: sets the counts and judges the answer.
@@ -252,16 +273,21 @@ impl State {
         let latest = &said[said.len().saturating_sub(added_up)..];
         let usage = latest.last().map(|last| Usage {
             completion_tokens: json::Number(
-                latest.iter().map(|usage| usage.completion_tokens.0).sum::<Option<u32>>(),
+                latest
+                    .iter()
+                    .map(|usage| usage.completion_tokens.0)
+                    .try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))),
             ),
             ..*last
         });
         if let Some(usage) = usage {
             let count = |n: u32| TokenCount { n, source: TokenSource::Usage };
             exchange.input_tokens = usage.prompt_tokens.0.map(count);
-            exchange.output_tokens = usage.completion_tokens.0.map(count);
+            // Zero beside text is no count.
+            let said = usage.completion_tokens.0.filter(|n| *n > 0 || exchange.chunks.is_empty());
+            exchange.output_tokens = said.map(count);
             exchange.cached_tokens =
-                usage.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+                usage.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
         }
         if exchange.output_tokens.is_none() && !exchange.chunks.is_empty() {
             exchange.output_tokens = Some(count_chunks(&exchange.chunks));
@@ -278,7 +304,7 @@ impl State {
 
 /// The best count there is without usage.
 fn count_chunks(chunks: &[Chunk]) -> TokenCount {
-    let listed: Option<u32> = chunks.iter().map(|chunk| chunk.tokens).sum();
+    let listed = chunks.iter().try_fold(0u32, |sum, chunk| Some(sum.saturating_add(chunk.tokens?)));
     match listed {
         Some(n) => TokenCount { n, source: TokenSource::Chunks },
         None => TokenCount { n: chunks.len() as u32, source: TokenSource::Events },
@@ -300,18 +326,20 @@ fn text_of(data: &[u8]) -> String {
     let mut text = String::new();
     for choice in choices.into_iter().flatten() {
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(choice);
-        for key in ["reasoning_content", "content", "text"] {
-            text.push_str(delta.get(key).and_then(|part| part.as_str()).unwrap_or_default());
-        }
+        let part =
+            |key| delta.get(key).and_then(|part| part.as_str()).filter(|part| !part.is_empty());
+        // Some servers send reasoning under both names.
+        text.push_str(part("reasoning_content").or_else(|| part("reasoning")).unwrap_or_default());
+        text.push_str(part("content").or_else(|| part("text")).unwrap_or_default());
     }
     text
 }
 
-/// The beginning of foreign bytes as text, for an error message.
+/// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets
+/// are removed before the message is cut to its final length.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(800)]);
-    let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").chars().take(200).collect()
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! [`Client`]: sends requests over its worker's connections and fills in what happened.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{ErrorClass, Exchange, Failure, Stage};
+use goodput_clock::now;
+use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage};
 use http::{HeaderMap, Method, Request, Response, header};
 use hyper::body::Incoming;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::answer::{AnswerReader, Fault, Read, excerpt};
@@ -21,18 +24,29 @@ const WHOLE_LIMIT: usize = 64 << 20;
 /// Most bytes of an error answer that are looked at.
 const ERROR_LIMIT: usize = 64 << 10;
 
+/// How long the body of a refusal is waited for.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Most characters of an error message that are kept.
+const MESSAGE_LIMIT: usize = 200;
+
+/// Connections opened at once ahead of a run.
+const OPEN_AT_ONCE: usize = 128;
+
 /// How long the end of the body may lag behind `[DONE]` for the connection to be kept.
 const DONE_GRACE: Duration = Duration::from_millis(100);
 
 /// The sending side of one worker. Lives on a current-thread runtime with a local task set.
 pub struct Client {
-    pool: Pool,
+    pool: Rc<Pool>,
 }
 
-/// How a status-200 answer is to be read.
+/// How a status-200 answer is to be read, by its content type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Stream,
+    /// Servers have been seen to stream under any type: the first byte tells.
+    Unsaid,
     Whole,
     Html,
 }
@@ -40,20 +54,32 @@ enum Shape {
 impl Client {
     /// A client for this endpoint, without a connection yet.
     pub fn new(endpoint: Arc<Endpoint>) -> Self {
-        Self { pool: Pool::new(endpoint) }
+        Self { pool: Rc::new(Pool::new(endpoint)) }
     }
 
     /// Opens connections ahead of their first use, as many as will be used at once. What cannot be
     /// opened is left to the requests to report.
     pub async fn connect_ahead(&self, count: u32) {
-        let mut leases = Vec::new();
-        for _ in 0..count {
-            match self.pool.lease().await {
-                Ok(lease) => leases.push(lease),
-                Err(_) => break,
-            }
+        if self.pool.endpoint().http == Http::Http2 {
+            // One carries many, and more are opened when it is full.
+            drop(self.pool.lease().await);
+            return;
         }
-        for lease in leases {
+        let mut opening = JoinSet::new();
+        for started in 0..count as usize {
+            if started >= OPEN_AT_ONCE {
+                self.keep_opened(opening.join_next().await);
+            }
+            let pool = Rc::clone(&self.pool);
+            opening.spawn_local(async move { pool.open().await });
+        }
+        while let Some(opened) = opening.join_next().await {
+            self.keep_opened(Some(opened));
+        }
+    }
+
+    fn keep_opened(&self, opened: Option<Result<Result<Lease, Failure>, JoinError>>) {
+        if let Some(Ok(Ok(lease))) = opened {
             self.pool.give_back(lease.connection);
         }
     }
@@ -64,12 +90,17 @@ impl Client {
         exchange.body_bytes = body.len() as u64;
         if let Err(failure) = self.try_send(body, exchange).await {
             let message = self.pool.endpoint().secrets.scrub(failure.message);
+            let message = message.chars().take(MESSAGE_LIMIT).collect();
             exchange.failure = Some(Failure { message, ..failure });
         }
     }
 
     async fn try_send(&self, body: Bytes, exchange: &mut Exchange) -> Result<(), Failure> {
+        let begin = now();
         let mut lease = self.pool.lease().await?;
+        if lease.opened.is_none() {
+            exchange.blocked = now() - begin;
+        }
         loop {
             let was_reused = lease.opened.is_none();
             exchange.stamps.connect = lease.opened;
@@ -82,6 +113,7 @@ impl Client {
                         && exchange.reconnects == 0 =>
                 {
                     exchange.reconnects = 1;
+                    exchange.blocked = now() - begin;
                     exchange.stamps.sent_first = None;
                     exchange.stamps.sent_last = None;
                     lease = self.pool.open().await?;
@@ -111,13 +143,13 @@ impl Client {
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
         let request = request(endpoint, Method::POST, &endpoint.route, body);
-        let reads_before = connection.stamps.reads.get();
+        let bytes_before = connection.stamps.bytes.get();
         let response =
             connection.request(request, &mut exchange.stamps).await.map_err(|error| {
                 fault::before_answer(
                     &error,
                     exchange.stamps.stage(),
-                    connection.stamps.reads.get() > reads_before,
+                    answer_began(connection, bytes_before),
                 )
             })?;
         exchange.stamps.headers = Some(connection.stamps.last_read.get());
@@ -125,15 +157,18 @@ impl Client {
         if !response.status().is_success() {
             return Err(refusal(connection, response).await);
         }
-        match shape(response.headers(), endpoint.stream) {
-            Shape::Stream => {
-                stream(connection, response.into_body(), exchange, endpoint.keep_text).await
-            }
-            Shape::Whole => {
-                whole(connection, response.into_body(), exchange, endpoint.keep_text).await
-            }
-            Shape::Html => Err(web_page(connection, response).await),
+        if let Some(coding) = response.headers().get(header::CONTENT_ENCODING)
+            && coding != "identity"
+        {
+            let message = format!("the answer is compressed ({coding:?}), which nobody asked for");
+            let stage = exchange.stamps.stage();
+            return Err(Failure { class: ErrorClass::BadHttp, stage, message });
         }
+        let shape = shape(response.headers());
+        if shape == Shape::Html {
+            return Err(web_page(connection, response).await);
+        }
+        receive(connection, response.into_body(), shape, exchange, endpoint.keep_text).await
     }
 
     /// Fetches a path below the base URL: status and body.
@@ -157,7 +192,7 @@ impl Client {
 }
 
 fn request(endpoint: &Endpoint, method: Method, path: &str, body: Bytes) -> Request<SendBody> {
-    let is_http2 = endpoint.http == goodput_model::Http::Http2;
+    let is_http2 = endpoint.http == Http::Http2;
     let uri = if is_http2 {
         let scheme = if endpoint.url.is_https { "https" } else { "http" };
         format!("{scheme}://{}{path}", endpoint.url.authority)
@@ -172,29 +207,37 @@ fn request(endpoint: &Endpoint, method: Method, path: &str, body: Bytes) -> Requ
     request
 }
 
-fn shape(headers: &HeaderMap, stream_asked: bool) -> Shape {
+fn shape(headers: &HeaderMap) -> Shape {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = kind.unwrap_or_default().to_ascii_lowercase();
     if kind.starts_with("text/html") {
         Shape::Html
     } else if kind.starts_with("text/event-stream") {
         Shape::Stream
-    } else if kind.starts_with("application/json") || !stream_asked {
-        Shape::Whole
     } else {
-        // Servers have been seen to stream under any type.
-        Shape::Stream
+        Shape::Unsaid
     }
 }
 
-/// Reads a stream of events.
-async fn stream(
+/// An answer in one piece is a JSON object; no event stream begins like one.
+fn shape_of(bytes: &[u8]) -> Shape {
+    match bytes.trim_ascii_start().first() {
+        None => Shape::Unsaid,
+        Some(b'{' | b'[') => Shape::Whole,
+        Some(_) => Shape::Stream,
+    }
+}
+
+/// Reads the body of an answer to its end.
+async fn receive(
     connection: &mut Connection,
     mut body: Incoming,
+    mut shape: Shape,
     exchange: &mut Exchange,
     keep_text: bool,
 ) -> Result<(), Failure> {
     let mut reader = AnswerReader::new(keep_text);
+    let mut whole = Vec::new();
     loop {
         // After `[DONE]` only the end of the body is missing, and some servers never send it.
         let patience = if reader.is_done() { DONE_GRACE } else { Duration::MAX };
@@ -203,7 +246,14 @@ async fn stream(
         match data {
             Some(Ok(bytes)) => {
                 exchange.stamps.first_byte.get_or_insert(read.at);
-                reader.push(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))?;
+                if shape == Shape::Unsaid {
+                    shape = shape_of(&bytes);
+                }
+                if shape == Shape::Whole {
+                    append(&mut whole, &bytes).map_err(|fault| failed(fault, exchange))?;
+                } else {
+                    reader.push(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))?;
+                }
             }
             // Complete but for the closing chunk: everything that matters has come.
             Some(Err(_)) if reader.is_done() => break,
@@ -212,29 +262,26 @@ async fn stream(
         }
     }
     let read = last_read(connection);
-    reader.finish(read, exchange).map_err(|fault| failed(fault, exchange))
+    match shape {
+        Shape::Whole => reader.whole(&whole, read, exchange),
+        _ => reader.finish(read, exchange),
+    }
+    .map_err(|fault| failed(fault, exchange))
 }
 
-/// Reads an answer in one piece.
-async fn whole(
-    connection: &mut Connection,
-    mut body: Incoming,
-    exchange: &mut Exchange,
-    keep_text: bool,
-) -> Result<(), Failure> {
-    let mut bytes = Vec::new();
-    while let Some(data) = connection.data(&mut body).await {
-        let data = data.map_err(|error| fault::in_answer(&error, exchange.stamps.stage()))?;
-        exchange.stamps.first_byte.get_or_insert(connection.stamps.last_read.get());
-        if bytes.len() + data.len() > WHOLE_LIMIT {
-            let fault = Fault::new(ErrorClass::EventTooLarge, "the answer is larger than 64 MiB");
-            return Err(failed(fault, exchange));
-        }
-        bytes.extend_from_slice(&data);
+/// An answer in one piece is kept until it is all there, within a limit.
+fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
+    if whole.len() + bytes.len() > WHOLE_LIMIT {
+        return Err(Fault::new(ErrorClass::EventTooLarge, "the answer is larger than 64 MiB"));
     }
-    let read = last_read(connection);
-    let mut reader = AnswerReader::new(keep_text);
-    reader.whole(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))
+    whole.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Whether any byte of the answer has come. Streams of HTTP/2 share their socket: there it cannot
+/// be told, and only a connection that is gone fails before the headers.
+fn answer_began(connection: &Connection, bytes_before: u64) -> bool {
+    !connection.is_multiplexed() && connection.stamps.bytes.get() > bytes_before
 }
 
 fn last_read(connection: &Connection) -> Read {
@@ -248,10 +295,14 @@ fn failed(fault: Fault, exchange: &Exchange) -> Failure {
 /// A status that is no success, with what the server says about it.
 async fn refusal(connection: &mut Connection, response: Response<Incoming>) -> Failure {
     let status = response.status();
-    let bytes = collect(connection, response.into_body(), ERROR_LIMIT).await.unwrap_or_default();
+    let location = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+    let redirect = location.map(|to| format!("the server redirects to {to}"));
+    // What it says about it may never come; the status is known.
+    let body = collect(connection, response.into_body(), ERROR_LIMIT);
+    let bytes = timeout(REFUSAL_PATIENCE, body).await.ok().and_then(Result::ok).unwrap_or_default();
     let said = crate::json::read(&bytes).ok().and_then(|body| body.error);
     let message = said.map_or_else(|| detail(&bytes), |error| crate::json::error_text(&error));
-    let message = excerpt(message.as_bytes());
+    let message = redirect.unwrap_or_else(|| excerpt(message.as_bytes()));
     Failure { class: ErrorClass::Http(status.as_u16()), stage: Stage::Headers, message }
 }
 

@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
@@ -16,6 +18,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::endpoint::Endpoint;
@@ -24,7 +27,7 @@ use crate::socket::{Socket, SocketStamps, StampedTcp};
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
 /// Beyond it requests would queue inside the client, unseen.
-const HTTP2_STREAMS: u32 = 100;
+const HTTP2_STREAMS: usize = 100;
 
 /// An open connection.
 pub(crate) struct Connection {
@@ -43,7 +46,7 @@ enum Protocol {
     Http2 {
         sender: http2::SendRequest<SendBody>,
         /// Streams in use, over all handles of this connection.
-        streams: Rc<Cell<u32>>,
+        streams: Rc<Streams>,
         /// The stream that this handle stands for; the pool's own handle has none.
         _stream: Option<StreamSlot>,
     },
@@ -52,13 +55,20 @@ enum Protocol {
 /// `None` once the connection has ended.
 type Driver = Option<Pin<Box<http1::Connection<TokioIo<Socket>, SendBody>>>>;
 
+/// The streams of a multiplexed connection.
+struct Streams {
+    in_use: Cell<usize>,
+    /// As many as the server allows, once its settings have come, and no more than we like.
+    limit: Cell<usize>,
+}
+
 /// One stream of a multiplexed connection, given back when dropped.
-struct StreamSlot(Rc<Cell<u32>>);
+struct StreamSlot(Rc<Streams>);
 
 impl StreamSlot {
-    fn take(streams: &Rc<Cell<u32>>) -> Option<Self> {
-        (streams.get() < HTTP2_STREAMS).then(|| {
-            streams.set(streams.get() + 1);
+    fn take(streams: &Rc<Streams>) -> Option<Self> {
+        (streams.in_use.get() < streams.limit.get()).then(|| {
+            streams.in_use.set(streams.in_use.get() + 1);
             Self(Rc::clone(streams))
         })
     }
@@ -66,7 +76,7 @@ impl StreamSlot {
 
 impl Drop for StreamSlot {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.0.in_use.set(self.0.in_use.get() - 1);
     }
 }
 
@@ -74,19 +84,19 @@ impl Connection {
     /// Opens a connection, noting its steps.
     pub(crate) async fn open(endpoint: &Endpoint, id: u64) -> Result<(Self, Connect), Failure> {
         let start = now();
-        let tcp = dial(endpoint).await.map_err(|error| fault::connecting(&error))?;
+        let tcp = dial(&endpoint.addresses).await.map_err(|error| fault::connecting(&error))?;
         let connected = Span { start, end: now() };
         let stamps = Rc::new(SocketStamps::default());
         let tcp = StampedTcp::new(tcp, Rc::clone(&stamps));
         let (socket, tls) = match &endpoint.tls {
-            None => (Socket::Plain(tcp), None),
+            None => (Socket::plain(tcp), None),
             Some(tls) => {
                 let stream = TlsConnector::from(std::sync::Arc::clone(&tls.config))
                     .connect(tls.name.clone(), tcp)
                     .await
                     .map_err(|error| fault::handshaking(&error))?;
                 let tls = Span { start: connected.end, end: now() };
-                (Socket::Tls(Box::new(stream)), Some(tls))
+                (Socket::tls(stream), Some(tls))
             }
         };
         let protocol = Protocol::start(endpoint.http, socket)
@@ -172,6 +182,11 @@ impl Connection {
         }
     }
 
+    /// Whether several exchanges share it.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        matches!(self.protocol, Protocol::Http2 { .. })
+    }
+
     /// Another handle to a multiplexed connection, if it has a stream to spare.
     pub(crate) fn share(&self) -> Option<Self> {
         let Protocol::Http2 { sender, streams, .. } = &self.protocol else { return None };
@@ -194,9 +209,16 @@ impl Protocol {
                 Self::Http1 { sender, driver: Some(Box::pin(driver)) }
             }
             Http::Http2 => {
-                let (sender, driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
-                tokio::task::spawn_local(driver);
-                Self::Http2 { sender, streams: Rc::default(), _stream: None }
+                let (sender, mut driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
+                let limit = Cell::new(HTTP2_STREAMS);
+                let streams = Rc::new(Streams { in_use: Cell::new(0), limit });
+                let watched = Rc::clone(&streams);
+                tokio::task::spawn_local(poll_fn(move |cx| {
+                    let poll = Pin::new(&mut driver).poll(cx);
+                    watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
+                    poll
+                }));
+                Self::Http2 { sender, streams, _stream: None }
             }
         })
     }
@@ -211,20 +233,24 @@ fn drive(driver: &mut Driver, cx: &mut Context<'_>) {
     }
 }
 
-/// Tries the addresses in order; the error is that of the last.
-async fn dial(endpoint: &Endpoint) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("the name has no address");
-    for address in &endpoint.addresses {
-        match TcpStream::connect(address).await {
+/// Longest wait for one address: another may answer.
+const DIAL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Tries the addresses in order; the error is that of the first, which is the preferred one.
+pub(crate) async fn dial(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut first = None;
+    for address in addresses {
+        let attempt = timeout(DIAL_LIMIT, TcpStream::connect(address)).await;
+        match attempt.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(stream) => {
                 // Head and body in separate small writes would meet Nagle and a delayed ACK: 40 ms.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
-            Err(error) => last = error,
+            Err(error) => drop(first.get_or_insert(error)),
         }
     }
-    Err(last)
+    Err(first.unwrap_or_else(|| io::Error::other("the name has no address")))
 }
 
 /// Runs HTTP/2 connection tasks on the worker's own thread.

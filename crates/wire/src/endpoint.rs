@@ -66,13 +66,13 @@ impl FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let wrong = |reason: &str, hint: String| UrlError {
-            url: without_credentials(text),
+            url: without_secrets(text),
             reason: reason.to_owned(),
             hint,
         };
         let example = || "a target looks like http://localhost:8000 or mock".to_owned();
         let Some((scheme, _)) = text.split_once("://") else {
-            let guess = format!("write http://{text} if that is the server's address");
+            let guess = format!("write http://{} if that is the server", without_secrets(text));
             return Err(wrong("it has no http:// or https://", guess));
         };
         let uri: Uri = text.parse().map_err(|e| wrong(&format!("{e}"), example()))?;
@@ -105,27 +105,35 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// `scheme://user:pass@host` without the part that must not be shown.
-fn without_credentials(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => {
-            format!("{}{REDACTED}{}", &url[..scheme + 3], &url[at..])
-        }
-        _ => url.to_owned(),
-    }
+/// A URL, or what was meant as one, without credentials and query values.
+fn without_secrets(url: &str) -> String {
+    let (rest, query) =
+        url.split_once('?').map_or((url, None), |(rest, query)| (rest, Some(query)));
+    let start = rest.find("://").map_or(0, |scheme| scheme + 3);
+    let shown = match rest[start..].rfind('@') {
+        Some(at) => format!("{}{REDACTED}{}", &rest[..start], &rest[start + at..]),
+        None => rest.to_owned(),
+    };
+    query.map_or(shown.clone(), |query| format!("{shown}?{}", names_only(query)))
+}
+
+/// `name=[redacted]` for each pair of a query.
+fn names_only(query: &str) -> String {
+    let name = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) => format!("{name}={REDACTED}"),
+        None => REDACTED.to_owned(),
+    };
+    query.split('&').map(name).collect::<Vec<_>>().join("&")
 }
 
 impl BaseUrl {
     /// The URL for people and files: query values are hidden, for they may be keys.
     pub fn shown(&self) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
-        let query = self.query.as_deref().map_or_else(String::new, |query| {
-            let names = query.split('&').map(|pair| {
-                pair.split_once('=')
-                    .map_or(pair.to_owned(), |(name, _)| format!("{name}={REDACTED}"))
-            });
-            format!("?{}", names.collect::<Vec<_>>().join("&"))
-        });
+        let query = self
+            .query
+            .as_deref()
+            .map_or_else(String::new, |query| format!("?{}", names_only(query)));
         format!("{scheme}://{}{}{query}", self.authority, self.path)
     }
 
@@ -196,7 +204,6 @@ pub struct Endpoint {
     pub(crate) http: Http,
     pub(crate) connections: ConnectionPolicy,
     pub(crate) tls: Option<Arc<TlsSettings>>,
-    pub(crate) stream: bool,
     pub(crate) keep_text: bool,
     pub(crate) secrets: Secrets,
 }
@@ -223,7 +230,11 @@ impl Endpoint {
             Api::Completions => "completions",
         });
         let secret_values = settings.api_key.iter().cloned();
-        let header_values = settings.headers.iter().map(|header| header.value.clone());
+        // The whole value and each word of it: a server may quote `Bearer KEY`, or the key alone.
+        let header_values = settings.headers.iter().flat_map(|header| {
+            let words = header.value.split_whitespace().map(str::to_owned);
+            std::iter::once(header.value.clone()).chain(words)
+        });
         let query_values = url.query.iter().flat_map(|query| {
             query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, v)| v.to_owned())
         });
@@ -235,7 +246,6 @@ impl Endpoint {
             tls,
             http: settings.http,
             connections: settings.connections,
-            stream: settings.stream,
             keep_text: settings.keep_text,
             url,
         })
@@ -353,11 +363,12 @@ mod tests {
             ("http://h:99999", "http://localhost:8000"),
             ("http://h:0", "http://localhost:8000"),
             ("http://user:hunter22@h/", "--header"),
+            ("user:hunter22@h:8000/v1?key=hunter22", "http://[redacted]@h"),
         ];
         for (url, hint) in cases {
             let error = url.parse::<BaseUrl>().unwrap_err();
             assert!(error.hint.contains(hint), "{url}: {error} / {}", error.hint);
-            assert!(!error.to_string().contains("hunter22"));
+            assert!(!format!("{error} {}", error.hint).contains("hunter22"));
         }
     }
 

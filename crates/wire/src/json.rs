@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A chunk of a stream, or a whole answer.
@@ -14,7 +15,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 pub(crate) struct Body {
     #[serde(default)]
     pub(crate) choices: Choices,
-    pub(crate) usage: Option<Usage>,
+    #[serde(default)]
+    pub(crate) usage: Maybe<Usage>,
     /// `{"error": {…}}` or `{"error": "text"}`.
     pub(crate) error: Option<serde_json::Value>,
     /// `{"object": "error", "message": …}`, an older way to say it.
@@ -41,40 +43,48 @@ impl Choices {
 pub(crate) struct Choice {
     #[serde(default)]
     pub(crate) index: Number,
-    #[serde(default, alias = "message")]
-    pub(crate) delta: Option<Delta>,
+    #[serde(default)]
+    delta: Maybe<Delta>,
+    /// A whole answer has this instead.
+    #[serde(default)]
+    message: Maybe<Delta>,
     /// `/v1/completions`.
     #[serde(default)]
-    pub(crate) text: TextSize,
-    pub(crate) finish_reason: Option<String>,
+    text: TextSize,
     #[serde(default)]
-    pub(crate) token_ids: Length,
+    pub(crate) finish_reason: Reason,
     #[serde(default)]
-    pub(crate) logprobs: Option<LogProbs>,
+    token_ids: Length,
+    #[serde(default)]
+    logprobs: Maybe<LogProbs>,
 }
 
 impl Choice {
+    fn delta(&self) -> Option<&Delta> {
+        self.delta.0.as_ref().or(self.message.0.as_ref())
+    }
+
     /// Bytes of the answer itself, tool calls included.
     pub(crate) fn answer_bytes(&self) -> u32 {
-        let delta = self.delta.as_ref();
+        let delta = self.delta();
         self.text.bytes
             + delta.map_or(0, |d| d.content.bytes + d.refusal.bytes + d.tool_calls.bytes)
     }
 
     /// Bytes of reasoning. Some servers send it under two names at once.
     pub(crate) fn reasoning_bytes(&self) -> u32 {
-        self.delta.as_ref().map_or(0, |d| d.reasoning.bytes.max(d.reasoning_content.bytes))
+        self.delta().map_or(0, |d| d.reasoning.bytes.max(d.reasoning_content.bytes))
     }
 
     /// A token without text, in the middle of an answer: a special token, or half a character.
     pub(crate) fn is_silent_token(&self) -> bool {
-        let is_empty_text = self.delta.as_ref().map_or(self.text.is_there, |d| d.content.is_there);
-        is_empty_text && !self.has_text() && self.finish_reason.is_none()
+        let is_empty_text = self.delta().map_or(self.text.is_there, |d| d.content.is_there);
+        is_empty_text && !self.has_text() && self.finish_reason.0.is_none()
     }
 
     /// Tokens in this chunk, where the server lists them.
     pub(crate) fn listed_tokens(&self) -> Option<u32> {
-        let listed = self.logprobs.as_ref().map_or(0, |l| l.content.0.max(l.tokens.0));
+        let listed = self.logprobs.0.as_ref().map_or(0, |l| l.content.0.max(l.tokens.0));
         Some(self.token_ids.0.max(listed)).filter(|n| *n > 0)
     }
 
@@ -113,7 +123,7 @@ pub(crate) struct Usage {
     #[serde(default)]
     pub(crate) completion_tokens: Number,
     #[serde(default)]
-    pub(crate) prompt_tokens_details: Option<PromptDetails>,
+    pub(crate) prompt_tokens_details: Maybe<PromptDetails>,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
@@ -137,6 +147,20 @@ pub(crate) struct Length(pub(crate) u32);
 /// A count, however it is written.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<u32>);
+
+/// A finish reason: any text but an empty one, which some servers send until the end.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Reason(pub(crate) Option<String>);
+
+/// An object, or nothing where something else stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
 
 /// Whether a string is `error`.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -166,40 +190,40 @@ macro_rules! lenient {
 macro_rules! ignore {
     (null) => {
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
     (bool) => {
         fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
     (numbers) => {
         fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
         fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
         fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
     (string) => {
         fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
     (array) => {
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
     (object) => {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
+            Ok(Default::default())
         }
     };
 }
@@ -271,6 +295,38 @@ lenient!(Number {
         Ok(Number((value >= 0.0 && value <= f64::from(u32::MAX)).then_some(value as u32)))
     }
 });
+
+lenient!(Reason {
+    ignore!(null);
+    ignore!(bool);
+    ignore!(numbers);
+    ignore!(array);
+    ignore!(object);
+    fn visit_str<E>(self, text: &str) -> Result<Reason, E> {
+        Ok(Reason(Some(text.to_owned()).filter(|text| !text.is_empty())))
+    }
+});
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lenient<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<T> {
+            type Value = Maybe<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any JSON value")
+            }
+            ignore!(null);
+            ignore!(bool);
+            ignore!(numbers);
+            ignore!(string);
+            ignore!(array);
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Maybe<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|value| Maybe(Some(value)))
+            }
+        }
+        deserializer.deserialize_any(Lenient(std::marker::PhantomData))
+    }
+}
 
 lenient!(IsError {
     ignore!(null);
@@ -377,6 +433,8 @@ mod tests {
             r#"{"choices":null,"usage":null,"error":null}"#,
             r#"{"choices":{},"object":7}"#,
             r#"{"choices":[{"index":null,"delta":{"content":5,"tool_calls":null}}],"usage":{"prompt_tokens":"x","completion_tokens":3.0}}"#,
+            r#"{"choices":[{"delta":{"content":"a"},"message":null,"finish_reason":7,"logprobs":"x"}],"usage":[1]}"#,
+            r#"{"choices":[{"delta":"text","finish_reason":""}],"usage":{"prompt_tokens_details":3}}"#,
         ] {
             let body = read(json.as_bytes()).unwrap();
             assert!(body.error.is_none() && !body.object.0, "{json}");

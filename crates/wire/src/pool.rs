@@ -40,15 +40,16 @@ impl Pool {
         if let Some(connection) = self.take_idle() {
             return Ok(Lease { connection, opened: None });
         }
+        let is_shared = self.endpoint.connections == ConnectionPolicy::Reuse;
         match self.endpoint.http {
-            Http::Http1 => self.open().await,
-            Http::Http2 => {
+            Http::Http2 if is_shared => {
                 let _guard = self.opening.lock().await;
                 match self.take_idle() {
                     Some(connection) => Ok(Lease { connection, opened: None }),
                     None => self.open_shared().await,
                 }
             }
+            Http::Http1 | Http::Http2 => self.open().await,
         }
     }
 
@@ -90,9 +91,7 @@ impl Pool {
 
     async fn open_shared(&self) -> Result<Lease, Failure> {
         let lease = self.open().await?;
-        if self.endpoint.connections == ConnectionPolicy::Reuse
-            && let Some(shared) = lease.connection.share()
-        {
+        if let Some(shared) = lease.connection.share() {
             self.idle.borrow_mut().push(lease.connection);
             return Ok(Lease { connection: shared, opened: lease.opened });
         }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Prompt};
-use tokio::net::TcpStream;
 
 use crate::body::Dialect;
 use crate::client::Client;
+use crate::connection::dial;
 use crate::endpoint::Endpoint;
 
 /// What one check found.
@@ -34,8 +34,16 @@ pub enum ProbeError {
     Refused(Failure),
 }
 
-/// Answers of this kind will not change while the run lasts: wrong key, path, model or fields.
-const FINAL: [u16; 6] = [400, 401, 403, 404, 405, 422];
+/// Answers that will not change while the run lasts: wrong key, path, model or fields, a redirect,
+/// a web page.
+fn is_final(class: ErrorClass) -> bool {
+    match class {
+        ErrorClass::Http(status) => {
+            matches!(status, 300..=399 | 400 | 401 | 403 | 404 | 405 | 422)
+        }
+        class => class == ErrorClass::Html,
+    }
+}
 
 /// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
 pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, ProbeError> {
@@ -47,9 +55,7 @@ pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe,
     client.send(dialect.encode(&prompt), &mut exchange).await;
     match &exchange.failure {
         Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
-        Some(failure) if matches!(failure.class, ErrorClass::Http(s) if FINAL.contains(&s)) => {
-            Err(ProbeError::Refused(failure.clone()))
-        }
+        Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),
         _ => Ok(Probe { took: now() - begin, exchange }),
     }
 }
@@ -58,14 +64,8 @@ impl Endpoint {
     /// The first address that takes a connection. `localhost` may stand for two families, of which
     /// the server listens on one.
     pub async fn first_reachable(&self) -> Result<SocketAddr, Failure> {
-        let mut last = None;
-        for address in &self.addresses {
-            match TcpStream::connect(address).await {
-                Ok(_) => return Ok(*address),
-                Err(error) => last = Some(crate::fault::connecting(&error)),
-            }
-        }
-        Err(last.unwrap_or_else(|| crate::fault::connecting(&std::io::Error::other("no address"))))
+        let failed = |error| crate::fault::connecting(&error);
+        dial(&self.addresses).await.and_then(|stream| stream.peer_addr()).map_err(failed)
     }
 }
 

@@ -11,7 +11,11 @@ impl Secrets {
     const SHORTEST: usize = 6;
 
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
-        Self(values.into_iter().filter(|value| value.len() >= Self::SHORTEST).collect())
+        let mut values: Vec<_> =
+            values.into_iter().filter(|value| value.len() >= Self::SHORTEST).collect();
+        // A secret that contains another goes first, or its rest would stay.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Self(values)
     }
 
     /// `text` without any of the secrets.

@@ -26,6 +26,8 @@ pub(crate) struct SocketStamps {
     pub(crate) first_write: Cell<Option<Nanos>>,
     /// When the latest write had been taken.
     pub(crate) last_write: Cell<Option<Nanos>>,
+    /// Bytes that came out, decrypted. A TLS record may be a read and yet bring none.
+    pub(crate) bytes: Cell<u64>,
 }
 
 impl SocketStamps {
@@ -78,9 +80,9 @@ impl AsyncWrite for StampedTcp {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let begin = now();
-        let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, bytes))?;
+        let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, bytes));
         self.wrote(begin);
-        Poll::Ready(Ok(written))
+        Poll::Ready(unless_cut_short(written, bytes.len()))
     }
 
     fn poll_write_vectored(
@@ -89,9 +91,9 @@ impl AsyncWrite for StampedTcp {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let begin = now();
-        let written = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices))?;
+        let written = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices));
         self.wrote(begin);
-        Poll::Ready(Ok(written))
+        Poll::Ready(unless_cut_short(written, slices.iter().map(|slice| slice.len()).sum()))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,21 +109,47 @@ impl AsyncWrite for StampedTcp {
     }
 }
 
+/// A server may refuse a long request before it is all there, answer, and close. Its answer is then
+/// still to be read, which an error of the write would prevent: the write is taken as done, and the
+/// reading side finds out how the connection ended.
+fn unless_cut_short(written: io::Result<usize>, all: usize) -> io::Result<usize> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    written.or_else(|error| match error.kind() {
+        BrokenPipe | ConnectionReset => Ok(all),
+        _ => Err(error),
+    })
+}
+
 /// Plain or encrypted.
-pub(crate) enum Socket {
+pub(crate) struct Socket {
+    stream: Stream,
+    stamps: Rc<SocketStamps>,
+}
+
+enum Stream {
     Plain(StampedTcp),
     Tls(Box<TlsStream<StampedTcp>>),
+}
+
+impl Socket {
+    pub(crate) fn plain(tcp: StampedTcp) -> Self {
+        Self { stamps: Rc::clone(&tcp.stamps), stream: Stream::Plain(tcp) }
+    }
+
+    pub(crate) fn tls(tls: TlsStream<StampedTcp>) -> Self {
+        Self { stamps: Rc::clone(&tls.get_ref().0.stamps), stream: Stream::Tls(Box::new(tls)) }
+    }
 }
 
 /// Calls the same method on whichever stream it is.
 macro_rules! either {
     ($self:ident, $stream:ident => $call:expr) => {
-        match $self.get_mut() {
-            Socket::Plain(stream) => {
+        match &mut $self.get_mut().stream {
+            Stream::Plain(stream) => {
                 let $stream = Pin::new(stream);
                 $call
             }
-            Socket::Tls(stream) => {
+            Stream::Tls(stream) => {
                 let $stream = Pin::new(stream.as_mut());
                 $call
             }
@@ -135,7 +163,12 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        either!(self, stream => stream.poll_read(cx, buffer))
+        let stamps = Rc::clone(&self.stamps);
+        let before = buffer.filled().len();
+        let poll = either!(self, stream => stream.poll_read(cx, buffer));
+        let came = (buffer.filled().len() - before) as u64;
+        stamps.bytes.set(stamps.bytes.get() + came);
+        poll
     }
 }
 
@@ -157,9 +190,9 @@ impl AsyncWrite for Socket {
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goodput_model::Http;
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -44,7 +45,8 @@ pub(crate) fn settings(
     let mut config = if insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else {
-        builder.with_root_certificates(roots(cacert)?)
+        let verifier = Arc::new(Trust::new(cacert, provider)?);
+        builder.dangerous().with_custom_certificate_verifier(verifier)
     }
     .with_no_client_auth();
     config.alpn_protocols = vec![match http {
@@ -54,24 +56,79 @@ pub(crate) fn settings(
     Ok(TlsSettings { config: Arc::new(config), name })
 }
 
-/// The machine's trust store plus the user's own certificates.
-fn roots(cacert: Option<&[u8]>) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    // Unreadable system certificates are skipped: what cannot be trusted then fails the handshake.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(pem) = cacert {
+/// The usual verification against the machine's trust store and the user's certificates, and one
+/// case more: the very certificate that the user named. `openssl req -x509` makes certificates
+/// that are an authority and a server's at once, which the usual rules refuse.
+#[derive(Debug)]
+struct Trust {
+    usual: Arc<WebPkiServerVerifier>,
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl Trust {
+    fn new(cacert: Option<&[u8]>, provider: Arc<CryptoProvider>) -> Result<Self, TlsError> {
         let bad = |error: String| TlsError::BadCertificate(error);
-        let mut found = false;
-        for certificate in CertificateDer::pem_slice_iter(pem) {
+        let mut roots = RootCertStore::empty();
+        // Unreadable system certificates are skipped: what cannot be trusted fails the handshake.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let mut named = Vec::new();
+        for certificate in cacert.into_iter().flat_map(CertificateDer::pem_slice_iter) {
             let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-            roots.add(certificate).map_err(|error| bad(error.to_string()))?;
-            found = true;
+            roots.add(certificate.clone()).map_err(|error| bad(error.to_string()))?;
+            named.push(certificate);
         }
-        if !found {
+        if cacert.is_some() && named.is_empty() {
             return Err(bad("no PEM block found".to_owned()));
         }
+        if roots.is_empty() {
+            return Err(bad(
+                "there is no system trust store; name a certificate with --cacert".to_owned()
+            ));
+        }
+        let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| bad(error.to_string()))?;
+        Ok(Self { usual, named })
     }
-    Ok(roots)
+}
+
+impl ServerCertVerifier for Trust {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        time: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let usual = self.usual.verify_server_cert(certificate, chain, name, ocsp, time);
+        usual.or_else(|error| {
+            let is_named = self.named.iter().any(|named| named == certificate);
+            if is_named { Ok(ServerCertVerified::assertion()) } else { Err(error) }
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
 }
 
 /// Accepts any certificate: `--insecure`.

@@ -97,7 +97,7 @@ impl Lengths {
         match self {
             Self::Fixed(tokens) => format!("{tokens} tokens"),
             Self::LogNormal { median, min, max } => {
-                format!("~{median} tokens (log-normal, {min} to {max})")
+                format!("median {median} tokens (log-normal, {min} to {max})")
             }
         }
     }
