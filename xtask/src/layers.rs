@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 13] = [
+const OURS: [(&str, &[&str]); 14] = [
     ("goodput-model", &[]),
     ("goodput-random", &[]),
     ("goodput-clock", &["goodput-model"]),
@@ -22,6 +22,7 @@ const OURS: [(&str, &[&str]); 13] = [
     ),
     ("goodput-report", &["goodput-model", "goodput-stats"]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
+    ("goodput-bench", &["goodput-model", "goodput-clock"]),
     ("xtask", &[]),
 ];
 

@@ -1,12 +1,14 @@
 //! Developer tasks. `cargo xtask` lists them.
 
+mod bench;
 mod layers;
 
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 2] = [
+const TASKS: [(&str, &str); 3] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
+    ("bench", "CPU and error of the client against a raw-epoll floor and a server of known timing"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let outcome = match task.as_str() {
         "test" => test(),
+        "bench" => build_release().and_then(|()| bench::bench()),
         "layers" => layers::check(),
         _ => {
             eprintln!("usage: cargo xtask TASK");
@@ -43,6 +46,10 @@ fn test() -> Result<(), String> {
     cargo(&["test", "--workspace", "--locked"], &[])?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)
+}
+
+fn build_release() -> Result<(), String> {
+    cargo(&["build", "--release", "--locked", "-p", "goodput", "-p", "goodput-bench"], &[])
 }
 
 /// Asks clearly for what is missing.

@@ -22,7 +22,8 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) prepared: Prepared,
-    pub(crate) scheduled: Nanos,
+    /// When it is due; a user of a closed loop asks when its turn has come.
+    pub(crate) scheduled: Option<Nanos>,
     pub(crate) phase: Phase,
 }
 

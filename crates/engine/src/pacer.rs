@@ -31,7 +31,8 @@ pub(crate) fn pace(
         if !wait_until(scheduled, || control.is_stopping()) {
             return;
         }
-        let job = Job { prepared: arrival.prepared, scheduled, phase: arrival.phase };
+        let job =
+            Job { prepared: arrival.prepared, scheduled: Some(scheduled), phase: arrival.phase };
         if worker.send(job).is_err() {
             return;
         }

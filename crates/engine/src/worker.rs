@@ -129,21 +129,21 @@ impl Worker {
         think.timer.sleep_until(epoch).await;
         let (free, mut next) = unbounded_channel();
         for _ in 0..users.count {
-            let _ = free.send(epoch);
+            let _ = free.send(());
         }
         loop {
-            let scheduled = tokio::select! {
+            tokio::select! {
                 biased;
                 () = self.shared.control.stopped() => break,
-                Some(scheduled) = next.recv() => scheduled,
-            };
-            let Some(phase) = users.timeline.place(scheduled - epoch) else {
+                Some(()) = next.recv() => {}
+            }
+            let Some(phase) = users.timeline.place(now() - epoch) else {
                 self.shared.sent_all.store(true, Relaxed);
                 break;
             };
             let prepared = next_prepared(&users.prepared, &think.timer).await;
             let user = User { think: think.clone(), free: free.clone() };
-            self.spawn(Job { prepared, scheduled, phase }, Some(user));
+            self.spawn(Job { prepared, scheduled: None, phase }, Some(user));
         }
         Ok(())
     }
@@ -174,6 +174,9 @@ impl Worker {
     /// Carries one request from its due instant to its record. Returns whether it failed without
     /// costing time, and when it ended.
     async fn carry(&self, job: Job) -> (bool, Nanos) {
+        // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
+        // come. A client too slow to give everybody a turn shows as users missing from the loop.
+        let scheduled = job.scheduled.unwrap_or_else(now);
         let mut exchange = Exchange::default();
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
@@ -190,7 +193,7 @@ impl Worker {
                 ErrorClass::Connect | ErrorClass::Closed | ErrorClass::LocalLimit | ErrorClass::Tls
             )
         });
-        let epoch = self.shared.epoch.get().copied().unwrap_or(job.scheduled);
+        let epoch = self.shared.epoch.get().copied().unwrap_or(scheduled);
         exchange.stamps = exchange.stamps.since(epoch);
         for chunk in &mut exchange.chunks {
             chunk.at = chunk.at - epoch;
@@ -199,7 +202,7 @@ impl Worker {
             index: job.prepared.index,
             phase: job.phase,
             worker: self.id,
-            scheduled: job.scheduled - epoch,
+            scheduled: scheduled - epoch,
             cap_wait,
             planned: job.prepared.planned,
             exchange,
@@ -288,7 +291,7 @@ async fn next_prepared(queue: &ArrayQueue<Prepared>, timer: &Timer) -> Prepared 
 /// One user of a closed loop, between an answer and the next question.
 struct User {
     think: ThinkTime,
-    free: UnboundedSender<Nanos>,
+    free: UnboundedSender<()>,
 }
 
 #[derive(Clone)]
@@ -298,15 +301,14 @@ struct ThinkTime {
 }
 
 impl User {
-    /// The next request is due a think time after the answer ended.
+    /// The user asks again a think time after the answer ended.
     async fn think_then_ask(self, ended: Nanos, failed_at_once: bool) {
         let pause =
             if failed_at_once { self.think.length.max(BACK_OFF) } else { self.think.length };
-        let due = ended + pause;
         if pause > Nanos::ZERO {
-            self.think.timer.sleep_until(due).await;
+            self.think.timer.sleep_until(ended + pause).await;
         }
         // The worker no longer listens once the run has sent enough.
-        let _ = self.free.send(due);
+        let _ = self.free.send(());
     }
 }

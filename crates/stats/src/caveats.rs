@@ -24,6 +24,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     let checks = [
         nothing_measured,
         schedule_slip,
+        starved,
         not_sent,
         local_limit,
         lost_records,
@@ -65,6 +66,22 @@ fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
          core of its own, more --workers, or less load"
     );
     Some(Caveat::new("schedule_slip", severity, message))
+}
+
+/// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
+fn starved(e: &Evidence<'_>) -> Option<Caveat> {
+    let Mode::Closed { concurrency, think_time } = e.plan.load.mode else { return None };
+    let thinking = e.completions_per_s? * think_time.as_secs_f64();
+    let share = (e.load.in_flight_mean? + thinking) / f64::from(concurrency);
+    (share < 0.95 && !e.window.is_makespan()).then(|| {
+        let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
+        let message = format!(
+            "only {:.1} of {concurrency} users were at work on average: the client could not keep \
+             all of them busy; give it a core of its own, more --workers, or fewer users",
+            share * f64::from(concurrency)
+        );
+        Caveat::new("client_starved", severity, message)
+    })
 }
 
 fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {

@@ -317,6 +317,22 @@ fn a_late_client_makes_the_result_suspect_then_void() {
 }
 
 #[test]
+fn a_closed_loop_that_misses_users_says_so() {
+    // Ten requests back to back, 100 ms each, for one second.
+    let records: Vec<_> = (0u32..10).map(|i| record(i.into(), f64::from(i) * 100.0, &[])).collect();
+    let verdict = |concurrency, think_ms| {
+        let mut plan = plan(Some(1), None, NO_WARMUP);
+        let think_time = Duration::from_millis(think_ms);
+        plan.load.mode = Mode::Closed { concurrency, think_time };
+        summary(&plan, &records).verdict
+    };
+    assert_eq!(verdict(1, 0), Verdict::Valid);
+    assert_eq!(verdict(2, 0), Verdict::Void);
+    // Nine or ten completions a second with 100 ms of thought each: the second user.
+    assert_eq!(verdict(2, 100), Verdict::Valid);
+}
+
+#[test]
 fn opening_a_connection_and_waiting_for_a_cap_are_not_lateness() {
     let mut slow = record(0, 0.0, &[]);
     let tcp = goodput_model::Span { start: ms(10.0), end: ms(50.0) };
