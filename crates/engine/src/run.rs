@@ -188,7 +188,7 @@ fn start_closed(
     timeline: &Arc<Timeline>,
 ) -> Result<Team, EngineError> {
     let (ready, all_ready) = channel();
-    let prepared = Arc::new(ArrayQueue::new((concurrency as usize).clamp(64, AHEAD)));
+    let prepared = Arc::new(ArrayQueue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
     let mut starts = Vec::new();
     let mut workers = Vec::new();
     let worker_count = load.workers.min(concurrency);
@@ -231,7 +231,8 @@ fn feed_closed(feeder: &Feeder, queue: &Arc<ArrayQueue<Prepared>>) {
                 Ok(()) => break,
                 Err(back) => prepared = back,
             }
-            pause(Nanos::from_micros(500));
+            // The queue lasts far longer than this; waking more often would cost the workers.
+            pause(Nanos::from_millis(5));
         }
     }
 }
@@ -273,7 +274,7 @@ fn see_through(
                 shared.control.abort();
             }
         }
-        pause(Nanos::from_millis(5));
+        pause(Nanos::from_millis(20));
     }
     let mut threads = vec![team.feeder];
     threads.extend(team.pacer);

@@ -7,15 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage};
-use http::{HeaderMap, Method, Request, Response, header};
-use hyper::body::Incoming;
+use http::Method;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::answer::{AnswerReader, Fault, Read, excerpt};
-use crate::connection::{Connection, SendBody};
+use crate::connection::{Connection, Request};
 use crate::endpoint::Endpoint;
-use crate::fault;
+use crate::head::{Head, Trouble};
 use crate::pool::{Lease, Pool};
 
 /// Most bytes of an answer that is not a stream.
@@ -142,33 +141,26 @@ impl Client {
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
-        let request = request(endpoint, Method::POST, &endpoint.route, body);
-        let bytes_before = connection.stamps.bytes.get();
-        let response =
-            connection.request(request, &mut exchange.stamps).await.map_err(|error| {
-                fault::before_answer(
-                    &error,
-                    exchange.stamps.stage(),
-                    answer_began(connection, bytes_before),
-                )
-            })?;
+        let request = Request { endpoint, method: Method::POST, path: &endpoint.route, body };
+        let head = connection
+            .request(request, &mut exchange.stamps)
+            .await
+            .map_err(|trouble| trouble.at(exchange.stamps.stage()))?;
         exchange.stamps.headers = Some(connection.stamps.last_read.get());
-        exchange.status = Some(response.status().as_u16());
-        if !response.status().is_success() {
-            return Err(refusal(connection, response).await);
+        exchange.status = Some(head.status);
+        if !head.is_success() {
+            return Err(refusal(connection, head).await);
         }
-        if let Some(coding) = response.headers().get(header::CONTENT_ENCODING)
-            && coding != "identity"
-        {
-            let message = format!("the answer is compressed ({coding:?}), which nobody asked for");
+        if let Some(coding) = head.content_encoding {
+            let message = format!("the answer is compressed ({coding}), which nobody asked for");
             let stage = exchange.stamps.stage();
             return Err(Failure { class: ErrorClass::BadHttp, stage, message });
         }
-        let shape = shape(response.headers());
+        let shape = shape(&head.content_type);
         if shape == Shape::Html {
-            return Err(web_page(connection, response).await);
+            return Err(web_page(connection).await);
         }
-        receive(connection, response.into_body(), shape, exchange, endpoint.keep_text).await
+        receive(connection, shape, exchange, endpoint.keep_text).await
     }
 
     /// Fetches a path below the base URL: status and body.
@@ -176,40 +168,21 @@ impl Client {
         let endpoint = self.pool.endpoint();
         let mut lease = self.pool.open().await?;
         let path = endpoint.url.route(route);
-        let request = request(endpoint, Method::GET, &path, Bytes::new());
+        let request = Request { endpoint, method: Method::GET, path: &path, body: Bytes::new() };
         let mut exchange = Exchange::default();
-        let response = lease
+        let head = lease
             .connection
             .request(request, &mut exchange.stamps)
             .await
-            .map_err(|error| fault::before_answer(&error, Stage::Headers, false))?;
-        let status = response.status().as_u16();
-        let bytes = collect(&mut lease.connection, response.into_body(), WHOLE_LIMIT)
+            .map_err(|trouble| trouble.at(Stage::Headers))?;
+        let bytes = collect(&mut lease.connection, WHOLE_LIMIT)
             .await
-            .map_err(|error| fault::in_answer(&error, Stage::Stream))?;
-        Ok((status, bytes))
+            .map_err(|trouble| trouble.at(Stage::Stream))?;
+        Ok((head.status, bytes))
     }
 }
 
-fn request(endpoint: &Endpoint, method: Method, path: &str, body: Bytes) -> Request<SendBody> {
-    let is_http2 = endpoint.http == Http::Http2;
-    let uri = if is_http2 {
-        let scheme = if endpoint.url.is_https { "https" } else { "http" };
-        format!("{scheme}://{}{path}", endpoint.url.authority)
-    } else {
-        path.to_owned()
-    };
-    let mut request = Request::new(SendBody::new(body));
-    *request.method_mut() = method;
-    // invariant: scheme, authority and path were parsed from a valid URI.
-    *request.uri_mut() = uri.parse().unwrap_or_default();
-    *request.headers_mut() = endpoint.headers.clone();
-    request
-}
-
-fn shape(headers: &HeaderMap) -> Shape {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = kind.unwrap_or_default().to_ascii_lowercase();
+fn shape(kind: &str) -> Shape {
     if kind.starts_with("text/html") {
         Shape::Html
     } else if kind.starts_with("text/event-stream") {
@@ -231,37 +204,37 @@ fn shape_of(bytes: &[u8]) -> Shape {
 /// Reads the body of an answer to its end.
 async fn receive(
     connection: &mut Connection,
-    mut body: Incoming,
     mut shape: Shape,
     exchange: &mut Exchange,
     keep_text: bool,
 ) -> Result<(), Failure> {
+    let stamps = Rc::clone(&connection.stamps);
+    let last_read = || Read { at: stamps.last_read.get(), sequence: stamps.reads.get() };
     let mut reader = AnswerReader::new(keep_text);
     let mut whole = Vec::new();
-    loop {
-        // After `[DONE]` only the end of the body is missing, and some servers never send it.
-        let patience = if reader.is_done() { DONE_GRACE } else { Duration::MAX };
-        let Ok(data) = timeout(patience, connection.data(&mut body)).await else { break };
-        let read = last_read(connection);
-        match data {
-            Some(Ok(bytes)) => {
-                exchange.stamps.first_byte.get_or_insert(read.at);
-                if shape == Shape::Unsaid {
-                    shape = shape_of(&bytes);
-                }
-                if shape == Shape::Whole {
-                    append(&mut whole, &bytes).map_err(|fault| failed(fault, exchange))?;
-                } else {
-                    reader.push(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))?;
-                }
-            }
-            // Complete but for the closing chunk: everything that matters has come.
-            Some(Err(_)) if reader.is_done() => break,
-            Some(Err(error)) => return Err(fault::in_answer(&error, exchange.stamps.stage())),
-            None => break,
+    while !reader.is_done() {
+        let Some(bytes) =
+            connection.data().await.map_err(|trouble| trouble.at(exchange.stamps.stage()))?
+        else {
+            break;
+        };
+        let read = last_read();
+        exchange.stamps.first_byte.get_or_insert(read.at);
+        if shape == Shape::Unsaid {
+            shape = shape_of(&bytes);
+        }
+        if shape == Shape::Whole {
+            append(&mut whole, &bytes).map_err(|fault| failed(fault, exchange))?;
+        } else {
+            reader.push(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))?;
         }
     }
-    let read = last_read(connection);
+    let read = last_read();
+    if reader.is_done() {
+        // Everything that matters has come. Only the end of the body is missing, without which the
+        // connection is of no further use, and some servers never send it.
+        let _ = timeout(DONE_GRACE, collect(connection, ERROR_LIMIT)).await;
+    }
     match shape {
         Shape::Whole => reader.whole(&whole, read, exchange),
         _ => reader.finish(read, exchange),
@@ -278,32 +251,22 @@ fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether any byte of the answer has come. Streams of HTTP/2 share their socket: there it cannot
-/// be told, and only a connection that is gone fails before the headers.
-fn answer_began(connection: &Connection, bytes_before: u64) -> bool {
-    !connection.is_multiplexed() && connection.stamps.bytes.get() > bytes_before
-}
-
-fn last_read(connection: &Connection) -> Read {
-    Read { at: connection.stamps.last_read.get(), sequence: connection.stamps.reads.get() }
-}
-
 fn failed(fault: Fault, exchange: &Exchange) -> Failure {
     Failure { class: fault.class, stage: exchange.stamps.stage(), message: fault.message }
 }
 
 /// A status that is no success, with what the server says about it.
-async fn refusal(connection: &mut Connection, response: Response<Incoming>) -> Failure {
-    let status = response.status();
-    let location = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
-    let redirect = location.map(|to| format!("the server redirects to {to}"));
+async fn refusal(connection: &mut Connection, head: Head) -> Failure {
     // What it says about it may never come; the status is known.
-    let body = collect(connection, response.into_body(), ERROR_LIMIT);
-    let bytes = timeout(REFUSAL_PATIENCE, body).await.ok().and_then(Result::ok).unwrap_or_default();
+    let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
+    let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
     let said = crate::json::read(&bytes).ok().and_then(|body| body.error);
-    let message = said.map_or_else(|| detail(&bytes), |error| crate::json::error_text(&error));
-    let message = redirect.unwrap_or_else(|| excerpt(message.as_bytes()));
-    Failure { class: ErrorClass::Http(status.as_u16()), stage: Stage::Headers, message }
+    let message = match head.location {
+        Some(to) => format!("the server redirects to {to}"),
+        None => said.map_or_else(|| detail(&bytes), |error| crate::json::error_text(&error)),
+    };
+    let message = excerpt(message.as_bytes());
+    Failure { class: ErrorClass::Http(head.status), stage: Stage::Headers, message }
 }
 
 /// `{"detail": …}`, or the text as it is.
@@ -312,20 +275,17 @@ fn detail(bytes: &[u8]) -> String {
         .map_or_else(|_| excerpt(bytes), |value| crate::json::error_text(&value))
 }
 
-async fn web_page(connection: &mut Connection, response: Response<Incoming>) -> Failure {
-    let bytes = collect(connection, response.into_body(), ERROR_LIMIT).await.unwrap_or_default();
+async fn web_page(connection: &mut Connection) -> Failure {
+    let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
+    let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
     Failure { class: ErrorClass::Html, stage: Stage::FirstToken, message: excerpt(&bytes) }
 }
 
 /// The body up to a limit; the rest is left unread.
-async fn collect(
-    connection: &mut Connection,
-    mut body: Incoming,
-    limit: usize,
-) -> Result<Vec<u8>, hyper::Error> {
+async fn collect(connection: &mut Connection, limit: usize) -> Result<Vec<u8>, Trouble> {
     let mut bytes = Vec::new();
-    while let Some(data) = connection.data(&mut body).await {
-        bytes.extend_from_slice(&data?);
+    while let Some(data) = connection.data().await? {
+        bytes.extend_from_slice(&data);
         if bytes.len() >= limit {
             break;
         }

@@ -7,15 +7,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{Connect, Failure, Http, Nanos, Span, Stamps};
-use http::{Request, Response};
+use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps};
+use http::Method;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,6 +23,8 @@ use tokio_rustls::TlsConnector;
 
 use crate::endpoint::Endpoint;
 use crate::fault;
+use crate::head::{Head, Trouble};
+use crate::http1::Http1;
 use crate::socket::{Socket, SocketStamps, StampedTcp};
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
@@ -37,23 +39,34 @@ pub(crate) struct Connection {
 }
 
 enum Protocol {
-    Http1 {
-        sender: http1::SendRequest<SendBody>,
-        /// Reads and writes the socket. Polled by the task of the request itself, so that nothing
-        /// stands between a read and the task that wants it.
-        driver: Driver,
-    },
+    Http1(Box<Http1>),
     Http2 {
         sender: http2::SendRequest<SendBody>,
         /// Streams in use, over all handles of this connection.
         streams: Rc<Streams>,
         /// The stream that this handle stands for; the pool's own handle has none.
         _stream: Option<StreamSlot>,
+        /// The answer being read.
+        body: Option<Incoming>,
     },
 }
 
-/// `None` once the connection has ended.
-type Driver = Option<Pin<Box<http1::Connection<TokioIo<Socket>, SendBody>>>>;
+/// A piece of a body, where it lies or in a buffer of its own.
+pub(crate) enum Piece<'a> {
+    InPlace(&'a [u8]),
+    Owned(Bytes),
+}
+
+impl std::ops::Deref for Piece<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::InPlace(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
 
 /// The streams of a multiplexed connection.
 struct Streams {
@@ -99,36 +112,29 @@ impl Connection {
                 (Socket::tls(stream), Some(tls))
             }
         };
-        let protocol = Protocol::start(endpoint.http, socket)
-            .await
-            .map_err(|error| fault::before_answer(&error, goodput_model::Stage::Connect, false))?;
+        let protocol = match endpoint.http {
+            Http::Http1 => Protocol::Http1(Box::new(Http1::new(socket))),
+            Http::Http2 => Protocol::http2(socket)
+                .await
+                .map_err(|error| Trouble::http2(&error, false).at(Stage::Connect))?,
+        };
         Ok((Self { id, stamps, protocol }, Connect { tcp: connected, tls }))
     }
 
     /// Sends a request and waits for status and headers, noting when the request was written.
     pub(crate) async fn request(
         &mut self,
-        request: Request<SendBody>,
+        request: Request<'_>,
         stamps: &mut Stamps,
-    ) -> Result<Response<Incoming>, hyper::Error> {
-        let handed_over = Rc::clone(&request.body().handed_over);
+    ) -> Result<Head, Trouble> {
         match &mut self.protocol {
-            Protocol::Http1 { sender, driver } => {
-                self.stamps.expect_request();
+            Protocol::Http1(connection) => connection.request(&request.http1(), stamps).await,
+            Protocol::Http2 { sender, body, .. } => {
+                let request = request.http2();
+                let handed_over = Rc::clone(&request.body().handed_over);
+                sender.ready().await.map_err(|error| Trouble::http2(&error, false))?;
                 let mut response = pin!(sender.send_request(request));
-                poll_fn(|cx| {
-                    drive(driver, cx);
-                    let poll = response.as_mut().poll(cx);
-                    stamps.sent_first = self.stamps.first_write.get();
-                    stamps.sent_last = self.stamps.last_write.get();
-                    poll
-                })
-                .await
-            }
-            Protocol::Http2 { sender, .. } => {
-                sender.ready().await?;
-                let mut response = pin!(sender.send_request(request));
-                poll_fn(|cx| {
+                let response = poll_fn(|cx| {
                     let poll = response.as_mut().poll(cx);
                     // Streams share the socket: what can be told apart is the hand-over.
                     stamps.sent_first = handed_over.get();
@@ -136,55 +142,42 @@ impl Connection {
                     poll
                 })
                 .await
+                .map_err(|error| Trouble::http2(&error, false))?;
+                let (parts, incoming) = response.into_parts();
+                *body = Some(incoming);
+                let headers =
+                    parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+                Ok(Head::from_pairs(parts.status.as_u16(), headers))
             }
         }
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn data(
-        &mut self,
-        body: &mut Incoming,
-    ) -> Option<Result<Bytes, hyper::Error>> {
-        loop {
-            let frame = match &mut self.protocol {
-                Protocol::Http1 { driver, .. } => {
-                    poll_fn(|cx| match Pin::new(&mut *body).poll_frame(cx) {
-                        Poll::Pending => {
-                            drive(driver, cx);
-                            Pin::new(&mut *body).poll_frame(cx)
+    pub(crate) async fn data(&mut self) -> Result<Option<Piece<'_>>, Trouble> {
+        match &mut self.protocol {
+            Protocol::Http1(connection) => Ok(connection.data().await?.map(Piece::InPlace)),
+            Protocol::Http2 { body: None, .. } => Ok(None),
+            Protocol::Http2 { body: Some(body), .. } => loop {
+                let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+                match frame.transpose().map_err(|error| Trouble::http2(&error, true))? {
+                    None => return Ok(None),
+                    // Trailers carry no token.
+                    Some(frame) => {
+                        if let Ok(bytes) = frame.into_data() {
+                            return Ok(Some(Piece::Owned(bytes)));
                         }
-                        ready @ Poll::Ready(_) => ready,
-                    })
-                    .await
-                }
-                Protocol::Http2 { .. } => poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await,
-            };
-            match frame? {
-                Err(error) => return Some(Err(error)),
-                // Trailers carry no token.
-                Ok(frame) => {
-                    if let Ok(bytes) = frame.into_data() {
-                        return Some(Ok(bytes));
                     }
                 }
-            }
+            },
         }
     }
 
     /// Whether another request can be sent now. Looks at the socket: the server may have closed it.
     pub(crate) fn is_ready(&mut self) -> bool {
         match &mut self.protocol {
-            Protocol::Http1 { sender, driver } => {
-                drive(driver, &mut Context::from_waker(Waker::noop()));
-                driver.is_some() && sender.is_ready()
-            }
+            Protocol::Http1(connection) => connection.is_ready(),
             Protocol::Http2 { sender, .. } => !sender.is_closed(),
         }
-    }
-
-    /// Whether several exchanges share it.
-    pub(crate) fn is_multiplexed(&self) -> bool {
-        matches!(self.protocol, Protocol::Http2 { .. })
     }
 
     /// Another handle to a multiplexed connection, if it has a stream to spare.
@@ -195,41 +188,64 @@ impl Connection {
             sender: sender.clone(),
             streams: Rc::clone(streams),
             _stream: Some(slot),
+            body: None,
         };
         Some(Self { id: self.id, stamps: Rc::clone(&self.stamps), protocol })
     }
 }
 
 impl Protocol {
-    async fn start(http: Http, socket: Socket) -> Result<Self, hyper::Error> {
+    async fn http2(socket: Socket) -> Result<Self, hyper::Error> {
         let io = TokioIo::new(socket);
-        Ok(match http {
-            Http::Http1 => {
-                let (sender, driver) = http1::handshake(io).await?;
-                Self::Http1 { sender, driver: Some(Box::pin(driver)) }
-            }
-            Http::Http2 => {
-                let (sender, mut driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
-                let limit = Cell::new(HTTP2_STREAMS);
-                let streams = Rc::new(Streams { in_use: Cell::new(0), limit });
-                let watched = Rc::clone(&streams);
-                tokio::task::spawn_local(poll_fn(move |cx| {
-                    let poll = Pin::new(&mut driver).poll(cx);
-                    watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
-                    poll
-                }));
-                Self::Http2 { sender, streams, _stream: None }
-            }
-        })
+        let (sender, mut driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
+        let limit = Cell::new(HTTP2_STREAMS);
+        let streams = Rc::new(Streams { in_use: Cell::new(0), limit });
+        let watched = Rc::clone(&streams);
+        tokio::task::spawn_local(poll_fn(move |cx| {
+            let poll = Pin::new(&mut driver).poll(cx);
+            watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
+            poll
+        }));
+        Ok(Self::Http2 { sender, streams, _stream: None, body: None })
     }
 }
 
-/// Polls the driver of an HTTP/1.1 connection; it is dropped once the connection has ended.
-fn drive(driver: &mut Driver, cx: &mut Context<'_>) {
-    if let Some(running) = driver
-        && running.as_mut().poll(cx).is_ready()
-    {
-        *driver = None;
+/// What to ask, for either protocol.
+pub(crate) struct Request<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) body: Bytes,
+}
+
+impl Request<'_> {
+    /// Head and body in one piece, so that they leave in one write.
+    fn http1(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(512 + self.body.len());
+        bytes.extend_from_slice(self.method.as_str().as_bytes());
+        bytes.push(b' ');
+        bytes.extend_from_slice(self.path.as_bytes());
+        bytes.extend_from_slice(b" HTTP/1.1\r\n");
+        for (name, value) in &self.endpoint.headers {
+            bytes.extend_from_slice(name.as_str().as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    fn http2(self) -> http::Request<SendBody> {
+        let scheme = if self.endpoint.url.is_https { "https" } else { "http" };
+        let uri = format!("{scheme}://{}{}", self.endpoint.url.authority, self.path);
+        let mut request = http::Request::new(SendBody::new(self.body));
+        *request.method_mut() = self.method;
+        // invariant: scheme, authority and path were parsed from a valid URI.
+        *request.uri_mut() = uri.parse().unwrap_or_default();
+        *request.headers_mut() = self.endpoint.headers.clone();
+        request
     }
 }
 

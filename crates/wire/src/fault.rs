@@ -16,22 +16,19 @@ pub(crate) fn handshaking(error: &io::Error) -> Failure {
     Failure { class: ErrorClass::Tls, stage: Stage::Connect, message: error.to_string() }
 }
 
-/// A failure while sending a request or waiting for its status line.
-pub(crate) fn before_answer(error: &hyper::Error, stage: Stage, answer_began: bool) -> Failure {
-    let class = if error.is_parse() || error.is_parse_status() || is_http2_protocol(error) {
+/// A failure of HTTP/2, before or after the answer began. Other than a broken connection it is a
+/// protocol that was not kept: a server that does not speak HTTP/2 sends no valid frame.
+pub(crate) fn http2(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
+    let message = describe(error);
+    let class = if message.contains("frame with invalid size") || message.contains("PROTOCOL_ERROR")
+    {
         ErrorClass::BadHttp
-    } else if answer_began {
+    } else if began {
         ErrorClass::Cut
     } else {
         ErrorClass::Closed
     };
-    Failure { class, stage, message: describe(error) }
-}
-
-/// A failure in the middle of an answer.
-pub(crate) fn in_answer(error: &hyper::Error, stage: Stage) -> Failure {
-    let class = if error.is_parse() { ErrorClass::BadHttp } else { ErrorClass::Cut };
-    Failure { class, stage, message: describe(error) }
+    (class, message)
 }
 
 /// The innermost cause says most: "connection reset by peer" rather than "error reading a body".
@@ -43,14 +40,6 @@ fn describe(error: &hyper::Error) -> String {
         source = cause.source();
     }
     message
-}
-
-/// The HTTP/2 layer fails a stream with an io error only when the connection broke.
-fn is_http2_protocol(error: &hyper::Error) -> bool {
-    let cause = error.source();
-    cause.is_some_and(|cause| {
-        !cause.is::<io::Error>() && cause.to_string().contains("frame with invalid size")
-    })
 }
 
 /// Out of descriptors or local ports: EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS.

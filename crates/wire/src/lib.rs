@@ -13,6 +13,8 @@ mod client;
 mod connection;
 mod endpoint;
 mod fault;
+mod head;
+mod http1;
 mod json;
 mod pool;
 mod probe;

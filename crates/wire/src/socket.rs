@@ -26,8 +26,6 @@ pub(crate) struct SocketStamps {
     pub(crate) first_write: Cell<Option<Nanos>>,
     /// When the latest write had been taken.
     pub(crate) last_write: Cell<Option<Nanos>>,
-    /// Bytes that came out, decrypted. A TLS record may be a read and yet bring none.
-    pub(crate) bytes: Cell<u64>,
 }
 
 impl SocketStamps {
@@ -132,6 +130,10 @@ enum Stream {
 }
 
 impl Socket {
+    pub(crate) fn stamps(&self) -> &SocketStamps {
+        &self.stamps
+    }
+
     pub(crate) fn plain(tcp: StampedTcp) -> Self {
         Self { stamps: Rc::clone(&tcp.stamps), stream: Stream::Plain(tcp) }
     }
@@ -163,12 +165,7 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let stamps = Rc::clone(&self.stamps);
-        let before = buffer.filled().len();
-        let poll = either!(self, stream => stream.poll_read(cx, buffer));
-        let came = (buffer.filled().len() - before) as u64;
-        stamps.bytes.set(stamps.bytes.get() + came);
-        poll
+        either!(self, stream => stream.poll_read(cx, buffer))
     }
 }
 

@@ -119,3 +119,96 @@ fn refusals_of_real_servers_keep_their_words() {
         assert!(failure.message.contains(words), "{name}: {}", failure.message);
     }
 }
+
+#[test]
+fn every_way_to_delimit_a_body() {
+    let events = format!("{}{}", goodput_testkit::token_event("a"), goodput_testkit::end_events(1));
+    let kind = "content-type: text/event-stream";
+    let (half, rest) = events.split_at(events.len() / 2);
+    let piece = |text: &str| format!("{:x};ext=1\r\n{text}\r\n", text.len());
+    let whole = events.len();
+    let cases = [
+        (
+            "length",
+            format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {whole}\r\n\r\n{events}"),
+            false,
+        ),
+        (
+            "to the end",
+            format!("HTTP/1.1 200 OK\r\n{kind}\r\nconnection: close\r\n\r\n{events}"),
+            true,
+        ),
+        ("HTTP/1.0", format!("HTTP/1.0 200 OK\r\n{kind}\r\n\r\n{events}"), true),
+        (
+            "chunks with extensions and trailers",
+            format!(
+                "HTTP/1.1 200 OK\r\n{kind}\r\nTransfer-Encoding: chunked\r\n\r\n{}{}0\r\nx-t: 1\r\n\r\n",
+                piece(half),
+                piece(rest)
+            ),
+            false,
+        ),
+        (
+            "an interim answer first",
+            format!(
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n{kind}\r\ncontent-length: {whole}\r\n\r\n{events}"
+            ),
+            false,
+        ),
+    ];
+    for (name, text, closes) in cases {
+        for bytewise in [false, true] {
+            let mut steps: Vec<_> = if bytewise {
+                text.bytes().map(|byte| Step::Write(vec![byte])).collect()
+            } else {
+                vec![Step::write(text.clone())]
+            };
+            if closes {
+                steps.push(Step::Close);
+            }
+            let exchange = exchange(steps);
+            assert_eq!(exchange.failure, None, "{name}, bytewise: {bytewise}");
+            assert_eq!(exchange.chunks.len(), 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn framing_that_lies_is_no_http() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+    let cases = [
+        (
+            "two lengths",
+            format!("{head}content-length: 5\r\ncontent-length: 6\r\n\r\nhello"),
+            ErrorClass::BadHttp,
+        ),
+        ("a bad length", format!("{head}content-length: x\r\n\r\n"), ErrorClass::BadHttp),
+        (
+            "a chunk without a size",
+            format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n"),
+            ErrorClass::BadHttp,
+        ),
+        (
+            "a chunk longer than it says",
+            format!("{head}transfer-encoding: chunked\r\n\r\n1\r\nab\r\n"),
+            ErrorClass::BadHttp,
+        ),
+        (
+            "an endless head",
+            format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(300_000)),
+            ErrorClass::BadHttp,
+        ),
+        (
+            "a body shorter than its length",
+            format!("{head}content-length: 50\r\n\r\nhello"),
+            ErrorClass::Cut,
+        ),
+        ("half a head", "HTTP/1.1 200 O".to_owned(), ErrorClass::Cut),
+        ("nothing", String::new(), ErrorClass::Closed),
+    ];
+    for (name, text, class) in cases {
+        let exchange = exchange(vec![Step::write(text), Step::Close]);
+        let failure = exchange.failure.unwrap_or_else(|| panic!("{name}: no failure"));
+        assert_eq!(failure.class, class, "{name}: {}", failure.message);
+    }
+}

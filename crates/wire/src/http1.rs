@@ -1,0 +1,286 @@
+//! HTTP/1.1 by hand: one request at a time on one socket, the body handed out in place.
+//!
+//! Written for this one task because the general client cost as much again as the reading itself
+//! (docs/design/005). Heads are parsed by `httparse`; chunked framing is undone where the bytes lie,
+//! so no event is copied between the socket's buffer and the event parser.
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use goodput_model::Stamps;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::answer::excerpt;
+use crate::head::{Head, Trouble};
+use crate::socket::Socket;
+
+/// Room for reads. Bodies pass through it in pieces; only a head must fit as a whole.
+const BUFFER: usize = 8 << 10;
+
+/// Largest head accepted.
+const HEAD_LIMIT: usize = 256 << 10;
+
+/// Most header lines accepted.
+const HEADER_LINES: usize = 128;
+
+/// One connection.
+pub(crate) struct Http1 {
+    socket: Socket,
+    buffer: Vec<u8>,
+    /// The part of the buffer that was read and not yet taken.
+    unread: Range<usize>,
+    body: Framing,
+    /// Whether the connection outlives the answer.
+    keeps_alive: bool,
+}
+
+/// What is still to come of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// Nothing: the answer is complete.
+    Done,
+    /// So many bytes.
+    Length(u64),
+    /// Everything until the connection ends.
+    ToEnd,
+    /// Chunks, of which the next size line is due.
+    ChunkSize,
+    /// So many bytes of a chunk, then its line end.
+    ChunkData(u64),
+    /// The line end after a chunk's bytes.
+    ChunkEnd,
+    /// Trailer lines after the last chunk.
+    Trailers,
+}
+
+impl Http1 {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            buffer: vec![0; BUFFER],
+            unread: 0..0,
+            body: Framing::Done,
+            keeps_alive: true,
+        }
+    }
+
+    /// Writes a request and reads the head of its answer.
+    pub(crate) async fn request(
+        &mut self,
+        request: &[u8],
+        stamps: &mut Stamps,
+    ) -> Result<Head, Trouble> {
+        self.socket.stamps().expect_request();
+        let written = self.write(request).await;
+        stamps.sent_first = self.socket.stamps().first_write.get();
+        stamps.sent_last = self.socket.stamps().last_write.get();
+        // A server that answered before it had everything will not take another request.
+        self.keeps_alive = written?;
+        loop {
+            if let Some(head) = self.take_head()? {
+                return Ok(head);
+            }
+            if self.read().await? == 0 {
+                let began = !self.unread.is_empty();
+                return Err(if began { Trouble::cut() } else { Trouble::closed() });
+            }
+        }
+    }
+
+    /// The next bytes of the body; `None` at its end.
+    pub(crate) async fn data(&mut self) -> Result<Option<&[u8]>, Trouble> {
+        loop {
+            if let Some(piece) = self.take_piece()? {
+                return Ok(Some(&self.buffer[piece]));
+            }
+            if self.body == Framing::Done {
+                return Ok(None);
+            }
+            if self.read().await? == 0 {
+                if self.body == Framing::ToEnd {
+                    self.body = Framing::Done;
+                    return Ok(None);
+                }
+                return Err(Trouble::cut());
+            }
+        }
+    }
+
+    /// Whether another request can be sent. Looks at the socket: the server may have closed it.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        if self.body != Framing::Done || !self.keeps_alive || !self.unread.is_empty() {
+            return false;
+        }
+        // Anything to read now is an end, or bytes that nobody asked for.
+        self.poll_read(&mut Context::from_waker(Waker::noop())).is_pending()
+    }
+
+    /// Writes all of `bytes`, unless an answer comes first. Whether all was written.
+    async fn write(&mut self, bytes: &[u8]) -> Result<bool, Trouble> {
+        let mut rest = bytes;
+        poll_fn(|cx| {
+            while !rest.is_empty() {
+                match Pin::new(&mut self.socket).poll_write(cx, rest) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Trouble::closed())),
+                    Poll::Ready(Ok(n)) => rest = &rest[n..],
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(Trouble::io(&error, false))),
+                    Poll::Pending => {
+                        let read = ready!(self.poll_read(cx));
+                        return Poll::Ready(read.map(|_| false));
+                    }
+                }
+            }
+            // Under TLS the last record may still be on its way to the socket.
+            let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
+            Poll::Ready(flushed.map(|()| true).map_err(|error| Trouble::io(&error, false)))
+        })
+        .await
+    }
+
+    async fn read(&mut self) -> Result<usize, Trouble> {
+        poll_fn(|cx| self.poll_read(cx)).await
+    }
+
+    /// Reads once, behind what is still unread.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Trouble>> {
+        if self.unread.is_empty() {
+            self.unread = 0..0;
+        } else if self.unread.end == self.buffer.len() {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+            if self.unread.end == self.buffer.len() {
+                if self.buffer.len() >= HEAD_LIMIT {
+                    return Poll::Ready(Err(Trouble::bad("the head of the answer is too large")));
+                }
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+        }
+        let mut room = ReadBuf::new(&mut self.buffer[self.unread.end..]);
+        let outcome = ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room));
+        let came = room.filled().len();
+        self.unread.end += came;
+        let began = !self.unread.is_empty();
+        Poll::Ready(outcome.map(|()| came).map_err(|error| Trouble::io(&error, began)))
+    }
+
+    /// Takes a whole head from the buffer, if it is there. Interim answers are passed over.
+    fn take_head(&mut self) -> Result<Option<Head>, Trouble> {
+        loop {
+            let mut lines = [httparse::EMPTY_HEADER; HEADER_LINES];
+            let mut response = httparse::Response::new(&mut lines);
+            let bytes = &self.buffer[self.unread.clone()];
+            let bad =
+                |error: httparse::Error| Trouble::bad(&format!("{error}: {}", excerpt(bytes)));
+            let httparse::Status::Complete(length) = response.parse(bytes).map_err(bad)? else {
+                return Ok(None);
+            };
+            let status = response.code.unwrap_or(0);
+            let head = Head::new(status, response.headers);
+            let (framing, keeps_alive) = framing(status, &response)?;
+            self.unread.start += length;
+            if (100..200).contains(&status) && status != 101 {
+                continue;
+            }
+            self.body = framing;
+            self.keeps_alive &= keeps_alive;
+            return Ok(Some(head));
+        }
+    }
+
+    /// Takes the next piece of the body from the buffer; `None` when more must be read first, or
+    /// at the end.
+    fn take_piece(&mut self) -> Result<Option<Range<usize>>, Trouble> {
+        loop {
+            match self.body {
+                Framing::Done => return Ok(None),
+                Framing::ToEnd => return Ok(self.take(u64::MAX)),
+                Framing::Length(left) => {
+                    let piece = self.take(left);
+                    let left = left - piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                    self.body = if left == 0 { Framing::Done } else { Framing::Length(left) };
+                    return Ok(piece);
+                }
+                Framing::ChunkData(left) => {
+                    let Some(piece) = self.take(left) else { return Ok(None) };
+                    let left = left - piece.len() as u64;
+                    self.body =
+                        if left == 0 { Framing::ChunkEnd } else { Framing::ChunkData(left) };
+                    return Ok(Some(piece));
+                }
+                Framing::ChunkEnd => match &self.buffer[self.unread.clone()] {
+                    [b'\r', b'\n', ..] => {
+                        self.unread.start += 2;
+                        self.body = Framing::ChunkSize;
+                    }
+                    [] | [b'\r'] => return Ok(None),
+                    _ => return Err(Trouble::bad("a chunk is longer than it says")),
+                },
+                Framing::ChunkSize => {
+                    match httparse::parse_chunk_size(&self.buffer[self.unread.clone()]) {
+                        Ok(httparse::Status::Complete((line, size))) => {
+                            self.unread.start += line;
+                            self.body = if size == 0 {
+                                Framing::Trailers
+                            } else {
+                                Framing::ChunkData(size)
+                            };
+                        }
+                        Ok(httparse::Status::Partial) => return Ok(None),
+                        Err(_) => return Err(Trouble::bad("a chunk without a size")),
+                    }
+                }
+                Framing::Trailers => {
+                    let bytes = &self.buffer[self.unread.clone()];
+                    let Some(end) = memchr::memchr(b'\n', bytes) else { return Ok(None) };
+                    let is_last = matches!(&bytes[..end], b"" | b"\r");
+                    self.unread.start += end + 1;
+                    if is_last {
+                        self.body = Framing::Done;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Up to `limit` unread bytes; `None` when there are none.
+    fn take(&mut self, limit: u64) -> Option<Range<usize>> {
+        let length = usize::try_from(limit).unwrap_or(usize::MAX).min(self.unread.len());
+        let piece = self.unread.start..self.unread.start + length;
+        self.unread.start = piece.end;
+        (length > 0).then_some(piece)
+    }
+}
+
+/// How the body is delimited (RFC 9112, section 6), and whether the connection stays open.
+fn framing(status: u16, response: &httparse::Response<'_, '_>) -> Result<(Framing, bool), Trouble> {
+    let mut length = None;
+    let mut is_chunked = false;
+    let mut keeps_alive = response.version == Some(1);
+    for header in response.headers.iter() {
+        let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
+        if header.name.eq_ignore_ascii_case("content-length") {
+            let said =
+                value.trim().parse::<u64>().map_err(|_| Trouble::bad("a bad content-length"))?;
+            if length.replace(said).is_some_and(|earlier| earlier != said) {
+                return Err(Trouble::bad("two lengths for one answer"));
+            }
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            is_chunked = value.trim_end().ends_with("chunked");
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            if value.contains("close") {
+                keeps_alive = false;
+            } else if value.contains("keep-alive") {
+                keeps_alive = true;
+            }
+        }
+    }
+    let framing = match (status, is_chunked, length) {
+        (204 | 304, _, _) | (_, false, Some(0)) => Framing::Done,
+        (_, true, _) => Framing::ChunkSize,
+        (_, false, Some(length)) => Framing::Length(length),
+        (_, false, None) => Framing::ToEnd,
+    };
+    Ok((framing, keeps_alive && framing != Framing::ToEnd))
+}
