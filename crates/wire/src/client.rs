@@ -97,7 +97,8 @@ impl Client {
     async fn try_send(&self, body: Bytes, exchange: &mut Exchange) -> Result<(), Failure> {
         let begin = now();
         let mut lease = self.pool.lease().await?;
-        if lease.opened.is_none() {
+        // Only a shared connection is waited for; taking an idle one is the client's own time.
+        if lease.opened.is_none() && self.pool.endpoint().http == Http::Http2 {
             exchange.blocked = now() - begin;
         }
         loop {
