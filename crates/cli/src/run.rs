@@ -63,6 +63,7 @@ fn send(
         endpoint: Arc::clone(&ready.endpoint),
         connections: plan.target.connections,
         keep_text: plan.workload.save_text,
+        pacing: goodput_engine::Pacing::Exact,
     };
     let _progress = Progress::start(&live, quiet);
     let ended =

@@ -1,6 +1,6 @@
 //! Time itself: the one monotonic clock of a run, and two ways to wait for an instant exactly.
 //!
-//! - [`wait_until`] on a thread: sleep to shortly before the instant, then spin. Used by the pacer.
+//! - [`sleep_until`] on a thread: as exact as the system wakes it. Used by the pacer.
 //! - [`Timer`] on a current-thread runtime: one timerfd for any number of sleepers. Used where many
 //!   tasks wait (think times, the simulated engine).
 //!
@@ -11,13 +11,33 @@ mod timer;
 mod wait;
 
 pub use timer::{Sleep, Timer};
-pub use wait::{pause, use_fine_timer_slack, wait_until};
+pub use wait::{pause, sleep_until, use_fine_timer_slack};
 
 use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The present instant on `CLOCK_MONOTONIC`.
 pub fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
+    read(ClockId::Monotonic)
+}
+
+/// The present on both clocks: `CLOCK_MONOTONIC`, and Unix time, in which the kernel stamps packets.
+pub fn now_and_unix() -> (Nanos, Nanos) {
+    let mut both = (now(), read(ClockId::Realtime));
+    // A thread that loses its core between the two readings would see clocks that disagree.
+    for _ in 0..3 {
+        if now() - both.0 < TOGETHER {
+            break;
+        }
+        both = (now(), read(ClockId::Realtime));
+    }
+    both
+}
+
+/// Two readings of the clocks within this time are taken for one instant.
+const TOGETHER: Nanos = Nanos::from_micros(1);
+
+fn read(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

@@ -6,10 +6,6 @@ use rustix::time::{ClockId, Timespec};
 
 use crate::now;
 
-/// How long before the instant the sleep ends and the spin begins. A sleeping thread wakes some
-/// 40 µs late on an idle machine; spinning over that costs 3 % of a core at 1,000 waits a second.
-const SPIN: Nanos = Nanos::from_micros(60);
-
 /// Longest single sleep, so that a stop request is seen in time.
 const SLICE: Nanos = Nanos::from_millis(50);
 
@@ -19,8 +15,9 @@ pub fn use_fine_timer_slack() {
     let _ = set_current_timer_slack(std::num::NonZero::new(1));
 }
 
-/// Returns at `instant` (never before it), or early with `false` once `stopped` says so.
-pub fn wait_until(instant: Nanos, stopped: impl Fn() -> bool) -> bool {
+/// Sleeps until `instant`: returns as soon after it as the system wakes this thread, never before
+/// it, or early with `false` once `stopped` says so.
+pub fn sleep_until(instant: Nanos, stopped: impl Fn() -> bool) -> bool {
     loop {
         if stopped() {
             return false;
@@ -29,24 +26,16 @@ pub fn wait_until(instant: Nanos, stopped: impl Fn() -> bool) -> bool {
         if present >= instant {
             return true;
         }
-        let ahead = instant - present;
-        if ahead > SPIN {
-            sleep_until(present + (ahead - SPIN).min(SLICE));
-        } else {
-            while now() < instant {
-                std::hint::spin_loop();
-            }
-            return true;
-        }
+        sleep((present + SLICE).min(instant));
     }
 }
 
 /// Sleeps for about this long. For control loops only.
 pub fn pause(length: Nanos) {
-    sleep_until(now() + length);
+    sleep(now() + length);
 }
 
-fn sleep_until(instant: Nanos) {
+fn sleep(instant: Nanos) {
     let time = Timespec {
         tv_sec: (instant.0 / 1_000_000_000).cast_signed(),
         tv_nsec: (instant.0 % 1_000_000_000).cast_signed(),
@@ -63,7 +52,7 @@ mod tests {
     fn never_returns_before_the_instant() {
         for ahead_us in [0, 10, 200, 3_000] {
             let instant = now() + Nanos::from_micros(ahead_us);
-            assert!(wait_until(instant, || false));
+            assert!(sleep_until(instant, || false));
             assert!(now() >= instant);
         }
     }
@@ -72,6 +61,6 @@ mod tests {
     fn a_stop_ends_a_long_wait() {
         let instant = now() + Nanos::from_millis(3_600_000);
         let begin = now();
-        assert!(!wait_until(instant, || now() - begin > Nanos::from_millis(20)));
+        assert!(!sleep_until(instant, || now() - begin > Nanos::from_millis(20)));
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Job {
     pub(crate) prepared: Prepared,
     /// When it is due; a user of a closed loop asks when its turn has come.
     pub(crate) scheduled: Option<Nanos>,
+    /// How late the pacer woke for it.
+    pub(crate) pacer_lag: Option<Nanos>,
     pub(crate) phase: Phase,
 }
 

@@ -23,4 +23,5 @@ mod worker;
 pub use control::Control;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{Live, Snapshot};
+pub use pacer::Pacing;
 pub use run::{Ended, EngineError, Run, Sink, run};

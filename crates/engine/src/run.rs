@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::control::Control;
 use crate::feeder::{AHEAD, Feeder, Prepared};
 use crate::live::Live;
-use crate::pacer::{Arrival, pace};
+use crate::pacer::{Arrival, Pacing, pace};
 use crate::worker::{Shared, Source, Users, work};
 
 /// Records that may wait for the sink: several seconds of the highest rates.
@@ -48,6 +48,8 @@ pub struct Run {
     pub connections: ConnectionPolicy,
     /// Whether prompts are handed to the sink.
     pub keep_text: bool,
+    /// How exactly instants are kept.
+    pub pacing: Pacing,
 }
 
 /// Takes the records of a run, on a thread of its own.
@@ -107,7 +109,7 @@ pub fn run<S: Sink + 'static>(
     let team = match run.load.mode {
         Mode::Open { rate, arrivals, .. } => {
             let arrivals = Arrivals::new(rate, arrivals, run.load.seed);
-            start_open(&run.load, arrivals, feeder, &shared, &timeline)?
+            start_open(&run.load, (arrivals, run.pacing), feeder, &shared, &timeline)?
         }
         Mode::Closed { concurrency, think_time } => {
             let users = (concurrency, Nanos::from(think_time));
@@ -133,7 +135,7 @@ struct Team {
 
 fn start_open(
     load: &Load,
-    arrivals: Arrivals,
+    (arrivals, pacing): (Arrivals, Pacing),
     feeder: Feeder,
     shared: &Arc<Shared>,
     timeline: &Arc<Timeline>,
@@ -176,7 +178,7 @@ fn start_open(
     }
     let epoch = set_epoch(shared);
     let control = shared.control.clone();
-    let pacer = spawn("pacer", move || pace(epoch, &due, &inboxes, &control))?;
+    let pacer = spawn("pacer", move || pace(epoch, pacing, &due, &inboxes, &control))?;
     Ok(Team { pacer: Some(pacer), feeder, workers })
 }
 

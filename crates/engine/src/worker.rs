@@ -143,7 +143,7 @@ impl Worker {
             };
             let prepared = next_prepared(&users.prepared, &think.timer).await;
             let user = User { think: think.clone(), free: free.clone() };
-            self.spawn(Job { prepared, scheduled: None, phase }, Some(user));
+            self.spawn(Job { prepared, scheduled: None, pacer_lag: None, phase }, Some(user));
         }
         Ok(())
     }
@@ -177,6 +177,7 @@ impl Worker {
         // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
         // come. A client too slow to give everybody a turn shows as users missing from the loop.
         let scheduled = job.scheduled.unwrap_or_else(now);
+        hold_until(scheduled).await;
         let mut exchange = Exchange::default();
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
@@ -203,6 +204,7 @@ impl Worker {
             phase: job.phase,
             worker: self.id,
             scheduled: scheduled - epoch,
+            pacer_lag: job.pacer_lag,
             cap_wait,
             planned: job.prepared.planned,
             exchange,
@@ -260,6 +262,14 @@ impl Worker {
         if self.shared.records.try_send(record).is_err() {
             live.lost.fetch_add(1, Relaxed);
         }
+    }
+}
+
+/// Lets the worker's other work go on until the instant has come: the pacer hands requests over a
+/// little early, so that waking this thread is not part of their lateness.
+async fn hold_until(instant: Nanos) {
+    while now() < instant {
+        tokio::task::yield_now().await;
     }
 }
 

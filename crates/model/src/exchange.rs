@@ -73,6 +73,9 @@ impl Connect {
 }
 
 /// The instants of one request. A missing instant means that the request never came that far.
+///
+/// What comes from the server is stamped with its arrival at this machine where the kernel says
+/// when that was, and with the return of the read where it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamps {
     /// A worker let the request go (after waiting for a slot, where the user set a cap).
@@ -137,7 +140,7 @@ impl Stamps {
 /// One event of a stream that carried tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// The socket read that completed it.
+    /// When the bytes that completed it arrived.
     pub at: Nanos,
     /// Tokens in it, where the server says so (token ids, log probabilities, running usage).
     pub tokens: Option<u32>,
@@ -147,6 +150,9 @@ pub struct Chunk {
     pub choice: u32,
     /// It shared its read with another chunk, so a gap of zero is no speed.
     pub coalesced: bool,
+    /// How long its last bytes had waited in the kernel when they were read, in microseconds; `at`
+    /// is then the kernel's instant. `None`: the system did not say, and `at` is that of the read.
+    pub lag_us: Option<u32>,
 }
 
 /// Where a token count comes from.
@@ -183,6 +189,19 @@ pub struct TokenCount {
     pub source: TokenSource,
 }
 
+/// What TCP did on a request's connection while it was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpFacts {
+    /// Segments of ours that had to be sent again.
+    pub retransmits: u32,
+    /// Segments of the server that came out of order: something was lost or overtaken.
+    pub out_of_order: u32,
+    /// How long we could not send because the server did not read.
+    pub window_limited: Nanos,
+    /// The shortest round trip the connection has seen.
+    pub min_rtt: Nanos,
+}
+
 /// What happened on the wire for one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exchange {
@@ -211,6 +230,10 @@ pub struct Exchange {
     pub blocked: Nanos,
     /// Bytes of the request's body.
     pub body_bytes: u64,
+    /// How long the head of the answer had waited in the kernel, in microseconds, as in [`Chunk`].
+    pub head_lag_us: Option<u32>,
+    /// What TCP had to do for it, where the system says.
+    pub tcp: Option<TcpFacts>,
     /// Text of the answer, only when the user asked to keep it.
     pub text: Option<String>,
 }
@@ -226,6 +249,8 @@ pub struct RequestRecord {
     pub worker: u32,
     /// The instant it was due.
     pub scheduled: Nanos,
+    /// How late the pacer woke for it; a user of a closed loop has no pacer.
+    pub pacer_lag: Option<Nanos>,
     /// How long it was held back by `--max-concurrency`.
     pub cap_wait: Nanos,
     /// What it was meant to be.

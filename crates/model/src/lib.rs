@@ -11,8 +11,8 @@ mod time;
 
 pub use caveat::{Caveat, Severity, Verdict};
 pub use exchange::{
-    Chunk, Connect, Exchange, Phase, Planned, Prompt, RequestRecord, Span, Stamps, TokenCount,
-    TokenSource,
+    Chunk, Connect, Exchange, Phase, Planned, Prompt, RequestRecord, Span, Stamps, TcpFacts,
+    TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
 pub use plan::{

@@ -6,7 +6,7 @@
 
 use goodput_model::{
     Chunk, Connect, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span, Stage, Stamps,
-    TokenCount, TokenSource,
+    TcpFacts, TokenCount, TokenSource,
 };
 use prost::Message;
 
@@ -93,6 +93,17 @@ pub(crate) struct Frame {
     ended: u64,
     #[prost(uint64, tag = "38")]
     blocked_ns: u64,
+    /// Microseconds that each chunk waited in the kernel, plus one, zero for unknown; absent when
+    /// all are unknown.
+    #[prost(uint32, repeated, tag = "39")]
+    chunk_lag_us: Vec<u32>,
+    #[prost(uint32, optional, tag = "40")]
+    head_lag_us: Option<u32>,
+    #[prost(uint64, optional, tag = "41")]
+    pacer_lag_ns: Option<u64>,
+    /// Retransmits, out-of-order segments, window-limited time and shortest round trip (ns).
+    #[prost(uint64, repeated, tag = "42")]
+    tcp: Vec<u64>,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -135,9 +146,7 @@ impl From<&RequestRecord> for Frame {
             done: stamps.done.map(after),
             chunk_gap_us: gaps(&exchange.chunks, *scheduled),
             chunk_bytes: exchange.chunks.iter().map(|chunk| chunk.bytes).collect(),
-            chunk_tokens: unless_all(&exchange.chunks, 0, |chunk| {
-                chunk.tokens.map_or(0, |tokens| tokens.saturating_add(1))
-            }),
+            chunk_tokens: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.tokens)),
             chunk_choice: unless_all(&exchange.chunks, 0, |chunk| chunk.choice),
             chunk_coalesced: bits(&exchange.chunks),
             status: exchange.status.map(u32::from),
@@ -155,6 +164,13 @@ impl From<&RequestRecord> for Frame {
             body_bytes: exchange.body_bytes,
             ended: after(stamps.ended),
             blocked_ns: exchange.blocked.0,
+            chunk_lag_us: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.lag_us)),
+            head_lag_us: exchange.head_lag_us,
+            pacer_lag_ns: record.pacer_lag.map(|lag| lag.0),
+            tcp: exchange.tcp.map_or_else(Vec::new, |tcp| {
+                let counts = [u64::from(tcp.retransmits), u64::from(tcp.out_of_order)];
+                counts.into_iter().chain([tcp.window_limited.0, tcp.min_rtt.0]).collect()
+            }),
         }
     }
 }
@@ -169,6 +185,11 @@ fn gaps(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
         u32::try_from(gap).unwrap_or(u32::MAX)
     };
     chunks.iter().map(gap).collect()
+}
+
+/// Room for "unknown" at zero.
+fn one_more(value: Option<u32>) -> u32 {
+    value.map_or(0, |value| value.saturating_add(1))
 }
 
 /// One number per chunk, or nothing where all are `common`.
@@ -238,6 +259,16 @@ impl From<Frame> for RequestRecord {
             reconnects: frame.reconnects,
             body_bytes: frame.body_bytes,
             blocked: Nanos(frame.blocked_ns),
+            head_lag_us: frame.head_lag_us,
+            tcp: match *frame.tcp.as_slice() {
+                [retransmits, out_of_order, window_limited, min_rtt, ..] => Some(TcpFacts {
+                    retransmits: u32::try_from(retransmits).unwrap_or(u32::MAX),
+                    out_of_order: u32::try_from(out_of_order).unwrap_or(u32::MAX),
+                    window_limited: Nanos(window_limited),
+                    min_rtt: Nanos(min_rtt),
+                }),
+                _ => None,
+            },
             text: None,
         };
         Self {
@@ -245,6 +276,7 @@ impl From<Frame> for RequestRecord {
             phase: PHASES.get(frame.phase as usize).copied().unwrap_or(Phase::Cooldown),
             worker: frame.worker,
             scheduled,
+            pacer_lag: frame.pacer_lag_ns.map(Nanos),
             cap_wait: Nanos(frame.cap_wait_ns),
             planned: Planned {
                 class: frame.class.into(),
@@ -270,6 +302,7 @@ fn chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {
             bytes: value(&frame.chunk_bytes, index),
             choice: value(&frame.chunk_choice, index),
             coalesced,
+            lag_us: value(&frame.chunk_lag_us, index).checked_sub(1),
         }
     };
     frame.chunk_gap_us.iter().enumerate().map(chunk).collect()
@@ -295,6 +328,7 @@ pub(crate) mod tests {
                     bytes: 4,
                     choice: (i % 2) as u32,
                     coalesced: *gap == 0,
+                    lag_us: (i % 4 != 0).then_some(i as u32),
                 }
             })
             .collect();
@@ -304,6 +338,7 @@ pub(crate) mod tests {
             phase: Phase::Measured,
             worker: 3,
             scheduled,
+            pacer_lag: Some(Nanos(2)),
             cap_wait: Nanos(9),
             planned: Planned { class: "chat".into(), input_tokens: 4, output_tokens: Some(8) },
             exchange: Exchange {
@@ -331,6 +366,13 @@ pub(crate) mod tests {
                 reconnects: 1,
                 body_bytes: 99,
                 blocked: Nanos(11),
+                head_lag_us: Some(6),
+                tcp: Some(TcpFacts {
+                    retransmits: 1,
+                    out_of_order: 2,
+                    window_limited: Nanos(3),
+                    min_rtt: Nanos(4),
+                }),
                 text: None,
             },
             prompt: None,

@@ -92,6 +92,7 @@ fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
         phase: Phase::Measured,
         worker: 0,
         scheduled,
+        pacer_lag: None,
         cap_wait: Nanos::ZERO,
         planned: Planned { class: "chat".into(), input_tokens: 50, output_tokens: None },
         exchange: Exchange {
@@ -120,7 +121,7 @@ fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
 }
 
 fn chunk(at: Nanos) -> Chunk {
-    Chunk { at, tokens: None, bytes: 3, choice: 0, coalesced: false }
+    Chunk { at, tokens: None, bytes: 3, choice: 0, coalesced: false, lag_us: None }
 }
 
 fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use goodput_clock::{now, wait_until};
+use goodput_clock::{now, sleep_until};
 use goodput_model::Nanos;
 
 /// A request as it arrived.
@@ -117,10 +117,10 @@ fn play(
             match step {
                 Step::Write(bytes) => (&*stream).write_all(&bytes)?,
                 Step::WriteAt(after, bytes) => {
-                    wait_until(arrived + Nanos::from(after), || false);
+                    sleep_until(arrived + Nanos::from(after), || false);
                     (&*stream).write_all(&bytes)?;
                 }
-                Step::Pause(time) => drop(wait_until(now() + Nanos::from(time), || false)),
+                Step::Pause(time) => drop(sleep_until(now() + Nanos::from(time), || false)),
                 Step::Close => return Ok(()),
                 Step::Reset => {
                     rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;

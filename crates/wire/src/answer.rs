@@ -34,6 +34,7 @@ impl Fault {
 pub(crate) struct Read {
     pub(crate) at: Nanos,
     pub(crate) sequence: u64,
+    pub(crate) lag_us: Option<u32>,
 }
 
 /// Reads one answer.
@@ -183,6 +184,7 @@ impl State {
                     bytes: choice.answer_bytes() + choice.reasoning_bytes(),
                     choice: answer as u32,
                     coalesced: false,
+                    lag_us: read.lag_us,
                 };
                 self.take_tokens(chunk, choice.answer_bytes() == 0, read.sequence, exchange);
             } else if choice.is_silent_token() && exchange.stamps.first_token.is_some() {

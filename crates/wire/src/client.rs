@@ -130,6 +130,7 @@ impl Client {
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let outcome = self.converse(&mut lease.connection, body, exchange).await;
+        exchange.tcp = lease.connection.tcp_facts();
         // A refusal that was read to its end leaves a good connection; the pool looks at it.
         self.pool.give_back(lease.connection);
         outcome
@@ -147,7 +148,9 @@ impl Client {
             .request(request, &mut exchange.stamps)
             .await
             .map_err(|trouble| trouble.at(exchange.stamps.stage()))?;
-        exchange.stamps.headers = Some(connection.stamps.last_read.get());
+        let arrival = connection.stamps.last_read.get();
+        exchange.stamps.headers = Some(arrival.at);
+        exchange.head_lag_us = arrival.lag_us();
         exchange.status = Some(head.status);
         if !head.is_success() {
             return Err(refusal(connection, head).await);
@@ -210,7 +213,10 @@ async fn receive(
     keep_text: bool,
 ) -> Result<(), Failure> {
     let stamps = Rc::clone(&connection.stamps);
-    let last_read = || Read { at: stamps.last_read.get(), sequence: stamps.reads.get() };
+    let last_read = || {
+        let arrival = stamps.last_read.get();
+        Read { at: arrival.at, sequence: stamps.reads.get(), lag_us: arrival.lag_us() }
+    };
     let mut reader = AnswerReader::new(keep_text);
     let mut whole = Vec::new();
     while !reader.is_done() {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps};
+use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts};
 use http::Method;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
@@ -26,6 +27,7 @@ use crate::fault;
 use crate::head::{Head, Trouble};
 use crate::http1::Http1;
 use crate::socket::{Socket, SocketStamps, StampedTcp};
+use crate::tcp_info::TcpWatch;
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
 /// Beyond it requests would queue inside the client, unseen.
@@ -35,6 +37,7 @@ const HTTP2_STREAMS: usize = 100;
 pub(crate) struct Connection {
     pub(crate) id: u64,
     pub(crate) stamps: Rc<SocketStamps>,
+    tcp: Rc<TcpWatch>,
     protocol: Protocol,
 }
 
@@ -42,6 +45,8 @@ enum Protocol {
     Http1(Box<Http1>),
     Http2 {
         sender: http2::SendRequest<SendBody>,
+        /// A descriptor of the socket that hyper owns, to ask TCP about it.
+        socket: Option<Rc<OwnedFd>>,
         /// Streams in use, over all handles of this connection.
         streams: Rc<Streams>,
         /// The stream that this handle stands for; the pool's own handle has none.
@@ -118,7 +123,8 @@ impl Connection {
                 .await
                 .map_err(|error| Trouble::http2(&error, false).at(Stage::Connect))?,
         };
-        Ok((Self { id, stamps, protocol }, Connect { tcp: connected, tls }))
+        let tcp = Rc::default();
+        Ok((Self { id, stamps, tcp, protocol }, Connect { tcp: connected, tls }))
     }
 
     /// Sends a request and waits for status and headers, noting when the request was written.
@@ -180,22 +186,33 @@ impl Connection {
         }
     }
 
+    /// What TCP did since this was last asked. On a shared connection that is what it did for all.
+    pub(crate) fn tcp_facts(&self) -> Option<TcpFacts> {
+        match &self.protocol {
+            Protocol::Http1(connection) => self.tcp.look(connection.as_fd()),
+            Protocol::Http2 { socket, .. } => self.tcp.look(socket.as_ref()?.as_fd()),
+        }
+    }
+
     /// Another handle to a multiplexed connection, if it has a stream to spare.
     pub(crate) fn share(&self) -> Option<Self> {
-        let Protocol::Http2 { sender, streams, .. } = &self.protocol else { return None };
+        let Protocol::Http2 { sender, socket, streams, .. } = &self.protocol else { return None };
         let slot = StreamSlot::take(streams)?;
         let protocol = Protocol::Http2 {
             sender: sender.clone(),
+            socket: socket.clone(),
             streams: Rc::clone(streams),
             _stream: Some(slot),
             body: None,
         };
-        Some(Self { id: self.id, stamps: Rc::clone(&self.stamps), protocol })
+        let (stamps, tcp) = (Rc::clone(&self.stamps), Rc::clone(&self.tcp));
+        Some(Self { id: self.id, stamps, tcp, protocol })
     }
 }
 
 impl Protocol {
     async fn http2(socket: Socket) -> Result<Self, hyper::Error> {
+        let descriptor = socket.as_fd().try_clone_to_owned().ok().map(Rc::new);
         let io = TokioIo::new(socket);
         let (sender, mut driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
         let limit = Cell::new(HTTP2_STREAMS);
@@ -206,7 +223,7 @@ impl Protocol {
             watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
             poll
         }));
-        Ok(Self::Http2 { sender, streams, _stream: None, body: None })
+        Ok(Self::Http2 { sender, socket: descriptor, streams, _stream: None, body: None })
     }
 }
 

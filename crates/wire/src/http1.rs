@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -13,6 +14,7 @@ use goodput_model::Stamps;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::answer::excerpt;
+use crate::framing::Framing;
 use crate::head::{Head, Trouble};
 use crate::socket::Socket;
 
@@ -36,25 +38,6 @@ pub(crate) struct Http1 {
     keeps_alive: bool,
 }
 
-/// What is still to come of the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
-    /// Nothing: the answer is complete.
-    Done,
-    /// So many bytes.
-    Length(u64),
-    /// Everything until the connection ends.
-    ToEnd,
-    /// Chunks, of which the next size line is due.
-    ChunkSize,
-    /// So many bytes of a chunk, then its line end.
-    ChunkData(u64),
-    /// The line end after a chunk's bytes.
-    ChunkEnd,
-    /// Trailer lines after the last chunk.
-    Trailers,
-}
-
 impl Http1 {
     pub(crate) fn new(socket: Socket) -> Self {
         Self {
@@ -64,6 +47,11 @@ impl Http1 {
             body: Framing::Done,
             keeps_alive: true,
         }
+    }
+
+    /// The socket beneath.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// Writes a request and reads the head of its answer.
@@ -178,7 +166,7 @@ impl Http1 {
             };
             let status = response.code.unwrap_or(0);
             let head = Head::new(status, response.headers);
-            let (framing, keeps_alive) = framing(status, &response)?;
+            let (framing, keeps_alive) = Framing::of(status, &response).map_err(Trouble::bad)?;
             self.unread.start += length;
             if (100..200).contains(&status) && status != 101 {
                 continue;
@@ -192,95 +180,9 @@ impl Http1 {
     /// Takes the next piece of the body from the buffer; `None` when more must be read first, or
     /// at the end.
     fn take_piece(&mut self) -> Result<Option<Range<usize>>, Trouble> {
-        loop {
-            match self.body {
-                Framing::Done => return Ok(None),
-                Framing::ToEnd => return Ok(self.take(u64::MAX)),
-                Framing::Length(left) => {
-                    let piece = self.take(left);
-                    let left = left - piece.as_ref().map_or(0, |piece| piece.len() as u64);
-                    self.body = if left == 0 { Framing::Done } else { Framing::Length(left) };
-                    return Ok(piece);
-                }
-                Framing::ChunkData(left) => {
-                    let Some(piece) = self.take(left) else { return Ok(None) };
-                    let left = left - piece.len() as u64;
-                    self.body =
-                        if left == 0 { Framing::ChunkEnd } else { Framing::ChunkData(left) };
-                    return Ok(Some(piece));
-                }
-                Framing::ChunkEnd => match &self.buffer[self.unread.clone()] {
-                    [b'\r', b'\n', ..] => {
-                        self.unread.start += 2;
-                        self.body = Framing::ChunkSize;
-                    }
-                    [] | [b'\r'] => return Ok(None),
-                    _ => return Err(Trouble::bad("a chunk is longer than it says")),
-                },
-                Framing::ChunkSize => {
-                    match httparse::parse_chunk_size(&self.buffer[self.unread.clone()]) {
-                        Ok(httparse::Status::Complete((line, size))) => {
-                            self.unread.start += line;
-                            self.body = if size == 0 {
-                                Framing::Trailers
-                            } else {
-                                Framing::ChunkData(size)
-                            };
-                        }
-                        Ok(httparse::Status::Partial) => return Ok(None),
-                        Err(_) => return Err(Trouble::bad("a chunk without a size")),
-                    }
-                }
-                Framing::Trailers => {
-                    let bytes = &self.buffer[self.unread.clone()];
-                    let Some(end) = memchr::memchr(b'\n', bytes) else { return Ok(None) };
-                    let is_last = matches!(&bytes[..end], b"" | b"\r");
-                    self.unread.start += end + 1;
-                    if is_last {
-                        self.body = Framing::Done;
-                    }
-                }
-            }
-        }
+        let start = self.unread.start;
+        let taken = self.body.take(&self.buffer[self.unread.clone()]).map_err(Trouble::bad)?;
+        self.unread.start += taken.used;
+        Ok(taken.piece.map(|piece| start + piece.start..start + piece.end))
     }
-
-    /// Up to `limit` unread bytes; `None` when there are none.
-    fn take(&mut self, limit: u64) -> Option<Range<usize>> {
-        let length = usize::try_from(limit).unwrap_or(usize::MAX).min(self.unread.len());
-        let piece = self.unread.start..self.unread.start + length;
-        self.unread.start = piece.end;
-        (length > 0).then_some(piece)
-    }
-}
-
-/// How the body is delimited (RFC 9112, section 6), and whether the connection stays open.
-fn framing(status: u16, response: &httparse::Response<'_, '_>) -> Result<(Framing, bool), Trouble> {
-    let mut length = None;
-    let mut is_chunked = false;
-    let mut keeps_alive = response.version == Some(1);
-    for header in response.headers.iter() {
-        let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
-        if header.name.eq_ignore_ascii_case("content-length") {
-            let said =
-                value.trim().parse::<u64>().map_err(|_| Trouble::bad("a bad content-length"))?;
-            if length.replace(said).is_some_and(|earlier| earlier != said) {
-                return Err(Trouble::bad("two lengths for one answer"));
-            }
-        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            is_chunked = value.trim_end().ends_with("chunked");
-        } else if header.name.eq_ignore_ascii_case("connection") {
-            if value.contains("close") {
-                keeps_alive = false;
-            } else if value.contains("keep-alive") {
-                keeps_alive = true;
-            }
-        }
-    }
-    let framing = match (status, is_chunked, length) {
-        (204 | 304, _, _) | (_, false, Some(0)) => Framing::Done,
-        (_, true, _) => Framing::ChunkSize,
-        (_, false, Some(length)) => Framing::Length(length),
-        (_, false, None) => Framing::ToEnd,
-    };
-    Ok((framing, keeps_alive && framing != Framing::ToEnd))
 }

@@ -1,26 +1,29 @@
 //! [`Socket`]: a TCP stream, plain or under TLS, that stamps every read and write.
 //!
-//! The stamp sits below TLS, at the return of the socket call, so neither decryption nor HTTP
-//! framing nor parsing is inside it.
+//! The stamp sits below TLS: the kernel's where it gives one (`arrival.rs`), else the return of the
+//! socket call. Neither decryption nor HTTP framing nor parsing is inside it.
 
 use std::cell::Cell;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use goodput_clock::now;
 use goodput_model::Nanos;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+use crate::arrival::{Arrival, ask_for_stamps, receive};
 
 /// What the socket has seen. Shared between the connection and whoever reads its answers; both
 /// live on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct SocketStamps {
-    /// When the latest read that brought bytes returned, and how many there were before it.
-    pub(crate) last_read: Cell<Nanos>,
+    /// When the bytes of the latest read came, and how many reads brought any.
+    pub(crate) last_read: Cell<Arrival>,
     pub(crate) reads: Cell<u64>,
     /// When the first write since [`SocketStamps::expect_request`] was handed to the socket.
     pub(crate) first_write: Cell<Option<Nanos>>,
@@ -44,7 +47,27 @@ pub(crate) struct StampedTcp {
 
 impl StampedTcp {
     pub(crate) fn new(tcp: TcpStream, stamps: Rc<SocketStamps>) -> Self {
+        ask_for_stamps(tcp.as_fd());
+        stamps.last_read.set(Arrival { at: now(), lag: None });
         Self { tcp, stamps }
+    }
+
+    /// Reads once, if there is something to read.
+    fn try_read(&self, room: &mut [u8]) -> io::Result<usize> {
+        let mut came = 0;
+        let outcome = self.tcp.try_io(Interest::READABLE, || {
+            let (n, arrival) = receive(self.tcp.as_fd(), room, self.stamps.last_read.get().at)?;
+            came = n;
+            if n > 0 {
+                self.stamps.last_read.set(arrival);
+                self.stamps.reads.set(self.stamps.reads.get() + 1);
+            }
+            // Less than asked for: the queue is empty, and saying so saves the call that would
+            // find that out. Bytes that come later wake the task again.
+            let is_drained = 0 < n && n < room.len();
+            if is_drained { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(n) }
+        });
+        if came > 0 { Ok(came) } else { outcome }
     }
 
     fn wrote(&self, begin: Nanos) {
@@ -57,17 +80,21 @@ impl StampedTcp {
 
 impl AsyncRead for StampedTcp {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.tcp).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before {
-            self.stamps.last_read.set(now());
-            self.stamps.reads.set(self.stamps.reads.get() + 1);
+        loop {
+            ready!(self.tcp.poll_read_ready(cx))?;
+            match self.try_read(buffer.initialize_unfilled()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(came) => {
+                    buffer.advance(came);
+                    return Poll::Ready(Ok(()));
+                }
+            }
         }
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -132,6 +159,14 @@ enum Stream {
 impl Socket {
     pub(crate) fn stamps(&self) -> &SocketStamps {
         &self.stamps
+    }
+
+    /// The socket beneath.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Plain(stream) => stream.tcp.as_fd(),
+            Stream::Tls(stream) => stream.get_ref().0.tcp.as_fd(),
+        }
     }
 
     pub(crate) fn plain(tcp: StampedTcp) -> Self {

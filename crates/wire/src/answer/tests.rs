@@ -19,9 +19,9 @@ fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Seen, Exchang
     let mut reader = AnswerReader::new(false);
     let mut exchange = Exchange::default();
     let mut outcome = Ok(());
-    let mut read = Read { at: Nanos::ZERO, sequence: 0 };
+    let mut read = Read { at: Nanos::ZERO, sequence: 0, lag_us: None };
     for (index, piece) in pieces.into_iter().enumerate() {
-        read = Read { at: Nanos::from_millis(index as u64), sequence: index as u64 };
+        read = Read { at: Nanos::from_millis(index as u64), sequence: index as u64, lag_us: None };
         outcome = outcome.and_then(|()| reader.push(piece, read, &mut exchange));
     }
     outcome = outcome.and_then(|()| reader.finish(read, &mut exchange));
@@ -344,7 +344,7 @@ fn chunks_of_one_read_share_its_instant_and_say_so() {
 fn an_event_beyond_the_limit_is_a_class_of_its_own() {
     let mut reader = AnswerReader::new(false);
     let mut exchange = Exchange::default();
-    let read = Read { at: Nanos(1), sequence: 1 };
+    let read = Read { at: Nanos(1), sequence: 1, lag_us: None };
     let piece = vec![b'x'; 1 << 20];
     let fault = (0..17).find_map(|_| reader.push(&piece, read, &mut exchange).err());
     assert_eq!(fault.unwrap().class, ErrorClass::EventTooLarge);
@@ -352,7 +352,7 @@ fn an_event_beyond_the_limit_is_a_class_of_its_own() {
 
 #[test]
 fn whole_answers() {
-    let read = Read { at: Nanos(7), sequence: 1 };
+    let read = Read { at: Nanos(7), sequence: 1, lag_us: None };
     let take = |bytes: &[u8]| {
         let mut exchange = Exchange::default();
         let outcome = AnswerReader::new(true).whole(bytes, read, &mut exchange);

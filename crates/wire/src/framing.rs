@@ -1,0 +1,123 @@
+//! [`Framing`]: where the body of an HTTP/1.1 answer lies in the bytes of its connection.
+
+use std::ops::Range;
+
+/// What is still to come of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Nothing: the answer is complete.
+    Done,
+    /// So many bytes.
+    Length(u64),
+    /// Everything until the connection ends.
+    ToEnd,
+    /// Chunks, of which the next size line is due.
+    ChunkSize,
+    /// So many bytes of a chunk, then its line end.
+    ChunkData(u64),
+    /// The line end after a chunk's bytes.
+    ChunkEnd,
+    /// Trailer lines after the last chunk.
+    Trailers,
+}
+
+/// What was found in some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// A piece of the body; without one, more bytes are needed, or the body is at its end.
+    pub piece: Option<Range<usize>>,
+    /// How many bytes are used up, the piece included.
+    pub used: usize,
+}
+
+impl Framing {
+    /// How the body is delimited (RFC 9112, section 6), and whether the connection stays open.
+    pub(crate) fn of(
+        status: u16,
+        response: &httparse::Response<'_, '_>,
+    ) -> Result<(Self, bool), &'static str> {
+        let mut length = None;
+        let mut is_chunked = false;
+        let mut keeps_alive = response.version == Some(1);
+        for header in response.headers.iter() {
+            let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
+            if header.name.eq_ignore_ascii_case("content-length") {
+                let said = value.trim().parse::<u64>().map_err(|_| "a bad content-length")?;
+                if length.replace(said).is_some_and(|earlier| earlier != said) {
+                    return Err("two lengths for one answer");
+                }
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                is_chunked = value.trim_end().ends_with("chunked");
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                if value.contains("close") {
+                    keeps_alive = false;
+                } else if value.contains("keep-alive") {
+                    keeps_alive = true;
+                }
+            }
+        }
+        let framing = match (status, is_chunked, length) {
+            (204 | 304, _, _) | (_, false, Some(0)) => Self::Done,
+            (_, true, _) => Self::ChunkSize,
+            (_, false, Some(length)) => Self::Length(length),
+            (_, false, None) => Self::ToEnd,
+        };
+        Ok((framing, keeps_alive && framing != Self::ToEnd))
+    }
+
+    /// Takes the next piece of the body from the front of `bytes`, or says what is wrong with them.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Taken, &'static str> {
+        let mut used = 0;
+        loop {
+            let rest = &bytes[used..];
+            let step = match *self {
+                Self::Done => None,
+                Self::ToEnd => return Ok(piece(rest, used, u64::MAX)),
+                Self::Length(left) => {
+                    let taken = piece(rest, used, left);
+                    let left = left - taken.length();
+                    *self = if left == 0 { Self::Done } else { Self::Length(left) };
+                    return Ok(taken);
+                }
+                Self::ChunkData(left) => {
+                    let taken = piece(rest, used, left);
+                    let left = left - taken.length();
+                    *self = if left == 0 { Self::ChunkEnd } else { Self::ChunkData(left) };
+                    return Ok(taken);
+                }
+                Self::ChunkEnd => match rest {
+                    [b'\r', b'\n', ..] => Some((2, Self::ChunkSize)),
+                    [] | [b'\r'] => None,
+                    _ => return Err("a chunk is longer than it says"),
+                },
+                Self::ChunkSize => match httparse::parse_chunk_size(rest) {
+                    Ok(httparse::Status::Complete((line, 0))) => Some((line, Self::Trailers)),
+                    Ok(httparse::Status::Complete((line, size))) => {
+                        Some((line, Self::ChunkData(size)))
+                    }
+                    Ok(httparse::Status::Partial) => None,
+                    Err(_) => return Err("a chunk without a size"),
+                },
+                Self::Trailers => memchr::memchr(b'\n', rest).map(|end| {
+                    let is_last = matches!(&rest[..end], b"" | b"\r");
+                    (end + 1, if is_last { Self::Done } else { Self::Trailers })
+                }),
+            };
+            let Some((passed, next)) = step else { return Ok(Taken { piece: None, used }) };
+            used += passed;
+            *self = next;
+        }
+    }
+}
+
+impl Taken {
+    fn length(&self) -> u64 {
+        self.piece.as_ref().map_or(0, |piece| piece.len() as u64)
+    }
+}
+
+/// Up to `limit` bytes of `rest`, which begins at `at`.
+fn piece(rest: &[u8], at: usize, limit: u64) -> Taken {
+    let length = usize::try_from(limit).unwrap_or(usize::MAX).min(rest.len());
+    Taken { piece: (length > 0).then_some(at..at + length), used: at + length }
+}
