@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 14] = [
+const OURS: [(&str, &[&str]); 15] = [
     ("goodput-model", &[]),
     ("goodput-random", &[]),
     ("goodput-clock", &["goodput-model"]),
@@ -15,6 +15,7 @@ const OURS: [(&str, &[&str]); 14] = [
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
+    ("goodput-observe", &["goodput-model"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random"]),
     (
         "goodput-engine",

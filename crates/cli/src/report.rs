@@ -58,9 +58,11 @@ pub(crate) fn summarise(
         lost_records: manifest.lost_records,
         unwritten_records,
         log_damaged: check.is_damaged(),
+        ceiling: None,
     };
     // Opened once already: a log that vanishes in between reads as empty.
-    Ok(analyse(plan, facts, || folder.records().into_iter().flatten()))
+    let samples: Vec<_> = folder.samples().collect();
+    Ok(analyse(plan, facts, || folder.records().into_iter().flatten(), &samples))
 }
 
 /// A summary as its file has it.

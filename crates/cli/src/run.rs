@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use goodput_engine::{Control, Ended, Live, Run, Sink};
-use goodput_model::{Mode, Plan, RequestRecord, Verdict};
-use goodput_record::{FolderError, LogWriter, Manifest, RunFolder, State, TargetFacts};
+use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, RequestRecord, Sample, Verdict};
+use goodput_observe::Host;
+use goodput_record::{FolderError, Logs, Manifest, RunFolder, State, TargetFacts};
 use goodput_stats::Summary;
 use goodput_workload::Workload;
 
@@ -28,9 +29,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let ready = readiness::wait(&mut plan, args.output.quiet)?;
     let manifest = manifest(&ready, fd_limit.0);
     let path = folder_path(args, &plan);
-    let (folder, log) =
+    let (folder, logs) =
         RunFolder::create(&path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
-    let recorder = Recorder { log, texts: plan.workload.save_text.then(|| path.clone()) };
+    let texts = plan.workload.save_text.then(|| path.clone());
+    let recorder = Recorder { logs, host: Host::new(), texts };
     let sent = send(&plan, &ready, workload, recorder, args.output.quiet)?;
     let summary = conclude(&plan, folder, manifest, sent)?;
     show(args, &summary, &path)?;
@@ -64,6 +66,8 @@ fn send(
         connections: plan.target.connections,
         keep_text: plan.workload.save_text,
         pacing: goodput_engine::Pacing::Exact,
+        canary: None,
+        pin_to: Vec::new(),
     };
     let _progress = Progress::start(&live, quiet);
     let ended =
@@ -78,7 +82,8 @@ fn conclude(
     mut manifest: Manifest,
     sent: Sent,
 ) -> Result<Summary, Failed> {
-    let unwritten = sent.ended.sink.log.finish();
+    let Recorder { logs, .. } = sent.ended.sink;
+    let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
     manifest.ended = Some(host::timestamp());
     manifest.lost_records = sent.ended.lost + unwritten.lost;
@@ -86,7 +91,7 @@ fn conclude(
         output::note(&format!("warning: the disk refused part of the record: {error}"));
     }
     let frames = unwritten.frames;
-    folder.keep_unwritten(unwritten);
+    folder.keep_unwritten(unwritten, unwritten_samples);
     let summary = report::summarise(&folder, plan, &manifest, frames)?;
     // A full disk must not swallow the numbers: they are printed all the same.
     for outcome in [folder.write_manifest(&manifest), folder.write_summary(&summary)] {
@@ -99,14 +104,15 @@ fn conclude(
 
 /// Writes records as they come.
 struct Recorder {
-    log: LogWriter,
+    logs: Logs,
+    host: Host,
     /// The run folder, when texts are kept.
     texts: Option<PathBuf>,
 }
 
 impl Sink for Recorder {
     fn record(&mut self, record: RequestRecord) {
-        self.log.append(&record);
+        self.logs.requests.append(&record);
         if let Some(path) = &self.texts
             && let Err(error) = RunFolder::append_text(path, &record)
         {
@@ -115,8 +121,13 @@ impl Sink for Recorder {
         }
     }
 
+    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
+        self.logs.samples.append(&Sample { at, host: self.host.sample(), beats, canary });
+    }
+
     fn flush(&mut self) {
-        self.log.flush();
+        self.logs.requests.flush();
+        self.logs.samples.flush();
     }
 }
 
@@ -155,7 +166,7 @@ fn manifest(ready: &Ready, fd_limit: u64) -> Manifest {
                 .first()
                 .map_or_else(String::new, ToString::to_string),
             model: ready.model.clone(),
-            probe_ms: ready.probe.map(goodput_model::Nanos::as_ms),
+            probe_ms: ready.probe.map(Nanos::as_ms),
         },
         clocks: host::clocks(),
         lost_records: 0,

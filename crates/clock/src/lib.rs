@@ -11,7 +11,7 @@ mod timer;
 mod wait;
 
 pub use timer::{Sleep, Timer};
-pub use wait::{pause, sleep_until, use_fine_timer_slack};
+pub use wait::{allowed_cpus, pause, pin_to, sleep_until, use_fine_timer_slack};
 
 use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};

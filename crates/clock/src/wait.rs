@@ -1,7 +1,9 @@
 //! Waiting for an instant on a thread of its own.
 
 use goodput_model::Nanos;
-use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::thread::{
+    CpuSet, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
+};
 use rustix::time::{ClockId, Timespec};
 
 use crate::now;
@@ -13,6 +15,21 @@ const SLICE: Nanos = Nanos::from_millis(50);
 pub fn use_fine_timer_slack() {
     // Refused only by exotic sandboxes; the cost is then visible as schedule slip.
     let _ = set_current_timer_slack(std::num::NonZero::new(1));
+}
+
+/// Keeps the current thread on one processor.
+pub fn pin_to(cpu: usize) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// The processors that this process may use.
+pub fn allowed_cpus() -> Vec<usize> {
+    sched_getaffinity(None).map_or_else(
+        |_| Vec::new(),
+        |set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+    )
 }
 
 /// Sleeps until `instant`: returns as soon after it as the system wakes this thread, never before

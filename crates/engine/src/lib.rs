@@ -14,6 +14,7 @@
 
 mod control;
 mod feeder;
+mod heart;
 mod limits;
 mod live;
 mod pacer;
@@ -21,6 +22,7 @@ mod run;
 mod worker;
 
 pub use control::Control;
+pub use heart::Canary;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{Live, Snapshot};
 pub use pacer::Pacing;

@@ -22,7 +22,7 @@ pub enum Pacing {
 impl Pacing {
     /// How long before its instant a request is handed over: longer than waking the pacer and then
     /// the worker takes on an idle machine (some 50 µs each).
-    fn lead(self) -> Nanos {
+    pub(crate) fn lead(self) -> Nanos {
         match self {
             Self::Exact => Nanos::from_micros(150),
             Self::Sparing => Nanos::ZERO,

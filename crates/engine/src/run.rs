@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::{now, pause};
-use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, RequestRecord};
+use goodput_model::{Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord};
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint};
 use goodput_workload::Workload;
@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::control::Control;
 use crate::feeder::{AHEAD, Feeder, Prepared};
+use crate::heart::{Canary, Observations};
 use crate::live::Live;
 use crate::pacer::{Arrival, Pacing, pace};
 use crate::worker::{Shared, Source, Users, work};
@@ -25,6 +26,9 @@ const RECORD_QUEUE: usize = 1 << 14;
 
 /// How often the sink is asked to make its records safe.
 const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
+
+/// How often workers and host are looked at.
+const OBSERVE_EVERY: Nanos = Nanos::from_millis(1_000);
 
 /// Most requests of a burst built ahead: some hundred megabytes of prompts.
 const BURST_AHEAD: usize = 1 << 16;
@@ -50,12 +54,19 @@ pub struct Run {
     pub keep_text: bool,
     /// How exactly instants are kept.
     pub pacing: Pacing,
+    /// A server of known timing to ask beside the load.
+    pub canary: Option<Canary>,
+    /// Processors to pin the workers to, in turn; none leaves them to the system.
+    pub pin_to: Vec<usize>,
 }
 
 /// Takes the records of a run, on a thread of its own.
 pub trait Sink: Send {
     /// One request has ended.
     fn record(&mut self, record: RequestRecord);
+    /// Called about once a second with what workers have seen of themselves since the last call,
+    /// and how long ago the run began.
+    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>);
     /// Called a few times a second: what was recorded must now survive the process.
     fn flush(&mut self);
 }
@@ -88,7 +99,11 @@ pub fn run<S: Sink + 'static>(
     sink: S,
 ) -> Result<Ended<S>, EngineError> {
     let (records, collected) = sync_channel(RECORD_QUEUE);
-    let collector = spawn("collector", move || collect(&collected, sink))?;
+    let (epoch, seen) = (Arc::new(OnceLock::new()), Arc::new(Observations::new()));
+    let collector = {
+        let collector = Collector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
+        spawn("collector", move || collector.collect(&collected))?
+    };
     let cap = match run.load.mode {
         Mode::Open { max_concurrency: Some(cap), .. } => Some(Semaphore::new(cap as usize)),
         _ => None,
@@ -99,7 +114,12 @@ pub fn run<S: Sink + 'static>(
         live: Arc::clone(live),
         control: control.clone(),
         records,
-        epoch: OnceLock::new(),
+        epoch,
+        seen,
+        canary: run.canary,
+        pacing: run.pacing,
+        workers: run.load.mode.workers(run.load.workers),
+        pin_to: run.pin_to,
         cap,
         connections: run.connections,
         sent_all: AtomicBool::new(false),
@@ -113,7 +133,7 @@ pub fn run<S: Sink + 'static>(
         }
         Mode::Closed { concurrency, think_time } => {
             let users = (concurrency, Nanos::from(think_time));
-            start_closed(&run.load, users, feeder, &shared, &timeline)?
+            start_closed(users, feeder, &shared, &timeline)?
         }
     };
     let drain = Nanos::from(run.load.drain);
@@ -162,7 +182,7 @@ fn start_open(
     let (ready, all_ready) = channel();
     let mut inboxes = Vec::new();
     let mut workers = Vec::new();
-    for id in 0..load.workers {
+    for id in 0..shared.workers {
         let (inbox, jobs) = mpsc::unbounded_channel();
         inboxes.push(inbox);
         workers.push(spawn_worker(id, shared, Source::Open(jobs), &ready)?);
@@ -183,7 +203,6 @@ fn start_open(
 }
 
 fn start_closed(
-    load: &Load,
     (concurrency, think_time): (u32, Nanos),
     feeder: Feeder,
     shared: &Arc<Shared>,
@@ -193,7 +212,7 @@ fn start_closed(
     let prepared = Arc::new(ArrayQueue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
     let mut starts = Vec::new();
     let mut workers = Vec::new();
-    let worker_count = load.workers.min(concurrency);
+    let worker_count = shared.workers;
     for id in 0..worker_count {
         let count = concurrency / worker_count + u32::from(id < concurrency % worker_count);
         let (start, started) = oneshot::channel();
@@ -290,20 +309,45 @@ fn see_through(
     Ok(())
 }
 
-fn collect<S: Sink>(records: &Receiver<RequestRecord>, mut sink: S) -> S {
-    let mut flushed = now();
-    loop {
-        match records.recv_timeout(FLUSH_EVERY.into()) {
-            Ok(record) => sink.record(record),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                sink.flush();
-                return sink;
+/// Brings records and observations to the sink.
+struct Collector<S> {
+    epoch: Arc<OnceLock<Nanos>>,
+    seen: Arc<Observations>,
+    sink: S,
+}
+
+impl<S: Sink> Collector<S> {
+    /// Runs until the last worker is gone; the sink, with everything.
+    fn collect(mut self, records: &Receiver<RequestRecord>) -> S {
+        let mut flushed = now();
+        let mut observed = Nanos::ZERO;
+        loop {
+            match records.recv_timeout(FLUSH_EVERY.into()) {
+                Ok(record) => self.sink.record(record),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.observe();
+                    self.sink.flush();
+                    return self.sink;
+                }
+            }
+            let present = now();
+            if present - observed >= OBSERVE_EVERY {
+                observed = present;
+                self.observe();
+            }
+            if present - flushed >= FLUSH_EVERY {
+                flushed = present;
+                self.sink.flush();
             }
         }
-        if now() - flushed >= FLUSH_EVERY {
-            flushed = now();
-            sink.flush();
+    }
+
+    fn observe(&mut self) {
+        // Before the epoch there is nothing to see but the start.
+        if let Some(epoch) = self.epoch.get() {
+            let (beats, canary) = self.seen.take();
+            self.sink.observe(now() - *epoch, beats, canary);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
-use goodput_clock::{Timer, now};
+use goodput_clock::{Timer, now, use_fine_timer_slack};
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage, TokenCount,
 };
@@ -19,7 +19,9 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
 use crate::control::Control;
 use crate::feeder::{Job, Prepared};
+use crate::heart::{Canary, CanaryTask, Observations, beat};
 use crate::live::Live;
+use crate::pacer::Pacing;
 
 /// How long a user of a closed loop waits after a failure that cost no time. Without it a dead
 /// server would be asked thousands of times a second.
@@ -36,7 +38,14 @@ pub(crate) struct Shared {
     pub(crate) control: Control,
     pub(crate) records: SyncSender<RequestRecord>,
     /// The run's first instant; set before the first request is due.
-    pub(crate) epoch: OnceLock<Nanos>,
+    pub(crate) epoch: Arc<OnceLock<Nanos>>,
+    /// What workers see of themselves.
+    pub(crate) seen: Arc<Observations>,
+    pub(crate) canary: Option<Canary>,
+    pub(crate) pacing: Pacing,
+    pub(crate) workers: u32,
+    /// Processors to keep to, one per worker in turn.
+    pub(crate) pin_to: Vec<usize>,
     /// `--max-concurrency`, over all workers.
     pub(crate) cap: Option<Semaphore>,
     pub(crate) connections: ConnectionPolicy,
@@ -69,12 +78,17 @@ pub(crate) fn work(
     source: Source,
     ready: std::sync::mpsc::Sender<()>,
 ) -> std::io::Result<()> {
+    if !shared.pin_to.is_empty() {
+        goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
+    }
+    use_fine_timer_slack();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = tokio::task::LocalSet::new();
     tasks.block_on(&runtime, async move {
         let worker = Rc::new(Worker {
             id,
             client: Client::new(Arc::clone(&shared.endpoint)),
+            timer: Timer::new()?,
             shared,
             under_way: Cell::new(0),
             quiet: Notify::new(),
@@ -83,9 +97,10 @@ pub(crate) fn work(
         // The engine waits for every worker; it may have given up, and then there is nothing to do.
         let _ = ready.send(());
         drop(ready);
+        worker.observe_from_the_epoch();
         match source {
             Source::Open(jobs) => worker.serve_open(jobs).await,
-            Source::Closed(users) => worker.serve_closed(users).await?,
+            Source::Closed(users) => worker.serve_closed(users).await,
         }
         worker.drain().await;
         Ok(())
@@ -95,6 +110,7 @@ pub(crate) fn work(
 struct Worker {
     id: u32,
     client: Client,
+    timer: Timer,
     shared: Arc<Shared>,
     under_way: Cell<u64>,
     quiet: Notify,
@@ -117,15 +133,45 @@ impl Worker {
         }
     }
 
+    /// Starts what this worker observes about itself.
+    fn observe_from_the_epoch(self: &Rc<Self>) {
+        let worker = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let Worker { id, shared, timer, .. } = worker.as_ref();
+            // The engine sets the epoch once all workers are there.
+            let epoch = loop {
+                match shared.epoch.get() {
+                    Some(epoch) => break *epoch,
+                    None => timer.sleep_until(now() + Nanos::from_millis(1)).await,
+                }
+            };
+            if let Some(canary) = &shared.canary {
+                let task = CanaryTask {
+                    canary: canary.clone(),
+                    worker: *id,
+                    workers: shared.workers,
+                    pacing: shared.pacing,
+                    epoch,
+                    seen: Arc::clone(&shared.seen),
+                };
+                tokio::task::spawn_local(task.run(timer.clone()));
+            }
+            let seen = Arc::clone(&shared.seen);
+            let (id, timer) = (*id, timer.clone());
+            drop(worker);
+            beat(id, timer, epoch, seen).await;
+        });
+    }
+
     async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
         while let Some(job) = jobs.recv().await {
             self.spawn(job, None);
         }
     }
 
-    async fn serve_closed(self: &Rc<Self>, users: Users) -> std::io::Result<()> {
-        let Ok(epoch) = users.start.await else { return Ok(()) };
-        let think = ThinkTime { length: users.think_time, timer: Timer::new()? };
+    async fn serve_closed(self: &Rc<Self>, users: Users) {
+        let Ok(epoch) = users.start.await else { return };
+        let think = ThinkTime { length: users.think_time, timer: self.timer.clone() };
         think.timer.sleep_until(epoch).await;
         let (free, mut next) = unbounded_channel();
         for _ in 0..users.count {
@@ -145,7 +191,6 @@ impl Worker {
             let user = User { think: think.clone(), free: free.clone() };
             self.spawn(Job { prepared, scheduled: None, pacer_lag: None, phase }, Some(user));
         }
-        Ok(())
     }
 
     /// Waits for the answers that are still to come.
@@ -267,7 +312,7 @@ impl Worker {
 
 /// Lets the worker's other work go on until the instant has come: the pacer hands requests over a
 /// little early, so that waking this thread is not part of their lateness.
-async fn hold_until(instant: Nanos) {
+pub(crate) async fn hold_until(instant: Nanos) {
     while now() < instant {
         tokio::task::yield_now().await;
     }

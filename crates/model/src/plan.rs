@@ -184,6 +184,14 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// How many of the workers that were asked for have something to do.
+    pub fn workers(&self, asked: u32) -> u32 {
+        match self {
+            Self::Open { .. } => asked,
+            Self::Closed { concurrency, .. } => asked.min(*concurrency),
+        }
+    }
+
     /// The word in `summary.json`: `open`, `capped`, `burst` or `closed`.
     pub fn name(&self) -> &'static str {
         match self {

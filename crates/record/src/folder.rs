@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Header, Plan, REDACTED, RequestRecord};
+use goodput_model::{Header, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
 
 use crate::log::{LogReader, LogWriter, Unwritten};
@@ -16,6 +16,23 @@ pub struct RunFolder {
     path: PathBuf,
     /// What the disk refused, so that the report of this process lacks nothing.
     unwritten: Unwritten,
+    unwritten_samples: Unwritten,
+}
+
+impl RunFolder {
+    fn at(path: &Path) -> Self {
+        let unwritten = Unwritten::default;
+        Self { path: path.to_owned(), unwritten: unwritten(), unwritten_samples: unwritten() }
+    }
+}
+
+/// The logs of a run that is being made.
+#[derive(Debug)]
+pub struct Logs {
+    /// Every request.
+    pub requests: LogWriter,
+    /// What is observed beside the requests.
+    pub samples: LogWriter,
 }
 
 /// What can be wrong with a run folder.
@@ -50,30 +67,32 @@ pub enum FolderError {
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
 const LOG: &str = "requests.log";
+const SAMPLES: &str = "server.log";
 const SUMMARY: &str = "summary.json";
 const TEXT: &str = "text.jsonl";
 
 impl RunFolder {
-    /// Makes a new folder with its plan, manifest and an empty log.
+    /// Makes a new folder with its plan, manifest and empty logs.
     pub fn create(
         path: &Path,
         plan: &Plan,
         manifest: &Manifest,
-    ) -> Result<(Self, LogWriter), FolderError> {
+    ) -> Result<(Self, Logs), FolderError> {
         let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
         fs::create_dir_all(path).map_err(io("create"))?;
         if fs::read_dir(path).map_err(io("read"))?.next().is_some() {
             return Err(FolderError::Occupied(path.to_owned()));
         }
-        let folder = Self { path: path.to_owned(), unwritten: Unwritten::default() };
+        let folder = Self::at(path);
         let text = toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
             path: folder.file(PLAN),
             error: error.to_string(),
         })?;
         folder.replace(PLAN, text.as_bytes())?;
         folder.write_manifest(manifest)?;
-        let log = LogWriter::create(&folder.file(LOG)).map_err(io("create a log in"))?;
-        Ok((folder, log))
+        let create = |name| LogWriter::create(&folder.file(name)).map_err(io("create a log in"));
+        let logs = Logs { requests: create(LOG)?, samples: create(SAMPLES)? };
+        Ok((folder, logs))
     }
 
     /// Opens an existing folder.
@@ -87,7 +106,7 @@ impl RunFolder {
                 Err(_) => return Err(FolderError::NotARun(path.to_owned(), name)),
             }
         }
-        Ok(Self { path: path.to_owned(), unwritten: Unwritten::default() })
+        Ok(Self::at(path))
     }
 
     /// Where it is.
@@ -111,7 +130,7 @@ impl RunFolder {
     }
 
     /// Every request, from the first.
-    pub fn records(&self) -> Result<LogReader, FolderError> {
+    pub fn records(&self) -> Result<LogReader<RequestRecord>, FolderError> {
         let path = self.file(LOG);
         LogReader::open(&path, self.unwritten.bytes.clone()).map_err(|error| FolderError::Io {
             action: "read",
@@ -120,9 +139,16 @@ impl RunFolder {
         })
     }
 
+    /// What was observed beside the requests; nothing where nothing was.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> + use<> {
+        let unwritten = self.unwritten_samples.bytes.clone();
+        LogReader::open(&self.file(SAMPLES), unwritten).into_iter().flatten()
+    }
+
     /// Remembers what the disk refused.
-    pub fn keep_unwritten(&mut self, unwritten: Unwritten) {
-        self.unwritten = unwritten;
+    pub fn keep_unwritten(&mut self, requests: Unwritten, samples: Unwritten) {
+        self.unwritten = requests;
+        self.unwritten_samples = samples;
     }
 
     /// Replaces the manifest.

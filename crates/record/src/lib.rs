@@ -4,6 +4,7 @@
 //! plan.toml      what was asked; repeats the run
 //! manifest.json  versions, host, target, clocks, state: running | complete | interrupted
 //! requests.log   one checksummed frame per request, append-only
+//! server.log     what was observed beside the requests, in the same form
 //! summary.json   every number; written once the run is over, and by `report`
 //! text.jsonl     prompts and answers, only with --save-text
 //! ```
@@ -12,9 +13,12 @@
 
 mod folder;
 mod frame;
+mod framed;
 mod log;
 mod manifest;
+mod sample;
 
-pub use folder::{FolderError, RunFolder, read_plan};
+pub use folder::{FolderError, Logs, RunFolder, read_plan};
+pub use framed::Framed;
 pub use log::{LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts};

@@ -1,16 +1,14 @@
-//! The request log: frames of `length, checksum, message` after an eight-byte mark.
+//! A log of requests or of samples: frames of `length, checksum, message` after an eight-byte mark.
 //!
 //! A frame is whole or it is not there: reading stops at the first one that is cut or damaged, and
 //! says how many bytes it left.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
+use std::marker::PhantomData;
 use std::path::Path;
 
-use goodput_model::RequestRecord;
-use prost::Message;
-
-use crate::frame::Frame;
+use crate::Framed;
 
 /// First bytes of every log; the last one is the version of the framing.
 const MARK: &[u8; 8] = b"goodput\x01";
@@ -41,12 +39,12 @@ impl LogWriter {
     }
 
     /// Takes a record; it is on its way to the disk after the next [`LogWriter::flush`].
-    pub fn append(&mut self, record: &RequestRecord) {
+    pub fn append(&mut self, record: &impl Framed) {
         if self.pending.len() > BACKLOG {
             self.lost += 1;
             return;
         }
-        let message = Frame::from(record).encode_to_vec();
+        let message = record.encode();
         self.pending.extend_from_slice(&(message.len() as u32).to_le_bytes());
         self.pending.extend_from_slice(&crc32fast::hash(&message).to_le_bytes());
         self.pending.extend_from_slice(&message);
@@ -96,13 +94,14 @@ pub struct Unwritten {
     pub error: Option<String>,
 }
 
-/// Reads a log from its beginning.
-pub struct LogReader {
+/// Reads a log of `T` from its beginning.
+pub struct LogReader<T> {
     input: Box<dyn Read>,
     damaged: bool,
+    kind: PhantomData<T>,
 }
 
-impl LogReader {
+impl<T: Framed> LogReader<T> {
     pub(crate) fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut mark = [0; MARK.len()];
@@ -112,12 +111,12 @@ impl LogReader {
             let message = if mark.starts_with(b"goodput") {
                 "written by a newer version of goodput"
             } else {
-                "not a goodput request log"
+                "not a log of goodput"
             };
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let input = BufReader::with_capacity(1 << 18, file).chain(io::Cursor::new(unwritten));
-        Ok(Self { input: Box::new(input), damaged: false })
+        Ok(Self { input: Box::new(input), damaged: false, kind: PhantomData })
     }
 
     /// Whether reading ended at a damaged or cut frame rather than at the end.
@@ -125,7 +124,7 @@ impl LogReader {
         self.damaged
     }
 
-    fn read_frame(&mut self) -> io::Result<Option<RequestRecord>> {
+    fn read_frame(&mut self) -> io::Result<Option<T>> {
         let mut head = [0; 8];
         let mut filled = 0;
         while filled < head.len() {
@@ -147,15 +146,14 @@ impl LogReader {
         if message.len() != length as usize || crc32fast::hash(&message) != checksum {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let frame = Frame::decode(message.as_slice()).map_err(io::Error::other)?;
-        Ok(Some(frame.into()))
+        T::decode(&message).map(Some)
     }
 }
 
-impl Iterator for LogReader {
-    type Item = RequestRecord;
+impl<T: Framed> Iterator for LogReader<T> {
+    type Item = T;
 
-    fn next(&mut self) -> Option<RequestRecord> {
+    fn next(&mut self) -> Option<T> {
         if self.damaged {
             return None;
         }
@@ -168,7 +166,7 @@ impl Iterator for LogReader {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::Nanos;
+    use goodput_model::{Nanos, RequestRecord};
 
     use super::*;
     use crate::frame::tests::record;
@@ -186,7 +184,7 @@ mod tests {
     }
 
     fn indexes(path: &Path) -> (Vec<u64>, bool) {
-        let mut reader = LogReader::open(path, Vec::new()).unwrap();
+        let mut reader = LogReader::<RequestRecord>::open(path, Vec::new()).unwrap();
         let indexes = reader.by_ref().map(|record| record.index).collect();
         (indexes, reader.is_damaged())
     }
@@ -229,7 +227,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         std::fs::write(&path, b"something else").unwrap();
-        assert!(LogReader::open(&path, Vec::new()).is_err());
+        assert!(LogReader::<RequestRecord>::open(&path, Vec::new()).is_err());
     }
 
     #[test]
@@ -245,8 +243,10 @@ mod tests {
         assert_eq!((unwritten.frames, unwritten.lost), (2, 0));
         assert!(unwritten.error.is_some());
         let (_folder, path) = written(0);
-        let kept: Vec<_> =
-            LogReader::open(&path, unwritten.bytes).unwrap().map(|r| r.index).collect();
+        let kept: Vec<_> = LogReader::open(&path, unwritten.bytes)
+            .unwrap()
+            .map(|r: RequestRecord| r.index)
+            .collect();
         assert_eq!(kept, [0, 1]);
     }
 }

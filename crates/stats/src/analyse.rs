@@ -2,22 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Mode, Nanos, Phase, Plan, Rate, RequestRecord, TokenCount, Verdict};
+use goodput_model::{
+    Arrivals, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen, TokenCount, Verdict,
+};
 
 use crate::caveats::{self, Evidence};
+use crate::client::ClientTally;
+use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
 use crate::sample::Sample;
 use crate::summary::{
-    ErrorDetail, LoadSummary, Quick, Requests, RunFacts, RunState, Summary, Throughput, Tokens,
-    WindowSummary,
+    ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
+    Throughput, Tokens, WindowSummary,
 };
+use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
 
-/// The numbers of a run. `records` is called twice and must give the same records each time.
+/// The numbers of a run, from its records and from what was observed beside them. `records` is
+/// called twice and must give the same records each time.
 pub fn analyse<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: RunFacts,
     records: impl Fn() -> I,
+    samples: &[Seen],
 ) -> Summary {
     let mut extremes = Extremes::default();
     records().for_each(|record| extremes.add(&record));
@@ -29,7 +36,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     };
     let mut tally = Tally::new(window, whole, plan.target.stream);
     records().for_each(|record| tally.add(&record));
-    tally.finish(plan, run)
+    tally.finish(plan, run, samples)
 }
 
 /// Everything that a second pass adds up.
@@ -51,6 +58,11 @@ struct Tally {
     /// Time that requests spent under way inside the window.
     residence: Nanos,
     balance: Balance,
+    waterfalls: Waterfalls,
+    client: ClientTally,
+    /// Mean time under way of measured requests.
+    time_under_way: Sample,
+    events_in_window: u64,
 }
 
 /// What passed during an interval.
@@ -67,6 +79,7 @@ struct Flow {
 pub(crate) struct Balance {
     pub(crate) arrivals: u64,
     pub(crate) completions: u64,
+    pub(crate) in_flight_start: u64,
     pub(crate) in_flight_middle: u64,
     pub(crate) in_flight_end: u64,
     third_quarter: Sample,
@@ -92,6 +105,10 @@ impl Tally {
             in_whole: Flow::default(),
             residence: Nanos::ZERO,
             balance: Balance::default(),
+            waterfalls: Waterfalls::default(),
+            client: ClientTally::default(),
+            time_under_way: Sample::default(),
+            events_in_window: 0,
         }
     }
 
@@ -104,6 +121,8 @@ impl Tally {
         // A request that a cap holds back is not yet on its way.
         self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
         self.balance.add(record, self.window);
+        let arrivals = record.exchange.chunks.iter().filter(|chunk| self.window.contains(chunk.at));
+        self.events_in_window += arrivals.count() as u64;
         match record.phase {
             Phase::Warmup => self.requests.warmup += 1,
             Phase::Cooldown => self.requests.cooldown += 1,
@@ -113,6 +132,9 @@ impl Tally {
 
     fn add_measured(&mut self, record: &RequestRecord) {
         self.metrics.add(record, self.stream);
+        self.client.add(record);
+        self.waterfalls.add(record);
+        self.time_under_way.push((record.end() - record.exchange.stamps.dispatched).as_secs());
         self.add_outcome(record);
         self.scheduled.push(record.scheduled);
         self.delayed += u64::from(record.cap_wait > Nanos::ZERO);
@@ -170,7 +192,7 @@ impl Tally {
             exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
     }
 
-    fn finish(mut self, plan: &Plan, run: RunFacts) -> Summary {
+    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen]) -> Summary {
         // In order of weight, then of name: the same page whatever came first.
         self.requests.error_details.sort_by_key(|detail| {
             (std::cmp::Reverse(detail.count), detail.class.clone(), detail.stage.clone())
@@ -178,6 +200,7 @@ impl Tally {
         self.tokens.input_source = source(&self.input_sources);
         self.tokens.output_source = source(&self.output_sources);
         let load = self.load(plan);
+        let client = self.client(samples, &load);
         let caveats = caveats::find(&Evidence {
             plan,
             run: &run,
@@ -186,6 +209,7 @@ impl Tally {
             tokens: &self.tokens,
             window: self.window,
             balance: &self.balance,
+            client: &client,
             ttft_p50_ms: self.metrics.ttft_p50(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
@@ -205,7 +229,34 @@ impl Tally {
             requests: self.requests,
             tokens: self.tokens,
             metrics: self.metrics.finish(&percentiles(plan)),
+            waterfall: self.waterfalls.finish(),
+            client,
         }
+    }
+
+    fn client(&mut self, samples: &[Seen], load: &LoadSummary) -> ClientSummary {
+        let mut client = std::mem::take(&mut self.client).finish(samples, self.window);
+        client.tcp.opened = self.requests.connects;
+        client.tcp.reused = (self.sent.len() as u64).saturating_sub(self.requests.connects);
+        let seconds = self.window.seconds();
+        client.events_per_s = (seconds > 0.0).then(|| self.events_in_window as f64 / seconds);
+        client.littles_law = self.littles_law(load);
+        client
+    }
+
+    /// METHOD 3.8: L = λR within what requests at the ends of the window can explain.
+    fn littles_law(&self, load: &LoadSummary) -> Option<LittlesLaw> {
+        let (in_flight, arrivals_per_s) = (load.in_flight_mean?, load.scheduled_rps?);
+        let residence_s = self.time_under_way.mean()?;
+        let straddling = self.balance.in_flight_start + self.balance.in_flight_end;
+        let arrivals = arrivals_per_s * self.window.seconds();
+        (in_flight > 0.0 && arrivals > 0.0).then(|| LittlesLaw {
+            in_flight,
+            arrivals_per_s,
+            residence_s,
+            residual: (in_flight - arrivals_per_s * residence_s).abs() / in_flight,
+            limit: (2.0 * straddling as f64 / arrivals).max(0.02),
+        })
     }
 
     fn load(&mut self, plan: &Plan) -> LoadSummary {
@@ -221,7 +272,6 @@ impl Tally {
         };
         self.scheduled.sort_unstable();
         self.sent.sort_unstable();
-        self.slip.sort();
         let seconds = self.window.seconds();
         LoadSummary {
             mode: plan.load.mode.name().to_owned(),
@@ -232,14 +282,12 @@ impl Tally {
             delivered_share: (!self.scheduled.is_empty())
                 .then(|| self.sent.len() as f64 / self.scheduled.len() as f64),
             gap_cv: gap_cv(&self.sent),
+            due_gaps: poisson_rate(plan).and_then(|rate| exponential_gaps(&self.scheduled, rate)),
+            sent_gaps: poisson_rate(plan).and_then(|rate| exponential_gaps(&self.sent, rate)),
             concurrency,
             max_concurrency,
             delayed: self.delayed,
-            slip_ms: Quick {
-                p50: self.slip.percentile(50.0),
-                p99: self.slip.percentile(99.0),
-                max: self.slip.percentile(100.0),
-            },
+            slip_ms: std::mem::take(&mut self.slip).quick(),
             in_flight_mean: (seconds > 0.0).then(|| self.residence.as_secs() / seconds),
             in_flight_end: self.balance.in_flight_end,
         }
@@ -284,6 +332,7 @@ impl Balance {
         let is_there = |at: Nanos| dispatched <= at && at < end;
         self.arrivals += u64::from(is_late(scheduled));
         self.completions += u64::from(is_late(end));
+        self.in_flight_start += u64::from(is_there(window.start));
         self.in_flight_middle += u64::from(is_there(middle));
         self.in_flight_end += u64::from(is_there(window.end));
         if is_late(scheduled) {
@@ -338,6 +387,18 @@ fn arrived_tokens(record: &RequestRecord, window: Window) -> f64 {
     };
     let inside = exchange.chunks.iter().filter(|chunk| window.contains(chunk.at));
     inside.map(|chunk| weight(chunk.tokens)).sum()
+}
+
+/// The rate of a Poisson process that nothing holds back.
+fn poisson_rate(plan: &Plan) -> Option<f64> {
+    match plan.load.mode {
+        Mode::Open {
+            rate: Rate::PerSecond(rate),
+            arrivals: Arrivals::Poisson,
+            max_concurrency: None,
+        } => Some(rate),
+        _ => None,
+    }
 }
 
 /// The percentiles asked for; a plan file may hold anything.

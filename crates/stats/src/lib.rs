@@ -7,9 +7,12 @@
 
 mod analyse;
 mod caveats;
+mod client;
+mod kolmogorov;
 mod metrics;
 mod sample;
 mod summary;
+mod waterfall;
 mod window;
 
 #[cfg(test)]
@@ -18,6 +21,7 @@ mod tests;
 pub use analyse::analyse;
 pub use sample::Sample;
 pub use summary::{
-    ErrorDetail, LoadSummary, Metric, Percentile, Quick, Requests, RunFacts, RunState, Summary,
-    Throughput, Tokens, WindowSummary,
+    CanarySummary, Ceiling, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
+    Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,
+    Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };

@@ -1,6 +1,6 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
-use crate::summary::{Metric, Percentile};
+use crate::summary::{Metric, Percentile, Quick};
 
 /// The values of a metric. All are kept; nothing is binned.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,6 +56,16 @@ impl Sample {
         (self.values.len() > 1).then(|| (squares / (self.values.len() - 1) as f64).sqrt())
     }
 
+    /// The distribution in three numbers.
+    pub(crate) fn quick(mut self) -> Quick {
+        self.sort();
+        Quick {
+            p50: self.percentile(50.0),
+            p99: self.percentile(99.0),
+            max: self.percentile(100.0),
+        }
+    }
+
     /// Everything about the metric, with these percentiles.
     pub(crate) fn metric(mut self, unit: &str, percentiles: &[f64]) -> Metric {
         self.sort();
@@ -75,6 +85,12 @@ impl Sample {
             max: self.values.last().copied().filter(|_| self.censored == 0),
             percentiles: percentiles.iter().map(percentile).collect(),
         }
+    }
+}
+
+impl FromIterator<f64> for Sample {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        Self { values: values.into_iter().collect(), censored: 0 }
     }
 }
 

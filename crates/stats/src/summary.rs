@@ -30,6 +30,12 @@ pub struct Summary {
     pub window: WindowSummary,
     /// The distributions.
     pub metrics: BTreeMap<String, Metric>,
+    /// Where the time to the first token went; none without streams.
+    #[serde(default)]
+    pub waterfall: Option<Waterfall>,
+    /// How the client fared.
+    #[serde(default)]
+    pub client: ClientSummary,
 }
 
 impl Summary {
@@ -38,7 +44,7 @@ impl Summary {
 }
 
 /// What was run, for the head of a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Version of goodput that measured.
     pub version: String,
@@ -66,6 +72,18 @@ pub struct RunFacts {
     pub unwritten_records: u64,
     /// Whether the log ended in a damaged frame.
     pub log_damaged: bool,
+    /// What the client can carry on its machine, where `goodput calibrate` has found that out.
+    #[serde(default)]
+    pub ceiling: Option<Ceiling>,
+}
+
+/// The most that the client carries with an error below a millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Streamed events per second.
+    pub events_per_s: f64,
+    /// Requests per second.
+    pub requests_per_s: f64,
 }
 
 /// How a run ended.
@@ -97,6 +115,12 @@ pub struct LoadSummary {
     pub delivered_share: Option<f64>,
     /// Coefficient of variation of the gaps between sends.
     pub gap_cv: Option<f64>,
+    /// Poisson arrivals: whether the due instants are what they should be.
+    #[serde(default)]
+    pub due_gaps: Option<GapTest>,
+    /// Poisson arrivals: whether requests really left like that.
+    #[serde(default)]
+    pub sent_gaps: Option<GapTest>,
     /// Users of a closed loop.
     pub concurrency: Option<u32>,
     /// Cap of a capped loop.
@@ -236,4 +260,145 @@ pub struct Percentile {
     /// Whether it lies beyond the time limit.
     #[serde(default)]
     pub is_censored: bool,
+}
+
+/// A Kolmogorov–Smirnov test of gaps against the exponential distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GapTest {
+    /// Number of gaps.
+    pub n: u64,
+    /// Largest difference between the two distributions.
+    pub distance: f64,
+    /// Chance of such a difference, were the gaps exponential.
+    pub p: f64,
+}
+
+/// Where the time to the first token went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Waterfall {
+    /// Mean over the tenth of all requests around the median.
+    pub median: WaterfallBand,
+    /// Mean over the slowest hundredth.
+    pub slowest: WaterfallBand,
+}
+
+/// Parts of TTFT from schedule, averaged over the same requests, so that they add up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaterfallBand {
+    /// Number of requests.
+    pub n: u64,
+    /// Their mean TTFT.
+    pub ttft_ms: f64,
+    /// Its parts in order of time.
+    pub parts: Vec<WaterfallPart>,
+}
+
+/// One part of TTFT.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaterfallPart {
+    /// `held` (by a cap), `slip`, `blocked` (waiting for a connection), `dns`, `connect`, `tls`,
+    /// `send`, `wait` (for the headers), `header_to_byte`, `byte_to_token`.
+    pub name: String,
+    /// How long.
+    pub ms: f64,
+}
+
+/// How the client fared: METHOD 3.9.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ClientSummary {
+    /// Who says when bytes came: `kernel`, `read`, or `mixed`.
+    pub stamps: String,
+    /// How long bytes waited in the kernel for our read.
+    pub lag_ms: Quick,
+    /// How late the pacer woke.
+    pub pacer_lag_ms: Quick,
+    /// How late workers' loops were called.
+    pub loop_lag_ms: Quick,
+    /// Times in which the client stood still.
+    pub stalls: Stalls,
+    /// Threads by name.
+    pub threads: BTreeMap<String, ThreadSummary>,
+    /// Time for which the container's CPU limit stopped us; none without a limit.
+    pub throttled_ms: Option<f64>,
+    /// Processors' worth of time that the hypervisor gave to others.
+    pub steal_share: Option<f64>,
+    /// Most files and sockets open.
+    pub open_files_max: Option<u64>,
+    /// What TCP had to do.
+    pub tcp: TcpSummary,
+    /// Little's law, as a check of our own accounts; none where the window is a makespan.
+    pub littles_law: Option<LittlesLaw>,
+    /// The instrument's error on a server of known timing; none with `--canary off`.
+    pub canary: Option<CanarySummary>,
+    /// Streamed events per second inside the window.
+    pub events_per_s: Option<f64>,
+}
+
+/// Times in which a worker was not called.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How many, on the worker that had most.
+    pub count: u64,
+    /// Their sum, on the worker where it was largest.
+    pub total_ms: f64,
+    /// The longest of all.
+    pub longest_ms: Option<f64>,
+    /// When that began, in seconds since the first instant.
+    pub longest_at_s: Option<f64>,
+}
+
+/// One thread, in shares of one processor over the window.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ThreadSummary {
+    /// Time on a processor.
+    pub cpu_share: f64,
+    /// The same in its busiest second.
+    pub cpu_share_max: f64,
+    /// Time ready to run, without a processor.
+    pub waited_share: f64,
+    /// Times per second that it lost its processor against its will.
+    pub preempted_per_s: f64,
+}
+
+/// What TCP had to do for the measured requests.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct TcpSummary {
+    /// Connections opened for a request.
+    pub opened: u64,
+    /// Requests that found a connection open.
+    pub reused: u64,
+    /// Segments of ours sent again.
+    pub retransmits: u64,
+    /// Segments of the server that came out of order.
+    pub out_of_order: u64,
+    /// Time in which we could not send because the server did not read, over all requests.
+    pub window_limited_ms: f64,
+    /// The shortest round trip seen.
+    pub min_rtt_ms: Option<f64>,
+}
+
+/// L = λR, each side counted for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LittlesLaw {
+    /// Requests under way, averaged over the window.
+    pub in_flight: f64,
+    /// Arrivals per second.
+    pub arrivals_per_s: f64,
+    /// Mean time under way of the measured requests, in seconds.
+    pub residence_s: f64,
+    /// By how much the two sides differ.
+    pub residual: f64,
+    /// By how much they may: requests that straddle the window's ends.
+    pub limit: f64,
+}
+
+/// The instrument's error on a server of known timing, without sign.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CanarySummary {
+    /// Number of answers.
+    pub n: u64,
+    /// Error of TTFT from schedule.
+    pub ttft_error_ms: Quick,
+    /// Error of the gaps between tokens.
+    pub itl_error_ms: Quick,
 }

@@ -74,6 +74,7 @@ fn facts(state: RunState) -> RunFacts {
         lost_records: 0,
         unwritten_records: 0,
         log_damaged: false,
+        ceiling: None,
     }
 }
 
@@ -135,7 +136,7 @@ fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
 }
 
 fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
-    analyse(plan, facts(RunState::Complete), || records.iter().cloned())
+    analyse(plan, facts(RunState::Complete), || records.iter().cloned(), &[])
 }
 
 fn p50(summary: &Summary, metric: &str) -> f64 {

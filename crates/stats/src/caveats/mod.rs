@@ -1,9 +1,11 @@
 //! What may make these numbers untrustworthy: each check with its evidence and its advice.
 
+mod client;
+
 use goodput_model::{Caveat, Mode, Plan, Severity};
 
 use crate::analyse::Balance;
-use crate::summary::{LoadSummary, Requests, RunFacts, RunState, Tokens};
+use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, RunState, Tokens};
 use crate::window::Window;
 
 /// What the checks look at.
@@ -15,6 +17,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) tokens: &'a Tokens,
     pub(crate) window: Window,
     pub(crate) balance: &'a Balance,
+    pub(crate) client: &'a ClientSummary,
     pub(crate) ttft_p50_ms: Option<f64>,
     pub(crate) completions_per_s: Option<f64>,
 }
@@ -23,15 +26,27 @@ pub(crate) struct Evidence<'a> {
 pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     let checks = [
         nothing_measured,
-        schedule_slip,
-        starved,
+        client::schedule_slip,
+        client::starved,
+        client::stalled,
+        client::lag,
+        client::contended,
+        client::busy,
+        client::throttled,
+        client::stolen,
+        client::canary,
+        client::near_ceiling,
+        client::not_poisson,
+        client::littles_law,
+        client::local_limit,
         not_sent,
-        local_limit,
         lost_records,
         overloaded,
         failures,
         capped,
         not_complete,
+        client::slow_reader,
+        client::lossy,
         tokens_by_chunks,
         several_tokens_a_chunk,
         no_warmup,
@@ -52,38 +67,6 @@ fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new("nothing_measured", Severity::Void, message))
 }
 
-/// METHOD 3.9: valid to max(1 ms, 1 % of the TTFT median) at p99, suspect to five times that.
-fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
-    // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
-    let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst")?;
-    let limit = (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0);
-    if p99 <= limit {
-        return None;
-    }
-    let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
-    let message = format!(
-        "the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms; give it a \
-         core of its own, more --workers, or less load"
-    );
-    Some(Caveat::new("schedule_slip", severity, message))
-}
-
-/// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
-fn starved(e: &Evidence<'_>) -> Option<Caveat> {
-    let Mode::Closed { concurrency, think_time } = e.plan.load.mode else { return None };
-    let thinking = e.completions_per_s? * think_time.as_secs_f64();
-    let share = (e.load.in_flight_mean? + thinking) / f64::from(concurrency);
-    (share < 0.95 && !e.window.is_makespan()).then(|| {
-        let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
-        let message = format!(
-            "only {:.1} of {concurrency} users were at work on average: the client could not keep \
-             all of them busy; give it a core of its own, more --workers, or fewer users",
-            share * f64::from(concurrency)
-        );
-        Caveat::new("client_starved", severity, message)
-    })
-}
-
 fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
     // Requests that could not connect were not sent either; those have their own class.
     let unsent = e.requests.errors_by_stage.get("connect").copied().unwrap_or(0);
@@ -93,15 +76,6 @@ fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
         let message = format!("only {:.1} % of the due requests were sent", share * 100.0);
         Caveat::new("not_delivered", severity, message)
     })
-}
-
-fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
-    let count = *e.requests.errors.get("local_limit")?;
-    let message = format!(
-        "{count} requests failed because this machine ran out of file descriptors or local ports; \
-         raise `ulimit -n`, or keep connections with --connections reuse"
-    );
-    Some(Caveat::new("client_limited", Severity::Void, message))
 }
 
 fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {

@@ -1,0 +1,113 @@
+//! What the workers observe about themselves: the beat of their loops, and the canary.
+//!
+//! Both run as tasks of the worker beside its requests, so they meet the delays that requests meet.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crossbeam_queue::ArrayQueue;
+use goodput_clock::{Timer, now};
+use goodput_model::{Beat, CanaryReading, Connect, Exchange, Nanos};
+use goodput_wire::{Client, Endpoint};
+
+use crate::pacer::Pacing;
+use crate::worker::hold_until;
+
+/// How often a loop is to be called.
+const BEAT_EVERY: Nanos = Nanos::from_millis(10);
+
+/// Observations that may wait for the collector: a second of 64 workers.
+const QUEUE: usize = 1 << 13;
+
+/// A server of known timing that is asked beside the load: its error is the instrument's.
+#[derive(Clone)]
+pub struct Canary {
+    /// Where it is. Its answers' texts are kept.
+    pub endpoint: Arc<Endpoint>,
+    /// What it is asked.
+    pub body: Bytes,
+    /// How often, over all workers.
+    pub every: Nanos,
+    /// Reads from the text of an answer when the server wrote each token.
+    pub truth: fn(&str) -> Vec<Nanos>,
+}
+
+/// Observations on their way to the collector.
+pub(crate) struct Observations {
+    pub(crate) beats: ArrayQueue<Beat>,
+    pub(crate) canary: ArrayQueue<CanaryReading>,
+}
+
+impl Observations {
+    pub(crate) fn new() -> Self {
+        Self { beats: ArrayQueue::new(QUEUE), canary: ArrayQueue::new(QUEUE) }
+    }
+
+    /// Everything that has come since the last call.
+    pub(crate) fn take(&self) -> (Vec<Beat>, Vec<CanaryReading>) {
+        let beats = std::iter::from_fn(|| self.beats.pop()).collect();
+        (beats, std::iter::from_fn(|| self.canary.pop()).collect())
+    }
+}
+
+/// Notes how late this worker's loop is called, from the epoch on.
+pub(crate) async fn beat(worker: u32, timer: Timer, epoch: Nanos, seen: Arc<Observations>) {
+    let mut due = epoch;
+    loop {
+        due += BEAT_EVERY;
+        timer.sleep_until(due).await;
+        let lag = now() - due;
+        // A full queue means that the collector sleeps; its own lateness is on record elsewhere.
+        let _ = seen.beats.push(Beat { worker, due: due - epoch, lag });
+        // Beats missed in a stall are one late beat, not many.
+        due += Nanos(lag.0 / BEAT_EVERY.0 * BEAT_EVERY.0);
+    }
+}
+
+/// A worker's share of the canary.
+pub(crate) struct CanaryTask {
+    pub(crate) canary: Canary,
+    pub(crate) worker: u32,
+    pub(crate) workers: u32,
+    pub(crate) pacing: Pacing,
+    pub(crate) epoch: Nanos,
+    pub(crate) seen: Arc<Observations>,
+}
+
+impl CanaryTask {
+    /// Asks the canary again and again, each time at its instant.
+    pub(crate) async fn run(self, timer: Timer) {
+        let client = Rc::new(Client::new(Arc::clone(&self.canary.endpoint)));
+        client.connect_ahead(1).await;
+        let every = Nanos(self.canary.every.0 * u64::from(self.workers));
+        let mut due = self.epoch + Nanos(self.canary.every.0 * u64::from(self.worker));
+        loop {
+            // What a stall made impossible is not made up for.
+            while due < now() {
+                due += every;
+            }
+            timer.sleep_until(due - self.pacing.lead()).await;
+            hold_until(due).await;
+            if let Some(reading) = self.ask(&client, due).await {
+                let _ = self.seen.canary.push(reading);
+            }
+            due += every;
+        }
+    }
+
+    async fn ask(&self, client: &Client, due: Nanos) -> Option<CanaryReading> {
+        let mut exchange = Exchange::default();
+        client.send(self.canary.body.clone(), &mut exchange).await;
+        let sent = exchange.stamps.sent_first?;
+        let connect = exchange.stamps.connect.map_or(Nanos::ZERO, Connect::length);
+        let written = (self.canary.truth)(exchange.text.as_deref()?);
+        let error = |(stamp, truth): (Nanos, Nanos)| stamp.0.cast_signed() - truth.0.cast_signed();
+        let stamps = exchange.chunks.iter().map(|chunk| chunk.at);
+        Some(CanaryReading {
+            due: due - self.epoch,
+            slip: sent - due - connect,
+            errors_ns: stamps.zip(written).map(error).collect(),
+        })
+    }
+}

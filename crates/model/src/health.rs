@@ -1,0 +1,73 @@
+//! What the client observes about itself while it measures.
+
+use crate::Nanos;
+
+/// Everything observed since the previous sample. Instants count from the run's epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sample {
+    /// When it was taken.
+    pub at: Nanos,
+    /// This process and its machine.
+    pub host: HostSample,
+    /// Beats of the workers' loops.
+    pub beats: Vec<Beat>,
+    /// Answers of the canary.
+    pub canary: Vec<CanaryReading>,
+}
+
+/// One look at this process and its machine. Times and counts are totals since their beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostSample {
+    /// The threads of this process.
+    pub threads: Vec<ThreadSample>,
+    /// What the container's CPU limit has cost, where there is one.
+    pub throttled: Option<Throttled>,
+    /// Time that the hypervisor gave to other machines, over all processors.
+    pub steal: Nanos,
+    /// Files and sockets open.
+    pub open_files: u64,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadSample {
+    /// Its name: `worker-0`, `pacer`.
+    pub name: String,
+    /// Time on a processor.
+    pub cpu: Nanos,
+    /// Time ready to run, without a processor.
+    pub waited: Nanos,
+    /// Times that it lost its processor against its will.
+    pub preempted: u64,
+}
+
+/// What a CPU limit has cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Throttled {
+    /// Periods in which the whole group was stopped.
+    pub periods: u64,
+    /// For how long.
+    pub time: Nanos,
+}
+
+/// A worker's loop wanted to be called at an instant, and was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// Which worker.
+    pub worker: u32,
+    /// When it was to be called.
+    pub due: Nanos,
+    /// How late it was called.
+    pub lag: Nanos,
+}
+
+/// One answer of the canary: what the client measured against what the server knows it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CanaryReading {
+    /// When the request was due.
+    pub due: Nanos,
+    /// How late it was sent, which TTFT from schedule contains.
+    pub slip: Nanos,
+    /// Stamp of the client minus instant of the server's write, of each token, in nanoseconds.
+    pub errors_ns: Vec<i64>,
+}

@@ -1,0 +1,145 @@
+//! [`Host`]: this process and its machine, as `/proc` shows them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goodput_model::{HostSample, Nanos, ThreadSample};
+
+use crate::cgroup::Folders;
+
+/// Length of a clock tick in `/proc/stat`: the interface has been fixed to 100 a second for ages.
+const TICK: Nanos = Nanos::from_millis(10);
+
+/// Looks at this process and its machine.
+#[derive(Debug)]
+pub struct Host {
+    proc: PathBuf,
+    groups: Folders,
+}
+
+impl Host {
+    /// The machine this runs on.
+    pub fn new() -> Self {
+        Self::at(Path::new("/proc"), Path::new("/sys/fs/cgroup"))
+    }
+
+    fn at(proc: &Path, cgroup: &Path) -> Self {
+        Self { proc: proc.to_owned(), groups: Folders::find(proc, cgroup) }
+    }
+
+    /// One look.
+    pub fn sample(&self) -> HostSample {
+        HostSample {
+            threads: self.threads(),
+            throttled: self.groups.throttled(),
+            steal: self.steal().unwrap_or_default(),
+            open_files: self.open_files(),
+        }
+    }
+
+    fn threads(&self) -> Vec<ThreadSample> {
+        let tasks = fs::read_dir(self.proc.join("self/task"));
+        let folders = tasks.into_iter().flatten().flatten().map(|entry| entry.path());
+        // A thread may end while it is looked at.
+        folders.filter_map(|folder| thread(&folder)).collect()
+    }
+
+    fn steal(&self) -> Option<Nanos> {
+        let text = fs::read_to_string(self.proc.join("stat")).ok()?;
+        let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
+        Some(Nanos(ticks * TICK.0))
+    }
+
+    fn open_files(&self) -> u64 {
+        let folder = self.proc.join("self/fd");
+        // Newer kernels tell the number as the folder's size; older ones make us count.
+        match fs::metadata(&folder).map(|metadata| metadata.len()) {
+            Ok(0) | Err(_) => fs::read_dir(folder).map_or(0, |entries| entries.count() as u64),
+            Ok(count) => count,
+        }
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn thread(folder: &Path) -> Option<ThreadSample> {
+    let name = fs::read_to_string(folder.join("comm")).ok()?;
+    // Time on a processor, time waiting for one, number of turns.
+    let times = fs::read_to_string(folder.join("schedstat")).ok()?;
+    let mut times = times.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
+    let preempted = status
+        .lines()
+        .find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))
+        .and_then(|count| count.trim().parse().ok());
+    Some(ThreadSample {
+        name: name.trim().to_owned(),
+        cpu: Nanos(times.next()??),
+        waited: Nanos(times.next()??),
+        preempted: preempted.unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_seen_at_work() {
+        let host = Host::new();
+        let worker = std::thread::Builder::new().name("busy".to_owned());
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let worker = worker
+            .spawn(move || {
+                let sum = (0..50_000_000u64).fold(0, |sum: u64, n| std::hint::black_box(sum ^ n));
+                let _ = wait.recv();
+                sum
+            })
+            .unwrap();
+        let files = host.sample().open_files;
+        let file = fs::File::open("/proc/self/stat").unwrap();
+        assert!(host.sample().open_files > files.saturating_sub(3) && files > 0);
+        drop(file);
+        let cpu = || {
+            let threads = host.sample().threads;
+            threads.into_iter().find(|thread| thread.name == "busy").map(|thread| thread.cpu)
+        };
+        // The sum takes milliseconds; the counter is seen to move within bounded patience.
+        let moved = (0..10_000).any(|_| {
+            std::thread::yield_now();
+            cpu().is_some_and(|cpu| cpu > Nanos::from_millis(1))
+        });
+        assert!(moved, "{:?}", host.sample().threads);
+        drop(done);
+        worker.join().unwrap();
+    }
+
+    #[test]
+    fn a_system_that_shows_nothing_is_no_error() {
+        let empty = tempfile::tempdir().unwrap();
+        assert_eq!(Host::at(empty.path(), empty.path()).sample(), HostSample::default());
+    }
+
+    #[test]
+    fn fields_by_hand() {
+        let proc = tempfile::tempdir().unwrap();
+        let task = proc.path().join("self/task/7");
+        fs::create_dir_all(&task).unwrap();
+        fs::write(task.join("comm"), "worker-3\n").unwrap();
+        fs::write(task.join("schedstat"), "5000 700 12\n").unwrap();
+        fs::write(task.join("status"), "Name:\tx\nnonvoluntary_ctxt_switches:\t42\n").unwrap();
+        fs::write(proc.path().join("stat"), "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n").unwrap();
+        let sample = Host::at(proc.path(), proc.path()).sample();
+        let worker = ThreadSample {
+            name: "worker-3".to_owned(),
+            cpu: Nanos(5000),
+            waited: Nanos(700),
+            preempted: 42,
+        };
+        assert_eq!((sample.threads, sample.steal), (vec![worker], Nanos::from_millis(80)));
+    }
+}

@@ -1,0 +1,10 @@
+//! *The other side*: what can be seen of the machine that measures.
+//!
+//! Everything is read from `/proc` and the control groups. What a system does not show is absent
+//! or zero, never an error: an observer must not end a run.
+
+mod cgroup;
+mod host;
+
+pub use cgroup::cpu_quota;
+pub use host::Host;

@@ -1,0 +1,146 @@
+//! The form of one sample in the log: a protobuf message, as that of a request is (`frame.rs`).
+
+use goodput_model::{Beat, CanaryReading, HostSample, Nanos, Sample, ThreadSample, Throttled};
+use prost::Message;
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SampleFrame {
+    #[prost(uint64, tag = "1")]
+    at_ns: u64,
+    #[prost(message, repeated, tag = "2")]
+    threads: Vec<ThreadFrame>,
+    /// Periods and nanoseconds; absent where there is no limit.
+    #[prost(uint64, repeated, tag = "3")]
+    throttled: Vec<u64>,
+    #[prost(uint64, tag = "4")]
+    steal_ns: u64,
+    #[prost(uint64, tag = "5")]
+    open_files: u64,
+    /// Beats, column by column.
+    #[prost(uint32, repeated, tag = "6")]
+    beat_worker: Vec<u32>,
+    #[prost(uint64, repeated, tag = "7")]
+    beat_due_ns: Vec<u64>,
+    #[prost(uint64, repeated, tag = "8")]
+    beat_lag_ns: Vec<u64>,
+    #[prost(message, repeated, tag = "9")]
+    canary: Vec<CanaryFrame>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ThreadFrame {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(uint64, tag = "2")]
+    cpu_ns: u64,
+    #[prost(uint64, tag = "3")]
+    waited_ns: u64,
+    #[prost(uint64, tag = "4")]
+    preempted: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CanaryFrame {
+    #[prost(uint64, tag = "1")]
+    due_ns: u64,
+    #[prost(uint64, tag = "2")]
+    slip_ns: u64,
+    #[prost(sint64, repeated, tag = "3")]
+    errors_ns: Vec<i64>,
+}
+
+impl From<&Sample> for SampleFrame {
+    fn from(sample: &Sample) -> Self {
+        let thread = |thread: &ThreadSample| ThreadFrame {
+            name: thread.name.clone(),
+            cpu_ns: thread.cpu.0,
+            waited_ns: thread.waited.0,
+            preempted: thread.preempted,
+        };
+        let canary = |reading: &CanaryReading| CanaryFrame {
+            due_ns: reading.due.0,
+            slip_ns: reading.slip.0,
+            errors_ns: reading.errors_ns.clone(),
+        };
+        let host = &sample.host;
+        Self {
+            at_ns: sample.at.0,
+            threads: host.threads.iter().map(thread).collect(),
+            throttled: host.throttled.map_or_else(Vec::new, |t| vec![t.periods, t.time.0]),
+            steal_ns: host.steal.0,
+            open_files: host.open_files,
+            beat_worker: sample.beats.iter().map(|beat| beat.worker).collect(),
+            beat_due_ns: sample.beats.iter().map(|beat| beat.due.0).collect(),
+            beat_lag_ns: sample.beats.iter().map(|beat| beat.lag.0).collect(),
+            canary: sample.canary.iter().map(canary).collect(),
+        }
+    }
+}
+
+impl From<SampleFrame> for Sample {
+    fn from(frame: SampleFrame) -> Self {
+        let thread = |thread: ThreadFrame| ThreadSample {
+            name: thread.name,
+            cpu: Nanos(thread.cpu_ns),
+            waited: Nanos(thread.waited_ns),
+            preempted: thread.preempted,
+        };
+        let canary = |reading: CanaryFrame| CanaryReading {
+            due: Nanos(reading.due_ns),
+            slip: Nanos(reading.slip_ns),
+            errors_ns: reading.errors_ns,
+        };
+        let beats = frame.beat_worker.iter().zip(&frame.beat_due_ns).zip(&frame.beat_lag_ns);
+        Self {
+            at: Nanos(frame.at_ns),
+            host: HostSample {
+                threads: frame.threads.into_iter().map(thread).collect(),
+                throttled: match *frame.throttled.as_slice() {
+                    [periods, time, ..] => Some(Throttled { periods, time: Nanos(time) }),
+                    _ => None,
+                },
+                steal: Nanos(frame.steal_ns),
+                open_files: frame.open_files,
+            },
+            beats: beats
+                .map(|((worker, due), lag)| Beat {
+                    worker: *worker,
+                    due: Nanos(*due),
+                    lag: Nanos(*lag),
+                })
+                .collect(),
+            canary: frame.canary.into_iter().map(canary).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_survives_its_frame() {
+        let sample = Sample {
+            at: Nanos(1_000_000_007),
+            host: HostSample {
+                threads: vec![ThreadSample {
+                    name: "worker-0".to_owned(),
+                    cpu: Nanos(5),
+                    waited: Nanos(6),
+                    preempted: 7,
+                }],
+                throttled: Some(Throttled { periods: 0, time: Nanos(9) }),
+                steal: Nanos(10),
+                open_files: 11,
+            },
+            beats: vec![Beat { worker: 1, due: Nanos(12), lag: Nanos(0) }],
+            canary: vec![CanaryReading {
+                due: Nanos(13),
+                slip: Nanos(14),
+                errors_ns: vec![-15, 16],
+            }],
+        };
+        let bytes = SampleFrame::from(&sample).encode_to_vec();
+        assert_eq!(Sample::from(SampleFrame::decode(bytes.as_slice()).unwrap()), sample);
+    }
+}

@@ -1,0 +1,235 @@
+//! Was it the client? METHOD 3.9, check by check.
+
+use goodput_model::{Caveat, Mode, Severity};
+
+use super::Evidence;
+use crate::summary::{ClientSummary, ThreadSummary};
+
+/// METHOD 3.9: what may be off without harm, max(1 ms, 1 % of the TTFT median).
+fn tolerance_ms(e: &Evidence<'_>) -> f64 {
+    (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
+}
+
+/// Valid to the tolerance at p99, suspect to five times that.
+pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
+    // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
+    let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst")?;
+    let limit = tolerance_ms(e);
+    if p99 <= limit {
+        return None;
+    }
+    let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
+    let message = format!(
+        "the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms; give it a \
+         core of its own, more --workers, or less load"
+    );
+    Some(Caveat::new("schedule_slip", severity, message))
+}
+
+/// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
+pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
+    let Mode::Closed { concurrency, think_time } = e.plan.load.mode else { return None };
+    let thinking = e.completions_per_s? * think_time.as_secs_f64();
+    let share = (e.load.in_flight_mean? + thinking) / f64::from(concurrency);
+    (share < 0.95 && !e.window.is_makespan()).then(|| {
+        let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
+        let message = format!(
+            "only {:.1} of {concurrency} users were at work on average: the client could not keep \
+             all of them busy; give it a core of its own, more --workers, or fewer users",
+            share * f64::from(concurrency)
+        );
+        Caveat::new("client_starved", severity, message)
+    })
+}
+
+/// The whole client stood still: stopped, swapped out, or kept from its processors for long.
+pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
+    let stalls = &e.client.stalls;
+    let longest = stalls.longest_ms?;
+    let share = stalls.total_ms / 1e3 / e.window.seconds().max(1e-9);
+    (longest >= 100.0 || share > 0.01).then(|| {
+        let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
+        let message = format!(
+            "the client stood still {} times, {:.0} ms in all, the longest for {longest:.0} ms at \
+             {:.1} s: it was stopped or had no processor, and what it sent and read then was late",
+            stalls.count,
+            stalls.total_ms,
+            stalls.longest_at_s.unwrap_or(0.0)
+        );
+        Caveat::new("client_stalled", severity, message)
+    })
+}
+
+/// How late bytes were read. Where the kernel stamped them the latencies stand, up to packets that
+/// were merged while they waited; where it did not, the delay of the loop is in every stamp.
+pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
+    let by_kernel = e.client.stamps == "kernel";
+    let (what, p99, allowed) = if by_kernel {
+        ("read answers late", e.client.lag_ms.p99?, 10.0)
+    } else {
+        ("was called late, and this system gives no receive stamps", e.client.loop_lag_ms.p99?, 1.0)
+    };
+    let limit = allowed * tolerance_ms(e);
+    (p99 > limit).then(|| {
+        let is_void = !by_kernel && p99 > 5.0 * limit;
+        let severity = if is_void { Severity::Void } else { Severity::Warn };
+        let message = format!(
+            "the client {what}: {p99:.2} ms at p99, above {limit:.2} ms; give it a core of its own, \
+             more --workers, or less load"
+        );
+        Caveat::new("client_lag", severity, message)
+    })
+}
+
+/// The threads that requests pass through.
+fn on_the_path(client: &ClientSummary) -> impl Iterator<Item = (&String, &ThreadSummary)> {
+    client.threads.iter().filter(|(name, _)| name.starts_with("worker-") || *name == "pacer")
+}
+
+/// Somebody else wanted the same processors.
+pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
+    let waits = |thread: &ThreadSummary| {
+        thread.waited_share / (thread.cpu_share + thread.waited_share).max(1e-9)
+    };
+    let worst = on_the_path(e.client)
+        .filter(|(_, thread)| thread.waited_share > 0.01)
+        .max_by(|a, b| waits(a.1).total_cmp(&waits(b.1)))?;
+    let share = waits(worst.1);
+    (share > 0.25).then(|| {
+        let message = format!(
+            "other programs took the client's processors: {} was ready to run but had to wait for \
+             {:.0} % of its time; give the client a core of its own",
+            worst.0,
+            share * 100.0
+        );
+        Caveat::new("cpu_contended", Severity::Warn, message)
+    })
+}
+
+/// METHOD 3.9: no worker above 70 % of its core.
+pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
+    let worst = on_the_path(e.client).max_by(|a, b| a.1.cpu_share.total_cmp(&b.1.cpu_share))?;
+    (worst.1.cpu_share > 0.7).then(|| {
+        let message = format!(
+            "{} used {:.0} % of a core: the client is near its limit; add --workers or use less load",
+            worst.0,
+            worst.1.cpu_share * 100.0
+        );
+        Caveat::new("client_busy", Severity::Warn, message)
+    })
+}
+
+pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
+    let throttled_ms = e.client.throttled_ms.filter(|ms| *ms > 0.0)?;
+    let share = throttled_ms / 1e3 / e.window.seconds().max(1e-9);
+    let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
+    let message = format!(
+        "the container's CPU limit stopped the client for {throttled_ms:.0} ms; raise the limit"
+    );
+    Some(Caveat::new("cpu_throttled", severity, message))
+}
+
+pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
+    let share = e.client.steal_share.filter(|share| *share > 0.05)?;
+    let message = format!(
+        "the hypervisor gave {:.0} % of a processor to other machines meanwhile: latencies contain \
+         pauses of this machine",
+        share * 100.0
+    );
+    Some(Caveat::new("cpu_stolen", Severity::Warn, message))
+}
+
+/// METHOD 3.9: the instrument's own error may not exceed 5 % of what it measures, or a millisecond
+/// where that is less.
+pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
+    let p99 = e.client.canary?.ttft_error_ms.p99?;
+    let limit = (e.ttft_p50_ms? * 0.05).max(1.0);
+    (p99 > limit).then(|| {
+        let message = format!(
+            "the instrument was off: on a server of known timing inside this process the error of \
+             TTFT was {p99:.2} ms at p99, above {limit:.2} ms"
+        );
+        Caveat::new("canary", Severity::Void, message)
+    })
+}
+
+/// METHOD 3.9: warn above half of what this machine was found to carry.
+pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
+    let ceiling = e.run.ceiling?;
+    let share = |rate: Option<f64>, most: f64| rate.map_or(0.0, |rate| rate / most.max(1e-9));
+    let events = share(e.client.events_per_s, ceiling.events_per_s);
+    let requests = share(e.load.delivered_rps, ceiling.requests_per_s);
+    let worst = events.max(requests);
+    (worst > 0.5).then(|| {
+        let what = if events >= requests { "events" } else { "requests" };
+        let message = format!(
+            "{:.0} % of the {what} per second that this client carries on this machine, by \
+             `goodput calibrate`; stay below half, or use a larger machine",
+            worst * 100.0
+        );
+        Caveat::new("near_ceiling", Severity::Warn, message)
+    })
+}
+
+/// Arrivals that should be Poisson and did not leave like that.
+pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
+    let test = e.load.sent_gaps?;
+    (test.p < 0.001 && test.distance > 0.05).then(|| {
+        let message = format!(
+            "requests did not leave like a Poisson process: the gaps' distribution is off by \
+             {:.3} (Kolmogorov–Smirnov, {} gaps)",
+            test.distance, test.n
+        );
+        Caveat::new("not_poisson", Severity::Warn, message)
+    })
+}
+
+/// METHOD 3.8: our own accounts must agree.
+pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
+    let law = e.client.littles_law?;
+    (law.residual > law.limit).then(|| {
+        let message = format!(
+            "Little's law does not hold: {:.1} requests under way, but {:.1} arrivals a second \
+             times {:.3} s make {:.1}; the load was not steady, or records are missing",
+            law.in_flight,
+            law.arrivals_per_s,
+            law.residence_s,
+            law.arrivals_per_s * law.residence_s
+        );
+        Caveat::new("littles_law", Severity::Warn, message)
+    })
+}
+
+pub(super) fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
+    let count = *e.requests.errors.get("local_limit")?;
+    let message = format!(
+        "{count} requests failed because this machine ran out of file descriptors or local ports; \
+         raise `ulimit -n`, or keep connections with --connections reuse"
+    );
+    Some(Caveat::new("client_limited", Severity::Void, message))
+}
+
+/// Not the client: but who looks for the cause of slow answers should know.
+pub(super) fn slow_reader(e: &Evidence<'_>) -> Option<Caveat> {
+    let mean_ms = e.client.tcp.window_limited_ms / e.requests.scheduled.max(1) as f64;
+    (mean_ms > tolerance_ms(e)).then(|| {
+        let message = format!(
+            "the server was slow to read: requests waited {mean_ms:.1} ms on average for room in \
+             its receive window, which is part of TTFT"
+        );
+        Caveat::new("server_reads_slowly", Severity::Info, message)
+    })
+}
+
+/// Not the client either.
+pub(super) fn lossy(e: &Evidence<'_>) -> Option<Caveat> {
+    let tcp = &e.client.tcp;
+    let share = (tcp.retransmits + tcp.out_of_order) as f64 / e.requests.scheduled.max(1) as f64;
+    (share > 0.01 && tcp.retransmits + tcp.out_of_order > 10).then(|| {
+        let message = format!(
+            "the network lost or reordered packets: {} sent again, {} out of order",
+            tcp.retransmits, tcp.out_of_order
+        );
+        Caveat::new("packets_lost", Severity::Info, message)
+    })
+}

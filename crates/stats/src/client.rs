@@ -1,0 +1,205 @@
+//! What the client says about itself: METHOD 3.9, from the records and the samples of a run.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{
+    Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, RequestRecord, Sample as Seen,
+};
+
+use crate::sample::Sample;
+use crate::summary::{CanarySummary, ClientSummary, Quick, Stalls, TcpSummary, ThreadSummary};
+use crate::window::Window;
+
+/// A loop that is called this late has stood still.
+const STALL: Nanos = Nanos::from_millis(20);
+
+/// What the measured requests tell about the client.
+#[derive(Debug, Default)]
+pub(crate) struct ClientTally {
+    /// How long bytes waited for their read, in microseconds, once per read.
+    lag_us: Vec<u32>,
+    stamped_by_kernel: u64,
+    stamped_by_read: u64,
+    pacer_lag: Sample,
+    tcp: TcpSummary,
+}
+
+impl ClientTally {
+    pub(crate) fn add(&mut self, record: &RequestRecord) {
+        let Exchange { chunks, head_lag_us, stamps, tcp, .. } = &record.exchange;
+        if stamps.headers.is_some() {
+            self.add_read(*head_lag_us);
+        }
+        let mut previous: Option<&Chunk> = None;
+        for chunk in chunks {
+            let shares_read =
+                chunk.coalesced && previous.is_some_and(|previous| previous.at == chunk.at);
+            if !shares_read {
+                self.add_read(chunk.lag_us);
+            }
+            previous = Some(chunk);
+        }
+        if let Some(lag) = record.pacer_lag {
+            self.pacer_lag.push(lag.as_ms());
+        }
+        if let Some(tcp) = tcp {
+            self.tcp.retransmits += u64::from(tcp.retransmits);
+            self.tcp.out_of_order += u64::from(tcp.out_of_order);
+            self.tcp.window_limited_ms += tcp.window_limited.as_ms();
+            let rtt = tcp.min_rtt.as_ms();
+            self.tcp.min_rtt_ms = Some(self.tcp.min_rtt_ms.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    fn add_read(&mut self, lag_us: Option<u32>) {
+        match lag_us {
+            Some(lag) => {
+                self.stamped_by_kernel += 1;
+                self.lag_us.push(lag);
+            }
+            None => self.stamped_by_read += 1,
+        }
+    }
+
+    pub(crate) fn finish(mut self, samples: &[Seen], window: Window) -> ClientSummary {
+        self.lag_us.sort_unstable();
+        let beats = || samples.iter().flat_map(|sample| &sample.beats);
+        let beats = || {
+            beats().filter(|beat| {
+                window.overlap(beat.due, beat.due + beat.lag + Nanos(1)) > Nanos::ZERO
+            })
+        };
+        let readings = samples.iter().flat_map(|sample| &sample.canary);
+        let canary: Vec<_> = readings.filter(|reading| window.contains(reading.due)).collect();
+        let mut summary = ClientSummary {
+            stamps: match (self.stamped_by_kernel, self.stamped_by_read) {
+                (0, _) => "read",
+                (_, 0) => "kernel",
+                _ => "mixed",
+            }
+            .to_owned(),
+            lag_ms: quick_us(&self.lag_us),
+            pacer_lag_ms: self.pacer_lag.quick(),
+            loop_lag_ms: beats().map(|beat| beat.lag.as_ms()).collect::<Sample>().quick(),
+            tcp: self.tcp,
+            canary: canary_summary(&canary),
+            ..ClientSummary::default()
+        };
+        summary.stalls = stalls(beats().filter(|beat| beat.lag >= STALL));
+        summary.add_host(samples, window);
+        summary
+    }
+}
+
+/// Workers that stand still at the same time stand still once: the worst of them counts.
+fn stalls<'a>(late: impl Iterator<Item = &'a Beat>) -> Stalls {
+    let mut by_worker = BTreeMap::<u32, (u64, f64)>::new();
+    let mut longest: Option<&Beat> = None;
+    for beat in late {
+        let (count, total_ms) = by_worker.entry(beat.worker).or_default();
+        *count += 1;
+        *total_ms += beat.lag.as_ms();
+        if longest.is_none_or(|longest| beat.lag > longest.lag) {
+            longest = Some(beat);
+        }
+    }
+    Stalls {
+        count: by_worker.values().map(|stalls| stalls.0).max().unwrap_or(0),
+        total_ms: by_worker.values().map(|stalls| stalls.1).fold(0.0, f64::max),
+        longest_ms: longest.map(|beat| beat.lag.as_ms()),
+        longest_at_s: longest.map(|beat| beat.due.as_secs()),
+    }
+}
+
+impl ClientSummary {
+    /// What the host's counters say about the time of the window.
+    fn add_host(&mut self, samples: &[Seen], window: Window) {
+        self.open_files_max = samples.iter().map(|sample| sample.host.open_files).max();
+        // The sample before the window begins, to the one after it ends.
+        let first = samples.iter().rposition(|sample| sample.at <= window.start).unwrap_or(0);
+        let last = samples.iter().position(|sample| sample.at >= window.end);
+        let last = last.unwrap_or(samples.len().saturating_sub(1));
+        let Some(inside) = samples.get(first..=last).filter(|inside| inside.len() > 1) else {
+            return;
+        };
+        for pair in inside.windows(2) {
+            let seconds = (pair[1].at - pair[0].at).as_secs();
+            for (name, change) in changes(&pair[0].host, &pair[1].host) {
+                self.threads.entry(name).or_default().add(change, seconds);
+            }
+        }
+        let (begin, end) = (&inside[0], &inside[inside.len() - 1]);
+        let seconds = (end.at - begin.at).as_secs();
+        for thread in self.threads.values_mut() {
+            thread.finish(seconds);
+        }
+        self.steal_share = Some((end.host.steal - begin.host.steal).as_secs() / seconds);
+        if let (Some(before), Some(after)) = (begin.host.throttled, end.host.throttled) {
+            self.throttled_ms = Some((after.time - before.time).as_ms());
+        }
+    }
+}
+
+/// What one thread did between two looks.
+struct Change {
+    cpu: Nanos,
+    waited: Nanos,
+    preempted: u64,
+}
+
+fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, Change> {
+    let mut changes = BTreeMap::new();
+    for thread in &after.threads {
+        let earlier = before.threads.iter().find(|earlier| earlier.name == thread.name);
+        let earlier = earlier.cloned().unwrap_or_default();
+        let change = Change {
+            cpu: thread.cpu - earlier.cpu,
+            waited: thread.waited - earlier.waited,
+            preempted: thread.preempted.saturating_sub(earlier.preempted),
+        };
+        changes.insert(thread.name.clone(), change);
+    }
+    changes
+}
+
+impl ThreadSummary {
+    fn add(&mut self, change: Change, seconds: f64) {
+        self.cpu_share_max = self.cpu_share_max.max(change.cpu.as_secs() / seconds);
+        self.cpu_share += change.cpu.as_secs();
+        self.waited_share += change.waited.as_secs();
+        self.preempted_per_s += change.preempted as f64;
+    }
+
+    /// From sums to shares of the time looked at.
+    fn finish(&mut self, seconds: f64) {
+        for sum in [&mut self.cpu_share, &mut self.waited_share, &mut self.preempted_per_s] {
+            *sum /= seconds;
+        }
+    }
+}
+
+/// How far the instrument was off on a server of known timing, without sign.
+fn canary_summary(readings: &[&CanaryReading]) -> Option<CanarySummary> {
+    let ms = |ns: i64| (ns as f64 / 1e6).abs();
+    let answered = readings.iter().filter(|reading| !reading.errors_ns.is_empty());
+    let ttft: Sample = answered
+        .clone()
+        .map(|reading| ms(reading.slip.0.cast_signed() + reading.errors_ns[0]))
+        .collect();
+    let gaps = answered.flat_map(|reading| reading.errors_ns.windows(2));
+    let itl: Sample = gaps.map(|pair| ms(pair[1] - pair[0])).collect();
+    (!ttft.is_empty()).then(|| CanarySummary {
+        n: ttft.len(),
+        ttft_error_ms: ttft.quick(),
+        itl_error_ms: itl.quick(),
+    })
+}
+
+/// Three numbers of sorted microseconds, in milliseconds, by the same rule as every percentile.
+fn quick_us(sorted: &[u32]) -> Quick {
+    let at = |percent: f64| {
+        let rank = (sorted.len() as f64 * percent / 100.0 - 1e-9).ceil().max(1.0) as usize;
+        sorted.get(rank - 1).map(|us| f64::from(*us) / 1e3)
+    };
+    Quick { p50: at(50.0), p99: at(99.0), max: at(100.0) }
+}
