@@ -23,7 +23,8 @@ const OURS: [(&str, &[&str]); 15] = [
     ),
     ("goodput-report", &["goodput-model", "goodput-stats"]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
-    ("goodput-bench", &["goodput-model", "goodput-clock"]),
+    ("goodput-truth", &["goodput-model", "goodput-clock"]),
+    ("goodput-bench", &["goodput-model", "goodput-clock", "goodput-truth"]),
     ("xtask", &[]),
 ];
 

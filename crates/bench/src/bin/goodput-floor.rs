@@ -1,15 +1,62 @@
-//! A client that only reads and counts: the least CPU a streamed event can cost on this machine.
+//! A client that only reads and counts: the least CPU a streamed event can cost on this machine,
+//! and the least error that its stamps can have.
 //!
-//! `goodput-floor --port P --streams N --tokens T --seconds S`: a closed loop of N users; prints
-//! events, CPU time and the latencies it saw as JSON.
+//! `goodput-floor --port P --tokens T --seconds S` with `--streams N`, a closed loop of N users, or
+//! with `--rate R`, an open loop of Poisson arrivals. Prints events, CPU time, what it saw, and how
+//! far its stamps are from the instants that the truth server writes into its tokens, as JSON.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use goodput_bench::{Distribution, Poller, cpu_time, flag};
+use goodput_bench::{cpu_time, flag, optional};
 use goodput_clock::now;
 use goodput_model::Nanos;
+use goodput_truth::{DIGITS, Distribution, Poller, Ready, instant};
+use memchr::memmem::Finder;
 use serde_json::json;
+
+/// How long an open loop waits for its last answers.
+const DRAIN: Nanos = Nanos::from_millis(2_000);
+
+#[expect(clippy::print_stdout, reason = "its result")]
+fn main() -> io::Result<()> {
+    let mut floor = Floor::new()?;
+    let (begin, cpu_before) = (now(), cpu_time());
+    let length = Nanos::from_secs_f64(flag("--seconds", 10.0));
+    match optional::<f64>("--rate") {
+        None => floor.closed_loop(flag("--streams", 100), begin + length)?,
+        Some(rate) => floor.open_loop(rate, begin + length)?,
+    }
+    let (cpu, seconds) = (cpu_time() - cpu_before, (now() - begin).as_secs());
+    println!(
+        "{}",
+        json!({
+            "events": floor.events, "reads": floor.reads, "seconds": seconds,
+            "cpu_s": cpu.as_secs(),
+            "cpu_us_per_event": cpu.as_secs() * 1e6 / floor.events.max(1) as f64,
+            "ttft_ms": floor.ttft.quantiles(), "itl_ms": floor.itl.quantiles(),
+            "arrival_error_ms": floor.error.quantiles(), "slip_ms": floor.slip.quantiles(),
+        })
+    );
+    Ok(())
+}
+
+struct Floor {
+    port: u16,
+    request: Vec<u8>,
+    poller: Poller,
+    users: Vec<User>,
+    /// Users of an open loop whose answer has ended.
+    idle: Vec<usize>,
+    input: Vec<u8>,
+    content: Finder<'static>,
+    events: u64,
+    reads: u64,
+    ttft: Distribution,
+    itl: Distribution,
+    error: Distribution,
+    slip: Distribution,
+}
 
 struct User {
     stream: TcpStream,
@@ -17,74 +64,138 @@ struct User {
     last_event: Option<Nanos>,
 }
 
-#[expect(clippy::print_stdout, reason = "its result")]
-fn main() -> io::Result<()> {
-    let port: u16 = flag("--port", 8300);
-    let body = format!(
-        r#"{{"max_tokens":{},"messages":[{{"content":"x","role":"user"}}],"model":"m","stream":true}}"#,
-        flag("--tokens", 100)
-    );
-    let request = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut poller = Poller::new()?;
-    let mut users = Vec::new();
-    for number in 0..flag("--streams", 100u64) {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        poller.add(&stream, number)?;
-        users.push(User { stream, sent: Nanos::ZERO, last_event: None });
+impl Floor {
+    fn new() -> io::Result<Self> {
+        goodput_clock::use_fine_timer_slack();
+        let body = format!(
+            r#"{{"max_tokens":{},"messages":[{{"content":"x","role":"user"}}],"model":"m","stream":true}}"#,
+            flag("--tokens", 100)
+        );
+        let length = body.len();
+        let head =
+            format!("POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {length}");
+        Ok(Self {
+            port: flag("--port", 8300),
+            request: format!("{head}\r\n\r\n{body}").into_bytes(),
+            poller: Poller::new()?,
+            users: Vec::new(),
+            idle: Vec::new(),
+            input: vec![0; 64 << 10],
+            content: Finder::new("\"content\":\""),
+            events: 0,
+            reads: 0,
+            ttft: Distribution::default(),
+            itl: Distribution::default(),
+            error: Distribution::default(),
+            slip: Distribution::default(),
+        })
     }
-    let (begin, cpu_before) = (now(), cpu_time());
-    let end = begin + Nanos::from_millis(1000 * flag("--seconds", 10));
-    for user in &mut users {
-        user.ask(&request)?;
-    }
-    let (mut events, mut reads) = (0u64, 0u64);
-    let (mut ttft, mut itl) = (Distribution::default(), Distribution::default());
-    let mut buffer = vec![0; 65536];
-    while now() < end {
-        for number in poller.wait(None)? {
-            let user = &mut users[number as usize];
-            let n = match user.stream.read(&mut buffer) {
-                Ok(n) => n,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(error),
-            };
-            let at = now();
-            reads += 1;
-            let seen = memchr::memmem::find_iter(&buffer[..n], b"data: {").count() as u64;
-            if seen > 0 {
-                events += seen;
-                match user.last_event {
-                    None => ttft.push((at - user.sent).0),
-                    Some(last) => itl.push((at - last).0),
+
+    /// Every user asks again as soon as its answer has ended.
+    fn closed_loop(&mut self, streams: usize, end: Nanos) -> io::Result<()> {
+        for _ in 0..streams {
+            self.connect()?;
+        }
+        for user in &mut self.users {
+            user.ask(&self.request)?;
+        }
+        let mut ready: Vec<Ready> = Vec::new();
+        while now() < end {
+            self.poller.wait(Some(end), &mut ready)?;
+            for ready in &ready {
+                let number = ready.number as usize;
+                if self.read(number)? {
+                    self.users[number].ask(&self.request)?;
                 }
-                user.last_event = Some(at);
-            }
-            if memchr::memmem::find(&buffer[..n], b"[DONE]").is_some() {
-                user.ask(&request)?;
             }
         }
+        Ok(())
     }
-    let cpu = cpu_time() - cpu_before;
-    println!(
-        "{}",
-        json!({
-            "events": events, "reads": reads, "seconds": (now() - begin).as_secs(),
-            "cpu_s": cpu.as_secs(), "cpu_us_per_event": cpu.as_secs() * 1e6 / events.max(1) as f64,
-            "ttft_ms": ttft.summary(), "itl_ms": itl.summary(),
-        })
-    );
-    Ok(())
+
+    /// Asks at Poisson instants, on an idle connection or a new one.
+    fn open_loop(&mut self, rate: f64, end: Nanos) -> io::Result<()> {
+        let mut gaps = Gaps(0x9e37_79b9_7f4a_7c15);
+        let mut due = now() + gaps.next(rate);
+        let mut ready: Vec<Ready> = Vec::new();
+        while now() < end + DRAIN && (due < end || self.idle.len() < self.users.len()) {
+            let deadline = if due < end { due } else { end + DRAIN };
+            self.poller.wait(Some(deadline), &mut ready)?;
+            for ready in &ready {
+                let number = ready.number as usize;
+                if self.read(number)? {
+                    self.idle.push(number);
+                }
+            }
+            while due < end && now() >= due {
+                // Getting a connection is not the schedule's error.
+                let begin = now();
+                let number = self.idle.pop().map_or_else(|| self.connect(), Ok)?;
+                let opening = now() - begin;
+                let user = &mut self.users[number];
+                user.ask(&self.request)?;
+                self.slip.push(user.sent - due - opening);
+                due += gaps.next(rate);
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self) -> io::Result<usize> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let number = self.users.len();
+        self.poller.add(&stream, number as u64)?;
+        self.users.push(User { stream, sent: Nanos::ZERO, last_event: None });
+        Ok(number)
+    }
+
+    /// Counts what has come for a user; whether its answer has ended.
+    fn read(&mut self, number: usize) -> io::Result<bool> {
+        let user = &mut self.users[number];
+        let n = match user.stream.read(&mut self.input) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => n,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let at = now();
+        self.reads += 1;
+        // The server hands each event to the socket whole, so none is torn by a read this large.
+        let mut rest = &self.input[..n];
+        while let Some(found) = self.content.find(rest) {
+            rest = &rest[found + self.content.needle().len()..];
+            self.events += 1;
+            if let Some(written) = rest.get(..DIGITS).and_then(instant) {
+                self.error.push(at - written);
+            }
+            match user.last_event.replace(at) {
+                None => self.ttft.push(at - user.sent),
+                Some(last) => self.itl.push(at - last),
+            }
+        }
+        Ok(rest.ends_with(b"\r\n0\r\n\r\n"))
+    }
 }
 
 impl User {
-    fn ask(&mut self, request: &str) -> io::Result<()> {
-        self.sent = now();
+    fn ask(&mut self, request: &[u8]) -> io::Result<()> {
         self.last_event = None;
-        (&self.stream).write_all(request.as_bytes())
+        self.sent = now();
+        (&self.stream).write_all(request)
+    }
+}
+
+/// Exponential gaps from a small generator (xorshift), apart from the one under test.
+struct Gaps(u64);
+
+impl Gaps {
+    fn next(&mut self, rate: f64) -> Nanos {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        // 53 random bits, never zero.
+        let uniform = ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        Nanos::from_secs_f64(-uniform.ln() / rate)
     }
 }
