@@ -24,8 +24,11 @@ const OURS: [(&str, &[&str]); 15] = [
     ("goodput-report", &["goodput-model", "goodput-stats"]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
-    ("goodput-bench", &["goodput-model", "goodput-clock", "goodput-truth"]),
-    ("xtask", &[]),
+    (
+        "goodput-bench",
+        &["goodput-model", "goodput-clock", "goodput-truth", "goodput-wire", "goodput-record"],
+    ),
+    ("xtask", &["goodput-model", "goodput-clock"]),
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.

@@ -1,14 +1,17 @@
 //! Developer tasks. `cargo xtask` lists them.
 
 mod bench;
+mod gates;
 mod layers;
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 3] = [
+const TASKS: [(&str, &str); 4] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     ("bench", "CPU and error of the client against a raw-epoll floor and a server of known timing"),
+    ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     let outcome = match task.as_str() {
         "test" => test(),
         "bench" => build_release().and_then(|()| bench::bench()),
+        "gates" => gates::check(),
         "layers" => layers::check(),
         _ => {
             eprintln!("usage: cargo xtask TASK");
@@ -36,20 +40,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// What CI runs, cheapest first.
+/// What CI runs, cheapest first; the gates last, because they need a release build.
 fn test() -> Result<(), String> {
     require("rustfmt", "rustup component add rustfmt")?;
     require("clippy-driver", "rustup component add clippy")?;
+    require("valgrind", "apt-get install valgrind")?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     layers::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     cargo(&["test", "--workspace", "--locked"], &[])?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
-    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)
+    cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
+    gates::check()
 }
 
 fn build_release() -> Result<(), String> {
     cargo(&["build", "--release", "--locked", "-p", "goodput", "-p", "goodput-bench"], &[])
+}
+
+/// A program of the release build.
+fn release(program: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    Path::new(&target).join("release").join(program)
 }
 
 /// Asks clearly for what is missing.
