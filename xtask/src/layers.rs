@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 15] = [
+const OURS: [(&str, &[&str]); 17] = [
     ("goodput-model", &[]),
     ("goodput-random", &[]),
     ("goodput-clock", &["goodput-model"]),
@@ -21,7 +21,8 @@ const OURS: [(&str, &[&str]); 15] = [
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
-    ("goodput-report", &["goodput-model", "goodput-stats"]),
+    ("goodput-campaign", &["goodput-model", "goodput-stats"]),
+    ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (

@@ -22,6 +22,7 @@ pub(crate) enum Verb {
     Run(RunArgs),
     Report(ReportArgs),
     Mock(MockArgs),
+    Calibrate(CalibrateArgs),
     /// Print a completion script for a shell
     ///
     /// For example: goodput completions bash > /etc/bash_completion.d/goodput
@@ -170,6 +171,22 @@ pub(crate) struct LoadArgs {
     /// Threads that send and receive [default: by the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) workers: Option<u32>,
+
+    /// Keep each of these threads on a processor of its own
+    #[arg(long)]
+    pub(crate) pin: bool,
+
+    /// Ask a server of known timing beside the load, to measure this client's own error
+    #[arg(long, value_enum, value_name = "ON|OFF", default_value = "on")]
+    pub(crate) canary: Switch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// Five small requests a second, inside this process
+    On,
+    /// None
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +381,44 @@ pub(crate) struct MockArgs {
     /// PEM file with the certificate's key
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+}
+
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  goodput calibrate
+      About two minutes; later runs on this machine warn above half of the ceiling it finds
+  goodput calibrate --workers 4 --json > calibration.json
+
+The result is kept in $XDG_STATE_HOME/goodput (or ~/.local/state/goodput) for runs with the same
+number of workers on the same machine; --out keeps it elsewhere, and then runs do not use it.";
+
+/// Measure this client on this machine: how exact, and how fast
+///
+/// Rising load against a server of known timing inside this process: error of TTFT and ITL at rising
+/// numbers of streams, schedule error at rising request rates, and the rates at which the error
+/// passes 1 ms. Do nothing else on the machine meanwhile.
+#[derive(Debug, Args)]
+#[command(after_help = CALIBRATE_EXAMPLES)]
+pub(crate) struct CalibrateArgs {
+    /// Threads that send and receive [default: as `goodput run` has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) workers: Option<u32>,
+
+    /// Measured time of each level
+    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "4s")]
+    pub(crate) level_duration: Duration,
+
+    /// Keep the result in this file instead
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print no progress and no table
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 fn positive_time(text: &str) -> Result<Duration, String> {

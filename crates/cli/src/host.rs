@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use goodput_engine::Pacing;
 use goodput_record::{Clocks, Host};
 
 /// What this machine is.
@@ -13,6 +14,16 @@ pub(crate) fn facts(fd_limit: u64) -> Host {
         cpu: cpu_model().unwrap_or_else(|| text(system.machine())),
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
         fd_limit,
+        cpu_quota: goodput_observe::cpu_quota(),
+    }
+}
+
+/// Spinning is exact where CPU time is free; in a container with a ration of less than two
+/// processors it would be paid for by being stopped.
+pub(crate) fn pacing() -> Pacing {
+    match goodput_observe::cpu_quota() {
+        Some(quota) if quota < 2.0 => Pacing::Sparing,
+        _ => Pacing::Exact,
     }
 }
 

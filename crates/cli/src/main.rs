@@ -1,6 +1,8 @@
 //! `goodput`: arguments in, one verb run, an exit code out.
 
 mod args;
+mod calibrate;
+mod canary;
 mod error;
 mod host;
 mod mock;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Mock(args) => mock::mock(&args),
+        Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),
     };

@@ -6,7 +6,7 @@ use goodput_model::{
 };
 use goodput_record::read_plan;
 
-use crate::args::{ApiName, ConnectionsName, EndpointArgs, LoadArgs, RunArgs};
+use crate::args::{ApiName, ConnectionsName, EndpointArgs, LoadArgs, RunArgs, Switch};
 use crate::error::Failed;
 
 /// The plan of a run.
@@ -49,6 +49,7 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
         },
         measure: Measure {
             percentiles: percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)),
+            canary: args.load.canary == Switch::On,
         },
     })
 }
@@ -119,6 +120,7 @@ fn load(args: &LoadArgs) -> Result<Load, Failed> {
         cooldown: args.cooldown,
         drain: args.drain,
         workers: args.workers.unwrap_or_else(default_workers),
+        pin: args.pin,
         mode,
     })
 }
@@ -136,7 +138,7 @@ fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
 }
 
 /// One core is left for pacing and recording where there is more than one.
-fn default_workers() -> u32 {
+pub(crate) fn default_workers() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     u32::try_from(cores.saturating_sub(1).clamp(1, 64)).unwrap_or(1)
 }

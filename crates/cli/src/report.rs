@@ -58,7 +58,7 @@ pub(crate) fn summarise(
         lost_records: manifest.lost_records,
         unwritten_records,
         log_damaged: check.is_damaged(),
-        ceiling: None,
+        ceiling: manifest.ceiling,
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

@@ -15,7 +15,7 @@ use crate::args::RunArgs;
 use crate::error::{Failed, exit};
 use crate::progress::Progress;
 use crate::readiness::{self, Ready};
-use crate::{host, output, plan, report, signals};
+use crate::{calibrate, canary, host, output, plan, report, signals};
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let fd_limit = goodput_engine::raise_fd_limit();
     check_connections(&plan, fd_limit)?;
     let ready = readiness::wait(&mut plan, args.output.quiet)?;
-    let manifest = manifest(&ready, fd_limit.0);
+    let manifest = manifest(&plan, &ready, fd_limit.0);
     let path = folder_path(args, &plan);
     let (folder, logs) =
         RunFolder::create(&path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
@@ -57,6 +57,7 @@ fn send(
     let control = Control::new();
     let interrupted = signals::listen(control.clone()).map_err(|error| internal(&error))?;
     let live = Arc::new(Live::default());
+    let (_server, canary) = plan.measure.canary.then(canary::start).and_then(started).unzip();
     let run = Run {
         load: plan.load.clone(),
         timeout: plan.target.timeout,
@@ -65,14 +66,19 @@ fn send(
         endpoint: Arc::clone(&ready.endpoint),
         connections: plan.target.connections,
         keep_text: plan.workload.save_text,
-        pacing: goodput_engine::Pacing::Exact,
-        canary: None,
-        pin_to: Vec::new(),
+        pacing: host::pacing(),
+        canary,
+        pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
     };
     let _progress = Progress::start(&live, quiet);
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
     Ok(Sent { ended, interrupted: interrupted.is_set() })
+}
+
+/// A run goes on without its canary, and says so.
+fn started<T>(outcome: std::io::Result<T>) -> Option<T> {
+    outcome.map_err(|error| output::note(&format!("warning: no canary: {error}"))).ok()
 }
 
 /// Closes the record and turns it into numbers.
@@ -149,7 +155,7 @@ fn check_connections(plan: &Plan, limit: goodput_engine::FdLimit) -> Result<(), 
     .hint("raise it with `ulimit -n`, or use less concurrency"))
 }
 
-fn manifest(ready: &Ready, fd_limit: u64) -> Manifest {
+fn manifest(plan: &Plan, ready: &Ready, fd_limit: u64) -> Manifest {
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -169,6 +175,7 @@ fn manifest(ready: &Ready, fd_limit: u64) -> Manifest {
             probe_ms: ready.probe.map(Nanos::as_ms),
         },
         clocks: host::clocks(),
+        ceiling: calibrate::ceiling(plan),
         lost_records: 0,
     }
 }

@@ -78,20 +78,24 @@ pub(crate) struct CanaryTask {
 impl CanaryTask {
     /// Asks the canary again and again, each time at its instant.
     pub(crate) async fn run(self, timer: Timer) {
-        let client = Rc::new(Client::new(Arc::clone(&self.canary.endpoint)));
+        let task = Rc::new(self);
+        let client = Rc::new(Client::new(Arc::clone(&task.canary.endpoint)));
         client.connect_ahead(1).await;
-        let every = Nanos(self.canary.every.0 * u64::from(self.workers));
-        let mut due = self.epoch + Nanos(self.canary.every.0 * u64::from(self.worker));
+        let every = Nanos(task.canary.every.0 * u64::from(task.workers));
+        let mut due = task.epoch + Nanos(task.canary.every.0 * u64::from(task.worker));
         loop {
             // What a stall made impossible is not made up for.
             while due < now() {
                 due += every;
             }
-            timer.sleep_until(due - self.pacing.lead()).await;
+            timer.sleep_until(due - task.pacing.lead()).await;
             hold_until(due).await;
-            if let Some(reading) = self.ask(&client, due).await {
-                let _ = self.seen.canary.push(reading);
-            }
+            let (task, client) = (Rc::clone(&task), Rc::clone(&client));
+            tokio::task::spawn_local(async move {
+                if let Some(reading) = task.ask(&client, due).await {
+                    let _ = task.seen.canary.push(reading);
+                }
+            });
             due += every;
         }
     }

@@ -1,5 +1,7 @@
 //! What the client observes about itself while it measures.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Nanos;
 
 /// Everything observed since the previous sample. Instants count from the run's epoch.
@@ -70,4 +72,13 @@ pub struct CanaryReading {
     pub slip: Nanos,
     /// Stamp of the client minus instant of the server's write, of each token, in nanoseconds.
     pub errors_ns: Vec<i64>,
+}
+
+/// The most that the client carries with an error below a millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Streamed events per second.
+    pub events_per_s: f64,
+    /// Requests per second.
+    pub requests_per_s: f64,
 }

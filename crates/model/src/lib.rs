@@ -16,7 +16,7 @@ pub use exchange::{
     TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
-pub use health::{Beat, CanaryReading, HostSample, Sample, ThreadSample, Throttled};
+pub use health::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Load, Measure, Mode, ParseError, Plan,
     REDACTED, Rate, Target, WorkloadPlan,

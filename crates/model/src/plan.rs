@@ -155,6 +155,9 @@ pub struct Load {
     pub drain: Duration,
     /// Threads that send and receive.
     pub workers: u32,
+    /// Whether each of them keeps to one processor.
+    #[serde(default)]
+    pub pin: bool,
     /// Who decides when a request starts.
     pub mode: Mode,
 }
@@ -263,6 +266,13 @@ pub struct WorkloadPlan {
 pub struct Measure {
     /// Percentiles, each in (0, 100).
     pub percentiles: Vec<f64>,
+    /// Whether a server of known timing is asked beside the load.
+    #[serde(default = "yes")]
+    pub canary: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A value that could not be read, and the form that was expected.
@@ -465,6 +475,7 @@ mod tests {
                 cooldown: Duration::ZERO,
                 drain: Duration::from_mins(1),
                 workers: 2,
+                pin: false,
                 mode: Mode::Open {
                     rate: Rate::PerSecond(0.1),
                     arrivals: Arrivals::Gamma(1.5),
@@ -478,7 +489,7 @@ mod tests {
                 ignore_eos: false,
                 save_text: false,
             },
-            measure: Measure { percentiles: vec![50.0, 99.9] },
+            measure: Measure { percentiles: vec![50.0, 99.9], canary: true },
         };
         let text = toml::to_string(&plan).unwrap();
         assert!(text.contains("arrivals = \"gamma:1.5\""), "{text}");

@@ -1,5 +1,6 @@
 //! `manifest.json`: the circumstances of a run.
 
+use goodput_model::Ceiling;
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -22,6 +23,9 @@ pub struct Manifest {
     pub target: TargetFacts,
     /// How instants in the log relate to the clocks.
     pub clocks: Clocks,
+    /// What this client carries on this machine, where `goodput calibrate` has found that out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
     /// Records that were measured and lost: the sink or the disk could not take them.
     #[serde(default)]
     pub lost_records: u64,
@@ -45,7 +49,7 @@ pub enum State {
 }
 
 /// The machine that sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Operating system and kernel.
     pub system: String,
@@ -55,6 +59,9 @@ pub struct Host {
     pub cpus: u64,
     /// Open files allowed.
     pub fd_limit: u64,
+    /// Processors' worth of time that the container allows; none is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
 }
 
 /// What was found out about the server before the run.

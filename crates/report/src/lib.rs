@@ -3,10 +3,12 @@
 //! Pure: the same summary gives the same page. Text that came from a server or a file is made
 //! harmless by [`plain`] wherever it is shown.
 
+mod calibration;
 mod number;
 mod plain;
 mod text;
 mod wrap;
 
+pub use calibration::{calibration, calibration_head, calibration_row};
 pub use plain::plain;
 pub use text::text;

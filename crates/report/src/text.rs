@@ -3,7 +3,7 @@
 use std::fmt::{Error, Write};
 
 use goodput_model::{Severity, Verdict};
-use goodput_stats::{ErrorDetail, Metric, RunState, Summary};
+use goodput_stats::{ErrorDetail, Metric, Quick, RunState, Summary, Waterfall, WaterfallBand};
 use unicode_width::UnicodeWidthStr;
 
 use crate::number::{amount, cell, count};
@@ -43,7 +43,9 @@ pub fn text(summary: &Summary) -> String {
 fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     head(page, summary)?;
     table(page, summary)?;
+    waterfall(page, summary)?;
     rates(page, summary);
+    client(page, summary);
     errors(page, summary);
     verdict(page, summary);
     Ok(())
@@ -162,7 +164,73 @@ fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
     }
     writeln!(page, "{:>CELL$}", "max")?;
     for (name, label, _) in shown {
-        row(page, label, &summary.metrics[*name], &percents)?;
+        let label = with_error(summary, name, label);
+        row(page, &label, &summary.metrics[*name], &percents)?;
+    }
+    match summary.client.canary {
+        None => Ok(()),
+        Some(canary) => writeln!(
+            page,
+            "± is this client's own error during the run: p99 over {} answers of a server of known\n\
+             timing inside the process, asked by the same code beside the load",
+            count(canary.n)
+        ),
+    }
+}
+
+/// The label with the instrument's own error, where a canary has measured it.
+fn with_error(summary: &Summary, name: &str, label: &str) -> String {
+    let error = summary.client.canary.and_then(|canary| match name {
+        "ttft" => canary.ttft_error_ms.p99,
+        "itl" => canary.itl_error_ms.p99,
+        _ => None,
+    });
+    error.map_or_else(|| label.to_owned(), |ms| format!("{label} ±{}", error_text(ms)))
+}
+
+/// Never rounded to nothing.
+fn error_text(ms: f64) -> String {
+    match ms {
+        ms if ms < 0.1 => format!("{:.2}", ms.max(0.01)),
+        ms if ms < 10.0 => format!("{ms:.1}"),
+        ms => format!("{ms:.0}"),
+    }
+}
+
+/// Columns of the waterfall: name in the summary, heading, and whether it is shown though zero.
+const STEPS: [(&str, &str, bool); 10] = [
+    ("held", "held", false),
+    ("slip", "slip", true),
+    ("blocked", "blocked", false),
+    ("dns", "dns", true),
+    ("connect", "conn", true),
+    ("tls", "tls", true),
+    ("send", "send", true),
+    ("wait", "wait", true),
+    ("header_to_byte", "→byte", true),
+    ("byte_to_token", "→token", true),
+];
+
+fn waterfall(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    let Some(Waterfall { median, slowest }) = &summary.waterfall else { return Ok(()) };
+    let time = |band: &WaterfallBand, name: &str| {
+        band.parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.ms)
+    };
+    let is_shown = |(name, _, always): &&(&str, &str, bool)| {
+        *always || time(median, name) > 0.0 || time(slowest, name) > 0.0
+    };
+    let shown: Vec<_> = STEPS.iter().filter(is_shown).collect();
+    write!(page, "\n{:<16}", "TTFT by step, ms")?;
+    for (_, heading, _) in &shown {
+        write!(page, "{heading:>7}")?;
+    }
+    writeln!(page, "{:>8}", "= TTFT")?;
+    for (label, band) in [("middle tenth", median), ("slowest 1 %", slowest)] {
+        write!(page, "{label:<16}")?;
+        for (name, _, _) in &shown {
+            write!(page, "{:>7}", cell(time(band, name)))?;
+        }
+        writeln!(page, "{:>8}", cell(band.ttft_ms))?;
     }
     Ok(())
 }
@@ -207,21 +275,53 @@ fn rates(page: &mut String, summary: &Summary) {
         rate(whole.output_tokens_per_s)
     );
     field(page, "Throughput", &text);
+}
+
+/// How the client fared, in the order in which a doubter would ask.
+fn client(page: &mut String, summary: &Summary) {
+    let (client, load) = (&summary.client, &summary.load);
     let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
-    let slip = &summary.load.slip_ms;
-    let requests = &summary.requests;
+    let three = |quick: &Quick| {
+        format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
+    };
+    field(page, "Client", &format!("schedule slip {}", three(&load.slip_ms)));
+    let stamps = match client.stamps.as_str() {
+        "kernel" => "arrivals stamped by the kernel; read later by",
+        _ => "arrivals stamped when read; the kernel says by",
+    };
+    field(page, "", &format!("{stamps} {}", three(&client.lag_ms)));
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let workers = || client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
+    let busiest = workers().map(|(_, thread)| thread.cpu_share).max_by(f64::total_cmp);
+    let waited = workers().map(|(_, thread)| thread.waited_share).max_by(f64::total_cmp);
+    if let (Some(busiest), Some(waited)) = (busiest, waited) {
+        let text = format!(
+            "busiest worker {} of a core, {} waiting for one; loop called late by {}",
+            percent(busiest),
+            percent(waited),
+            three(&client.loop_lag_ms)
+        );
+        field(page, "", &text);
+    }
+    let tcp = &client.tcp;
     let text = format!(
-        "schedule slip p50 {}, p99 {}, max {}; {} connections opened, {} reopened; in flight {} on \
+        "{} connections opened, {} reused, {} reopened; {} segments sent again; in flight {} on \
          average, {} at the end",
-        ms(slip.p50),
-        ms(slip.p99),
-        ms(slip.max),
-        count(requests.connects),
-        count(requests.reconnects),
-        rate(summary.load.in_flight_mean),
-        count(summary.load.in_flight_end)
+        count(tcp.opened),
+        count(tcp.reused),
+        count(summary.requests.reconnects),
+        count(tcp.retransmits),
+        load.in_flight_mean.map_or("–".to_owned(), amount),
+        count(load.in_flight_end)
     );
-    field(page, "Client", &text);
+    field(page, "", &text);
+    if let Some(test) = load.sent_gaps {
+        let text = format!(
+            "gaps between sends against Poisson: Kolmogorov–Smirnov distance {:.3}, p {:.2}",
+            test.distance, test.p
+        );
+        field(page, "", &text);
+    }
 }
 
 fn errors(page: &mut String, summary: &Summary) {

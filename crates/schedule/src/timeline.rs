@@ -94,6 +94,7 @@ mod tests {
             cooldown: Duration::from_secs(cooldown),
             drain: Duration::from_mins(1),
             workers: 1,
+            pin: false,
             mode: Mode::Open {
                 rate: Rate::PerSecond(1.0),
                 arrivals: Arrivals::Constant,

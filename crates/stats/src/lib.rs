@@ -21,7 +21,7 @@ mod tests;
 pub use analyse::analyse;
 pub use sample::Sample;
 pub use summary::{
-    CanarySummary, Ceiling, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
+    CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
     Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,
     Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, Verdict};
+use goodput_model::{Caveat, Ceiling, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Everything that is known about a run, in numbers.
@@ -75,15 +75,6 @@ pub struct RunFacts {
     /// What the client can carry on its machine, where `goodput calibrate` has found that out.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
-}
-
-/// The most that the client carries with an error below a millisecond.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Ceiling {
-    /// Streamed events per second.
-    pub events_per_s: f64,
-    /// Requests per second.
-    pub requests_per_s: f64,
 }
 
 /// How a run ended.

@@ -42,6 +42,7 @@ fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Pla
             cooldown: Duration::ZERO,
             drain: Duration::from_secs(10),
             workers: 1,
+            pin: false,
             mode: Mode::Open {
                 rate: Rate::PerSecond(10.0),
                 arrivals: Arrivals::Constant,
@@ -55,7 +56,7 @@ fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Pla
             ignore_eos: false,
             save_text: false,
         },
-        measure: Measure { percentiles: vec![50.0, 99.0] },
+        measure: Measure { percentiles: vec![50.0, 99.0], canary: true },
     }
 }
 

@@ -81,7 +81,8 @@ fn chunk(n: usize) -> Outcome {
 
 fn append(n: usize) -> Outcome {
     let path = std::env::temp_dir().join(format!("goodput-hot-{}", std::process::id()));
-    let (_, mut log) = RunFolder::create(&path, &plan()?, &manifest())?;
+    let (_, logs) = RunFolder::create(&path, &plan()?, &manifest())?;
+    let mut log = logs.requests;
     let record = record();
     for i in 1..=n {
         log.append(black_box(&record));
@@ -166,7 +167,7 @@ fn manifest() -> Manifest {
         state: State::Running,
         started: text(),
         ended: None,
-        host: Host { system: text(), cpu: text(), cpus: 1, fd_limit: 1024 },
+        host: Host { system: text(), cpu: text(), cpus: 1, fd_limit: 1024, cpu_quota: None },
         target: TargetFacts {
             url: text(),
             route: text(),
@@ -175,6 +176,7 @@ fn manifest() -> Manifest {
             probe_ms: None,
         },
         clocks: Clocks { monotonic_ns: 0, unix_ns: 0 },
+        ceiling: None,
         lost_records: 0,
     }
 }

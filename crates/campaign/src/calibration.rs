@@ -1,0 +1,209 @@
+//! How fast and how exact a client is: levels of rising load against a server of known timing, until
+//! the client's own error passes a millisecond; then closer to that point.
+
+use goodput_model::Ceiling;
+use goodput_stats::Summary;
+use serde::{Deserialize, Serialize};
+
+/// The error that ends a climb, in milliseconds.
+const ERROR_LIMIT_MS: f64 = 1.0;
+
+/// Two levels this close are close enough.
+const CLOSE: f64 = 1.25;
+
+/// What a climb raises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Streams open at once, each with an event every 20 ms.
+    Streams,
+    /// Requests per second with short answers.
+    Requests,
+}
+
+impl Kind {
+    /// The levels of the climb.
+    fn ladder(self) -> &'static [f64] {
+        match self {
+            Self::Streams => &[1.0, 10.0, 100.0, 500.0, 1e3, 2e3, 4e3, 8e3, 16e3],
+            Self::Requests => &[100.0, 300.0, 1e3, 2e3, 4e3, 8e3, 16e3, 32e3],
+        }
+    }
+}
+
+/// What was seen at one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// What was raised.
+    pub kind: Kind,
+    /// To what.
+    pub level: f64,
+    /// Streamed events per second that came.
+    pub events_per_s: f64,
+    /// Requests per second that were sent.
+    pub requests_per_s: f64,
+    /// CPU time of all workers per event, in microseconds.
+    pub cpu_us_per_event: f64,
+    /// Error of TTFT against the server's own record, at p50 and p99.
+    pub ttft_error_ms: [f64; 2],
+    /// Error of ITL at p99.
+    pub itl_error_ms: f64,
+    /// Lateness of requests at p50 and p99.
+    pub slip_ms: [f64; 2],
+    /// How late bytes were read at p99.
+    pub lag_ms: f64,
+    /// Why the client did not carry it well; none if it did.
+    pub limited_by: Option<String>,
+}
+
+impl Level {
+    /// From the numbers of the run at this level, and how late the server itself wrote (p99).
+    pub fn new(kind: Kind, level: f64, summary: &Summary, server_late_ms: f64) -> Self {
+        let (client, load) = (&summary.client, &summary.load);
+        let number = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
+        let events_per_s = client.events_per_s.unwrap_or(0.0);
+        let workers = client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
+        let cpu: f64 = workers.map(|(_, thread)| thread.cpu_share).sum();
+        let canary = client.canary;
+        let error =
+            |pick: fn(goodput_stats::CanarySummary) -> Option<f64>| number(canary.and_then(pick));
+        let mut reading = Self {
+            kind,
+            level,
+            events_per_s,
+            requests_per_s: load.delivered_rps.unwrap_or(0.0),
+            cpu_us_per_event: cpu * 1e6 / events_per_s.max(1e-9),
+            ttft_error_ms: [
+                error(|canary| canary.ttft_error_ms.p50),
+                error(|canary| canary.ttft_error_ms.p99),
+            ],
+            itl_error_ms: error(|canary| canary.itl_error_ms.p99),
+            slip_ms: [number(load.slip_ms.p50), number(load.slip_ms.p99)],
+            lag_ms: client.lag_ms.p99.unwrap_or(0.0),
+            limited_by: None,
+        };
+        reading.limited_by = reading.limit(summary.requests.failed, server_late_ms);
+        reading
+    }
+
+    fn limit(&self, failed: u64, server_late_ms: f64) -> Option<String> {
+        let late = |what: &str, ms: f64| {
+            (ms > ERROR_LIMIT_MS).then(|| format!("{what} {ms:.2} ms at p99"))
+        };
+        (failed > 0)
+            .then(|| format!("{failed} requests failed"))
+            .or_else(|| late("TTFT error", self.ttft_error_ms[1]))
+            .or_else(|| late("ITL error", self.itl_error_ms))
+            .or_else(|| late("schedule slip", self.slip_ms[1]))
+            .or_else(|| late("the test server, not the client: it wrote late,", server_late_ms))
+    }
+
+    /// Whether the client carried it with an error below a millisecond.
+    pub fn is_carried(&self) -> bool {
+        self.limited_by.is_none()
+    }
+}
+
+/// The level to measure next, none when the ceiling is known well enough.
+pub fn next_level(kind: Kind, done: &[Level]) -> Option<f64> {
+    let of_kind = || done.iter().filter(|level| level.kind == kind);
+    let refused = of_kind().filter(|level| !level.is_carried()).map(|level| level.level);
+    match refused.min_by(f64::total_cmp) {
+        None => {
+            let highest = of_kind().map(|level| level.level).fold(0.0, f64::max);
+            kind.ladder().iter().copied().find(|level| *level > highest)
+        }
+        Some(refused) => {
+            let carried = of_kind().filter(|level| level.is_carried()).map(|level| level.level);
+            let carried = carried.filter(|level| *level < refused).fold(0.0, f64::max);
+            (carried > 0.0 && refused / carried > CLOSE).then(|| (refused * carried).sqrt().round())
+        }
+    }
+}
+
+/// The most that was carried: events per second over streams, requests per second over requests.
+pub fn ceiling(done: &[Level]) -> Ceiling {
+    let most = |kind: Kind, rate: fn(&Level) -> f64| {
+        let carried = done.iter().filter(|level| level.kind == kind && level.is_carried());
+        carried.map(rate).fold(0.0, f64::max)
+    };
+    Ceiling {
+        events_per_s: most(Kind::Streams, |level| level.events_per_s),
+        requests_per_s: most(Kind::Requests, |level| level.requests_per_s),
+    }
+}
+
+/// A calibration as it is saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `goodput.calibration/1`
+    pub schema: String,
+    /// Version of goodput that was calibrated.
+    pub version: String,
+    /// When (RFC 3339).
+    pub date: String,
+    /// The machine: processor and system.
+    pub machine: String,
+    /// Processors available.
+    pub cpus: u64,
+    /// Threads that sent and received.
+    pub workers: u32,
+    /// Who stamped arrivals: `kernel` or `read`.
+    pub stamps: String,
+    /// Every level, in the order measured.
+    pub levels: Vec<Level>,
+    /// What came of it.
+    pub ceiling: Ceiling,
+}
+
+impl Calibration {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.calibration/1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(level: f64, is_carried: bool) -> Level {
+        Level {
+            kind: Kind::Streams,
+            level,
+            events_per_s: 50.0 * level,
+            requests_per_s: level,
+            cpu_us_per_event: 1.0,
+            ttft_error_ms: [0.0; 2],
+            itl_error_ms: 0.0,
+            slip_ms: [0.0; 2],
+            lag_ms: 0.0,
+            limited_by: (!is_carried).then(|| "late".to_owned()),
+        }
+    }
+
+    /// Climbs against a client that carries `limit`: the levels asked for, and the ceiling.
+    fn climb(limit: f64) -> (Vec<f64>, f64) {
+        let mut done = Vec::new();
+        while let Some(next) = next_level(Kind::Streams, &done) {
+            done.push(level(next, next <= limit));
+            assert!(done.len() < 30, "does not end");
+        }
+        (done.iter().map(|level| level.level).collect(), ceiling(&done).events_per_s / 50.0)
+    }
+
+    #[test]
+    fn climbs_then_closes_in() {
+        let (levels, found) = climb(1500.0);
+        assert_eq!(levels, [1.0, 10.0, 100.0, 500.0, 1000.0, 2000.0, 1414.0, 1682.0]);
+        assert_eq!(found, 1414.0);
+        for limit in [12.0, 99.0, 731.0, 5000.0, 15_999.0] {
+            let found = climb(limit).1;
+            assert!(found <= limit && limit < found * CLOSE + 1.0, "{limit}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_ladder() {
+        assert_eq!(climb(f64::INFINITY).1, 16e3);
+        assert_eq!(climb(0.0), (vec![1.0], 0.0));
+    }
+}

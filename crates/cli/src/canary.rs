@@ -1,0 +1,42 @@
+//! The canary: a server of known timing inside the process, asked beside the load by the same code.
+
+use std::io;
+use std::sync::Arc;
+
+use goodput_engine::Canary;
+use goodput_model::{Api, ConnectionPolicy, Http, Nanos, Planned, Prompt};
+use goodput_truth::{Timing, TruthServer, instants};
+use goodput_wire::{Dialect, Endpoint, Settings};
+
+/// Five answers a second, over before the next begins.
+const EVERY: Nanos = Nanos::from_millis(200);
+const TIMING: Timing = Timing { ttft: Nanos::from_millis(20), itl: Nanos::from_millis(5) };
+const TOKENS: u32 = 8;
+
+/// Starts the server; it stops when dropped.
+pub(crate) fn start() -> io::Result<(TruthServer, Canary)> {
+    let server = TruthServer::start("127.0.0.1:0", TIMING)?;
+    let endpoint = endpoint(&server, true)?;
+    let planned = Planned { class: "canary".into(), input_tokens: 1, output_tokens: Some(TOKENS) };
+    let prompt = Prompt { text: "x".to_owned(), planned };
+    let body = Dialect::new(Api::Chat, "canary", true).encode(&prompt);
+    Ok((server, Canary { endpoint, body, every: EVERY, truth: instants }))
+}
+
+/// The way to a truth server.
+pub(crate) fn endpoint(server: &TruthServer, keep_text: bool) -> io::Result<Arc<Endpoint>> {
+    let url = format!("http://{}", server.address());
+    let settings = Settings {
+        url: url.parse().map_err(io::Error::other)?,
+        api: Api::Chat,
+        stream: true,
+        http: Http::Http1,
+        connections: ConnectionPolicy::Reuse,
+        api_key: None,
+        headers: Vec::new(),
+        cacert: None,
+        insecure: false,
+        keep_text,
+    };
+    Ok(Arc::new(Endpoint::new(&settings).map_err(io::Error::other)?))
+}

@@ -1,0 +1,123 @@
+//! The page of a calibration.
+
+use std::fmt::{Error, Write};
+
+use goodput_campaign::{Calibration, Kind, Level};
+
+use crate::number::count;
+use crate::plain::plain;
+
+/// The head of the table of levels.
+pub fn calibration_head() -> String {
+    format!(
+        "{:>14}{:>10}{:>9}{:>9}   {:^15}{:>8}   {:^15}{:>8}\n{:>14}{:>10}{:>9}{:>9}   {:>7}{:>8}{:>8}   {:>7}{:>8}{:>8}",
+        "",
+        "",
+        "",
+        "us CPU",
+        "TTFT error ms",
+        "ITL err",
+        "slip ms",
+        "lag ms",
+        "level",
+        "events/s",
+        "req/s",
+        "/event",
+        "p50",
+        "p99",
+        "p99",
+        "p50",
+        "p99",
+        "p99"
+    )
+}
+
+/// One level.
+pub fn calibration_row(level: &Level) -> String {
+    let what = match level.kind {
+        Kind::Streams => "streams",
+        Kind::Requests => "req/s",
+    };
+    let mut row = format!(
+        "{:>14}{:>10}{:>9}{:>9.1}   {:>7.3}{:>8.3}{:>8.3}   {:>7.3}{:>8.3}{:>8.3}",
+        format!("{} {what}", count(level.level as u64)),
+        count(level.events_per_s as u64),
+        count(level.requests_per_s as u64),
+        level.cpu_us_per_event,
+        level.ttft_error_ms[0],
+        level.ttft_error_ms[1],
+        level.itl_error_ms,
+        level.slip_ms[0],
+        level.slip_ms[1],
+        level.lag_ms,
+    );
+    if let Some(reason) = &level.limited_by {
+        row.push_str("  too much: ");
+        row.push_str(&plain(reason));
+    }
+    row
+}
+
+/// The whole page: table, plot, ceiling.
+pub fn calibration(calibration: &Calibration) -> String {
+    let mut page = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut page, calibration);
+    page
+}
+
+fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error> {
+    writeln!(
+        page,
+        "{} · {} CPUs, {} workers · stamps by the {} · goodput {} · {}\n",
+        plain(&calibration.machine),
+        calibration.cpus,
+        calibration.workers,
+        plain(&calibration.stamps),
+        plain(&calibration.version),
+        plain(&calibration.date)
+    )?;
+    writeln!(page, "{}", calibration_head())?;
+    for level in &calibration.levels {
+        writeln!(page, "{}", calibration_row(level))?;
+    }
+    for (kind, title) in [
+        (Kind::Streams, "p99 error of TTFT by events per second"),
+        (Kind::Requests, "p99 schedule slip by requests per second"),
+    ] {
+        plot(page, calibration, kind, title)?;
+    }
+    let ceiling = calibration.ceiling;
+    writeln!(
+        page,
+        "\nCeiling   {} events/s and {} requests/s with errors below 1 ms; stay below half of that",
+        count(ceiling.events_per_s as u64),
+        count(ceiling.requests_per_s as u64)
+    )
+}
+
+/// Columns of a bar's full length.
+const BAR: f64 = 50.0;
+/// The scale is logarithmic between these, in milliseconds.
+const LEAST: f64 = 0.001;
+const MOST: f64 = 100.0;
+
+fn plot(page: &mut String, all: &Calibration, kind: Kind, title: &str) -> Result<(), Error> {
+    let position =
+        |ms: f64| ((ms.clamp(LEAST, MOST) / LEAST).ln() / (MOST / LEAST).ln() * BAR) as usize;
+    let mut levels: Vec<&Level> = all.levels.iter().filter(|level| level.kind == kind).collect();
+    levels.sort_by(|a, b| a.level.total_cmp(&b.level));
+    writeln!(page, "\n{title} (logarithmic, 1 us to 100 ms; `|` is 1 ms)")?;
+    for level in levels {
+        let (rate, ms) = match kind {
+            Kind::Streams => (level.events_per_s, level.ttft_error_ms[1]),
+            Kind::Requests => (level.requests_per_s, level.slip_ms[1]),
+        };
+        let mut bar: Vec<char> = vec![' '; BAR as usize + 1];
+        bar[..position(ms)].fill('#');
+        bar[position(1.0)] = '|';
+        let bar: String = bar.into_iter().collect();
+        writeln!(page, "{:>10} {} {ms:.3} ms", count(rate as u64), bar.trim_end())?;
+    }
+    Ok(())
+}
