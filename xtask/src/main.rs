@@ -10,7 +10,10 @@ use std::process::{Command, ExitCode};
 /// Every task: name, what it does.
 const TASKS: [(&str, &str); 4] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
-    ("bench", "CPU and error of the client against a raw-epoll floor and a server of known timing"),
+    (
+        "bench",
+        "[--seconds N] [--peers]: the budgets, against a raw-epoll floor and a server of known timing",
+    ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
@@ -18,9 +21,10 @@ const TASKS: [(&str, &str); 4] = [
 #[expect(clippy::print_stderr, reason = "a developer tool talks to the terminal")]
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
+    let rest: Vec<String> = std::env::args().skip(2).collect();
     let outcome = match task.as_str() {
         "test" => test(),
-        "bench" => build_release().and_then(|()| bench::bench()),
+        "bench" => build_release().and_then(|()| bench::bench(&rest)),
         "gates" => gates::check(),
         "layers" => layers::check(),
         _ => {

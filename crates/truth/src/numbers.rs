@@ -58,6 +58,8 @@ pub struct Report {
     pub requests: u64,
     /// Tokens written.
     pub events: u64,
+    /// Tokens per second, from the first arrival to the last write.
+    pub events_per_s: Option<f64>,
     /// Rate from the first arrival to the last; none below two arrivals.
     pub arrivals_per_s: Option<f64>,
     /// Distance of the gaps between arrivals from the exponential of the same mean.
@@ -80,6 +82,7 @@ pub(crate) struct Truth {
     pub(crate) ttft: Distribution,
     pub(crate) itl: Distribution,
     pub(crate) lateness: Distribution,
+    pub(crate) last_write: Nanos,
     arrivals: Vec<u64>,
 }
 
@@ -96,10 +99,13 @@ impl Truth {
         let ends = self.arrivals.first().zip(self.arrivals.last());
         let span = ends.map_or(0, |(first, last)| last - first);
         let gaps = self.arrivals.len().saturating_sub(1);
+        let per_second = |n: u64, span: u64| (span > 0).then(|| n as f64 * 1e9 / span as f64);
+        let writing = ends.map_or(0, |(first, _)| self.last_write.0.saturating_sub(*first));
         Report {
             requests: self.requests,
             events: self.events,
-            arrivals_per_s: (span > 0).then(|| gaps as f64 * 1e9 / span as f64),
+            events_per_s: per_second(self.events, writing),
+            arrivals_per_s: per_second(gaps as u64, span),
             ks_exponential: exponential_distance(&self.arrivals),
             ttft_ms: self.ttft.quantiles(),
             itl_ms: self.itl.quantiles(),

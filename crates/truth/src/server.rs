@@ -1,7 +1,7 @@
 //! The server's one loop.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -23,9 +23,9 @@ const FIRST_CONNECTION: u64 = 2;
 /// Connections that may wait to be accepted: a thousand clients may start at once.
 const BACKLOG: i32 = 4096;
 
-/// Tokens written between two looks at the sockets, so that arrivals are stamped in time even
-/// when a thousand tokens are due at once.
-const BATCH: usize = 32;
+/// Requests begun and tokens written between two looks at the sockets, so that arrivals are stamped
+/// in time even when a thousand of them come, or are due, at once.
+const BATCH: usize = 8;
 
 /// How long to leave waiting connections alone when the process is out of descriptors.
 const RECOVERY: Nanos = Nanos::from_millis(50);
@@ -41,6 +41,8 @@ pub(crate) struct Server {
     poller: Poller,
     connections: HashMap<u64, Connection>,
     next_number: u64,
+    /// Connections that have something new: read already, not yet looked at.
+    news: VecDeque<u64>,
     /// When the next token of each answer is due; an answer whose socket is full is not in here.
     due: BinaryHeap<Reverse<(Nanos, u64)>>,
     timing: Timing,
@@ -59,6 +61,7 @@ struct Connection {
     /// Bytes that must have been received before it is worth to look again.
     needs: usize,
     arrived: Nanos,
+    is_news: bool,
     answer: Option<Answer>,
     /// What the socket did not take.
     unsent: Vec<u8>,
@@ -92,6 +95,7 @@ impl Server {
             poller,
             connections: HashMap::new(),
             next_number: FIRST_CONNECTION,
+            news: VecDeque::new(),
             due: BinaryHeap::new(),
             timing,
             token: Token::new(),
@@ -111,20 +115,17 @@ impl Server {
         let mut ready: Vec<Ready> = Vec::new();
         loop {
             let next = self.due.peek().map(|Reverse((due, _))| *due);
-            let deadline = [until, next, self.deaf_until].into_iter().flatten().min();
+            let at_once = (!self.news.is_empty()).then_some(Nanos::ZERO);
+            let deadline = [until, next, self.deaf_until, at_once].into_iter().flatten().min();
             self.poller.wait(deadline, &mut ready)?;
             for ready in &ready {
                 match ready.number {
                     LISTENER => self.accept()?,
                     STOP => return Ok(self.truth.report()),
-                    number => {
-                        // A connection that fails is dropped: nobody else needs to know.
-                        if self.serve(number, *ready).is_err() {
-                            self.connections.remove(&number);
-                        }
-                    }
+                    number => self.exchange(number, *ready),
                 }
             }
+            self.look_at_news();
             self.write_due();
             let present = now();
             if until.is_some_and(|until| present >= until) {
@@ -163,6 +164,7 @@ impl Server {
             received: Vec::new(),
             needs: 0,
             arrived: Nanos::ZERO,
+            is_news: false,
             answer: None,
             unsent: Vec::new(),
             is_blocked: false,
@@ -173,18 +175,31 @@ impl Server {
         Ok(())
     }
 
-    /// Takes what has come, sends what is left, and goes on if that changed something.
-    fn serve(&mut self, number: u64, ready: Ready) -> io::Result<()> {
-        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
-        if ready.readable {
-            connection.read(&mut self.input)?;
+    /// Takes what has come and sends what is left; the rest can wait.
+    fn exchange(&mut self, number: u64, ready: Ready) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let received = if ready.readable { connection.read(&mut self.input) } else { Ok(()) };
+        let sent = if ready.writable { connection.send_rest() } else { Ok(()) };
+        if received.and(sent).is_err() {
+            // Whatever it was, it is that client's affair.
+            self.connections.remove(&number);
+        } else if !connection.is_news {
+            connection.is_news = true;
+            self.news.push_back(number);
         }
-        if ready.writable {
-            connection.send_rest()?;
+    }
+
+    fn look_at_news(&mut self) {
+        for _ in 0..BATCH {
+            let Some(number) = self.news.pop_front() else { return };
+            let Some(connection) = self.connections.get_mut(&number) else { continue };
+            connection.is_news = false;
+            // An answer that waits for its instant is among the due ones already.
+            let is_waiting = connection.answer.is_some() && !connection.watches_writes;
+            if !is_waiting && self.go_on(number).is_err() {
+                self.connections.remove(&number);
+            }
         }
-        // An answer that waits for its instant is among the due ones already.
-        let is_waiting = connection.answer.is_some() && !connection.watches_writes;
-        if is_waiting { Ok(()) } else { self.go_on(number) }
     }
 
     /// Takes the next step of a connection: wait for its socket, wait for the next token's instant,
@@ -259,6 +274,7 @@ impl Server {
         }
         unsent.extend_from_slice(&bytes[written..]);
         self.truth.events += 1;
+        self.truth.last_write = at;
         self.truth.lateness.push(at - answer.due);
         match answer.last_write {
             None => self.truth.ttft.push(at - answer.arrived),

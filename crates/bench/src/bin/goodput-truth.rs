@@ -11,7 +11,6 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 use goodput_truth::{Report, Timing, TruthServer, serve};
 
-#[expect(clippy::print_stdout, reason = "its result")]
 fn main() -> io::Result<()> {
     let address = format!("127.0.0.1:{}", flag("--port", 8300u16));
     let timing = Timing {
@@ -26,8 +25,7 @@ fn main() -> io::Result<()> {
         }
         None => until_input_ends(TruthServer::start(&address, timing)?)?,
     };
-    println!("{}", serde_json::to_string(&report)?);
-    Ok(())
+    writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)
 }
 
 fn until_input_ends(server: TruthServer) -> io::Result<Report> {
