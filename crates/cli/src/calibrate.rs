@@ -77,17 +77,12 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     } else if !args.quiet {
         output::data(goodput_report::calibration(&calibration).as_bytes())?;
     }
-    match path {
-        Some(path) => {
-            let path = goodput_report::plain(&path.display().to_string());
-            say(args, &format!("\nsaved: {path}"));
-            Ok(ExitCode::from(exit::OK))
-        }
-        None => {
-            output::note("\nnot saved: even the lowest level was too much; is the machine busy?");
-            Ok(ExitCode::from(exit::VOID))
-        }
-    }
+    let Some(path) = path else {
+        output::note("\nnot saved: even the lowest level was too much; is the machine busy?");
+        return Ok(ExitCode::from(exit::VOID));
+    };
+    say(args, &format!("\nsaved: {}", goodput_report::plain(&path.display().to_string())));
+    Ok(ExitCode::from(exit::OK))
 }
 
 /// Rows appear as they are measured; they are for the eye.
@@ -222,7 +217,7 @@ fn target() -> Target {
         model: None,
         http: Http::Http1,
         connections: ConnectionPolicy::Reuse,
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         probe: false,
         wait_ready: Duration::ZERO,
         api_key_env: String::new(),

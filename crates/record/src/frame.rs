@@ -260,15 +260,7 @@ impl From<Frame> for RequestRecord {
             body_bytes: frame.body_bytes,
             blocked: Nanos(frame.blocked_ns),
             head_lag_us: frame.head_lag_us,
-            tcp: match *frame.tcp.as_slice() {
-                [retransmits, out_of_order, window_limited, min_rtt, ..] => Some(TcpFacts {
-                    retransmits: u32::try_from(retransmits).unwrap_or(u32::MAX),
-                    out_of_order: u32::try_from(out_of_order).unwrap_or(u32::MAX),
-                    window_limited: Nanos(window_limited),
-                    min_rtt: Nanos(min_rtt),
-                }),
-                _ => None,
-            },
+            tcp: tcp(&frame.tcp),
             text: None,
         };
         Self {
@@ -287,6 +279,16 @@ impl From<Frame> for RequestRecord {
             prompt: None,
         }
     }
+}
+
+fn tcp(numbers: &[u64]) -> Option<TcpFacts> {
+    let &[retransmits, out_of_order, window_limited, min_rtt, ..] = numbers else { return None };
+    Some(TcpFacts {
+        retransmits: u32::try_from(retransmits).unwrap_or(u32::MAX),
+        out_of_order: u32::try_from(out_of_order).unwrap_or(u32::MAX),
+        window_limited: Nanos(window_limited),
+        min_rtt: Nanos(min_rtt),
+    })
 }
 
 fn chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {

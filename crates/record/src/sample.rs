@@ -39,14 +39,15 @@ struct ThreadFrame {
     preempted: u64,
 }
 
+/// All in nanoseconds.
 #[derive(Clone, PartialEq, Message)]
 struct CanaryFrame {
     #[prost(uint64, tag = "1")]
-    due_ns: u64,
+    due: u64,
     #[prost(uint64, tag = "2")]
-    slip_ns: u64,
+    slip: u64,
     #[prost(sint64, repeated, tag = "3")]
-    errors_ns: Vec<i64>,
+    errors: Vec<i64>,
 }
 
 impl From<&Sample> for SampleFrame {
@@ -58,9 +59,9 @@ impl From<&Sample> for SampleFrame {
             preempted: thread.preempted,
         };
         let canary = |reading: &CanaryReading| CanaryFrame {
-            due_ns: reading.due.0,
-            slip_ns: reading.slip.0,
-            errors_ns: reading.errors_ns.clone(),
+            due: reading.due.0,
+            slip: reading.slip.0,
+            errors: reading.errors_ns.clone(),
         };
         let host = &sample.host;
         Self {
@@ -86,9 +87,9 @@ impl From<SampleFrame> for Sample {
             preempted: thread.preempted,
         };
         let canary = |reading: CanaryFrame| CanaryReading {
-            due: Nanos(reading.due_ns),
-            slip: Nanos(reading.slip_ns),
-            errors_ns: reading.errors_ns,
+            due: Nanos(reading.due),
+            slip: Nanos(reading.slip),
+            errors_ns: reading.errors,
         };
         let beats = frame.beat_worker.iter().zip(&frame.beat_due_ns).zip(&frame.beat_lag_ns);
         Self {

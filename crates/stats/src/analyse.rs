@@ -8,6 +8,7 @@ use goodput_model::{
 
 use crate::caveats::{self, Evidence};
 use crate::client::ClientTally;
+use crate::cuts::Cuts;
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
 use crate::sample::Sample;
@@ -34,7 +35,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
         end: extremes.last.unwrap_or_default(),
         kind: Kind::Makespan,
     };
-    let mut tally = Tally::new(window, whole, plan.target.stream);
+    let mut tally = Tally::new(window, whole, plan.target.stream, Cuts::new(samples));
     records().for_each(|record| tally.add(&record));
     tally.finish(plan, run, samples)
 }
@@ -59,6 +60,9 @@ struct Tally {
     residence: Nanos,
     balance: Balance,
     waterfalls: Waterfalls,
+    cuts: Cuts,
+    /// Measured requests that a stall of the client has touched.
+    touched: u64,
     client: ClientTally,
     /// Mean time under way of measured requests.
     time_under_way: Sample,
@@ -87,7 +91,7 @@ pub(crate) struct Balance {
 }
 
 impl Tally {
-    fn new(window: Window, whole: Window, stream: bool) -> Self {
+    fn new(window: Window, whole: Window, stream: bool, cuts: Cuts) -> Self {
         Self {
             window,
             whole,
@@ -106,6 +110,8 @@ impl Tally {
             residence: Nanos::ZERO,
             balance: Balance::default(),
             waterfalls: Waterfalls::default(),
+            cuts,
+            touched: 0,
             client: ClientTally::default(),
             time_under_way: Sample::default(),
             events_in_window: 0,
@@ -131,9 +137,13 @@ impl Tally {
     }
 
     fn add_measured(&mut self, record: &RequestRecord) {
-        self.metrics.add(record, self.stream);
+        self.metrics.add(record, self.stream, &self.cuts);
         self.client.add(record);
-        self.waterfalls.add(record);
+        if self.cuts.touches(record) {
+            self.touched += 1;
+        } else {
+            self.waterfalls.add(record);
+        }
         self.time_under_way.push((record.end() - record.exchange.stamps.dispatched).as_secs());
         self.add_outcome(record);
         self.scheduled.push(record.scheduled);
@@ -236,6 +246,7 @@ impl Tally {
 
     fn client(&mut self, samples: &[Seen], load: &LoadSummary) -> ClientSummary {
         let mut client = std::mem::take(&mut self.client).finish(samples, self.window);
+        client.stalls.requests = self.touched;
         client.tcp.opened = self.requests.connects;
         client.tcp.reused = (self.sent.len() as u64).saturating_sub(self.requests.connects);
         let seconds = self.window.seconds();

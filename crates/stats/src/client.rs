@@ -11,7 +11,7 @@ use crate::summary::{CanarySummary, ClientSummary, Quick, Stalls, TcpSummary, Th
 use crate::window::Window;
 
 /// A loop that is called this late has stood still.
-const STALL: Nanos = Nanos::from_millis(20);
+pub(crate) const STALL: Nanos = Nanos::from_millis(50);
 
 /// What the measured requests tell about the client.
 #[derive(Debug, Default)]
@@ -108,6 +108,7 @@ fn stalls<'a>(late: impl Iterator<Item = &'a Beat>) -> Stalls {
         total_ms: by_worker.values().map(|stalls| stalls.1).fold(0.0, f64::max),
         longest_ms: longest.map(|beat| beat.lag.as_ms()),
         longest_at_s: longest.map(|beat| beat.due.as_secs()),
+        requests: 0,
     }
 }
 
@@ -141,6 +142,7 @@ impl ClientSummary {
 }
 
 /// What one thread did between two looks.
+#[derive(Clone, Copy)]
 struct Change {
     cpu: Nanos,
     waited: Nanos,

@@ -8,6 +8,7 @@
 mod analyse;
 mod caveats;
 mod client;
+mod cuts;
 mod kolmogorov;
 mod metrics;
 mod sample;

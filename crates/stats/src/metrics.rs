@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Chunk, Nanos, RequestRecord};
+use goodput_model::{Nanos, RequestRecord};
 
+use crate::cuts::Cuts;
 use crate::sample::Sample;
 use crate::summary::Metric;
 
@@ -37,8 +38,8 @@ fn hidden_end(record: &RequestRecord) -> f64 {
 
 impl Metrics {
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
-    /// time limit: they are known to be longer.
-    pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool) {
+    /// time limit: they are known to be longer. What a stall of the client spoilt is left out.
+    pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
         let failure = record.exchange.failure.as_ref();
         let censored = failure.is_some_and(|failure| failure.class.is_censored());
         if failure.is_some() && !censored {
@@ -46,22 +47,30 @@ impl Metrics {
         }
         let stamps = &record.exchange.stamps;
         let (scheduled, sent) = (record.scheduled, stamps.sent_first);
-        let since = |start: Option<Nanos>, end: Option<Nanos>| Some((end? - start?).as_ms());
-        let put = |sample: &mut Sample, value: Option<f64>, missing_is_longer: bool| match value {
-            Some(value) => sample.push(value),
-            None if missing_is_longer => sample.push_censored(),
-            None => {}
+        let is_doubtful = |at: &Option<Nanos>| at.is_some_and(|at| cuts.is_doubtful(record, at));
+        let put = |sample: &mut Sample, start: Option<Nanos>, end: Option<Nanos>| {
+            match (start, end) {
+                (start, end) if is_doubtful(&start) || is_doubtful(&end) => {}
+                (Some(start), Some(end)) => sample.push((end - start).as_ms()),
+                // Without an end in time: longer than the limit.
+                _ if censored => sample.push_censored(),
+                _ => {}
+            }
         };
+        let due = Some(scheduled);
         if stream {
-            put(&mut self.ttft, since(Some(scheduled), stamps.first_token), censored);
-            put(&mut self.ttft_sent, since(sent, stamps.first_token), censored);
-            put(&mut self.ttfa, since(Some(scheduled), stamps.first_answer), censored);
-            self.add_gaps(&record.exchange.chunks, censored);
+            put(&mut self.ttft, due, stamps.first_token);
+            put(&mut self.ttft_sent, sent, stamps.first_token);
+            put(&mut self.ttfa, due, stamps.first_answer);
+            self.add_gaps(record, censored, cuts);
         }
         let last = stamps.last_token.filter(|_| !censored);
-        put(&mut self.e2e, since(Some(scheduled), last), censored);
-        put(&mut self.e2e_sent, since(sent, last), censored);
-        if !censored {
+        put(&mut self.e2e, due, last);
+        put(&mut self.e2e_sent, sent, last);
+        let ends = [due, stamps.first_token, stamps.last_token];
+        if ends.iter().any(is_doubtful) {
+            // Its pace is as doubtful as its ends.
+        } else if !censored {
             self.add_pace(record, stream);
         } else if stamps.first_token.is_some() {
             // It had begun and was given up on: slower than any that ended.
@@ -72,7 +81,8 @@ impl Metrics {
 
     /// Gaps between the chunks of each answer; the wait for the first is TTFT, not a gap. An answer
     /// that was given up on was in a gap whose end nobody saw.
-    fn add_gaps(&mut self, chunks: &[Chunk], given_up: bool) {
+    fn add_gaps(&mut self, record: &RequestRecord, given_up: bool, cuts: &Cuts) {
+        let chunks = &record.exchange.chunks;
         let mut largest = None;
         let mut latest: Vec<Option<Nanos>> = Vec::new();
         for chunk in chunks {
@@ -81,6 +91,9 @@ impl Metrics {
                 latest.resize(answer + 1, None);
             }
             let Some(earlier) = latest[answer].replace(chunk.at) else { continue };
+            if cuts.is_doubtful(record, earlier) || cuts.is_doubtful(record, chunk.at) {
+                continue;
+            }
             let gap_us = (chunk.at - earlier).as_micros_rounded();
             let gap_us = u32::try_from(gap_us).unwrap_or(u32::MAX);
             largest = largest.max(Some(gap_us));

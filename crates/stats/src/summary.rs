@@ -336,6 +336,9 @@ pub struct Stalls {
     pub longest_ms: Option<f64>,
     /// When that began, in seconds since the first instant.
     pub longest_at_s: Option<f64>,
+    /// Measured requests that were due or had tokens in a stall; the latencies that rest on such
+    /// instants are cut.
+    pub requests: u64,
 }
 
 /// One thread, in shares of one processor over the window.

@@ -22,7 +22,10 @@ const PARTS: [&str; 10] = [
 
 /// The parts of each request, to be averaged over those around the median and over the slowest.
 #[derive(Debug, Default)]
-pub(crate) struct Waterfalls(Vec<(Nanos, [Nanos; PARTS.len()])>);
+pub(crate) struct Waterfalls(Vec<Request>);
+
+/// TTFT of a request, and its parts.
+type Request = (Nanos, [Nanos; PARTS.len()]);
 
 impl Waterfalls {
     pub(crate) fn add(&mut self, record: &RequestRecord) {
@@ -44,9 +47,9 @@ impl Waterfalls {
     }
 }
 
-fn band(requests: &[(Nanos, [Nanos; PARTS.len()])]) -> WaterfallBand {
+fn band(requests: &[Request]) -> WaterfallBand {
     let n = requests.len() as f64;
-    let mean = |part: &dyn Fn(&(Nanos, [Nanos; PARTS.len()])) -> Nanos| {
+    let mean = |part: &dyn Fn(&Request) -> Nanos| {
         requests.iter().map(|request| part(request).as_ms()).sum::<f64>() / n
     };
     let part = |(index, name): (usize, &&str)| WaterfallPart {
@@ -64,14 +67,14 @@ fn band(requests: &[(Nanos, [Nanos; PARTS.len()])]) -> WaterfallBand {
 /// that the sum is exact even where the kernel saw an answer before our write had returned.
 fn parts(record: &RequestRecord) -> Option<[Nanos; PARTS.len()]> {
     let stamps = &record.exchange.stamps;
-    let (sent, token) = (stamps.sent_first?, stamps.first_token?);
+    let (begin, token) = (stamps.sent_first?, stamps.first_token?);
     let connect = stamps.connect;
-    let before = sent.min(token) - record.scheduled;
+    let before = begin.min(token) - record.scheduled;
     let mut left = before;
     let mut take = |part: Nanos| {
-        let taken = part.min(left);
-        left = left - taken;
-        taken
+        let share = part.min(left);
+        left = left - share;
+        share
     };
     let held = take(record.cap_wait);
     let blocked = take(record.exchange.blocked);

@@ -21,6 +21,8 @@ pub(crate) struct Arrival {
     pub(crate) at: Nanos,
     /// How long they had waited for the read, by the kernel's word.
     pub(crate) lag: Option<Nanos>,
+    /// The kernel's stamp itself, in Unix time: reads with the same one are parts of one arrival.
+    pub(crate) kernel: Option<Nanos>,
 }
 
 impl Arrival {
@@ -29,17 +31,28 @@ impl Arrival {
         self.lag.map(|lag| u32::try_from(lag.as_micros_rounded()).unwrap_or(u32::MAX))
     }
 
+    /// Seen at the return of a read, without the kernel's word.
+    pub(crate) fn by_read(at: Nanos) -> Self {
+        Self { at, lag: None, kernel: None }
+    }
+
     /// From the return of a read, on both clocks, and the kernel's stamp. Nothing can have come
-    /// before `not_before`, the arrival of what was read earlier.
-    fn new((read, unix): (Nanos, Nanos), kernel: Option<Nanos>, not_before: Nanos) -> Self {
-        let unstamped = Self { at: read, lag: None };
+    /// before what was read earlier.
+    fn by_kernel((read, unix): (Nanos, Nanos), kernel: Nanos, earlier: &Self) -> Self {
+        if earlier.kernel == Some(kernel) {
+            return *earlier;
+        }
         // Stamped in the future: the wall clock was set back in between.
-        let Some(kernel) = kernel.filter(|kernel| *kernel <= unix) else { return unstamped };
+        if kernel > unix {
+            return Self::by_read(read);
+        }
         let lag = unix - kernel;
         // Before the beginning of the clock, or before what came earlier: it was set forward.
         match read.0.checked_sub(lag.0) {
-            Some(at) if Nanos(at) >= not_before => Self { at: Nanos(at), lag: Some(lag) },
-            _ => unstamped,
+            Some(at) if Nanos(at) >= earlier.at => {
+                Self { at: Nanos(at), lag: Some(lag), kernel: Some(kernel) }
+            }
+            _ => Self::by_read(read),
         }
     }
 }
@@ -56,11 +69,11 @@ pub(crate) fn ask_for_stamps(socket: BorrowedFd<'_>) {
 #[repr(align(8))]
 struct Control([u8; 128]);
 
-/// Reads what is there: how many bytes, and when they came.
+/// Reads what is there: how many bytes, and when they came. `earlier` is what was read before.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
-    not_before: Nanos,
+    earlier: &Arrival,
 ) -> io::Result<(usize, Arrival)> {
     let mut control = Control([0; 128]);
     let mut slices = [IoSliceMut::new(buffer)];
@@ -74,8 +87,8 @@ pub(crate) fn receive(
         Nanos(time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
     });
     let arrival = match kernel {
-        Some(kernel) => Arrival::new(now_and_unix(), Some(kernel), not_before),
-        None => Arrival { at: now(), lag: None },
+        Some(kernel) => Arrival::by_kernel(now_and_unix(), kernel, earlier),
+        None => Arrival::by_read(now()),
     };
     Ok((message.bytes, arrival))
 }
@@ -87,21 +100,30 @@ mod tests {
     const HOUR: Nanos = Nanos::from_millis(3_600_000);
 
     fn arrival(unix: Nanos, kernel: Nanos) -> Arrival {
-        Arrival::new((Nanos(50_000), unix), Some(kernel), Nanos(20_000))
+        Arrival::by_kernel((Nanos(50_000), unix), kernel, &Arrival::by_read(Nanos(20_000)))
     }
 
     #[test]
     fn the_wait_is_a_difference_on_the_kernels_own_clock() {
         let unix = Nanos(1_794_711_920_000_000_000);
         let waited = arrival(unix, unix - Nanos(7_000));
-        assert_eq!(waited, Arrival { at: Nanos(43_000), lag: Some(Nanos(7_000)) });
+        assert_eq!((waited.at, waited.lag), (Nanos(43_000), Some(Nanos(7_000))));
         assert_eq!(arrival(unix, unix).at, Nanos(50_000));
+    }
+
+    #[test]
+    fn parts_of_one_packet_arrived_together() {
+        let unix = Nanos(1_794_711_920_000_000_000);
+        let first = arrival(unix, unix - Nanos(7_000));
+        let later = (Nanos(51_000), unix + Nanos(1_013));
+        assert_eq!(Arrival::by_kernel(later, unix - Nanos(7_000), &first), first);
+        assert_ne!(Arrival::by_kernel(later, unix - Nanos(6_999), &first), first);
     }
 
     #[test]
     fn a_step_of_the_wall_clock_costs_the_stamp_and_nothing_else() {
         let unix = Nanos(1_794_711_920_000_000_000);
-        let by_the_read = Arrival { at: Nanos(50_000), lag: None };
+        let by_the_read = Arrival::by_read(Nanos(50_000));
         assert_eq!(arrival(unix - HOUR, unix), by_the_read, "set back");
         assert_eq!(arrival(unix + HOUR, unix), by_the_read, "set forward");
         // A step so small that it cannot be told from a wait is no larger than what came before.

@@ -22,7 +22,7 @@ use crate::arrival::{Arrival, ask_for_stamps, receive};
 /// live on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct SocketStamps {
-    /// When the bytes of the latest read came, and how many reads brought any.
+    /// When the bytes of the latest read came, and how many arrivals there were.
     pub(crate) last_read: Cell<Arrival>,
     pub(crate) reads: Cell<u64>,
     /// When the first write since [`SocketStamps::expect_request`] was handed to the socket.
@@ -43,28 +43,40 @@ impl SocketStamps {
 pub(crate) struct StampedTcp {
     tcp: TcpStream,
     stamps: Rc<SocketStamps>,
+    /// Most bytes of the next read: room for two events like the last one. A read has one stamp, that
+    /// of its last bytes, so after a stall small reads tell more than one that takes everything.
+    most: Cell<usize>,
 }
+
+/// Least room of a read; the most doubles while reads fill it.
+const LEAST_READ: usize = 512;
+const MOST_READ: usize = 64 << 10;
 
 impl StampedTcp {
     pub(crate) fn new(tcp: TcpStream, stamps: Rc<SocketStamps>) -> Self {
         ask_for_stamps(tcp.as_fd());
-        stamps.last_read.set(Arrival { at: now(), lag: None });
-        Self { tcp, stamps }
+        stamps.last_read.set(Arrival::by_read(now()));
+        Self { tcp, stamps, most: Cell::new(LEAST_READ) }
     }
 
     /// Reads once, if there is something to read.
     fn try_read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut came = 0;
+        let size = room.len().min(self.most.get());
+        let room = &mut room[..size];
         let outcome = self.tcp.try_io(Interest::READABLE, || {
-            let (n, arrival) = receive(self.tcp.as_fd(), room, self.stamps.last_read.get().at)?;
+            let earlier = self.stamps.last_read.get();
+            let (n, arrival) = receive(self.tcp.as_fd(), room, &earlier)?;
             came = n;
-            if n > 0 {
+            if n > 0 && arrival != earlier {
                 self.stamps.last_read.set(arrival);
                 self.stamps.reads.set(self.stamps.reads.get() + 1);
             }
             // Less than asked for: the queue is empty, and saying so saves the call that would
             // find that out. Bytes that come later wake the task again.
-            let is_drained = 0 < n && n < room.len();
+            let is_drained = 0 < n && n < size;
+            let next = if is_drained { 2 * n } else { 2 * size };
+            self.most.set(next.clamp(LEAST_READ, MOST_READ));
             if is_drained { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(n) }
         });
         if came > 0 { Ok(came) } else { outcome }

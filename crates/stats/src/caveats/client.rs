@@ -47,17 +47,17 @@ pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
     let stalls = &e.client.stalls;
     let longest = stalls.longest_ms?;
     let share = stalls.total_ms / 1e3 / e.window.seconds().max(1e-9);
-    (longest >= 100.0 || share > 0.01).then(|| {
-        let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
-        let message = format!(
-            "the client stood still {} times, {:.0} ms in all, the longest for {longest:.0} ms at \
-             {:.1} s: it was stopped or had no processor, and what it sent and read then was late",
-            stalls.count,
-            stalls.total_ms,
-            stalls.longest_at_s.unwrap_or(0.0)
-        );
-        Caveat::new("client_stalled", severity, message)
-    })
+    let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
+    let message = format!(
+        "the client stood still {} times, {:.0} ms in all, the longest for {longest:.0} ms at \
+         {:.1} s: it was stopped or had no processor; latencies of {} requests that rest on \
+         that time are cut",
+        stalls.count,
+        stalls.total_ms,
+        stalls.longest_at_s.unwrap_or(0.0),
+        stalls.requests
+    );
+    Some(Caveat::new("client_stalled", severity, message))
 }
 
 /// How late bytes were read. Where the kernel stamped them the latencies stand, up to packets that
