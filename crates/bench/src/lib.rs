@@ -21,3 +21,16 @@ pub fn cpu_time() -> Nanos {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
+
+/// Makes room for many descriptors at once, before there is a second thread. In a process with
+/// several threads the kernel stops whoever opens a descriptor for some 10 ms each time the table
+/// has to grow, which it does at 64 and at every doubling from 256 on.
+pub fn reserve_descriptors() {
+    for number in [16_384, 4_096, 1_024] {
+        // The copy is closed again at once; the table keeps its size. Refused above the limit on
+        // open files, so the next smaller one is tried.
+        if rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), number - 1).is_ok() {
+            return;
+        }
+    }
+}

@@ -1,4 +1,6 @@
-//! Other tools under the same load, where they are installed.
+//! Other tools under the same load, where they are installed: on the path, or in the folder that
+//! `GOODPUT_PEERS` names. Two of them want a tokenizer, though nothing here depends on it:
+//! `GOODPUT_VLLM_TOKENIZER` (a folder with `tokenizer.json`) and `GOODPUT_AIPERF_TOKENIZER` (a name).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ struct Job<'a> {
     url: String,
     streams: u32,
     requests: u32,
-    /// A data set of one short prompt, one JSON object per line.
+    /// A data set with a short prompt for each request, one JSON object per line.
     prompts: &'a Path,
     /// Where it may write.
     out: PathBuf,
@@ -40,7 +42,9 @@ pub(super) fn peers(bench: &Bench) -> Result<Table, String> {
         for peer in PEERS {
             match measure(bench, peer, streams) {
                 Ok((events, cpu_us)) => rows.push((peer.0, events, cpu_us)),
-                Err(reason) => table.say(format!("{} at {streams} streams: {reason}", peer.0)),
+                Err(reason) => {
+                    table.say(format!("{} at {streams} streams: {}", peer.0, gist(&reason)));
+                }
             }
         }
         let best = rows.iter().map(|(_, _, cpu_us)| *cpu_us).fold(f64::NAN, f64::min);
@@ -70,9 +74,10 @@ fn measure(bench: &Bench, (name, flags): Peer, streams: u32) -> Result<(f64, f64
     let program = find(name).ok_or_else(|| format!("skipped: {name} is not installed"))?;
     // An answer takes two seconds; each stream gets as many as fit, and at least two.
     let rounds = (bench.seconds / 2).max(2);
-    let prompts = bench.fresh_path();
-    let line = "{\"prompt\":\"x\"}\n";
-    fs::write(&prompts, line).map_err(|error| error.to_string())?;
+    let prompts = bench.fresh_path().with_extension("jsonl");
+    let line = "{\"prompt\":\"x\",\"output_tokens_count\":100}\n";
+    let lines = line.repeat((streams * rounds) as usize);
+    fs::write(&prompts, lines).map_err(|error| error.to_string())?;
     let run = |requests: u32| {
         let server = Server::start(bench, 50, 20)?;
         let job = Job {
@@ -104,14 +109,25 @@ fn find(name: &str) -> Option<PathBuf> {
     candidates.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
+/// The last thing that was said: tools end their complaints with the reason.
+fn gist(reason: &str) -> String {
+    let last = reason.lines().map(str::trim).rfind(|line| line.len() > 3);
+    last.unwrap_or_default().chars().take(200).collect()
+}
+
+fn tokenizer(variable: &str, default: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| default.to_owned())
+}
+
 fn vllm_bench(job: &Job<'_>) -> String {
     let Job { url, streams, requests, prompts, .. } = job;
     let data = format!("--dataset-name custom --dataset-path {}", prompts.display());
     format!(
         "--backend openai-chat --base-url {url} --endpoint /v1/chat/completions --model truth \
-         --skip-tokenizer-init {data} --custom-output-len 100 --num-prompts {requests} \
+         --tokenizer {} {data} --custom-output-len 100 --num-prompts {requests} \
          --max-concurrency {streams} --ignore-eos --extra-body {{\"max_tokens\":100}} \
-         --disable-tqdm --no-steady-state"
+         --disable-tqdm --no-steady-state",
+        tokenizer("GOODPUT_VLLM_TOKENIZER", "gpt2")
     )
 }
 
@@ -126,9 +142,10 @@ fn oha(job: &Job<'_>) -> String {
 fn aiperf(job: &Job<'_>) -> String {
     let Job { url, streams, requests, out, .. } = job;
     format!(
-        "profile --model truth --url {url} --endpoint-type chat --streaming --tokenizer builtin \
+        "profile --model truth --url {url} --endpoint-type chat --streaming --tokenizer {} \
          --concurrency {streams} --request-count {requests} --isl 10 --osl 100 \
          --extra-inputs max_tokens:100 --ui none --artifact-dir {}",
+        tokenizer("GOODPUT_AIPERF_TOKENIZER", "builtin"),
         out.display()
     )
 }

@@ -6,12 +6,13 @@
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 
-use goodput_bench::{flag, optional};
+use goodput_bench::{flag, optional, reserve_descriptors};
 use goodput_clock::now;
 use goodput_model::Nanos;
 use goodput_truth::{Report, Timing, TruthServer, serve};
 
 fn main() -> io::Result<()> {
+    reserve_descriptors();
     let address = format!("127.0.0.1:{}", flag("--port", 8300u16));
     let timing = Timing {
         ttft: Nanos::from_micros(flag("--ttft-us", 50_000)),
