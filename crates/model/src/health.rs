@@ -26,6 +26,10 @@ pub struct HostSample {
     pub throttled: Option<Throttled>,
     /// Time that the hypervisor gave to other machines, over all processors.
     pub steal: Nanos,
+    /// Processors that this process may use.
+    pub cpus: u32,
+    /// Time that those had nothing to do.
+    pub idle: Nanos,
     /// Files and sockets open.
     pub open_files: u64,
 }

@@ -29,10 +29,17 @@ impl Host {
 
     /// One look.
     pub fn sample(&self) -> HostSample {
+        let stat = fs::read_to_string(self.proc.join("stat")).unwrap_or_default();
+        let cpus = self.allowed_cpus();
         HostSample {
             threads: self.threads(),
             throttled: self.groups.throttled(),
-            steal: self.steal().unwrap_or_default(),
+            steal: ticks(&stat, "cpu", &[8]),
+            cpus: cpus.len() as u32,
+            // Waiting for a disk is having nothing to do.
+            idle: cpus
+                .iter()
+                .fold(Nanos::ZERO, |sum, cpu| sum + ticks(&stat, &format!("cpu{cpu}"), &[4, 5])),
             open_files: self.open_files(),
         }
     }
@@ -44,10 +51,15 @@ impl Host {
         folders.filter_map(|folder| thread(&folder)).collect()
     }
 
-    fn steal(&self) -> Option<Nanos> {
-        let text = fs::read_to_string(self.proc.join("stat")).ok()?;
-        let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
-        Some(Nanos(ticks * TICK.0))
+    /// The processors that this process may use, from a list such as `0-3,8`.
+    fn allowed_cpus(&self) -> Vec<u32> {
+        let status = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+        };
+        list.unwrap_or_default().split(',').filter_map(range).flatten().collect()
     }
 
     fn open_files(&self) -> u64 {
@@ -64,6 +76,14 @@ impl Default for Host {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The sum of some columns of one line of `/proc/stat`.
+fn ticks(stat: &str, name: &str, columns: &[usize]) -> Nanos {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let line = stat.lines().map(words).find(|line| line.first().is_some_and(|n| n == name));
+    let count = |column: &usize| line.as_ref()?.get(*column)?.parse::<u64>().ok();
+    Nanos(columns.iter().filter_map(count).sum::<u64>() * TICK.0)
 }
 
 fn thread(folder: &Path) -> Option<ThreadSample> {
@@ -132,7 +152,10 @@ mod tests {
         fs::write(task.join("comm"), "worker-3\n").unwrap();
         fs::write(task.join("schedstat"), "5000 700 12\n").unwrap();
         fs::write(task.join("status"), "Name:\tx\nnonvoluntary_ctxt_switches:\t42\n").unwrap();
-        fs::write(proc.path().join("stat"), "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\n").unwrap();
+        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 1 1\ncpu1 0 0 0 40 2\ncpu2 0 0 0 7 1\n";
+        fs::write(proc.path().join("stat"), stat).unwrap();
+        let status = "Name:\tx\nCpus_allowed_list:\t1-2\n";
+        fs::write(proc.path().join("self/status"), status).unwrap();
         let sample = Host::at(proc.path(), proc.path()).sample();
         let worker = ThreadSample {
             name: "worker-3".to_owned(),
@@ -141,5 +164,6 @@ mod tests {
             preempted: 42,
         };
         assert_eq!((sample.threads, sample.steal), (vec![worker], Nanos::from_millis(80)));
+        assert_eq!((sample.cpus, sample.idle), (2, Nanos::from_millis(500)));
     }
 }

@@ -25,6 +25,10 @@ pub(crate) struct SampleFrame {
     beat_lag_ns: Vec<u64>,
     #[prost(message, repeated, tag = "9")]
     canary: Vec<CanaryFrame>,
+    #[prost(uint32, tag = "10")]
+    cpus: u32,
+    #[prost(uint64, tag = "11")]
+    idle_ns: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -70,6 +74,8 @@ impl From<&Sample> for SampleFrame {
             throttled: host.throttled.map_or_else(Vec::new, |t| vec![t.periods, t.time.0]),
             steal_ns: host.steal.0,
             open_files: host.open_files,
+            cpus: host.cpus,
+            idle_ns: host.idle.0,
             beat_worker: sample.beats.iter().map(|beat| beat.worker).collect(),
             beat_due_ns: sample.beats.iter().map(|beat| beat.due.0).collect(),
             beat_lag_ns: sample.beats.iter().map(|beat| beat.lag.0).collect(),
@@ -102,6 +108,8 @@ impl From<SampleFrame> for Sample {
                 },
                 steal: Nanos(frame.steal_ns),
                 open_files: frame.open_files,
+                cpus: frame.cpus,
+                idle: Nanos(frame.idle_ns),
             },
             beats: beats
                 .map(|((worker, due), lag)| Beat {
@@ -133,6 +141,8 @@ mod tests {
                 throttled: Some(Throttled { periods: 0, time: Nanos(9) }),
                 steal: Nanos(10),
                 open_files: 11,
+                cpus: 17,
+                idle: Nanos(18),
             },
             beats: vec![Beat { worker: 1, due: Nanos(12), lag: Nanos(0) }],
             canary: vec![CanaryReading {

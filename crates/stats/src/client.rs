@@ -135,6 +135,12 @@ impl ClientSummary {
             thread.finish(seconds);
         }
         self.steal_share = Some((end.host.steal - begin.host.steal).as_secs() / seconds);
+        let processors = f64::from(end.host.cpus) * seconds;
+        if processors > 0.0 {
+            let used: f64 = self.threads.values().map(|thread| thread.cpu_share).sum();
+            self.idle_share = Some((end.host.idle - begin.host.idle).as_secs() / processors);
+            self.used_share = Some(used / f64::from(end.host.cpus));
+        }
         if let (Some(before), Some(after)) = (begin.host.throttled, end.host.throttled) {
             self.throttled_ms = Some((after.time - before.time).as_ms());
         }

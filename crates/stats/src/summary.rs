@@ -313,6 +313,10 @@ pub struct ClientSummary {
     pub throttled_ms: Option<f64>,
     /// Processors' worth of time that the hypervisor gave to others.
     pub steal_share: Option<f64>,
+    /// Share of time in which the processors that we may use had nothing to do.
+    pub idle_share: Option<f64>,
+    /// Share of the time of those processors that we used ourselves.
+    pub used_share: Option<f64>,
     /// Most files and sockets open.
     pub open_files_max: Option<u64>,
     /// What TCP had to do.

@@ -81,25 +81,29 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// The threads that requests pass through.
-fn on_the_path(client: &ClientSummary) -> impl Iterator<Item = (&String, &ThreadSummary)> {
-    client.threads.iter().filter(|(name, _)| name.starts_with("worker-") || *name == "pacer")
+/// The threads that send and receive.
+fn workers(client: &ClientSummary) -> impl Iterator<Item = (&String, &ThreadSummary)> {
+    client.threads.iter().filter(|(name, _)| name.starts_with("worker-"))
 }
 
-/// Somebody else wanted the same processors.
+/// Somebody else wanted the same processors: a worker was ready to run for longer than our own
+/// threads beside it can explain.
 pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
-    let waits = |thread: &ThreadSummary| {
-        thread.waited_share / (thread.cpu_share + thread.waited_share).max(1e-9)
-    };
-    let worst = on_the_path(e.client)
-        .filter(|(_, thread)| thread.waited_share > 0.01)
-        .max_by(|a, b| waits(a.1).total_cmp(&waits(b.1)))?;
-    let share = waits(worst.1);
-    (share > 0.25).then(|| {
+    let beside: f64 = e
+        .client
+        .threads
+        .iter()
+        .filter(|(name, _)| !name.starts_with("worker-"))
+        .map(|(_, thread)| thread.cpu_share)
+        .sum();
+    let (name, waited, cpu) = workers(e.client)
+        .map(|(name, thread)| (name, thread.waited_share - beside, thread.cpu_share))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = waited / (cpu + waited).max(1e-9);
+    (waited > 0.01 && share > 0.2).then(|| {
         let message = format!(
-            "other programs took the client's processors: {} was ready to run but had to wait for \
-             {:.0} % of its time; give the client a core of its own",
-            worst.0,
+            "others took the client's processors: {name} was ready to run but had to wait for \
+             {:.0} % of that time; give the client a core of its own, or use fewer --workers",
             share * 100.0
         );
         Caveat::new("cpu_contended", Severity::Warn, message)
@@ -108,7 +112,7 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// METHOD 3.9: no worker above 70 % of its core.
 pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
-    let worst = on_the_path(e.client).max_by(|a, b| a.1.cpu_share.total_cmp(&b.1.cpu_share))?;
+    let worst = workers(e.client).max_by(|a, b| a.1.cpu_share.total_cmp(&b.1.cpu_share))?;
     (worst.1.cpu_share > 0.7).then(|| {
         let message = format!(
             "{} used {:.0} % of a core: the client is near its limit; add --workers or use less load",
@@ -116,6 +120,22 @@ pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
             worst.1.cpu_share * 100.0
         );
         Caveat::new("client_busy", Severity::Warn, message)
+    })
+}
+
+/// No processor was free: whether that hurt cannot be ruled out, even where no thread was seen to
+/// wait for long.
+pub(super) fn crowded(e: &Evidence<'_>) -> Option<Caveat> {
+    let (idle, used) = (e.client.idle_share?, e.client.used_share?);
+    let others = 1.0 - idle - used;
+    (idle < 0.1 && others > 0.3).then(|| {
+        let message = format!(
+            "other programs used {:.0} % of the processors that the client may use, and left {:.0} % \
+             idle; give the client a core of its own",
+            others * 100.0,
+            idle * 100.0
+        );
+        Caveat::new("cpu_crowded", Severity::Warn, message)
     })
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         client::stalled,
         client::lag,
         client::contended,
+        client::crowded,
         client::busy,
         client::throttled,
         client::stolen,
