@@ -130,6 +130,11 @@ impl Outcome {
         at(&self.said, path)
     }
 
+    /// The latest write of the server, in milliseconds: how far its own truth can be trusted.
+    pub(super) fn worst_lateness_ms(&self) -> f64 {
+        self.truth("/write_lateness_ms/max")
+    }
+
     /// CPU time of the whole process per token that the server wrote.
     pub(super) fn cpu_us(&self) -> f64 {
         self.cpu_s * 1e6 / self.truth("/events")

@@ -57,7 +57,7 @@ pub(super) fn closed_loop(bench: &Bench) -> Result<Table, String> {
                 pair(outcome.said("ttft", 99), outcome.truth("/ttft_ms/p99")),
                 pair(outcome.said("itl", 99), outcome.truth("/itl_ms/p99")),
             ];
-            table.push(cells, &budgets);
+            table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
         }
     }
     Ok(table)
@@ -98,7 +98,7 @@ pub(super) fn ceiling(bench: &Bench) -> Result<Table, String> {
                 outcome.floor_said("/arrival_error_ms/p99"),
             ),
         ];
-        table.push(cells, &budgets);
+        table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
     }
     Ok(table)
 }
@@ -144,7 +144,7 @@ pub(super) fn open_loop(bench: &Bench) -> Result<Table, String> {
                 pair(outcome.said("ttft", 50), outcome.truth("/ttft_ms/p50")),
                 pair(outcome.said("ttft", 99), outcome.truth("/ttft_ms/p99")),
             ];
-            table.push(cells, &budgets);
+            table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
         }
     }
     Ok(table)
@@ -167,7 +167,8 @@ pub(super) fn burst(bench: &Bench) -> Result<Table, String> {
         pair(outcome.said("ttft_sent", 99), outcome.truth("/ttft_ms/p99")),
         pair(outcome.said("itl", 99), outcome.truth("/itl_ms/p99")),
     ];
-    table.push(cells, &Budgets::none().at_most("TTFT p50 bias", bias, 1.0, " ms"));
+    let budgets = Budgets::none().at_most("TTFT p50 bias", bias, 1.0, " ms");
+    table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
     Ok(table)
 }
 

@@ -54,7 +54,11 @@ impl Table {
 
 /// The budgets of one row, each with whether it is kept.
 #[derive(Default)]
-pub(super) struct Budgets(Vec<(String, bool)>);
+pub(super) struct Budgets {
+    each: Vec<(String, bool)>,
+    /// How long the server itself stood still, when that was too long to judge a client by it.
+    stall_ms: Option<f64>,
+}
 
 impl Budgets {
     pub(super) fn none() -> Self {
@@ -64,28 +68,44 @@ impl Budgets {
     /// Adds a budget; what was not measured is not kept.
     #[must_use]
     pub(super) fn at_most(mut self, what: &str, value: f64, limit: f64, unit: &str) -> Self {
-        self.0.push((format!("{what} ≤ {limit}{unit}"), value <= limit));
+        self.each.push((format!("{what} ≤ {limit}{unit}"), value <= limit));
         self
     }
 
     #[must_use]
     pub(super) fn at_least(mut self, what: &str, value: f64, limit: f64, unit: &str) -> Self {
-        self.0.push((format!("{what} ≥ {limit}{unit}"), value >= limit));
+        self.each.push((format!("{what} ≥ {limit}{unit}"), value >= limit));
+        self
+    }
+
+    /// Judges nothing if the yardstick itself failed: some token was written this late.
+    #[must_use]
+    pub(super) fn unless_stalled(mut self, lateness_ms: f64) -> Self {
+        /// A thousand tokens due at once take tens of milliseconds; more than this is no load.
+        const STALL_MS: f64 = 200.0;
+        self.stall_ms = (lateness_ms > STALL_MS).then_some(lateness_ms);
         self
     }
 
     fn text(&self) -> String {
-        let texts: Vec<&str> = self.0.iter().map(|(text, _)| text.as_str()).collect();
+        let texts: Vec<&str> = self.each.iter().map(|(text, _)| text.as_str()).collect();
         if texts.is_empty() { "–".to_owned() } else { texts.join("; ") }
     }
 
     fn verdict(&self) -> String {
-        let missed: Vec<&str> =
-            self.0.iter().filter(|(_, is_kept)| !is_kept).map(|(text, _)| text.as_str()).collect();
-        match (self.0.is_empty(), missed.is_empty()) {
+        if let Some(stall) = self.stall_ms {
+            return format!("not judged: the server stood still for {stall:.0} ms");
+        }
+        let missed: Vec<&str> = self
+            .each
+            .iter()
+            .filter(|(_, is_kept)| !is_kept)
+            .map(|(text, _)| text.as_str())
+            .collect();
+        match (self.each.is_empty(), missed.is_empty()) {
             (true, _) => "–".to_owned(),
             (_, true) => "met".to_owned(),
-            _ if self.0.len() == 1 => "missed".to_owned(),
+            _ if self.each.len() == 1 => "missed".to_owned(),
             _ => format!("missed: {}", missed.join("; ")),
         }
     }
@@ -113,6 +133,9 @@ mod tests {
         assert_eq!(Budgets::none().at_most("a", 1.0, 2.0, "").verdict(), "met");
         assert_eq!(Budgets::none().at_most("a", f64::NAN, 2.0, "").verdict(), "missed");
         assert_eq!(Budgets::none().verdict(), "–");
+        let late = |ms| Budgets::none().at_most("a", 1.0, 2.0, "").unless_stalled(ms).verdict();
+        assert_eq!(late(70.0), "met");
+        assert_eq!(late(2645.4), "not judged: the server stood still for 2645 ms");
     }
 
     #[test]
