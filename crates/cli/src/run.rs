@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use goodput_engine::{Control, Ended, Live, Run, Sink};
-use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, RequestRecord, Sample, Verdict};
+use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict};
 use goodput_observe::Host;
 use goodput_record::{FolderError, Logs, Manifest, RunFolder, State, TargetFacts};
 use goodput_stats::Summary;
@@ -137,22 +137,24 @@ impl Sink for Recorder {
     }
 }
 
-/// A closed loop or a cap says how many connections it takes.
+/// A closed loop, a cap or a burst says how many connections it takes.
 fn check_connections(plan: &Plan, limit: goodput_engine::FdLimit) -> Result<(), Failed> {
     let wanted = match plan.load.mode {
-        Mode::Closed { concurrency, .. } => concurrency,
-        Mode::Open { max_concurrency, .. } => max_concurrency.unwrap_or(0),
+        Mode::Closed { concurrency, .. } => u64::from(concurrency),
+        Mode::Open { max_concurrency: Some(cap), .. } => u64::from(cap),
+        Mode::Open { rate: Rate::Infinite, .. } => plan.load.num_requests.unwrap_or(0),
+        Mode::Open { .. } => 0,
     };
     // The engine inside the process holds the other end of every connection.
     let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };
-    if u64::from(wanted) * ends <= limit.connections() {
+    if wanted.saturating_mul(ends) <= limit.connections() {
         return Ok(());
     }
     Err(Failed::usage(format!(
         "{wanted} connections do not fit below the limit of {} open files",
         limit.0
     ))
-    .hint("raise it with `ulimit -n`, or use less concurrency"))
+    .hint("raise it with `ulimit -n`, or ask for fewer at once (--concurrency, --max-concurrency)"))
 }
 
 fn manifest(plan: &Plan, ready: &Ready, fd_limit: u64) -> Manifest {

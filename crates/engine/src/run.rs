@@ -180,12 +180,16 @@ fn start_open(
         })?
     };
     let (ready, all_ready) = channel();
+    // A burst needs all of its connections at once, unless a cap holds it back.
+    let at_once = shared.cap.as_ref().map_or(usize::MAX, Semaphore::available_permits);
+    let at_once = usize::try_from(burst).unwrap_or(usize::MAX).min(at_once);
+    let connections = u32::try_from(at_once.div_ceil(shared.workers as usize)).unwrap_or(1).max(1);
     let mut inboxes = Vec::new();
     let mut workers = Vec::new();
     for id in 0..shared.workers {
         let (inbox, jobs) = mpsc::unbounded_channel();
         inboxes.push(inbox);
-        workers.push(spawn_worker(id, shared, Source::Open(jobs), &ready)?);
+        workers.push(spawn_worker(id, shared, Source::Open(jobs, connections), &ready)?);
     }
     drop(ready);
     wait_for_all(&all_ready);

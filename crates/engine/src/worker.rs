@@ -55,8 +55,8 @@ pub(crate) struct Shared {
 
 /// Where a worker's requests come from.
 pub(crate) enum Source {
-    /// Due now: the pacer waited.
-    Open(UnboundedReceiver<Job>),
+    /// Due now: the pacer waited. So many connections are sure to be needed at once.
+    Open(UnboundedReceiver<Job>, u32),
     /// Users of a closed loop.
     Closed(Users),
 }
@@ -99,7 +99,7 @@ pub(crate) fn work(
         drop(ready);
         worker.observe_from_the_epoch();
         match source {
-            Source::Open(jobs) => worker.serve_open(jobs).await,
+            Source::Open(jobs, _) => worker.serve_open(jobs).await,
             Source::Closed(users) => worker.serve_closed(users).await,
         }
         worker.drain().await;
@@ -123,7 +123,7 @@ impl Worker {
             return;
         }
         let count = match source {
-            Source::Open(_) => 1,
+            Source::Open(_, count) => *count,
             Source::Closed(users) => users.count,
         };
         tokio::select! {

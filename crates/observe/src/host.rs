@@ -56,8 +56,8 @@ impl Host {
         let status = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
         let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let range = |part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            Some(low.trim().parse::<u32>().ok()?..=high.trim().parse::<u32>().ok()?)
         };
         list.unwrap_or_default().split(',').filter_map(range).flatten().collect()
     }
