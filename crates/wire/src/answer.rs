@@ -8,6 +8,7 @@
 use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
 
 use crate::json::{self, Body, Choice, Usage};
+use crate::likeness::Likeness;
 use crate::sse::{Event, SseParser};
 
 /// Largest single event accepted. Embedded images and logits stay below it by far.
@@ -54,6 +55,8 @@ struct State {
     done: bool,
     fault: Option<Fault>,
     keep_text: bool,
+    /// What plain events look like.
+    likeness: Likeness,
 }
 
 /// One of the `n` answers.
@@ -145,6 +148,21 @@ impl State {
             exchange.stamps.done = Some(read.at);
             return;
         }
+        if event.kind.is_empty()
+            && !self.keep_text
+            && let Some(bytes) = self.likeness.text_bytes(event.data)
+        {
+            self.likeness.hit();
+            let chunk = Chunk {
+                at: read.at,
+                tokens: None,
+                bytes,
+                choice: self.likeness.answer,
+                coalesced: false,
+                lag_us: read.lag_us,
+            };
+            return self.take_tokens(chunk, false, read.sequence, exchange);
+        }
         match json::read(event.data) {
             Err(error) if event.kind == b"error" => {
                 let _ = error;
@@ -194,6 +212,11 @@ impl State {
         }
         if exchange.chunks.len() > had_text {
             self.keep(data, exchange);
+        }
+        if let Some(bytes) = body.plain_text()
+            && let Some(chunk) = exchange.chunks.last()
+        {
+            self.likeness.learn(data, bytes, chunk.choice);
         }
     }
 

@@ -26,6 +26,21 @@ pub(crate) struct Body {
     pub(crate) message: Option<serde_json::Value>,
 }
 
+impl Body {
+    /// Bytes of text, where that is all the body says: one answer, its content, and no count.
+    pub(crate) fn plain_text(&self) -> Option<u32> {
+        let choice = self.choices.first.as_ref().filter(|_| self.choices.others.is_empty())?;
+        let is_plain = self.usage.0.is_none()
+            && choice.finish_reason.0.is_none()
+            && choice.reasoning_bytes() == 0
+            && choice.listed_tokens().is_none();
+        let content = choice.delta.0.as_ref().map_or(0, |delta| delta.content.bytes);
+        let bytes = choice.answer_bytes();
+        let is_one = content == bytes || choice.text.bytes == bytes;
+        (is_plain && is_one && bytes > 0).then_some(bytes)
+    }
+}
+
 /// The answers in a body: almost always one, kept without an allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Choices {

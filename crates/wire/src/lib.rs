@@ -19,6 +19,7 @@ mod framing;
 mod head;
 mod http1;
 mod json;
+mod likeness;
 mod pool;
 mod probe;
 mod secrets;

@@ -367,3 +367,38 @@ fn whole_answers() {
     assert_eq!(take(br#"{"error":"x"}"#).0, Err(ErrorClass::StreamError));
     assert_eq!(take(br#"{"choices":[]}"#).0, Err(ErrorClass::NoFinish));
 }
+
+proptest::proptest! {
+    /// Events that repeat each other in all but their text, mixed with others: what is known from an
+    /// earlier event must be what reading would have found.
+    #[test]
+    fn a_likeness_changes_nothing(
+        events in proptest::collection::vec((0usize..7, "[a-zé\"\\\\{}: \u{1}]{0,6}"), 1..24),
+    ) {
+        let mut body = String::new();
+        for (kind, text) in events {
+            let quoted = serde_json::Value::from(text.clone());
+            let data = match kind {
+                0 => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{quoted}}},"finish_reason":"stop"}}]}}"#),
+                1 => format!(r#"{{"choices":[{{"index":1,"delta":{{"content":{quoted}}}}}]}}"#),
+                2 => format!(r#"{{"choices":[{{"index":0,"text":{quoted}}}]}}"#),
+                3 => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{quoted}}}}}],"usage":{{"completion_tokens":{}}}}}"#, text.len()),
+                // As it is: sometimes no JSON at all.
+                4 => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#),
+                _ => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{quoted}}}}}]}}"#),
+            };
+            body.extend(["data: ", &data, "\n\n"]);
+        }
+        let read = Read { at: Nanos(1), sequence: 1, lag_us: None };
+        let outcome = |mut reader: AnswerReader| {
+            let mut exchange = Exchange::default();
+            let outcome = reader
+                .push(body.as_bytes(), read, &mut exchange)
+                .and_then(|()| reader.finish(read, &mut exchange));
+            (outcome, exchange)
+        };
+        let mut reads_all = AnswerReader::new(false);
+        reads_all.state.likeness = Likeness::off();
+        proptest::prop_assert_eq!(outcome(AnswerReader::new(false)), outcome(reads_all));
+    }
+}
