@@ -11,7 +11,7 @@ use goodput_wire::{Dialect, Endpoint, Settings};
 /// Five answers a second, over before the next begins.
 const EVERY: Nanos = Nanos::from_millis(200);
 const TIMING: Timing = Timing { ttft: Nanos::from_millis(20), itl: Nanos::from_millis(5) };
-const TOKENS: u32 = 8;
+const TOKENS: u32 = 4;
 
 /// Starts the server; it stops when dropped.
 pub(crate) fn start() -> io::Result<(TruthServer, Canary)> {

@@ -257,7 +257,7 @@ fn feed_closed(feeder: &Feeder, queue: &Arc<ArrayQueue<Prepared>>) {
                 Err(back) => prepared = back,
             }
             // The queue lasts far longer than this; waking more often would cost the workers.
-            pause(Nanos::from_millis(5));
+            pause(Nanos::from_millis(20));
         }
     }
 }

@@ -65,6 +65,13 @@ impl SseParser {
         }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             let (head, rest) = bytes.split_at(end);
+            if let Some((data, rest)) = self.whole_event(head, rest) {
+                self.check_size(data.len())?;
+                sink(Event { kind: &self.kind, data });
+                self.kind.clear();
+                bytes = rest;
+                continue;
+            }
             if self.line.is_empty() {
                 self.take_line(head, &mut sink)?;
             } else {
@@ -85,6 +92,14 @@ impl SseParser {
         }
         self.line.extend_from_slice(bytes);
         self.check_size(self.line.len())
+    }
+
+    /// Almost every event is one data line and its blank line, all there at once: it needs no copy.
+    /// Its data, and what follows.
+    fn whole_event<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let is_alone = self.line.is_empty() && self.data.is_empty() && !self.at_start;
+        let rest = is_alone.then(|| rest.strip_prefix(b"\n\n")).flatten()?;
+        Some((field(line, b"data")?, rest))
     }
 
     /// The body has ended in good order: delivers an event that lacks only its blank line.
