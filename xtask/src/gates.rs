@@ -7,9 +7,9 @@
 use std::process::Command;
 
 /// Case of `goodput-hot`, and how many instructions one repetition may take: what it took when the
-/// limit was set, and a tenth more. A change that needs more says so by changing its limit.
+/// limit was set, and a fifth more for what other processors' versions of memory functions need. A change that needs more says so by changing its limit.
 const GATES: [(&str, u64); 4] =
-    [("sse", 462), ("chunked", 334), ("chunk", 7_418), ("append", 28_144)];
+    [("sse", 278), ("chunked", 250), ("chunk", 867), ("append", 31_200)];
 
 const FEW: u64 = 1_000;
 const MANY: u64 = 3_000;

@@ -20,6 +20,9 @@ use args::{Arguments, Verb};
 use clap::Parser;
 use error::Failed;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Run(args) => run::run(&args),

@@ -15,7 +15,7 @@ use crate::pacer::Pacing;
 use crate::worker::hold_until;
 
 /// How often a loop is to be called.
-const BEAT_EVERY: Nanos = Nanos::from_millis(10);
+const BEAT_EVERY: Nanos = Nanos::from_millis(20);
 
 /// Observations that may wait for the collector: a second of 64 workers.
 const QUEUE: usize = 1 << 13;

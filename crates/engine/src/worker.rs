@@ -14,6 +14,7 @@ use goodput_model::{
 };
 use goodput_schedule::Timeline;
 use goodput_wire::{Client, Endpoint};
+use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
@@ -82,9 +83,10 @@ pub(crate) fn work(
         goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
     }
     use_fine_timer_slack();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let tasks = tokio::task::LocalSet::new();
-    tasks.block_on(&runtime, async move {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(async move {
         let worker = Rc::new(Worker {
             id,
             client: Client::new(Arc::clone(&shared.endpoint)),

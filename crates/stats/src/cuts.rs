@@ -11,7 +11,7 @@ use goodput_model::{Nanos, RequestRecord, Sample as Seen};
 use crate::client::STALL;
 
 /// Around a stall: a loop is looked at this often, and reads its backlog in this time.
-const MARGIN: Nanos = Nanos::from_millis(10);
+const MARGIN: Nanos = Nanos::from_millis(20);
 
 /// The stalls of every worker.
 #[derive(Debug, Default)]
