@@ -34,7 +34,7 @@ const ASK_TOKENS: u32 = 2;
 const IN_STEP: f64 = 100.0;
 
 /// How often the canary is asked: often, because a level is short.
-const CANARY_EVERY: Nanos = Nanos::from_millis(20);
+const CANARY_EVERY: Nanos = Nanos::from_millis(5);
 
 /// Runs the verb.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
@@ -44,7 +44,6 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     let bench = Bench { workers, cpus, length: args.level_duration };
     let mut levels: Vec<Level> = Vec::new();
     let mut stamps = String::new();
-    say(args, &goodput_report::calibration_head());
     for kind in [Kind::Streams, Kind::Requests] {
         while let Some(level) = next_level(kind, &levels) {
             // Both ends of every connection are in this process.
@@ -53,7 +52,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
                 break;
             }
             let (reading, by) = bench.settle(kind, level)?;
-            say(args, &goodput_report::calibration_row(&reading));
+            say(args, &goodput_report::calibration_step(&reading));
             stamps = by;
             levels.push(reading);
         }
@@ -85,7 +84,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Rows appear as they are measured; they are for the eye.
+/// For the eye, while it goes on.
 fn say(args: &CalibrateArgs, line: &str) {
     if !args.quiet {
         output::note(line);

@@ -7,8 +7,24 @@ use goodput_campaign::{Calibration, Kind, Level};
 use crate::number::count;
 use crate::plain::plain;
 
-/// The head of the table of levels.
-pub fn calibration_head() -> String {
+/// One line about a level that was just measured.
+pub fn calibration_step(level: &Level) -> String {
+    let outcome = level.limited_by.as_ref().map_or_else(
+        || format!("error of TTFT {:.3} ms at p99", level.ttft_error_ms[1]),
+        |reason| format!("too much: {}", plain(reason)),
+    );
+    format!("{}: {outcome}", name(level))
+}
+
+fn name(level: &Level) -> String {
+    let what = match level.kind {
+        Kind::Streams => "streams",
+        Kind::Requests => "req/s",
+    };
+    format!("{} {what}", count(level.level as u64))
+}
+
+fn head() -> String {
     format!(
         "{:>14}{:>10}{:>9}{:>9}   {:^15}{:>8}   {:^15}{:>8}\n{:>14}{:>10}{:>9}{:>9}   {:>7}{:>8}{:>8}   {:>7}{:>8}{:>8}",
         "",
@@ -32,15 +48,10 @@ pub fn calibration_head() -> String {
     )
 }
 
-/// One level.
-pub fn calibration_row(level: &Level) -> String {
-    let what = match level.kind {
-        Kind::Streams => "streams",
-        Kind::Requests => "req/s",
-    };
+fn row(level: &Level) -> String {
     let mut row = format!(
         "{:>14}{:>10}{:>9}{:>9.1}   {:>7.3}{:>8.3}{:>8.3}   {:>7.3}{:>8.3}{:>8.3}",
-        format!("{} {what}", count(level.level as u64)),
+        name(level),
         count(level.events_per_s as u64),
         count(level.requests_per_s as u64),
         level.cpu_us_per_event,
@@ -77,9 +88,9 @@ fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error>
         plain(&calibration.version),
         plain(&calibration.date)
     )?;
-    writeln!(page, "{}", calibration_head())?;
+    writeln!(page, "{}", head())?;
     for level in &calibration.levels {
-        writeln!(page, "{}", calibration_row(level))?;
+        writeln!(page, "{}", row(level))?;
     }
     for (kind, title) in [
         (Kind::Streams, "p99 error of TTFT by events per second"),

@@ -9,6 +9,6 @@ mod plain;
 mod text;
 mod wrap;
 
-pub use calibration::{calibration, calibration_head, calibration_row};
+pub use calibration::{calibration, calibration_step};
 pub use plain::plain;
 pub use text::text;
