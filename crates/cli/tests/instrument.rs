@@ -245,3 +245,44 @@ fn local_ports_running_out_void_the_result() {
     assert_eq!(outcome.code, Some(5), "{}", summary["requests"]);
     assert!(codes(&summary).contains(&"client_limited"), "{:?}", codes(&summary));
 }
+
+/// What `goodput calibrate` saved is used by later runs on the same machine, and by no others.
+#[test]
+fn a_run_above_half_of_its_ceiling_says_so() {
+    let session = Session::new();
+    let state = session.path("state/goodput");
+    std::fs::create_dir_all(&state).unwrap();
+    let measure = |out: &str| {
+        let args = ["run", "mock:ttft=1ms,itl=1ms", "--concurrency", "1", "--num-requests", "20"];
+        let rest = ["--max-tokens", "5", "--workers", "1", "--json", "--quiet", "--out", out];
+        let mut command = session.command(&[&args[..], &rest[..]].concat());
+        let output = command.env("XDG_STATE_HOME", session.path("state")).output().unwrap();
+        let outcome = outcome(output);
+        outcome.assert_finished(out);
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap()
+    };
+    let first = measure("first");
+    assert_eq!(at(&first, "run.ceiling"), &Value::Null);
+    let manifest = std::fs::read_to_string(session.path("first/manifest.json")).unwrap();
+    let host = &serde_json::from_str::<Value>(&manifest).unwrap()["host"];
+    let machine =
+        format!("{}, {}", host["cpu"].as_str().unwrap(), host["system"].as_str().unwrap());
+    let save = |machine: &str, events_per_s: &str| {
+        let text = format!(
+            r#"{{"schema": "goodput.calibration/1", "version": "0", "date": "", "cpus": 1,
+                "machine": {}, "workers": 1, "stamps": "kernel", "levels": [],
+                "ceiling": {{"events_per_s": {events_per_s}, "requests_per_s": 1e9}}}}"#,
+            Value::from(machine)
+        );
+        std::fs::write(state.join("calibration-1.json"), text).unwrap();
+    };
+    save(&machine, "10");
+    let second = measure("second");
+    assert!(codes(&second).contains(&"near_ceiling"), "{:?}", codes(&second));
+    let again = session.run(&["report", "second", "--json"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["run"], second["run"]);
+    save("another machine", "10");
+    assert_eq!(at(&measure("third"), "run.ceiling"), &Value::Null);
+    save(&machine, "\"many\"");
+    assert_eq!(at(&measure("fourth"), "run.ceiling"), &Value::Null);
+}

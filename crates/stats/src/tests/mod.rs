@@ -1,5 +1,7 @@
 //! Whole summaries of runs whose every instant is written down here.
 
+mod health;
+
 use std::time::Duration;
 
 use goodput_model::{
