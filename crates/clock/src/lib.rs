@@ -23,15 +23,19 @@ pub fn now() -> Nanos {
 
 /// The present on both clocks: `CLOCK_MONOTONIC`, and Unix time, in which the kernel stamps packets.
 pub fn now_and_unix() -> (Nanos, Nanos) {
-    let mut both = (now(), read(ClockId::Realtime));
-    // A thread that loses its core between the two readings would see clocks that disagree.
+    let look = || {
+        let both = (now(), read(ClockId::Realtime));
+        (now() - both.0, both)
+    };
+    let mut best = look();
+    // A thread that loses its core between the readings would see clocks that disagree.
     for _ in 0..3 {
-        if now() - both.0 < TOGETHER {
+        if best.0 < TOGETHER {
             break;
         }
-        both = (now(), read(ClockId::Realtime));
+        best = best.min(look());
     }
-    both
+    best.1
 }
 
 /// Two readings of the clocks within this time are taken for one instant.

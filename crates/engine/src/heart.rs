@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_queue::ArrayQueue;
@@ -16,6 +17,9 @@ use crate::worker::hold_until;
 
 /// How often a loop is to be called.
 const BEAT_EVERY: Nanos = Nanos::from_millis(20);
+
+/// How long an answer of the canary is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Observations that may wait for the collector: a second of 64 workers.
 const QUEUE: usize = 1 << 13;
@@ -92,9 +96,14 @@ impl CanaryTask {
             hold_until(due).await;
             let (task, client) = (Rc::clone(&task), Rc::clone(&client));
             tokio::task::spawn_local(async move {
-                if let Some(reading) = task.ask(&client, due).await {
-                    let _ = task.seen.canary.push(reading);
-                }
+                let answer = tokio::time::timeout(PATIENCE, task.ask(&client, due)).await;
+                // One that does not answer is on record too, with nothing to compare.
+                let none = CanaryReading {
+                    due: due - task.epoch,
+                    slip: Nanos::ZERO,
+                    errors_ns: Vec::new(),
+                };
+                let _ = task.seen.canary.push(answer.ok().flatten().unwrap_or(none));
             });
             due += every;
         }

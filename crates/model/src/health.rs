@@ -24,12 +24,12 @@ pub struct HostSample {
     pub threads: Vec<ThreadSample>,
     /// What the container's CPU limit has cost, where there is one.
     pub throttled: Option<Throttled>,
-    /// Time that the hypervisor gave to other machines, over all processors.
-    pub steal: Nanos,
     /// Processors that this process may use.
     pub cpus: u32,
-    /// Time that those had nothing to do.
+    /// Time that those had nothing to do, in all.
     pub idle: Nanos,
+    /// Time that the hypervisor took from them for other machines, in all.
+    pub steal: Nanos,
     /// Files and sockets open.
     pub open_files: u64,
 }

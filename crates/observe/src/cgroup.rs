@@ -7,16 +7,18 @@ use goodput_model::{Nanos, Throttled};
 
 /// Processors' worth of time that this process's control groups allow; `None` is no limit.
 pub fn cpu_quota() -> Option<f64> {
-    let folders = Folders::find(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
-    folders.0.iter().filter_map(|folder| quota(folder)).min_by(f64::total_cmp)
+    Some(Limit::find(Path::new("/proc"), Path::new("/sys/fs/cgroup"))?.quota)
 }
 
-/// The folders of this process's CPU control group and of the groups around it.
-#[derive(Debug, Default)]
-pub(crate) struct Folders(Vec<PathBuf>);
+/// The control group with the tightest limit: this process's own or one around it.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    folder: PathBuf,
+    quota: f64,
+}
 
-impl Folders {
-    pub(crate) fn find(proc: &Path, root: &Path) -> Self {
+impl Limit {
+    pub(crate) fn find(proc: &Path, root: &Path) -> Option<Self> {
         let list = fs::read_to_string(proc.join("self/cgroup")).unwrap_or_default();
         let mut found = Vec::new();
         for line in list.lines() {
@@ -33,15 +35,23 @@ impl Folders {
             // Inside a container the path may name a group that is not shown here: the root is it.
             let inner = base.join(path.trim_start_matches('/'));
             let groups = inner.ancestors().take_while(|folder| folder.starts_with(&base));
-            found.extend(groups.filter(|folder| folder.is_dir()).map(Path::to_owned));
+            let limit =
+                |folder: &Path| Some(Self { folder: folder.to_owned(), quota: quota(folder)? });
+            found.extend(groups.filter_map(limit));
         }
-        Self(found)
+        found.into_iter().min_by(|a, b| a.quota.total_cmp(&b.quota))
     }
 
-    /// What the limits have cost, where there is one.
+    /// What the limit has cost.
     pub(crate) fn throttled(&self) -> Option<Throttled> {
-        let limited = self.0.iter().filter(|folder| quota(folder).is_some());
-        limited.filter_map(|folder| throttled(folder)).max_by_key(|throttled| throttled.time)
+        let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        let micros = field("throttled_usec").map(Nanos::from_micros);
+        let time = micros.or_else(|| field("throttled_time").map(Nanos))?;
+        Some(Throttled { periods: field("nr_throttled")?, time })
     }
 }
 
@@ -56,17 +66,6 @@ fn quota(folder: &Path) -> Option<f64> {
         None => (number(&read("cpu.cfs_quota_us")?)?, number(&read("cpu.cfs_period_us")?)?),
     };
     (quota > 0.0 && period > 0.0).then(|| quota / period)
-}
-
-fn throttled(folder: &Path) -> Option<Throttled> {
-    let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    };
-    let micros = field("throttled_usec").map(Nanos::from_micros);
-    let time = micros.or_else(|| field("throttled_time").map(Nanos))?;
-    Some(Throttled { periods: field("nr_throttled")?, time })
 }
 
 #[cfg(test)]
@@ -85,9 +84,8 @@ mod tests {
     }
 
     fn look(tree: &tempfile::TempDir) -> (Option<f64>, Option<Throttled>) {
-        let folders = Folders::find(&tree.path().join("proc"), &tree.path().join("cg"));
-        let quota = folders.0.iter().filter_map(|folder| quota(folder)).min_by(f64::total_cmp);
-        (quota, folders.throttled())
+        let limit = Limit::find(&tree.path().join("proc"), &tree.path().join("cg"));
+        (limit.as_ref().map(|limit| limit.quota), limit.and_then(|limit| limit.throttled()))
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::{HostSample, Nanos, ThreadSample};
 
-use crate::cgroup::Folders;
+use crate::cgroup::Limit;
 
 /// Length of a clock tick in `/proc/stat`: the interface has been fixed to 100 a second for ages.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -14,7 +14,7 @@ const TICK: Nanos = Nanos::from_millis(10);
 #[derive(Debug)]
 pub struct Host {
     proc: PathBuf,
-    groups: Folders,
+    limit: Option<Limit>,
 }
 
 impl Host {
@@ -24,22 +24,31 @@ impl Host {
     }
 
     fn at(proc: &Path, cgroup: &Path) -> Self {
-        Self { proc: proc.to_owned(), groups: Folders::find(proc, cgroup) }
+        Self { proc: proc.to_owned(), limit: Limit::find(proc, cgroup) }
     }
 
     /// One look.
     pub fn sample(&self) -> HostSample {
         let stat = fs::read_to_string(self.proc.join("stat")).unwrap_or_default();
         let cpus = self.allowed_cpus();
+        let (mut idle, mut steal) = (Nanos::ZERO, Nanos::ZERO);
+        for line in stat.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let name = words.next().and_then(|name| name.strip_prefix("cpu"));
+            if name.and_then(|n| n.parse().ok()).is_some_and(|cpu| cpus.contains(&cpu)) {
+                let ticks: Vec<u64> = words.map(|word| word.parse().unwrap_or(0)).collect();
+                let column = |at: usize| Nanos(ticks.get(at).copied().unwrap_or(0) * TICK.0);
+                // Waiting for a disk is having nothing to do.
+                idle += column(3) + column(4);
+                steal += column(7);
+            }
+        }
         HostSample {
             threads: self.threads(),
-            throttled: self.groups.throttled(),
-            steal: ticks(&stat, "cpu", &[8]),
+            throttled: self.limit.as_ref().and_then(Limit::throttled),
+            steal,
             cpus: cpus.len() as u32,
-            // Waiting for a disk is having nothing to do.
-            idle: cpus
-                .iter()
-                .fold(Nanos::ZERO, |sum, cpu| sum + ticks(&stat, &format!("cpu{cpu}"), &[4, 5])),
+            idle,
             open_files: self.open_files(),
         }
     }
@@ -76,14 +85,6 @@ impl Default for Host {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// The sum of some columns of one line of `/proc/stat`.
-fn ticks(stat: &str, name: &str, columns: &[usize]) -> Nanos {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let line = stat.lines().map(words).find(|line| line.first().is_some_and(|n| n == name));
-    let count = |column: &usize| line.as_ref()?.get(*column)?.parse::<u64>().ok();
-    Nanos(columns.iter().filter_map(count).sum::<u64>() * TICK.0)
 }
 
 fn thread(folder: &Path) -> Option<ThreadSample> {
@@ -152,7 +153,8 @@ mod tests {
         fs::write(task.join("comm"), "worker-3\n").unwrap();
         fs::write(task.join("schedstat"), "5000 700 12\n").unwrap();
         fs::write(task.join("status"), "Name:\tx\nnonvoluntary_ctxt_switches:\t42\n").unwrap();
-        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 1 1\ncpu1 0 0 0 40 2\ncpu2 0 0 0 7 1\n";
+        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 1 1 0 0 9\ncpu1 0 0 0 40 2 0 0 5\n\
+                    cpu2 0 0 0 7 1 0 0 3\nintr 5 5\n";
         fs::write(proc.path().join("stat"), stat).unwrap();
         let status = "Name:\tx\nCpus_allowed_list:\t1-2\n";
         fs::write(proc.path().join("self/status"), status).unwrap();

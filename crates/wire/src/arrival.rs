@@ -3,7 +3,9 @@
 //! The kernel stamps each packet in Unix time. How long the bytes of a read had waited is the
 //! difference of two readings of that one clock, its stamp and ours, so no offset between clocks is
 //! carried from read to read: a step of the wall clock can only spoil the reads it falls into, and
-//! those are seen and left without a stamp. Where packets were merged the stamp is that of the last.
+//! those are seen and left without a stamp. Where packets were merged the stamp is that of the last;
+//! where one overtook another that had to be sent again it may be that of the first, so nothing is
+//! taken to have come before what was read earlier.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,6 +15,10 @@ use goodput_model::Nanos;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, TimestampingFlag, recvmsg, setsockopt, sockopt,
 };
+
+/// Packets that came in another order were sent again within this time; a larger difference is a
+/// clock that was set.
+const OVERTAKEN: Nanos = Nanos::from_millis(1_000);
 
 /// When the bytes of one read came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,19 +45,20 @@ impl Arrival {
     /// From the return of a read, on both clocks, and the kernel's stamp. Nothing can have come
     /// before what was read earlier.
     fn by_kernel((read, unix): (Nanos, Nanos), kernel: Nanos, earlier: &Self) -> Self {
-        if earlier.kernel == Some(kernel) {
-            return *earlier;
-        }
         // Stamped in the future: the wall clock was set back in between.
         if kernel > unix {
             return Self::by_read(read);
         }
         let lag = unix - kernel;
-        // Before the beginning of the clock, or before what came earlier: it was set forward.
-        match read.0.checked_sub(lag.0) {
-            Some(at) if Nanos(at) >= earlier.at => {
-                Self { at: Nanos(at), lag: Some(lag), kernel: Some(kernel) }
-            }
+        let stamped = |at: Nanos| Self { at, lag: Some(read - at), kernel: Some(kernel) };
+        if earlier.kernel == Some(kernel) {
+            return stamped(earlier.at);
+        }
+        match read.0.checked_sub(lag.0).map(Nanos) {
+            Some(at) if at >= earlier.at => stamped(at),
+            // Overtaken on the way, or two readings of a clock.
+            Some(at) if earlier.at - at < OVERTAKEN => stamped(earlier.at),
+            // The wall clock was set forward in between.
             _ => Self::by_read(read),
         }
     }
@@ -116,8 +123,13 @@ mod tests {
         let unix = Nanos(1_794_711_920_000_000_000);
         let first = arrival(unix, unix - Nanos(7_000));
         let later = (Nanos(51_000), unix + Nanos(1_013));
-        assert_eq!(Arrival::by_kernel(later, unix - Nanos(7_000), &first), first);
-        assert_ne!(Arrival::by_kernel(later, unix - Nanos(6_999), &first), first);
+        let second = Arrival::by_kernel(later, unix - Nanos(7_000), &first);
+        assert_eq!((second.at, second.lag), (first.at, Some(Nanos(8_000))));
+        assert_ne!(Arrival::by_kernel(later, unix - Nanos(6_000), &first).at, first.at);
+        // One that was overtaken was readable when the other had come, and does not upset the next.
+        let overtaken = Arrival::by_kernel(later, unix - Nanos(9_000), &first);
+        assert_eq!(overtaken.at, first.at);
+        assert_eq!(Arrival::by_kernel(later, unix, &overtaken).at, Nanos(49_987));
     }
 
     #[test]
@@ -126,7 +138,5 @@ mod tests {
         let by_the_read = Arrival::by_read(Nanos(50_000));
         assert_eq!(arrival(unix - HOUR, unix), by_the_read, "set back");
         assert_eq!(arrival(unix + HOUR, unix), by_the_read, "set forward");
-        // A step so small that it cannot be told from a wait is no larger than what came before.
-        assert_eq!(arrival(unix + Nanos(30_001), unix), by_the_read);
     }
 }
