@@ -44,29 +44,28 @@ pub struct Level {
     pub requests_per_s: f64,
     /// CPU time of all workers per event, in microseconds.
     pub cpu_us_per_event: f64,
-    /// Error of TTFT against the server's own record, at p50 and p99.
-    pub ttft_error_ms: [f64; 2],
+    /// Error of TTFT against the server's own record, at p50 and p99; none without an answer.
+    pub ttft_error_ms: [Option<f64>; 2],
     /// Error of ITL at p99.
-    pub itl_error_ms: f64,
+    pub itl_error_ms: Option<f64>,
     /// Lateness of requests at p50 and p99.
-    pub slip_ms: [f64; 2],
+    pub slip_ms: [Option<f64>; 2],
     /// How late bytes were read at p99.
-    pub lag_ms: f64,
-    /// Why the client did not carry it well; none if it did.
+    pub lag_ms: Option<f64>,
+    /// Why it was not carried well; none if it was.
     pub limited_by: Option<String>,
+    /// Whether that was the client's fault, and not the test server's.
+    pub is_clients_limit: bool,
 }
 
 impl Level {
     /// From the numbers of the run at this level, and how late the server itself wrote (p99).
     pub fn new(kind: Kind, level: f64, summary: &Summary, server_late_ms: f64) -> Self {
         let (client, load) = (&summary.client, &summary.load);
-        let number = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
         let events_per_s = client.events_per_s.unwrap_or(0.0);
         let workers = client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
         let cpu: f64 = workers.map(|(_, thread)| thread.cpu_share).sum();
         let canary = client.canary;
-        let error =
-            |pick: fn(goodput_stats::CanarySummary) -> Option<f64>| number(canary.and_then(pick));
         let mut reading = Self {
             kind,
             level,
@@ -74,28 +73,33 @@ impl Level {
             requests_per_s: load.delivered_rps.unwrap_or(0.0),
             cpu_us_per_event: cpu * 1e6 / events_per_s.max(1e-9),
             ttft_error_ms: [
-                error(|canary| canary.ttft_error_ms.p50),
-                error(|canary| canary.ttft_error_ms.p99),
+                canary.and_then(|canary| canary.ttft_error_ms.p50),
+                canary.and_then(|canary| canary.ttft_error_ms.p99),
             ],
-            itl_error_ms: error(|canary| canary.itl_error_ms.p99),
-            slip_ms: [number(load.slip_ms.p50), number(load.slip_ms.p99)],
-            lag_ms: client.lag_ms.p99.unwrap_or(0.0),
+            itl_error_ms: canary.and_then(|canary| canary.itl_error_ms.p99),
+            slip_ms: [load.slip_ms.p50, load.slip_ms.p99],
+            lag_ms: client.lag_ms.p99,
             limited_by: None,
+            is_clients_limit: false,
         };
-        reading.limited_by = reading.limit(summary.requests.failed, server_late_ms);
+        reading.find_limit(summary.requests.failed, server_late_ms);
         reading
     }
 
-    fn limit(&self, failed: u64, server_late_ms: f64) -> Option<String> {
-        let late = |what: &str, ms: f64| {
-            (ms > ERROR_LIMIT_MS).then(|| format!("{what} {ms:.2} ms at p99"))
+    fn find_limit(&mut self, failed: u64, server_late_ms: f64) {
+        let late = |what: &str, ms: Option<f64>| match ms {
+            None => Some(format!("no {what} to be had")),
+            Some(ms) => (ms > ERROR_LIMIT_MS).then(|| format!("{what} {ms:.2} ms at p99")),
         };
-        (failed > 0)
+        let of_client = (failed > 0)
             .then(|| format!("{failed} requests failed"))
             .or_else(|| late("TTFT error", self.ttft_error_ms[1]))
             .or_else(|| late("ITL error", self.itl_error_ms))
-            .or_else(|| late("schedule slip", self.slip_ms[1]))
-            .or_else(|| late("the test server, not the client: it wrote late,", server_late_ms))
+            .or_else(|| late("schedule slip", self.slip_ms[1]));
+        // A server that is late itself proves nothing about the client.
+        let of_server = late("the test server, not the client, wrote late:", Some(server_late_ms));
+        self.is_clients_limit = of_client.is_some() && of_server.is_none();
+        self.limited_by = of_server.or(of_client);
     }
 
     /// Whether the client carried it with an error below a millisecond.
@@ -122,10 +126,14 @@ pub fn next_level(kind: Kind, done: &[Level]) -> Option<f64> {
 }
 
 /// The most that was carried: events per second over streams, requests per second over requests.
+/// Where the climb ended for another reason than the client there is no ceiling.
 pub fn ceiling(done: &[Level]) -> Ceiling {
     let most = |kind: Kind, rate: fn(&Level) -> f64| {
-        let carried = done.iter().filter(|level| level.kind == kind && level.is_carried());
-        carried.map(rate).fold(0.0, f64::max)
+        let of_kind = || done.iter().filter(|level| level.kind == kind);
+        let refused = of_kind().filter(|level| !level.is_carried());
+        let lowest = refused.min_by(|a, b| a.level.total_cmp(&b.level))?;
+        let carried = of_kind().filter(|level| level.is_carried()).map(rate).max_by(f64::total_cmp);
+        carried.filter(|_| lowest.is_clients_limit)
     };
     Ceiling {
         events_per_s: most(Kind::Streams, |level| level.events_per_s),
@@ -172,38 +180,41 @@ mod tests {
             events_per_s: 50.0 * level,
             requests_per_s: level,
             cpu_us_per_event: 1.0,
-            ttft_error_ms: [0.0; 2],
-            itl_error_ms: 0.0,
-            slip_ms: [0.0; 2],
-            lag_ms: 0.0,
+            ttft_error_ms: [None; 2],
+            itl_error_ms: None,
+            slip_ms: [None; 2],
+            lag_ms: None,
             limited_by: (!is_carried).then(|| "late".to_owned()),
+            is_clients_limit: !is_carried,
         }
     }
 
     /// Climbs against a client that carries `limit`: the levels asked for, and the ceiling.
-    fn climb(limit: f64) -> (Vec<f64>, f64) {
+    fn climb(limit: f64) -> (Vec<f64>, Option<f64>) {
         let mut done = Vec::new();
         while let Some(next) = next_level(Kind::Streams, &done) {
             done.push(level(next, next <= limit));
             assert!(done.len() < 30, "does not end");
         }
-        (done.iter().map(|level| level.level).collect(), ceiling(&done).events_per_s / 50.0)
+        let found = ceiling(&done).events_per_s.map(|events| events / 50.0);
+        (done.iter().map(|level| level.level).collect(), found)
     }
 
     #[test]
     fn climbs_then_closes_in() {
         let (levels, found) = climb(1500.0);
         assert_eq!(levels, [1.0, 10.0, 100.0, 500.0, 1000.0, 2000.0, 1414.0, 1682.0]);
-        assert_eq!(found, 1414.0);
+        assert_eq!(found, Some(1414.0));
         for limit in [12.0, 99.0, 731.0, 5000.0, 15_999.0] {
-            let found = climb(limit).1;
+            let found = climb(limit).1.unwrap();
             assert!(found <= limit && limit < found * CLOSE + 1.0, "{limit}: {found}");
         }
     }
 
     #[test]
     fn the_ends_of_the_ladder() {
-        assert_eq!(climb(f64::INFINITY).1, 16e3);
-        assert_eq!(climb(0.0), (vec![1.0], 0.0));
+        let (levels, found) = climb(f64::INFINITY);
+        assert_eq!((levels.last(), found), (Some(&16e3), None), "nothing was found to be too much");
+        assert_eq!(climb(0.0), (vec![1.0], None));
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     for kind in [Kind::Streams, Kind::Requests] {
         while let Some(level) = next_level(kind, &levels) {
             // Both ends of every connection are in this process.
-            if level * 2.0 > fd_limit.connections() as f64 {
+            if kind == Kind::Streams && level * 2.0 > fd_limit.connections() as f64 {
                 say(args, "the limit of open files allows no more; raise it with `ulimit -n`");
                 break;
             }
@@ -69,8 +69,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
         ceiling: ceiling_of(&levels),
         levels,
     };
-    let is_found = calibration.ceiling.events_per_s > 0.0;
-    let path = is_found.then(|| save(args, &calibration)).transpose()?;
+    let is_usable = calibration.levels.iter().any(Level::is_carried);
+    let path = is_usable.then(|| save(args, &calibration)).transpose()?;
     if args.json {
         output::data(json(&calibration).as_bytes())?;
     } else if !args.quiet {
@@ -305,5 +305,5 @@ pub(crate) fn ceiling(plan: &Plan) -> Option<Ceiling> {
     let text = std::fs::read(state_file(workers)?).ok()?;
     let saved: Calibration = serde_json::from_slice(&text).ok()?;
     let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine();
-    (is_known && saved.ceiling.events_per_s > 0.0).then_some(saved.ceiling)
+    is_known.then_some(saved.ceiling)
 }

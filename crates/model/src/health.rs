@@ -78,11 +78,12 @@ pub struct CanaryReading {
     pub errors_ns: Vec<i64>,
 }
 
-/// The most that the client carries with an error below a millisecond.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The most that the client carries with an error below a millisecond; none where something else
+/// gave out first.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Streamed events per second.
-    pub events_per_s: f64,
+    pub events_per_s: Option<f64>,
     /// Requests per second.
-    pub requests_per_s: f64,
+    pub requests_per_s: Option<f64>,
 }

@@ -10,10 +10,14 @@ use crate::plain::plain;
 /// One line about a level that was just measured.
 pub fn calibration_step(level: &Level) -> String {
     let outcome = level.limited_by.as_ref().map_or_else(
-        || format!("error of TTFT {:.3} ms at p99", level.ttft_error_ms[1]),
+        || format!("error of TTFT {} ms at p99", ms(level.ttft_error_ms[1])),
         |reason| format!("too much: {}", plain(reason)),
     );
     format!("{}: {outcome}", name(level))
+}
+
+fn ms(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
 fn name(level: &Level) -> String {
@@ -50,17 +54,17 @@ fn head() -> String {
 
 fn row(level: &Level) -> String {
     let mut row = format!(
-        "{:>14}{:>10}{:>9}{:>9.1}   {:>7.3}{:>8.3}{:>8.3}   {:>7.3}{:>8.3}{:>8.3}",
+        "{:>14}{:>10}{:>9}{:>9.1}   {:>7}{:>8}{:>8}   {:>7}{:>8}{:>8}",
         name(level),
         count(level.events_per_s as u64),
         count(level.requests_per_s as u64),
         level.cpu_us_per_event,
-        level.ttft_error_ms[0],
-        level.ttft_error_ms[1],
-        level.itl_error_ms,
-        level.slip_ms[0],
-        level.slip_ms[1],
-        level.lag_ms,
+        ms(level.ttft_error_ms[0]),
+        ms(level.ttft_error_ms[1]),
+        ms(level.itl_error_ms),
+        ms(level.slip_ms[0]),
+        ms(level.slip_ms[1]),
+        ms(level.lag_ms),
     );
     if let Some(reason) = &level.limited_by {
         row.push_str("  too much: ");
@@ -99,12 +103,18 @@ fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error>
         plot(page, calibration, kind, title)?;
     }
     let ceiling = calibration.ceiling;
-    writeln!(
-        page,
-        "\nCeiling   {} events/s and {} requests/s with errors below 1 ms; stay below half of that",
-        count(ceiling.events_per_s as u64),
-        count(ceiling.requests_per_s as u64)
-    )
+    writeln!(page)?;
+    for (most, what) in [(ceiling.events_per_s, "events"), (ceiling.requests_per_s, "requests")] {
+        match most {
+            Some(most) => writeln!(
+                page,
+                "Ceiling   {} {what}/s with errors below 1 ms; stay below half of that",
+                count(most as u64)
+            ),
+            None => writeln!(page, "Ceiling   not found for {what}: something else gave out first"),
+        }?;
+    }
+    Ok(())
 }
 
 /// Columns of a bar's full length.
@@ -120,15 +130,16 @@ fn plot(page: &mut String, all: &Calibration, kind: Kind, title: &str) -> Result
     levels.sort_by(|a, b| a.level.total_cmp(&b.level));
     writeln!(page, "\n{title} (logarithmic, 1 us to 100 ms; `|` is 1 ms)")?;
     for level in levels {
-        let (rate, ms) = match kind {
+        let (rate, error) = match kind {
             Kind::Streams => (level.events_per_s, level.ttft_error_ms[1]),
             Kind::Requests => (level.requests_per_s, level.slip_ms[1]),
         };
+        let Some(error) = error else { continue };
         let mut bar: Vec<char> = vec![' '; BAR as usize + 1];
-        bar[..position(ms)].fill('#');
+        bar[..position(error)].fill('#');
         bar[position(1.0)] = '|';
         let bar: String = bar.into_iter().collect();
-        writeln!(page, "{:>10} {} {ms:.3} ms", count(rate as u64), bar.trim_end())?;
+        writeln!(page, "{:>10} {} {error:.3} ms", count(rate as u64), bar.trim_end())?;
     }
     Ok(())
 }

@@ -287,7 +287,8 @@ fn client(page: &mut String, summary: &Summary) {
     field(page, "Client", &format!("schedule slip {}", three(&load.slip_ms)));
     let stamps = match client.stamps.as_str() {
         "kernel" => "arrivals stamped by the kernel; read later by",
-        _ => "arrivals stamped when read; the kernel says by",
+        "mixed" => "arrivals stamped by the kernel where it does; read later by",
+        _ => "arrivals stamped when read; the kernel does not say how much later:",
     };
     field(page, "", &format!("{stamps} {}", three(&client.lag_ms)));
     let percent = |share: f64| format!("{:.0} %", share * 100.0);

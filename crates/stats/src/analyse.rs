@@ -148,7 +148,10 @@ impl Tally {
         self.add_outcome(record);
         self.scheduled.push(record.scheduled);
         self.delayed += u64::from(record.cap_wait > Nanos::ZERO);
-        if let Some(slip) = record.slip() {
+        // What was due in a stall is on record as the stall.
+        if let Some(slip) =
+            record.slip().filter(|_| !self.cuts.is_doubtful(record, record.scheduled))
+        {
             self.slip.push(slip.as_ms());
         }
         self.sent.extend(record.exchange.stamps.sent_first);
@@ -245,7 +248,8 @@ impl Tally {
     }
 
     fn client(&mut self, samples: &[Seen], load: &LoadSummary) -> ClientSummary {
-        let mut client = std::mem::take(&mut self.client).finish(samples, self.window);
+        let last = self.whole.end;
+        let mut client = std::mem::take(&mut self.client).finish(samples, self.window, last);
         client.stalls.requests = self.touched;
         client.tcp.opened = self.requests.connects;
         client.tcp.reused = (self.sent.len() as u64).saturating_sub(self.requests.connects);

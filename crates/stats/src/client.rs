@@ -61,20 +61,25 @@ impl ClientTally {
         }
     }
 
-    pub(crate) fn finish(mut self, samples: &[Seen], window: Window) -> ClientSummary {
+    /// `last` is the end of the last answer: until then a stall spoils measured requests.
+    pub(crate) fn finish(mut self, samples: &[Seen], window: Window, last: Nanos) -> ClientSummary {
         self.lag_us.sort_unstable();
+        let followed = Window { end: window.end.max(last), ..window };
         let beats = || samples.iter().flat_map(|sample| &sample.beats);
         let beats = || {
             beats().filter(|beat| {
-                window.overlap(beat.due, beat.due + beat.lag + Nanos(1)) > Nanos::ZERO
+                followed.overlap(beat.due, beat.due + beat.lag + Nanos(1)) > Nanos::ZERO
             })
         };
         let readings = samples.iter().flat_map(|sample| &sample.canary);
         let canary: Vec<_> = readings.filter(|reading| window.contains(reading.due)).collect();
         let mut summary = ClientSummary {
-            stamps: match (self.stamped_by_kernel, self.stamped_by_read) {
-                (0, _) => "read",
-                (_, 0) => "kernel",
+            stamps: match self.stamped_by_kernel as f64
+                / (self.stamped_by_kernel + self.stamped_by_read).max(1) as f64
+            {
+                0.0 => "read",
+                // A retransmission or a clock that was set costs a stamp here and there.
+                share if share >= 0.99 => "kernel",
                 _ => "mixed",
             }
             .to_owned(),
@@ -86,7 +91,7 @@ impl ClientTally {
             ..ClientSummary::default()
         };
         summary.stalls = stalls(beats().filter(|beat| beat.lag >= STALL));
-        summary.add_host(samples, window);
+        summary.add_host(samples, followed);
         summary
     }
 }
@@ -124,7 +129,7 @@ impl ClientSummary {
             return;
         };
         for pair in inside.windows(2) {
-            let seconds = (pair[1].at - pair[0].at).as_secs();
+            let seconds = (pair[1].at - pair[0].at).as_secs().max(0.5);
             for (name, change) in changes(&pair[0].host, &pair[1].host) {
                 self.threads.entry(name).or_default().add(change, seconds);
             }
@@ -134,40 +139,51 @@ impl ClientSummary {
         for thread in self.threads.values_mut() {
             thread.finish(seconds);
         }
-        self.steal_share = Some((end.host.steal - begin.host.steal).as_secs() / seconds);
         let processors = f64::from(end.host.cpus) * seconds;
+        self.cpus = end.host.cpus;
         if processors > 0.0 {
+            self.steal_share = Some((end.host.steal - begin.host.steal).as_secs() / processors);
             let used: f64 = self.threads.values().map(|thread| thread.cpu_share).sum();
             self.idle_share = Some((end.host.idle - begin.host.idle).as_secs() / processors);
             self.used_share = Some(used / f64::from(end.host.cpus));
         }
         if let (Some(before), Some(after)) = (begin.host.throttled, end.host.throttled) {
-            self.throttled_ms = Some((after.time - before.time).as_ms());
+            // The counter adds up over processors.
+            let cpus = f64::from(end.host.cpus.max(1));
+            self.throttled_ms = Some((after.time - before.time).as_ms() / cpus);
+            self.throttled_periods = Some(after.periods.saturating_sub(before.periods));
         }
     }
 }
 
 /// What one thread did between two looks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Change {
     cpu: Nanos,
     waited: Nanos,
     preempted: u64,
 }
 
+/// Threads of one name count as one.
 fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, Change> {
-    let mut changes = BTreeMap::new();
-    for thread in &after.threads {
-        let earlier = before.threads.iter().find(|earlier| earlier.name == thread.name);
-        let earlier = earlier.cloned().unwrap_or_default();
-        let change = Change {
-            cpu: thread.cpu - earlier.cpu,
-            waited: thread.waited - earlier.waited,
-            preempted: thread.preempted.saturating_sub(earlier.preempted),
-        };
-        changes.insert(thread.name.clone(), change);
+    let total = |host: &HostSample| {
+        let mut totals = BTreeMap::<String, Change>::new();
+        for thread in &host.threads {
+            let total = totals.entry(thread.name.clone()).or_default();
+            total.cpu += thread.cpu;
+            total.waited += thread.waited;
+            total.preempted += thread.preempted;
+        }
+        totals
+    };
+    let (before, mut after) = (total(before), total(after));
+    for (name, change) in &mut after {
+        let earlier = before.get(name).copied().unwrap_or_default();
+        change.cpu = change.cpu - earlier.cpu;
+        change.waited = change.waited - earlier.waited;
+        change.preempted = change.preempted.saturating_sub(earlier.preempted);
     }
-    changes
+    after
 }
 
 impl ThreadSummary {
@@ -188,6 +204,7 @@ impl ThreadSummary {
 
 /// How far the instrument was off on a server of known timing, without sign.
 fn canary_summary(readings: &[&CanaryReading]) -> Option<CanarySummary> {
+    let asked = readings.len() as u64;
     let ms = |ns: i64| (ns as f64 / 1e6).abs();
     let answered = readings.iter().filter(|reading| !reading.errors_ns.is_empty());
     let ttft: Sample = answered
@@ -196,8 +213,10 @@ fn canary_summary(readings: &[&CanaryReading]) -> Option<CanarySummary> {
         .collect();
     let gaps = answered.flat_map(|reading| reading.errors_ns.windows(2));
     let itl: Sample = gaps.map(|pair| ms(pair[1] - pair[0])).collect();
-    (!ttft.is_empty()).then(|| CanarySummary {
+    (asked > 0).then(|| CanarySummary {
         n: ttft.len(),
+        unanswered: asked - ttft.len(),
+        ttft_error_beyond_chance_ms: ttft.clone().third_largest_or_p99(),
         ttft_error_ms: ttft.quick(),
         itl_error_ms: itl.quick(),
     })

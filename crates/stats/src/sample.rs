@@ -56,6 +56,13 @@ impl Sample {
         (self.values.len() > 1).then(|| (squares / (self.values.len() - 1) as f64).sqrt())
     }
 
+    /// The 99th percentile, but never one of the two largest: a single mishap proves nothing.
+    pub(crate) fn third_largest_or_p99(mut self) -> Option<f64> {
+        self.sort();
+        let third = self.values.len().checked_sub(3).map(|rank| self.values[rank])?;
+        self.percentile(99.0).map(|p99| p99.min(third))
+    }
+
     /// The distribution in three numbers.
     pub(crate) fn quick(mut self) -> Quick {
         self.sort();

@@ -311,7 +311,11 @@ pub struct ClientSummary {
     pub threads: BTreeMap<String, ThreadSummary>,
     /// Time for which the container's CPU limit stopped us; none without a limit.
     pub throttled_ms: Option<f64>,
-    /// Processors' worth of time that the hypervisor gave to others.
+    /// Periods in which it did.
+    pub throttled_periods: Option<u64>,
+    /// Processors that we may use.
+    pub cpus: u32,
+    /// Share of their time that the hypervisor gave to others.
     pub steal_share: Option<f64>,
     /// Share of time in which the processors that we may use had nothing to do.
     pub idle_share: Option<f64>,
@@ -395,8 +399,12 @@ pub struct LittlesLaw {
 pub struct CanarySummary {
     /// Number of answers.
     pub n: u64,
+    /// Requests to it without one.
+    pub unanswered: u64,
     /// Error of TTFT from schedule.
     pub ttft_error_ms: Quick,
+    /// Its p99, or the third largest of few: what the verdict looks at.
+    pub ttft_error_beyond_chance_ms: Option<f64>,
     /// Error of the gaps between tokens.
     pub itl_error_ms: Quick,
 }

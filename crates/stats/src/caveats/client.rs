@@ -96,6 +96,8 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
         .filter(|(name, _)| !name.starts_with("worker-"))
         .map(|(_, thread)| thread.cpu_share)
         .sum();
+    // Spread over the processors, as the system would.
+    let beside = beside / f64::from(e.client.cpus.max(1));
     let (name, waited, cpu) = workers(e.client)
         .map(|(name, thread)| (name, thread.waited_share - beside, thread.cpu_share))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -152,7 +154,7 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
 pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.client.steal_share.filter(|share| *share > 0.05)?;
     let message = format!(
-        "the hypervisor gave {:.0} % of a processor to other machines meanwhile: latencies contain \
+        "the hypervisor gave {:.0} % of our processors' time to other machines: latencies contain \
          pauses of this machine",
         share * 100.0
     );
@@ -162,8 +164,8 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
 /// METHOD 3.9: the instrument's own error may not exceed 5 % of what it measures, or a millisecond
 /// where that is less.
 pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
-    let p99 = e.client.canary?.ttft_error_ms.p99?;
-    let limit = (e.ttft_p50_ms? * 0.05).max(1.0);
+    let p99 = e.client.canary?.ttft_error_beyond_chance_ms?;
+    let limit = (e.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
     (p99 > limit).then(|| {
         let message = format!(
             "the instrument was off: on a server of known timing inside this process the error of \
@@ -173,10 +175,24 @@ pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
+/// What would have told of trouble is missing.
+pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
+    let is_long = e.window.seconds() > 2.0 && !e.window.is_makespan();
+    let is_silent = e.plan.measure.canary && e.client.canary.is_none_or(|canary| canary.n == 0);
+    let what = match (e.client.loop_lag_ms.p50, is_silent) {
+        (None, _) => "what the client observed about itself is not on record (server.log)",
+        (_, true) => "the canary did not answer, so the instrument's own error is not known",
+        _ => return None,
+    };
+    is_long.then(|| Caveat::new("not_observed", Severity::Warn, what))
+}
+
 /// METHOD 3.9: warn above half of what this machine was found to carry.
 pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
     let ceiling = e.run.ceiling?;
-    let share = |rate: Option<f64>, most: f64| rate.map_or(0.0, |rate| rate / most.max(1e-9));
+    let share = |rate: Option<f64>, most: Option<f64>| {
+        rate.zip(most.filter(|most| *most > 0.0)).map_or(0.0, |(rate, most)| rate / most)
+    };
     let events = share(e.client.events_per_s, ceiling.events_per_s);
     let requests = share(e.load.delivered_rps, ceiling.requests_per_s);
     let worst = events.max(requests);

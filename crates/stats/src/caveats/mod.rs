@@ -36,6 +36,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         client::throttled,
         client::stolen,
         client::canary,
+        client::not_observed,
         client::near_ceiling,
         client::not_poisson,
         client::littles_law,

@@ -52,6 +52,14 @@ fn quiet() -> HostSample {
     }
 }
 
+/// A client that looked at itself and found nothing.
+pub(super) fn observed() -> Vec<Sample> {
+    let canary = CanaryReading { due: ms(1_500.0), slip: Nanos(0), errors_ns: vec![0] };
+    let canary =
+        (0..600).map(|i| CanaryReading { due: ms(f64::from(i) * 100.0), ..canary.clone() });
+    samples(quiet(), vec![beat(1_500.0, 0.0)], canary.collect())
+}
+
 fn beat(at_ms: f64, lag_ms: f64) -> Beat {
     Beat { worker: 0, due: ms(at_ms), lag: ms(lag_ms) }
 }
@@ -111,6 +119,7 @@ fn each_signal_names_its_cause() {
         ("cpu_throttled", Warn, throttled(10.0)),
         ("cpu_throttled", Void, throttled(4_000.0)),
         ("cpu_stolen", Warn, HostSample { steal: ms(3_500.0), ..quiet() }),
+        ("not_observed", Warn, quiet()),
     ];
     for (code, severity, host) in hosts {
         let summary = analysed(&samples(host, Vec::new(), Vec::new()), None);
@@ -126,12 +135,14 @@ fn each_signal_names_its_cause() {
     let summary = analysed(&samples(own, Vec::new(), Vec::new()), None);
     assert_eq!(severity_of(&summary, "cpu_contended"), None);
     let late = CanaryReading { due: ms(2_000.0), slip: ms(6.0), errors_ns: vec![0] };
-    let summary = analysed(&samples(quiet(), Vec::new(), vec![late]), None);
+    let twice = analysed(&samples(quiet(), Vec::new(), vec![late.clone(); 2]), None);
+    assert_eq!(severity_of(&twice, "canary"), None, "chance");
+    let summary = analysed(&samples(quiet(), Vec::new(), vec![late; 3]), None);
     // Above 5 % of a TTFT of 100 ms.
     assert_eq!(severity_of(&summary, "canary"), Some(Void));
     for (events_per_s, expected) in [(300.0, Some(Warn)), (500.0, None)] {
         // 21 events in each of ten requests a second.
-        let ceiling = Ceiling { events_per_s, requests_per_s: 1e9 };
+        let ceiling = Ceiling { events_per_s: Some(events_per_s), requests_per_s: None };
         let summary = analysed(&samples(quiet(), Vec::new(), Vec::new()), Some(ceiling));
         assert_eq!(severity_of(&summary, "near_ceiling"), expected, "{events_per_s}");
     }
@@ -166,6 +177,7 @@ fn a_stall_is_cut_and_counted() {
     // Due within 20 ms of the stall, or with tokens (100 to 300 ms later) in it.
     assert_eq!(stalls.requests, 24);
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Warn));
+    assert_eq!(severity_of(&summary, "schedule_slip"), None, "the lateness is the stall's");
     let long = samples(quiet(), vec![beat(20_000.0, 4_000.0)], Vec::new());
     let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &long);
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Void));

@@ -139,7 +139,7 @@ fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
 }
 
 fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
-    analyse(plan, facts(RunState::Complete), || records.iter().cloned(), &[])
+    analyse(plan, facts(RunState::Complete), || records.iter().cloned(), &health::observed())
 }
 
 fn p50(summary: &Summary, metric: &str) -> f64 {
