@@ -405,7 +405,7 @@ pub(crate) struct CalibrateArgs {
     pub(crate) workers: Option<u32>,
 
     /// Measured time of each level
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "4s")]
+    #[arg(long, value_name = "TIME", value_parser = level_time, default_value = "4s")]
     pub(crate) level_duration: Duration,
 
     /// Keep the result in this file instead
@@ -427,6 +427,13 @@ fn positive_time(text: &str) -> Result<Duration, String> {
         Ok(time) => Ok(time),
         Err(error) => Err(format!("{error}; write `90s`, `2m`, `500ms`")),
     }
+}
+
+/// Answers take two seconds: a shorter level would see none.
+fn level_time(text: &str) -> Result<Duration, String> {
+    let time = positive_time(text)?;
+    let is_fit = (Duration::from_secs(3)..=Duration::from_mins(10)).contains(&time);
+    if is_fit { Ok(time) } else { Err("between 3s and 10m".to_owned()) }
 }
 
 fn percentile(text: &str) -> Result<f64, String> {

@@ -39,6 +39,7 @@ const CANARY_EVERY: Nanos = Nanos::from_millis(5);
 /// Runs the verb.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     let fd_limit = goodput_engine::raise_fd_limit();
+    check_destination(args)?;
     let workers = args.workers.unwrap_or_else(plan::default_workers);
     let cpus = goodput_clock::allowed_cpus();
     let bench = Bench { workers, cpus, length: args.level_duration };
@@ -77,7 +78,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
         output::data(goodput_report::calibration(&calibration).as_bytes())?;
     }
     let Some(path) = path else {
-        output::note("\nnot saved: even the lowest level was too much; is the machine busy?");
+        output::note("\nnot saved: no level was carried; the reasons stand in the table");
         return Ok(ExitCode::from(exit::VOID));
     };
     say(args, &format!("\nsaved: {}", goodput_report::plain(&path.display().to_string())));
@@ -292,6 +293,15 @@ fn save(args: &CalibrateArgs, calibration: &Calibration) -> Result<PathBuf, Fail
     Ok(path)
 }
 
+/// Two minutes of work should not end at a wrong path.
+fn check_destination(args: &CalibrateArgs) -> Result<(), Failed> {
+    let Some(path) = &args.out else { return Ok(()) };
+    let opened = std::fs::File::options().append(true).create(true).open(path);
+    opened
+        .map(drop)
+        .map_err(|error| Failed::usage(format!("cannot write `{}`: {error}", path.display())))
+}
+
 fn state_file(workers: u32) -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = named("XDG_STATE_HOME").map(PathBuf::from);
@@ -302,8 +312,17 @@ fn state_file(workers: u32) -> Option<PathBuf> {
 /// The ceiling that was found on this machine for so many workers, if it was looked for.
 pub(crate) fn ceiling(plan: &Plan) -> Option<Ceiling> {
     let workers = plan.load.mode.workers(plan.load.workers);
-    let text = std::fs::read(state_file(workers)?).ok()?;
-    let saved: Calibration = serde_json::from_slice(&text).ok()?;
+    let path = state_file(workers)?;
+    // Looked at before it is opened: a pipe would wait for ever, a device never end.
+    let is_small = std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() < 1 << 20);
+    let text = is_small.then(|| std::fs::read(&path).ok()).flatten()?;
+    let saved = serde_json::from_slice::<Calibration>(&text)
+        .map_err(|error| output::note(&format!("warning: {}: {error}", path.display())))
+        .ok()?;
     let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine();
-    is_known.then_some(saved.ceiling)
+    let plausible = |most: Option<f64>| most.filter(|most| *most >= 1.0);
+    is_known.then(|| Ceiling {
+        events_per_s: plausible(saved.ceiling.events_per_s),
+        requests_per_s: plausible(saved.ceiling.requests_per_s),
+    })
 }

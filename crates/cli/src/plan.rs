@@ -166,6 +166,9 @@ fn complete_headers(plan: &mut Plan, args: &RunArgs) -> Result<(), Failed> {
     }
 }
 
+/// Threads that send and receive, at most.
+const MOST_WORKERS: u32 = 256;
+
 /// What flags and plan files can both get wrong.
 fn check(plan: &Plan) -> Result<(), Failed> {
     if plan.schema != Plan::SCHEMA {
@@ -183,9 +186,12 @@ fn check(plan: &Plan) -> Result<(), Failed> {
     if plan.load.duration.is_none() && plan.load.num_requests.is_none() && !is_burst {
         return Err(Failed::usage("the plan has neither a duration nor a number of requests"));
     }
-    if plan.load.workers == 0 || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
+    if !(1..=MOST_WORKERS).contains(&plan.load.workers)
+        || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
     {
-        return Err(Failed::usage("the plan has no workers, or a percentile outside 0 to 100"));
+        return Err(Failed::usage(format!(
+            "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
+        )));
     }
     match plan.load.mode {
         Mode::Closed { concurrency: 0, .. } | Mode::Open { max_concurrency: Some(0), .. } => {

@@ -197,9 +197,12 @@ impl RunFolder {
     /// Whole or not at all: written beside, then renamed.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         let (path, beside) = (self.file(name), self.file(&format!(".{name}.new")));
-        fs::write(&beside, bytes)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|error| FolderError::Io { action: "write", path, error })
+        let outcome = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+        outcome.map_err(|error| {
+            // A disk that is full keeps the beginning; nobody has a use for it.
+            let _ = fs::remove_file(&beside);
+            FolderError::Io { action: "write", path, error }
+        })
     }
 }
 

@@ -201,7 +201,7 @@ fn error_text(ms: f64) -> String {
 const STEPS: [(&str, &str, bool); 10] = [
     ("held", "held", false),
     ("slip", "slip", true),
-    ("blocked", "blocked", false),
+    ("blocked", "pool", false),
     ("dns", "dns", true),
     ("connect", "conn", true),
     ("tls", "tls", true),
@@ -306,7 +306,7 @@ fn client(page: &mut String, summary: &Summary) {
     }
     let tcp = &client.tcp;
     let text = format!(
-        "{} connections opened, {} reused, {} reopened; {} segments sent again; in flight {} on \
+        "{} connections opened on demand, {} reused, {} reopened; {} segments sent again; in flight {} on \
          average, {} at the end",
         count(tcp.opened),
         count(tcp.reused),

@@ -224,6 +224,8 @@ impl Tally {
             balance: &self.balance,
             client: &client,
             ttft_p50_ms: self.metrics.ttft_p50(),
+            itl_p50_ms: self.metrics.itl_p50(),
+            run_end_s: self.whole.end.as_secs(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
         Summary {

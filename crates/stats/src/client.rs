@@ -74,6 +74,7 @@ impl ClientTally {
         let readings = samples.iter().flat_map(|sample| &sample.canary);
         let canary: Vec<_> = readings.filter(|reading| window.contains(reading.due)).collect();
         let mut summary = ClientSummary {
+            observed_until_s: samples.last().map_or(0.0, |sample| sample.at.as_secs()),
             stamps: match self.stamped_by_kernel as f64
                 / (self.stamped_by_kernel + self.stamped_by_read).max(1) as f64
             {

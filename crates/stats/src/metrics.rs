@@ -140,6 +140,11 @@ impl Metrics {
         ttft.percentile(50.0)
     }
 
+    pub(crate) fn itl_p50(&mut self) -> Option<f64> {
+        let middle = self.gaps_us.len().checked_sub(1)? / 2;
+        Some(f64::from(*self.gaps_us.select_nth_unstable(middle).1) / 1e3)
+    }
+
     pub(crate) fn finish(mut self, percentiles: &[f64]) -> BTreeMap<String, Metric> {
         // Sorting whole numbers is cheaper, and these are most of all samples.
         self.gaps_us.sort_unstable();

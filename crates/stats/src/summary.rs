@@ -297,6 +297,8 @@ pub struct WaterfallPart {
 /// How the client fared: METHOD 3.9.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClientSummary {
+    /// How far the record of its health goes, in seconds since the first instant.
+    pub observed_until_s: f64,
     /// Who says when bytes came: `kernel`, `read`, or `mixed`.
     pub stamps: String,
     /// How long bytes waited in the kernel for our read.

@@ -81,6 +81,21 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
+/// Even the kernel's stamps suffer when the loop is called later than tokens come: those that wait
+/// together are merged, and share the stamp of the last.
+pub(super) fn merged(e: &Evidence<'_>) -> Option<Caveat> {
+    let (p99, itl) = (e.client.loop_lag_ms.p99?, e.itl_p50_ms?);
+    let limit = itl.max(tolerance_ms(e));
+    (p99 > limit).then(|| {
+        let severity = if p99 > 5.0 * limit { Severity::Void } else { Severity::Warn };
+        let message = format!(
+            "the client's loop was called {p99:.1} ms late at p99, and tokens came every {itl:.1} ms: \
+             those that waited together cannot be told apart; give it a core of its own, or less load"
+        );
+        Caveat::new("tokens_merged", severity, message)
+    })
+}
+
 /// The threads that send and receive.
 fn workers(client: &ClientSummary) -> impl Iterator<Item = (&String, &ThreadSummary)> {
     client.threads.iter().filter(|(name, _)| name.starts_with("worker-"))
@@ -102,7 +117,7 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
         .map(|(name, thread)| (name, thread.waited_share - beside, thread.cpu_share))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let share = waited / (cpu + waited).max(1e-9);
-    (waited > 0.01 && share > 0.2).then(|| {
+    (waited > 0.03 && share > 0.2).then(|| {
         let message = format!(
             "others took the client's processors: {name} was ready to run but had to wait for \
              {:.0} % of that time; give the client a core of its own, or use fewer --workers",
@@ -179,8 +194,12 @@ pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
 pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
     let is_long = e.window.seconds() > 2.0 && !e.window.is_makespan();
     let is_silent = e.plan.measure.canary && e.client.canary.is_none_or(|canary| canary.n == 0);
+    let ends_early = e.client.observed_until_s + 3.0 < e.run_end_s.min(e.window.end.as_secs());
     let what = match (e.client.loop_lag_ms.p50, is_silent) {
         (None, _) => "what the client observed about itself is not on record (server.log)",
+        _ if ends_early => {
+            "the record of what the client observed about itself ends early (server.log)"
+        }
         (_, true) => "the canary did not answer, so the instrument's own error is not known",
         _ => return None,
     };

@@ -19,6 +19,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) balance: &'a Balance,
     pub(crate) client: &'a ClientSummary,
     pub(crate) ttft_p50_ms: Option<f64>,
+    pub(crate) itl_p50_ms: Option<f64>,
+    /// The end of the last answer.
+    pub(crate) run_end_s: f64,
     pub(crate) completions_per_s: Option<f64>,
 }
 
@@ -30,6 +33,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         client::starved,
         client::stalled,
         client::lag,
+        client::merged,
         client::contended,
         client::crowded,
         client::busy,
