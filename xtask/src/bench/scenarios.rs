@@ -66,39 +66,54 @@ pub(super) fn closed_loop(bench: &Bench) -> Result<Table, String> {
 /// A hundred thousand events per second: how many of them a client takes, and how exactly.
 pub(super) fn ceiling(bench: &Bench) -> Result<Table, String> {
     let mut table = Table::new(
-        "100,000 events per second",
-        "closed loop of 1,000 streams, 100 tokens per answer, TTFT 10 ms, ITL 10 ms; stamp error: the \
-         floor's stamp after its read against the instant in the token",
-        &["client", "events/s", "% of floor", "CPU µs/event", "ITL p99", "stamp error p50 / p99"],
+        "100,000 events per second and more",
+        "closed loop of 1,000 streams, 100 tokens per answer, TTFT 10 ms; an ITL of 10 ms offers 100,000 \
+         events/s, one of 8 ms 125,000; stamp error: the floor's stamp after its read against the \
+         instant in the token",
+        &[
+            "ITL ms",
+            "client",
+            "events/s",
+            "% of floor",
+            "CPU µs/event",
+            "ITL p99",
+            "stamp error p50 / p99",
+        ],
     );
-    let run = Run { load: Load::Closed(1_000), ttft_ms: 10, itl_ms: 10, tokens: 100 };
-    let mut floor_rate = f64::NAN;
-    for client in Client::BOTH {
-        let outcome = client.measure(bench, run)?;
-        let rate = outcome.truth("/events_per_s");
-        let error = (outcome.said("itl", 99) - outcome.truth("/itl_ms/p99")).abs();
-        let budgets = if client == Client::Floor {
-            floor_rate = rate;
-            Budgets::none()
-        } else {
-            // All that is offered is 100,000; the last answers are cut, which costs a little.
-            Budgets::none()
-                .at_least("events/s", rate, 99_000.0, "")
-                .at_least("share", 100.0 * rate / floor_rate, 60.0, " % of floor")
-                .at_most("ITL p99 error", error, 0.5, " ms")
-        };
-        let cells = vec![
-            client.name().to_owned(),
-            number(rate, 0),
-            number(100.0 * rate / floor_rate, 1),
-            number(outcome.cpu_us(), 2),
-            pair(outcome.said("itl", 99), outcome.truth("/itl_ms/p99")),
-            pair(
-                outcome.floor_said("/arrival_error_ms/p50"),
-                outcome.floor_said("/arrival_error_ms/p99"),
-            ),
-        ];
-        table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
+    for itl_ms in [10, 8] {
+        let run = Run { load: Load::Closed(1_000), ttft_ms: 10, itl_ms, tokens: 100 };
+        let mut floor_rate = f64::NAN;
+        for client in Client::BOTH {
+            let outcome = client.measure(bench, run)?;
+            let rate = outcome.truth("/events_per_s");
+            let error = (outcome.said("itl", 99) - outcome.truth("/itl_ms/p99")).abs();
+            let budgets = match (client, itl_ms) {
+                (Client::Floor, _) => {
+                    floor_rate = rate;
+                    Budgets::none()
+                }
+                (_, 10) => Budgets::none().at_most("ITL p99 error", error, 0.5, " ms"),
+                _ => Budgets::none().at_least("events/s", rate, 100_000.0, "").at_least(
+                    "share",
+                    100.0 * rate / floor_rate,
+                    60.0,
+                    " % of floor",
+                ),
+            };
+            let cells = vec![
+                itl_ms.to_string(),
+                client.name().to_owned(),
+                number(rate, 0),
+                number(100.0 * rate / floor_rate, 1),
+                number(outcome.cpu_us(), 2),
+                pair(outcome.said("itl", 99), outcome.truth("/itl_ms/p99")),
+                pair(
+                    outcome.floor_said("/arrival_error_ms/p50"),
+                    outcome.floor_said("/arrival_error_ms/p99"),
+                ),
+            ];
+            table.push(cells, &budgets.unless_stalled(outcome.worst_lateness_ms()));
+        }
     }
     Ok(table)
 }
