@@ -319,3 +319,16 @@ fn a_stdout_that_cannot_be_written_is_an_error() {
     let status = session.command(&["man"]).stdout(full()).status().unwrap();
     assert_eq!(status.code(), Some(1));
 }
+
+#[test]
+fn a_plan_cannot_ask_for_more_threads_than_a_flag() {
+    let session = Session::new();
+    let args = ["--concurrency", "1", "--num-requests", "1", "--max-tokens", "1"];
+    session.measure("mock:ttft=1ms,itl=1ms", &[&args[..], &["--workers", "1"]].concat());
+    let plan = std::fs::read_to_string(session.path("out/plan.toml")).unwrap();
+    std::fs::write(session.path("p.toml"), plan.replace("workers = 1", "workers = 100000"))
+        .unwrap();
+    let outcome = session.run(&["run", "--plan", "p.toml", "--out", "again"]);
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("256"), "{}", outcome.stderr);
+}

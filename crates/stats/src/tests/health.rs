@@ -148,6 +148,24 @@ fn each_signal_names_its_cause() {
     }
 }
 
+/// Tokens come every 10 ms: a loop that is called later than that cannot tell them apart.
+#[test]
+fn a_loop_slower_than_the_tokens_is_not_valid() {
+    for (lag_ms, expected) in [(9.0, None), (26.0, Some(Severity::Warn))] {
+        let beats = (0..600).map(|i| beat(f64::from(i) * 100.0, lag_ms)).collect();
+        let summary = analysed(&samples(quiet(), beats, Vec::new()), None);
+        assert_eq!(severity_of(&summary, "tokens_merged"), expected, "{lag_ms}");
+    }
+}
+
+#[test]
+fn a_record_of_health_that_ends_early_says_so() {
+    let mut seen = observed();
+    assert_eq!(severity_of(&analysed(&seen, None), "not_observed"), None);
+    seen[1].at = ms(30_000.0);
+    assert_eq!(severity_of(&analysed(&seen, None), "not_observed"), Some(Severity::Warn));
+}
+
 #[test]
 fn a_stall_is_cut_and_counted() {
     // Two seconds in which the client stood still, and in which the server went on.
