@@ -7,7 +7,8 @@
 use std::process::Command;
 
 /// Case of `goodput-hot`, and how many instructions one repetition may take: what it took when the
-/// limit was set, and a fifth more for what other processors' versions of memory functions need. A change that needs more says so by changing its limit.
+/// limit was set, and a fifth more, because memory functions differ between processors. A change that
+/// needs more says so by changing its limit.
 const GATES: [(&str, u64); 4] =
     [("sse", 278), ("chunked", 250), ("chunk", 867), ("append", 31_200)];
 
