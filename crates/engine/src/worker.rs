@@ -224,8 +224,9 @@ impl Worker {
         // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
         // come. A client too slow to give everybody a turn shows as users missing from the loop.
         let scheduled = job.scheduled.unwrap_or_else(now);
+        let request_id = self.shared.endpoint.request_id(job.prepared.index);
+        let mut exchange = Exchange { request_id, ..Exchange::default() };
         hold_until(scheduled).await;
-        let mut exchange = Exchange::default();
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
         match &slot {

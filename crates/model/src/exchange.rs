@@ -228,6 +228,8 @@ pub struct Exchange {
     /// Time lost before sending that is not the client's: on a pooled connection that turned out
     /// dead, or waiting for a shared connection that another request was opening.
     pub blocked: Nanos,
+    /// The `x-request-id` that went with the request: the key to other logs of it.
+    pub request_id: Option<String>,
     /// Bytes of the request's body.
     pub body_bytes: u64,
     /// How long the head of the answer had waited in the kernel, in microseconds, as in [`Chunk`].

@@ -104,6 +104,8 @@ pub(crate) struct Frame {
     /// Retransmits, out-of-order segments, window-limited time and shortest round trip (ns).
     #[prost(uint64, repeated, tag = "42")]
     tcp: Vec<u64>,
+    #[prost(string, optional, tag = "43")]
+    request_id: Option<String>,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -167,6 +169,7 @@ impl From<&RequestRecord> for Frame {
             chunk_lag_us: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.lag_us)),
             head_lag_us: exchange.head_lag_us,
             pacer_lag_ns: record.pacer_lag.map(|lag| lag.0),
+            request_id: exchange.request_id.clone(),
             tcp: exchange.tcp.map_or_else(Vec::new, |tcp| {
                 let counts = [u64::from(tcp.retransmits), u64::from(tcp.out_of_order)];
                 counts.into_iter().chain([tcp.window_limited.0, tcp.min_rtt.0]).collect()
@@ -259,6 +262,7 @@ impl From<Frame> for RequestRecord {
             reconnects: frame.reconnects,
             body_bytes: frame.body_bytes,
             blocked: Nanos(frame.blocked_ns),
+            request_id: frame.request_id,
             head_lag_us: frame.head_lag_us,
             tcp: tcp(&frame.tcp),
             text: None,
@@ -366,6 +370,7 @@ pub(crate) mod tests {
                 output_tokens: Some(TokenCount { n: 3, source: TokenSource::Events }),
                 connection: 1,
                 reconnects: 1,
+                request_id: Some("run-7".to_owned()),
                 body_bytes: 99,
                 blocked: Nanos(11),
                 head_lag_us: Some(6),

@@ -32,7 +32,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    /// A new log; a file that is there already is not touched.
+    pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create_new(path)?;
         file.write_all(MARK)?;
         Ok(Self { file, pending: Vec::new(), pending_frames: 0, lost: 0, last_error: None })
@@ -102,7 +103,8 @@ pub struct LogReader<T> {
 }
 
 impl<T: Framed> LogReader<T> {
-    pub(crate) fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
+    /// Opens a log; `unwritten` are frames that follow it.
+    pub fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut mark = [0; MARK.len()];
         // A log that was cut within its mark is an empty one.

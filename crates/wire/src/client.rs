@@ -143,7 +143,8 @@ impl Client {
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
-        let request = Request { endpoint, method: Method::POST, path: &endpoint.route, body };
+        let id = exchange.request_id.as_deref();
+        let request = Request { endpoint, method: Method::POST, path: &endpoint.route, body, id };
         let head = connection
             .request(request, &mut exchange.stamps)
             .await
@@ -172,7 +173,8 @@ impl Client {
         let endpoint = self.pool.endpoint();
         let mut lease = self.pool.open().await?;
         let path = endpoint.url.route(route);
-        let request = Request { endpoint, method: Method::GET, path: &path, body: Bytes::new() };
+        let request =
+            Request { endpoint, method: Method::GET, path: &path, body: Bytes::new(), id: None };
         let mut exchange = Exchange::default();
         let head = lease
             .connection

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts};
-use http::Method;
+use http::{HeaderName, HeaderValue, Method};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
@@ -233,7 +233,11 @@ pub(crate) struct Request<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) body: Bytes,
+    /// Sent as `x-request-id`.
+    pub(crate) id: Option<&'a str>,
 }
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Request<'_> {
     /// Head and body in one piece, so that they leave in one write.
@@ -249,6 +253,9 @@ impl Request<'_> {
             bytes.extend_from_slice(value.as_bytes());
             bytes.extend_from_slice(b"\r\n");
         }
+        if let Some(id) = self.id {
+            bytes.extend_from_slice(format!("{REQUEST_ID}: {id}\r\n").as_bytes());
+        }
         bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
         bytes.extend_from_slice(&self.body);
         bytes
@@ -262,6 +269,9 @@ impl Request<'_> {
         // invariant: scheme, authority and path were parsed from a valid URI.
         *request.uri_mut() = uri.parse().unwrap_or_default();
         *request.headers_mut() = self.endpoint.headers.clone();
+        if let Some(id) = self.id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            request.headers_mut().insert(REQUEST_ID, id);
+        }
         request
     }
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use goodput_model::{Api, ConnectionPolicy, Header, Http, REDACTED};
+use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, REDACTED};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::secrets::Secrets;
@@ -206,9 +206,17 @@ pub struct Endpoint {
     pub(crate) tls: Option<Arc<TlsSettings>>,
     pub(crate) keep_text: bool,
     pub(crate) secrets: Secrets,
+    /// What the ids of this run's requests begin with; `None` where the user sets them.
+    id_prefix: Option<String>,
 }
 
 impl Endpoint {
+    /// The id of request `index`, unlike that of any other run: engines refuse an id that is in
+    /// use, and logs of two runs may lie side by side.
+    pub fn request_id(&self, index: u64) -> Option<String> {
+        self.id_prefix.as_ref().map(|prefix| format!("{prefix}-{index}"))
+    }
+
     /// Resolves the name and prepares headers and TLS.
     pub fn new(settings: &Settings) -> Result<Self, EndpointError> {
         let url = settings.url.clone();
@@ -238,7 +246,11 @@ impl Endpoint {
         let query_values = url.query.iter().flat_map(|query| {
             query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, v)| v.to_owned())
         });
+        let has_ids = settings.headers.iter().any(|h| h.name.eq_ignore_ascii_case("x-request-id"));
+        let (_, Nanos(unix)) = goodput_clock::now_and_unix();
         Ok(Self {
+            // Microseconds: two runs that begin in one millisecond still differ.
+            id_prefix: (!has_ids).then(|| format!("goodput-{:x}", unix / 1_000)),
             secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
             headers: headers(settings)?,
             addresses,
