@@ -6,6 +6,8 @@
 
 mod answer;
 mod delay;
+pub mod faults;
+pub mod metrics;
 mod request;
 mod server;
 mod settings;

@@ -18,6 +18,8 @@ pub enum Domain {
     Text = 3,
     /// The simulated engine's service times.
     Service = 4,
+    /// Which requests the simulated engine fails.
+    Faults = 5,
 }
 
 /// An endless sequence of random numbers that is a function of (seed, domain, index).

@@ -1,0 +1,282 @@
+//! One fault in text: `KIND[=VALUE][:SHARE][@FROM[+FOR]]`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use goodput_model::Nanos;
+
+use super::kind::{At, Kind, Role};
+use super::value;
+
+/// One fault: what, to which requests, and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: Kind,
+    /// For which requests.
+    pub share: Share,
+    /// When.
+    pub window: Window,
+}
+
+/// Which requests a fault is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    /// All of them.
+    Every,
+    /// Each with this chance, in percent.
+    Percent(f64),
+    /// Every so many, exactly: of ten the last.
+    OneIn(u64),
+}
+
+/// When a fault happens, counted from the server's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// The beginning.
+    pub from: Nanos,
+    /// How long; for ever when there is none.
+    pub length: Option<Nanos>,
+}
+
+impl Window {
+    /// Whether this instant is inside.
+    pub fn contains(self, since_start: Nanos) -> bool {
+        let is_before_end = self.length.is_none_or(|length| since_start < self.from + length);
+        since_start >= self.from && is_before_end
+    }
+}
+
+/// Why a text is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a fault: {reason}")]
+pub struct FaultError {
+    text: String,
+    reason: String,
+}
+
+/// Every kind with its form, in the order of the documentation. `500` stands for all statuses.
+const FORMS: [(&str, &str); 31] = [
+    ("500", "any status from 400 to 599; 429 and 503 take =SECONDS"),
+    ("refuse", "refuse@FROM[+FOR]"),
+    ("slow-accept", "slow-accept=TIME"),
+    ("close-after", "close-after=REQUESTS"),
+    ("pause", "pause=TIME/EVERY"),
+    ("reset", "reset"),
+    ("reset-midstream", "reset-midstream[=TOKENS]"),
+    ("cut", "cut[=TOKENS]"),
+    ("stall", "stall[=TIME]"),
+    ("drip", "drip[=BYTES/TIME]"),
+    ("truncated-json", "truncated-json"),
+    ("error-event", "error-event"),
+    ("early-eos", "early-eos"),
+    ("ignores-ignore-eos", "ignores-ignore-eos"),
+    ("wrong-usage", "wrong-usage"),
+    ("no-usage", "no-usage"),
+    ("no-done", "no-done"),
+    ("no-finish", "no-finish"),
+    ("empty", "empty"),
+    ("crlf", "crlf"),
+    ("pings", "pings"),
+    ("no-space", "no-space"),
+    ("role", "role=empty|null|bare|absent|with-first"),
+    ("cumulative", "cumulative"),
+    ("joined", "joined[=EVENTS]"),
+    ("split", "split[=WRITES]"),
+    ("split-utf8", "split-utf8"),
+    ("huge-event", "huge-event[=SIZE]"),
+    ("html", "html"),
+    ("bad-http", "bad-http"),
+    ("slow-headers", "slow-headers=TIME"),
+];
+
+impl Fault {
+    /// The forms of all kinds, for help texts.
+    pub fn forms() -> impl Iterator<Item = &'static str> {
+        FORMS.iter().map(|(_, form)| *form)
+    }
+}
+
+impl FromStr for Fault {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        read(text).map_err(|reason| FaultError { text: text.to_owned(), reason })
+    }
+}
+
+fn read(text: &str) -> Result<Fault, String> {
+    let (rest, window) = text.split_once('@').map_or((text, None), |(a, b)| (a, Some(b)));
+    let (rest, share) = rest.split_once(':').map_or((rest, None), |(a, b)| (a, Some(b)));
+    let (name, value) = rest.split_once('=').map_or((rest, None), |(a, b)| (a, Some(b)));
+    let kind = kind(name, value)?;
+    if kind.is_of_connections() && share.is_some() {
+        return Err(format!("`{name}` is not done to single requests and takes no share"));
+    }
+    if kind == Kind::Refuse && window.is_none() {
+        return Err("`refuse` needs to know when: write `refuse@5s+3s`".to_owned());
+    }
+    Ok(Fault {
+        kind,
+        share: share.map_or(Ok(Share::Every), read_share)?,
+        window: window.map_or(Ok(Window::default()), read_window)?,
+    })
+}
+
+fn read_share(text: &str) -> Result<Share, String> {
+    let wrong = || format!("`{text}` is not a share: write `10%` or `1/10`");
+    if let Some(number) = text.strip_suffix('%') {
+        let percent: f64 = number.parse().map_err(|_| wrong())?;
+        let is_share = percent > 0.0 && percent <= 100.0;
+        return if is_share { Ok(Share::Percent(percent)) } else { Err(wrong()) };
+    }
+    let every: u64 = text.strip_prefix("1/").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+    if every == 0 { Err(wrong()) } else { Ok(Share::OneIn(every)) }
+}
+
+fn read_window(text: &str) -> Result<Window, String> {
+    let Some((from, length)) = text.split_once('+') else {
+        return Ok(Window { from: value::time(text)?, length: None });
+    };
+    Ok(Window { from: value::time(from)?, length: Some(value::positive_time(length)?) })
+}
+
+fn kind(name: &str, value: Option<&str>) -> Result<Kind, String> {
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return status(name, value);
+    }
+    let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
+        return Err(unknown(name));
+    };
+    let needed = || value.ok_or_else(|| format!("a value is missing: write `{form}`"));
+    let at = || value.map_or(Ok(At::Half), |text| value::count(text, 0).map(At::Tokens));
+    let kind = match name {
+        "slow-accept" => Kind::SlowAccept(value::time(needed()?)?),
+        "slow-headers" => Kind::SlowHeaders(value::time(needed()?)?),
+        "close-after" => Kind::CloseAfter(value::count(needed()?, 1)?),
+        "pause" => {
+            let (length, every) = value::pair(needed()?)?;
+            let (length, every) = (value::positive_time(length)?, value::positive_time(every)?);
+            if length >= every {
+                return Err("the pause must be shorter than the time between pauses".to_owned());
+            }
+            Kind::Pause(length, every)
+        }
+        "reset-midstream" => Kind::ResetMidstream(at()?),
+        "cut" => Kind::Cut(at()?),
+        "stall" => Kind::Stall(value.map_or(Ok(Kind::STALL), value::positive_time)?),
+        "drip" => {
+            let Some(value) = value else { return Ok(Kind::Drip(Kind::DRIP.0, Kind::DRIP.1)) };
+            let (bytes, wait) = value::pair(value)?;
+            Kind::Drip(value::count(bytes, 1)?, value::positive_time(wait)?)
+        }
+        "role" => role(needed()?)?,
+        "joined" => Kind::Joined(value.map_or(Ok(Kind::JOINED), |n| value::count(n, 2))?),
+        "split" => Kind::Split(value.map_or(Ok(Kind::SPLIT), |n| value::count(n, 2))?),
+        "huge-event" => Kind::HugeEvent(value.map_or(Ok(Kind::HUGE), value::size)?),
+        _ if value.is_some() => return Err(format!("`{name}` takes no value")),
+        _ => plain(name).ok_or_else(|| unknown(name))?,
+    };
+    Ok(kind)
+}
+
+/// A kind that has no value.
+fn plain(name: &str) -> Option<Kind> {
+    Some(match name {
+        "refuse" => Kind::Refuse,
+        "reset" => Kind::Reset,
+        "truncated-json" => Kind::TruncatedJson,
+        "error-event" => Kind::ErrorEvent,
+        "early-eos" => Kind::EarlyEos,
+        "ignores-ignore-eos" => Kind::IgnoresIgnoreEos,
+        "wrong-usage" => Kind::WrongUsage,
+        "no-usage" => Kind::NoUsage,
+        "no-done" => Kind::NoDone,
+        "no-finish" => Kind::NoFinish,
+        "empty" => Kind::Empty,
+        "crlf" => Kind::Crlf,
+        "pings" => Kind::Pings,
+        "no-space" => Kind::NoSpace,
+        "cumulative" => Kind::Cumulative,
+        "split-utf8" => Kind::SplitUtf8,
+        "html" => Kind::Html,
+        "bad-http" => Kind::BadHttp,
+        _ => return None,
+    })
+}
+
+fn status(name: &str, value: Option<&str>) -> Result<Kind, String> {
+    let status = name.parse().ok().filter(|status| (400..=599).contains(status));
+    let status = status.ok_or_else(|| format!("`{name}` is not a status from 400 to 599"))?;
+    match (status, value) {
+        (429 | 503, None) => Ok(Kind::Status(status, Some(Kind::RETRY_AFTER))),
+        (429 | 503, Some(seconds)) => Ok(Kind::Status(status, Some(value::count(seconds, 0)?))),
+        (_, None) => Ok(Kind::Status(status, None)),
+        (_, Some(_)) => Err("only `429` and `503` take a value, the seconds to wait".to_owned()),
+    }
+}
+
+fn role(name: &str) -> Result<Kind, String> {
+    let role = Role::NAMES.iter().find(|(_, known)| *known == name);
+    role.map(|(role, _)| Kind::Role(*role)).ok_or_else(|| {
+        let names: Vec<&str> = Role::NAMES.iter().map(|(_, name)| *name).collect();
+        format!("`{name}` is no shape of the role; the shapes are {}", names.join(", "))
+    })
+}
+
+fn unknown(name: &str) -> String {
+    let forms: Vec<&str> = Fault::forms().collect();
+    let list = format!("the kinds are: {}", forms.join(", "));
+    // Nothing that a person meant is further from it than a third of its letters.
+    let near = FORMS
+        .iter()
+        .map(|(known, _)| (distance(name, known), *known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .min_by_key(|(distance, _)| *distance);
+    near.map_or_else(
+        || format!("there is no such kind\n{list}"),
+        |(_, known)| format!("there is no such kind\nhint: did you mean `{known}`?\n{list}"),
+    )
+}
+
+/// Letters to insert, remove or change until one name is the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    // A long text is no misspelt name, and must not cost its square.
+    if a.len() > 40 {
+        return usize::MAX;
+    }
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (other, above) in b.iter().zip(row.iter_mut().skip(1)) {
+            let change = diagonal + usize::from(letter != *other);
+            diagonal = *above;
+            left = change.min(left + 1).min(diagonal + 1);
+            *above = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        match self.share {
+            Share::Every => {}
+            Share::Percent(percent) => write!(f, ":{percent}%")?,
+            Share::OneIn(every) => write!(f, ":1/{every}")?,
+        }
+        if self.window != Window::default() || self.kind == Kind::Refuse {
+            write!(f, "@{}", value::time_text(self.window.from))?;
+        }
+        match self.window.length {
+            Some(length) => write!(f, "+{}", value::time_text(length)),
+            None => Ok(()),
+        }
+    }
+}

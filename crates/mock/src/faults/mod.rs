@@ -1,0 +1,354 @@
+//! Faults on purpose: which of them happen to a request, and to the connections.
+//!
+//! Nothing here reads a clock or a socket. What happens to request `id` at an instant is a
+//! function of the list, the seed, the id and the instant, so a run can be repeated exactly.
+
+mod grammar;
+mod kind;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use goodput_model::Nanos;
+use goodput_random::{Domain, Stream};
+
+pub use grammar::{Fault, FaultError, Share, Window};
+pub use kind::{At, Kind, Label, Role};
+
+/// All faults of a server.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    list: Vec<Fault>,
+    seed: u64,
+    is_drawn: bool,
+}
+
+/// What happens to one request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Injected {
+    /// A status instead of an answer, with the seconds of `Retry-After`.
+    pub status: Option<(u16, Option<u32>)>,
+    /// Something else instead of an answer.
+    pub before_headers: Option<BeforeHeaders>,
+    /// How long the status line waits.
+    pub slow_headers: Option<Nanos>,
+    /// What happens between tokens, and where.
+    pub after_tokens: Option<(AfterTokens, At)>,
+    /// Bytes that leave at once, and the wait after them.
+    pub drip: Option<(u32, Nanos)>,
+    /// How events become writes.
+    pub delivery: Delivery,
+    /// Peculiarities of the bytes.
+    pub quirks: Quirks,
+    /// Stop after half of the tokens, whatever was asked for.
+    pub early_eos: bool,
+    /// `ignore_eos` and `min_tokens` have no effect: stop after half.
+    pub ignores_ignore_eos: bool,
+    /// An event whose JSON stops in the middle.
+    pub truncated_json: bool,
+    /// An error inside the stream.
+    pub error_event: bool,
+    /// `[DONE]` without a finish reason.
+    pub no_finish: bool,
+    /// A finish reason without a token.
+    pub empty: bool,
+    /// The kinds above, each once, in the order of the list.
+    pub kinds: Vec<Label>,
+}
+
+/// What comes instead of a status line and headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeforeHeaders {
+    /// A reset.
+    Reset,
+    /// A web page with status 200.
+    Html,
+    /// Garbage.
+    BadHttp,
+}
+
+/// What happens between tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterTokens {
+    /// A reset.
+    Reset,
+    /// The end of the connection without the closing chunk.
+    Cut,
+    /// Silence, then the rest.
+    Stall(Nanos),
+}
+
+/// How events become writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Events in one write.
+    pub joined: u32,
+    /// Writes of one event.
+    pub split: u32,
+    /// Writes end inside characters.
+    pub split_utf8: bool,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self { joined: 1, split: 1, split_utf8: false }
+    }
+}
+
+/// Peculiarities of the bytes that do not depend on a token's position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quirks {
+    /// Lines end with CR LF.
+    pub crlf: bool,
+    /// `data:` without the space.
+    pub no_space: bool,
+    /// The shape of the chunk with the role.
+    pub role: Role,
+    /// Each event repeats the text so far.
+    pub cumulative: bool,
+    /// No `usage`.
+    pub no_usage: bool,
+    /// Wrong token counts in `usage`.
+    pub wrong_usage: bool,
+    /// No `[DONE]`.
+    pub no_done: bool,
+    /// Text of characters with several bytes.
+    pub utf8: bool,
+    /// Comments between the events.
+    pub pings: bool,
+    /// One event of this many bytes.
+    pub huge_event: Option<u32>,
+}
+
+/// What happens to connections and to the whole server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Connections {
+    /// When the listener is closed.
+    pub refuse: Vec<Window>,
+    /// How long accepted connections wait, and when.
+    pub slow_accept: Vec<(Nanos, Window)>,
+    /// After how many requests a connection ends, and when.
+    pub close_after: Vec<(u32, Window)>,
+    /// When the server stands still.
+    pub pause: Vec<Pause>,
+}
+
+/// The whole server stands still for `length`, `every` so often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// How long it stands still.
+    pub length: Nanos,
+    /// From the beginning of one pause to that of the next; the first begins after one of these.
+    pub every: Nanos,
+    /// When.
+    pub window: Window,
+}
+
+impl Faults {
+    /// These faults, drawn with this seed.
+    pub fn new(list: Vec<Fault>, seed: u64) -> Self {
+        let is_drawn = list.iter().any(|fault| matches!(fault.share, Share::Percent(_)));
+        Self { list, seed, is_drawn }
+    }
+
+    /// The faults in their order.
+    pub fn list(&self) -> &[Fault] {
+        &self.list
+    }
+
+    /// The kinds in the list, for counters that begin at zero.
+    pub fn labels(&self) -> impl Iterator<Item = Label> {
+        self.list.iter().map(|fault| fault.kind.label())
+    }
+
+    /// What happens to request `id` that arrives at this instant.
+    ///
+    /// A fault that takes the place of the answer suppresses all others; of several faults for the
+    /// same place the first in the list happens. What is suppressed is not in `kinds`.
+    pub fn for_request(&self, id: u64, since_start: Nanos) -> Injected {
+        let mut hits = self.hits(id, since_start);
+        let mut injected = Injected::default();
+        if hits.is_empty() {
+            return injected;
+        }
+        if let Some(only) = hits.iter().copied().find(|kind| kind.is_exclusive()) {
+            hits = vec![only];
+        }
+        for kind in hits {
+            let label = kind.label();
+            if !injected.kinds.contains(&label) && injected.apply(kind) {
+                injected.kinds.push(label);
+            }
+        }
+        injected
+    }
+
+    /// The faults that this request meets, in the order of the list.
+    fn hits(&self, id: u64, since_start: Nanos) -> Vec<Kind> {
+        let mut stream = self.is_drawn.then(|| Stream::new(self.seed, Domain::Faults, id));
+        let mut hits = Vec::new();
+        for fault in &self.list {
+            // One draw for each fault, used or not: a change to one does not move the others.
+            let draw = stream.as_mut().map_or(0.0, Stream::unit);
+            let is_shared = match fault.share {
+                Share::Every => true,
+                Share::Percent(percent) => draw * 100.0 < percent,
+                // Ids count from zero: the tenth request has the id 9.
+                Share::OneIn(every) => id.checked_rem(every) == every.checked_sub(1),
+            };
+            let is_now = fault.window.contains(since_start);
+            if is_shared && is_now && !fault.kind.is_of_connections() {
+                hits.push(fault.kind);
+            }
+        }
+        hits
+    }
+
+    /// What happens to connections and to the whole server.
+    pub fn connection(&self) -> Connections {
+        let mut connections = Connections::default();
+        for Fault { kind, window, .. } in self.list.iter().copied() {
+            match kind {
+                Kind::Refuse => connections.refuse.push(window),
+                Kind::SlowAccept(time) => connections.slow_accept.push((time, window)),
+                Kind::CloseAfter(requests) => connections.close_after.push((requests, window)),
+                Kind::Pause(length, every) => {
+                    connections.pause.push(Pause { length, every, window });
+                }
+                _ => {}
+            }
+        }
+        connections
+    }
+}
+
+impl Injected {
+    /// Enters one fault; false when its place is taken.
+    fn apply(&mut self, kind: Kind) -> bool {
+        let quirks = &mut self.quirks;
+        match kind {
+            Kind::Status(status, retry_after) => fill(&mut self.status, (status, retry_after)),
+            Kind::Reset => fill(&mut self.before_headers, BeforeHeaders::Reset),
+            Kind::Html => fill(&mut self.before_headers, BeforeHeaders::Html),
+            Kind::BadHttp => fill(&mut self.before_headers, BeforeHeaders::BadHttp),
+            Kind::SlowHeaders(time) => fill(&mut self.slow_headers, time),
+            // An answer without tokens has no place between them.
+            Kind::Empty if self.after_tokens.is_some() => false,
+            Kind::Empty => set(&mut self.empty),
+            Kind::ResetMidstream(_) | Kind::Cut(_) | Kind::Stall(_) if self.empty => false,
+            Kind::ResetMidstream(at) => fill(&mut self.after_tokens, (AfterTokens::Reset, at)),
+            Kind::Cut(at) => fill(&mut self.after_tokens, (AfterTokens::Cut, at)),
+            Kind::Stall(time) => fill(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half)),
+            Kind::Drip(bytes, wait) => fill(&mut self.drip, (bytes, wait)),
+            Kind::TruncatedJson => set(&mut self.truncated_json),
+            Kind::ErrorEvent => set(&mut self.error_event),
+            Kind::EarlyEos => set(&mut self.early_eos),
+            Kind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),
+            Kind::NoFinish => set(&mut self.no_finish),
+            Kind::WrongUsage if quirks.no_usage => false,
+            Kind::WrongUsage => set(&mut quirks.wrong_usage),
+            Kind::NoUsage if quirks.wrong_usage => false,
+            Kind::NoUsage => set(&mut quirks.no_usage),
+            Kind::NoDone => set(&mut quirks.no_done),
+            Kind::Crlf => set(&mut quirks.crlf),
+            Kind::Pings => set(&mut quirks.pings),
+            Kind::NoSpace => set(&mut quirks.no_space),
+            Kind::Cumulative => set(&mut quirks.cumulative),
+            Kind::HugeEvent(bytes) => fill(&mut quirks.huge_event, bytes),
+            // Two of one kind have one label, and only the first comes here.
+            Kind::Role(role) => {
+                quirks.role = role;
+                true
+            }
+            Kind::Joined(events) => {
+                self.delivery.joined = events;
+                true
+            }
+            Kind::Split(writes) => {
+                self.delivery.split = writes;
+                true
+            }
+            Kind::SplitUtf8 => {
+                quirks.utf8 = true;
+                set(&mut self.delivery.split_utf8)
+            }
+            Kind::Refuse | Kind::SlowAccept(_) | Kind::CloseAfter(_) | Kind::Pause(..) => false,
+        }
+    }
+}
+
+fn set(flag: &mut bool) -> bool {
+    *flag = true;
+    true
+}
+
+fn fill<T>(place: &mut Option<T>, value: T) -> bool {
+    let is_free = place.is_none();
+    if is_free {
+        *place = Some(value);
+    }
+    is_free
+}
+
+impl Connections {
+    /// Whether the listener is closed.
+    pub fn is_refusing(&self, since_start: Nanos) -> bool {
+        self.refuse.iter().any(|window| window.contains(since_start))
+    }
+
+    /// How long a connection accepted now waits.
+    pub fn accept_delay(&self, since_start: Nanos) -> Option<Nanos> {
+        first(&self.slow_accept, since_start)
+    }
+
+    /// After how many requests a connection accepted now ends.
+    pub fn request_limit(&self, since_start: Nanos) -> Option<u32> {
+        first(&self.close_after, since_start)
+    }
+
+    /// When the server goes on, if it stands still now.
+    pub fn paused_until(&self, since_start: Nanos) -> Option<Nanos> {
+        let ends = self.pause.iter().filter_map(|pause| pause.end(since_start));
+        ends.max()
+    }
+}
+
+impl Pause {
+    /// The end of the pause that this instant is in.
+    fn end(&self, since_start: Nanos) -> Option<Nanos> {
+        let since_from = (since_start - self.window.from).0;
+        let into = since_from.checked_rem(self.every.0)?;
+        let has_begun = since_from >= self.every.0 && into < self.length.0;
+        let is_now = has_begun && self.window.contains(since_start);
+        is_now.then(|| since_start + Nanos(self.length.0 - into))
+    }
+}
+
+fn first<T: Copy>(settings: &[(T, Window)], since_start: Nanos) -> Option<T> {
+    settings.iter().find(|(_, window)| window.contains(since_start)).map(|(value, _)| *value)
+}
+
+/// How often each kind happened.
+#[derive(Debug, Clone, Default)]
+pub struct FaultCounts(BTreeMap<Label, u64>);
+
+impl FaultCounts {
+    /// Zeros for these kinds.
+    pub fn new(labels: impl Iterator<Item = Label>) -> Self {
+        Self(labels.map(|label| (label, 0)).collect())
+    }
+
+    /// One more.
+    pub fn add(&mut self, label: Label) {
+        let count = self.0.entry(label).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Kind and count, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (Label, u64)> {
+        self.0.iter().map(|(label, count)| (*label, *count))
+    }
+}
