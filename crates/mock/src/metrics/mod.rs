@@ -1,1 +1,327 @@
-//! `/metrics`.
+//! `/metrics`: what an engine says of itself, in the words of several engines.
+//!
+//! Nothing here reads a clock or a socket; the server says what happened and how long it took.
+
+mod bounds;
+mod histogram;
+mod llamacpp;
+mod own;
+mod page;
+mod sglang;
+mod tgi;
+mod vllm;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use goodput_model::Nanos;
+
+use crate::faults::{FaultCounts, Label};
+use histogram::Histogram;
+
+/// Whose names the page uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// vLLM 0.32.0.
+    #[default]
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// Text Generation Inference.
+    Tgi,
+    /// llama.cpp's llama-server.
+    Llamacpp,
+}
+
+impl Dialect {
+    /// All of them with their names.
+    pub const NAMES: [(Self, &'static str); 4] = [
+        (Self::Vllm, "vllm"),
+        (Self::Sglang, "sglang"),
+        (Self::Tgi, "tgi"),
+        (Self::Llamacpp, "llamacpp"),
+    ];
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().find(|(_, name)| *name == text);
+        known.map(|(dialect, _)| *dialect).ok_or_else(|| {
+            let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
+            format!("`{text}` is not a dialect of metrics; they are {}", names.join(", "))
+        })
+    }
+}
+
+/// The state of the engine at the instant of the page, and its own counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gauges {
+    /// Requests in the batch.
+    pub running: u64,
+    /// Requests that wait for a place in it.
+    pub waiting: u64,
+    /// Blocks of the KV cache in use.
+    pub kv_blocks_used: u64,
+    /// Blocks of the KV cache.
+    pub kv_blocks_total: u64,
+    /// Prompt tokens that were looked up in the prefix cache.
+    pub prefix_queries: u64,
+    /// Those of them that were found.
+    pub prefix_hits: u64,
+    /// Requests that lost their place.
+    pub preemptions: u64,
+    /// Steps of the engine.
+    pub steps: u64,
+    /// Tokens that a draft model proposed.
+    pub spec_drafted: u64,
+    /// Those of them that were taken.
+    pub spec_accepted: u64,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The model's own end.
+    Stop,
+    /// The limit of tokens.
+    Length,
+    /// A call of a tool.
+    ToolCalls,
+    /// The client left.
+    Abort,
+}
+
+/// A request at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Why it ended.
+    pub reason: Reason,
+    /// From arrival to the last token.
+    pub e2e: Nanos,
+    /// From leaving the queue to the first token.
+    pub prefill: Nanos,
+    /// From the first token to the last.
+    pub decode: Nanos,
+    /// Tokens of the prompt.
+    pub prompt_tokens: u64,
+    /// Those of them that the prefix cache had.
+    pub cached_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+    /// The limit the request set, if any.
+    pub max_tokens: Option<u64>,
+    /// Answers asked for.
+    pub n: u64,
+}
+
+/// Everything counted since the start.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// Tokens of a block of the KV cache.
+    block_tokens: u64,
+    arrived: u64,
+    prompt_tokens: u64,
+    generation_tokens: u64,
+    cached_tokens: u64,
+    /// Stop, length and abort, in this order.
+    finished: [u64; 3],
+    /// The longest sequence so far, prompt and answer.
+    longest: u64,
+    refused: BTreeMap<u16, u64>,
+    ttft: Histogram,
+    queue: Histogram,
+    prefill: Histogram,
+    decode: Histogram,
+    inference: Histogram,
+    e2e: Histogram,
+    /// One observation for each step that gave a request tokens.
+    gaps: Histogram,
+    /// One for each token, with its part of the gap.
+    gaps_per_token: Histogram,
+    /// Means of requests: decode time by the tokens after the first.
+    per_output_token: Histogram,
+    /// Means of requests: time of inference by all tokens.
+    mean_per_token: Histogram,
+    request_prompt: Histogram,
+    request_computed: Histogram,
+    request_output: Histogram,
+    max_tokens: Histogram,
+    n: Histogram,
+    step_tokens: Histogram,
+    events: u64,
+    late_events: u64,
+    lateness: Histogram,
+    faults: FaultCounts,
+    connections: u64,
+    connections_open: u64,
+    /// Tokens per second between the last two calls of [`Metrics::scraped`].
+    throughput: f64,
+    last_scrape: (Nanos, u64),
+}
+
+/// Later than this is late.
+const LATE: Nanos = Nanos::from_millis(1);
+
+impl Metrics {
+    /// Nothing so far; a block of the KV cache holds `block_tokens`, and these faults may happen.
+    pub fn new(block_tokens: u64, faults: impl Iterator<Item = Label>) -> Self {
+        use bounds::{
+            LATENESS, SGLANG_GAP, SGLANG_QUEUE, SGLANG_REQUEST, SGLANG_TTFT, VLLM_GAP, VLLM_N,
+            VLLM_REQUEST, VLLM_STEP, VLLM_TOKENS, VLLM_TTFT,
+        };
+        let (durations, tokens) = (bounds::tgi_durations(), bounds::tgi_tokens());
+        let counts = || Histogram::of_counts(&[&VLLM_TOKENS, &tokens]);
+        Self {
+            block_tokens,
+            arrived: 0,
+            prompt_tokens: 0,
+            generation_tokens: 0,
+            cached_tokens: 0,
+            finished: [0; 3],
+            longest: 0,
+            refused: BTreeMap::new(),
+            ttft: Histogram::of_times(&[&VLLM_TTFT, &SGLANG_TTFT]),
+            queue: Histogram::of_times(&[&VLLM_REQUEST, &SGLANG_QUEUE, &durations]),
+            prefill: Histogram::of_times(&[&VLLM_REQUEST]),
+            decode: Histogram::of_times(&[&VLLM_REQUEST]),
+            inference: Histogram::of_times(&[&VLLM_REQUEST, &durations]),
+            e2e: Histogram::of_times(&[&VLLM_REQUEST, &SGLANG_REQUEST, &durations]),
+            gaps: Histogram::of_times(&[&VLLM_GAP]),
+            gaps_per_token: Histogram::of_times(&[&SGLANG_GAP]),
+            per_output_token: Histogram::of_times(&[&VLLM_GAP]),
+            mean_per_token: Histogram::of_times(&[&durations]),
+            request_prompt: counts(),
+            request_computed: counts(),
+            request_output: counts(),
+            max_tokens: counts(),
+            n: Histogram::of_counts(&[&VLLM_N]),
+            step_tokens: Histogram::of_counts(&[&VLLM_STEP]),
+            events: 0,
+            late_events: 0,
+            lateness: Histogram::of_times(&[&LATENESS]),
+            faults: FaultCounts::new(faults),
+            connections: 0,
+            connections_open: 0,
+            throughput: 0.0,
+            last_scrape: (Nanos::ZERO, 0),
+        }
+    }
+
+    /// A request that the engine takes.
+    pub fn arrived(&mut self, prompt_tokens: u64) {
+        self.arrived += 1;
+        self.prompt_tokens = self.prompt_tokens.saturating_add(prompt_tokens);
+    }
+
+    /// A request that got this status instead of an answer.
+    pub fn refused(&mut self, status: u16) {
+        *self.refused.entry(status).or_default() += 1;
+    }
+
+    /// The first token of an answer; it counts as one token.
+    pub fn first_token(&mut self, ttft: Nanos, queue: Nanos, prefill: Nanos) {
+        self.generation_tokens += 1;
+        self.ttft.add_time(ttft);
+        self.queue.add_time(queue);
+        self.prefill.add_time(prefill);
+    }
+
+    /// Tokens after the first that came together, so long after those before them.
+    pub fn tokens(&mut self, n: u64, gap: Nanos) {
+        let Some(part) = gap.0.checked_div(n) else { return };
+        self.generation_tokens = self.generation_tokens.saturating_add(n);
+        self.gaps.add_time(gap);
+        self.gaps_per_token.add(part, n);
+    }
+
+    /// A step of the engine that processed this many tokens, of prompts and of answers.
+    pub fn step(&mut self, tokens: u64) {
+        self.step_tokens.add(tokens, 1);
+    }
+
+    /// The end of an answer. Only those that came to their own end have times.
+    pub fn finished(&mut self, request: &Finished) {
+        let reason = match request.reason {
+            // vLLM's engine knows no tools: such an answer stopped.
+            Reason::Stop | Reason::ToolCalls => 0,
+            Reason::Length => 1,
+            Reason::Abort => 2,
+        };
+        self.finished[reason] += 1;
+        let (prompt, output) = (request.prompt_tokens, request.output_tokens);
+        self.longest = self.longest.max(prompt.saturating_add(output));
+        self.cached_tokens = self.cached_tokens.saturating_add(request.cached_tokens);
+        if request.reason == Reason::Abort {
+            return;
+        }
+        self.e2e.add_time(request.e2e);
+        self.decode.add_time(request.decode);
+        let inference = request.prefill + request.decode;
+        self.inference.add_time(inference);
+        let steps = output.saturating_sub(1);
+        self.per_output_token.add(request.decode.0.checked_div(steps).unwrap_or(0), 1);
+        self.mean_per_token.add(inference.0.checked_div(output).unwrap_or(0), 1);
+        self.request_prompt.add(prompt, 1);
+        self.request_computed.add(prompt.saturating_sub(request.cached_tokens), 1);
+        self.request_output.add(output, 1);
+        if let Some(limit) = request.max_tokens {
+            self.max_tokens.add(limit, 1);
+        }
+        self.n.add(request.n, 1);
+    }
+
+    /// Token events that were written together, so long after the instant the model gave them.
+    pub fn late(&mut self, events: u64, lateness: Nanos) {
+        self.events = self.events.saturating_add(events);
+        if lateness > LATE {
+            self.late_events = self.late_events.saturating_add(events);
+        }
+        self.lateness.add(lateness.0, events);
+    }
+
+    /// A fault that happened.
+    pub fn injected(&mut self, kind: Label) {
+        self.faults.add(kind);
+    }
+
+    /// A connection opened.
+    pub fn connected(&mut self) {
+        self.connections += 1;
+        self.connections_open += 1;
+    }
+
+    /// A connection ended.
+    pub fn disconnected(&mut self) {
+        self.connections_open = self.connections_open.saturating_sub(1);
+    }
+
+    /// To be called before a page is made: throughput is that since the page before.
+    pub fn scraped(&mut self, since_start: Nanos) {
+        let (last, tokens) = self.last_scrape;
+        let seconds = (since_start - last).as_secs();
+        if seconds > 0.0 {
+            self.throughput = self.generation_tokens.saturating_sub(tokens) as f64 / seconds;
+            self.last_scrape = (since_start, self.generation_tokens);
+        }
+    }
+
+    /// The page.
+    pub fn render(&self, dialect: Dialect, gauges: &Gauges, model: &str) -> String {
+        match dialect {
+            Dialect::Vllm => vllm::render(self, gauges, model),
+            Dialect::Sglang => sglang::render(self, gauges, model),
+            Dialect::Tgi => tgi::render(self, gauges),
+            Dialect::Llamacpp => llamacpp::render(self, gauges),
+        }
+    }
+}
+
+/// A part of a whole; nothing of nothing is nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

@@ -1,0 +1,46 @@
+//! What the simulated engine says of itself in every dialect: `mock_…`.
+
+use super::bounds::LATENESS;
+use super::page::Page;
+use super::{Gauges, Metrics};
+
+pub(super) fn write(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+    page.with(&[]);
+    page.counter("mock_requests_total", "Requests that the engine took.", metrics.arrived as f64);
+    page.counter("mock_steps_total", "Steps of the engine.", gauges.steps as f64);
+    page.counter("mock_events_total", "Token events written.", metrics.events as f64);
+    page.counter(
+        "mock_late_events_total",
+        "Token events written more than 1 ms after the instant the model gave them.",
+        metrics.late_events as f64,
+    );
+    page.histogram(
+        "mock_event_lateness_seconds",
+        "From the instant the model gave a token event to the write.",
+        (&metrics.lateness, &LATENESS),
+    );
+    page.gauge("mock_connections", "Open connections.", metrics.connections_open as f64);
+    page.counter(
+        "mock_connections_opened_total",
+        "Connections accepted.",
+        metrics.connections as f64,
+    );
+    let faults: Vec<(String, u64)> =
+        metrics.faults.iter().map(|(label, count)| (label.to_string(), count)).collect();
+    rows(page, ("mock_faults_total", "Faults injected on purpose, by kind.", "kind"), &faults);
+    let refused: Vec<(String, u64)> =
+        metrics.refused.iter().map(|(status, count)| (status.to_string(), *count)).collect();
+    let family = ("mock_refused_total", "Requests answered with an error status.", "status");
+    rows(page, family, &refused);
+}
+
+/// A counter by one label; none at all while it has no rows.
+fn rows(page: &mut Page<'_>, family: (&str, &str, &str), rows: &[(String, u64)]) {
+    let (name, help, label) = family;
+    if !rows.is_empty() {
+        page.family(name, "counter", help);
+    }
+    for (value, count) in rows {
+        page.sample(name, &[(label, value)], *count as f64);
+    }
+}

@@ -1,0 +1,80 @@
+//! The page of SGLang: names, types and bounds as in its `srt/observability/metrics_collector.py`
+//! (bounds of the tokenizer's histograms from `srt/metrics/collector.py`), both read in 2026.
+//!
+//! A real one counts the tokens of a request when it ends; here they count as they come.
+
+use super::bounds::{SGLANG_GAP, SGLANG_QUEUE, SGLANG_REQUEST, SGLANG_TTFT};
+use super::page::Page;
+use super::{Gauges, Metrics, own, ratio};
+
+pub(super) fn render(metrics: &Metrics, gauges: &Gauges, model: &str) -> String {
+    let scheduler =
+        [("engine_type", "unified"), ("model_name", model), ("pp_rank", "0"), ("tp_rank", "0")];
+    let request = [("model_name", model)];
+    let mut page = Page::new(&scheduler, true);
+    state(&mut page, metrics, gauges);
+    page.with(&request);
+    requests(&mut page, metrics);
+    own::write(&mut page, metrics, gauges);
+    page.finish()
+}
+
+fn state(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+    let tokens = |blocks: u64| blocks.saturating_mul(metrics.block_tokens) as f64;
+    let usage = ratio(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
+    let hits = ratio(gauges.prefix_hits as f64, gauges.prefix_queries as f64);
+    for (name, help, value) in [
+        ("num_running_reqs", "Requests in the batch.", gauges.running as f64),
+        ("num_queue_reqs", "Requests that wait for a place.", gauges.waiting as f64),
+        ("num_used_tokens", "Places of the KV cache in use.", tokens(gauges.kv_blocks_used)),
+        ("max_total_num_tokens", "Places of the KV cache.", tokens(gauges.kv_blocks_total)),
+        ("token_usage", "Part of the KV cache in use, from 0 to 1.", usage),
+        ("cache_hit_rate", "Part of looked-up tokens that the prefix cache had.", hits),
+        ("gen_throughput", "Tokens of answers per second.", metrics.throughput),
+    ] {
+        page.gauge(&format!("sglang:{name}"), help, value);
+    }
+    if gauges.spec_drafted > 0 {
+        let rate = ratio(gauges.spec_accepted as f64, gauges.spec_drafted as f64);
+        page.gauge("sglang:spec_accept_rate", "Part of proposed tokens that were taken.", rate);
+    }
+    let name = "sglang:num_retracted_requests_total";
+    page.counter(name, "Requests that lost their place.", gauges.preemptions as f64);
+    let queue = (&metrics.queue, &SGLANG_QUEUE[..]);
+    page.histogram("sglang:queue_time_seconds", "In the queue.", queue);
+}
+
+fn requests(page: &mut Page<'_>, metrics: &Metrics) {
+    let [stop, length, abort] = metrics.finished;
+    for (name, help, value) in [
+        ("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens),
+        ("generation_tokens_total", "Tokens of answers.", metrics.generation_tokens),
+        ("cached_tokens_total", "Tokens of prompts from the cache.", metrics.cached_tokens),
+        ("num_requests_total", "Requests that ended by themselves.", stop + length),
+        ("num_aborted_requests_total", "Requests whose client left.", abort),
+    ] {
+        page.counter(&format!("sglang:{name}"), help, value as f64);
+    }
+    for (name, help, histogram, bounds) in [
+        (
+            "time_to_first_token_seconds",
+            "From arrival to the first token.",
+            &metrics.ttft,
+            &SGLANG_TTFT[..],
+        ),
+        (
+            "inter_token_latency_seconds",
+            "From token to token.",
+            &metrics.gaps_per_token,
+            &SGLANG_GAP,
+        ),
+        (
+            "e2e_request_latency_seconds",
+            "From arrival to the last token.",
+            &metrics.e2e,
+            &SGLANG_REQUEST,
+        ),
+    ] {
+        page.histogram(&format!("sglang:{name}"), help, (histogram, bounds));
+    }
+}
