@@ -3,6 +3,8 @@
 mod bench;
 mod gates;
 mod layers;
+#[allow(dead_code, reason = "called once the server has the route")]
+mod prometheus;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

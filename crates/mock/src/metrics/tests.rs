@@ -61,13 +61,11 @@ fn sample(line: &str) -> (String, BTreeMap<String, String>, f64) {
             assert!(is_name(label) && !label.contains(':'), "{line}");
             let (value, after) = text(after);
             assert!(labels.insert(label.to_owned(), value).is_none(), "{line}");
-            match after.strip_prefix(',') {
-                Some(after) => rest = after,
-                None => {
-                    rest = after.strip_prefix('}').expect(line);
-                    break;
-                }
-            }
+            let Some(after) = after.strip_prefix(',') else {
+                rest = after.strip_prefix('}').expect(line);
+                break;
+            };
+            rest = after;
         }
     }
     let number = rest.strip_prefix(' ').expect(line);

@@ -1,0 +1,105 @@
+//! Programs that run beside the check and end with it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+/// A program that ends when this goes, whatever the check finds.
+pub(super) struct Running(Child);
+
+impl Running {
+    pub(super) fn start(command: &mut Command) -> Result<Self, String> {
+        let child = command.stdin(Stdio::null()).spawn();
+        let program = command.get_program().display();
+        child.map(Self).map_err(|error| format!("cannot run {program}: {error}"))
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, and then there is nothing to end.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A running `goodput mock`.
+pub(super) struct Mock {
+    address: String,
+    _process: Running,
+    /// Kept open: a server must not lose the place it writes to.
+    _said: BufReader<ChildStderr>,
+}
+
+impl Mock {
+    /// Starts one without latency; it listens when this returns.
+    pub(super) fn start(goodput: &Path, dialect: &str) -> Result<Self, String> {
+        let mut process = Running::start(
+            Command::new(goodput)
+                .args(["mock", "--listen", "127.0.0.1:0", "--profile", "fast"])
+                .args(["--metrics", dialect])
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped()),
+        )?;
+        let stderr = process.0.stderr.take().ok_or("no output of goodput mock")?;
+        let mut said = BufReader::new(stderr);
+        // The server says where it listens, or why it does not, and ends.
+        let mut text = String::new();
+        while said.read_line(&mut text).is_ok_and(|bytes| bytes > 0) {
+            if let Some(address) = address(&text) {
+                return Ok(Self { address, _process: process, _said: said });
+            }
+        }
+        Err(format!("goodput mock did not start:\n{text}"))
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+/// The address in `mock engine on http://127.0.0.1:1234 · …`
+fn address(said: &str) -> Option<String> {
+    let (_, after) = said.split_once("http://")?;
+    after.split_whitespace().next().map(str::to_owned)
+}
+
+/// A folder that goes when this goes.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new() -> Result<Self, String> {
+        let name = format!("goodput-prometheus-{}-{}", std::process::id(), goodput_clock::now().0);
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self(folder))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Scratch in the temporary folder; nothing depends on its going.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found() {
+        let said = "mock engine on http://127.0.0.1:1234 · model mock · TTFT 0s\n";
+        assert_eq!(address(said).as_deref(), Some("127.0.0.1:1234"));
+        assert_eq!(address("error: no\n"), None);
+    }
+}
