@@ -1,0 +1,87 @@
+//! Small endpoints: tokens of a text and back, the list of models, the version.
+
+use super::ask::Rules;
+use super::chat::{Render, ids, of_text};
+use super::fields::{Fields, parse, wrong};
+use super::parts::{Head, list, numbers, push, quoted};
+use super::refusal::Refusal;
+use super::tokenizer::decode;
+
+/// A prompt that is only counted may be longer than the model's context, within reason.
+const MOST_TOKENS: usize = 1 << 24;
+
+/// `/tokenize`: the tokens of a prompt or of messages.
+pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusal> {
+    let body = parse(body)?;
+    let fields = Fields::new(&body);
+    check_model(&fields, rules)?;
+    let tokens = if let Some(messages) = fields.list("messages")? {
+        let mut render = Render::new(rules.image_tokens, MOST_TOKENS);
+        render.tools(fields.list("tools")?.unwrap_or_default());
+        render.messages(messages)?;
+        if fields.boolean("add_generation_prompt")?.unwrap_or(true) {
+            render.answer_begins();
+        }
+        render.ids
+    } else {
+        let prompt = fields.text("prompt")?.ok_or_else(|| {
+            Refusal::field("prompt", "either `prompt` or `messages` must be given")
+        })?;
+        of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
+    };
+    let mut out = Vec::with_capacity(64 + tokens.len() * 11);
+    let (count, most) = (tokens.len(), rules.max_model_len);
+    push(&mut out, format_args!(r#"{{"count":{count},"max_model_len":{most},"tokens":"#));
+    numbers(&mut out, tokens.iter().copied());
+    out.extend_from_slice(br#","token_strs":"#);
+    if fields.flag("return_token_strs")? {
+        list(&mut out, &tokens, |out, id| quoted(out, &decode(&[*id])));
+    } else {
+        out.extend_from_slice(b"null");
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// `/detokenize`: the text of tokens.
+pub(crate) fn detokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusal> {
+    let body = parse(body)?;
+    let fields = Fields::new(&body);
+    check_model(&fields, rules)?;
+    let tokens = match fields.get("tokens") {
+        None => return Err(Refusal::field("tokens", "`tokens` is missing")),
+        Some(serde_json::Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
+        Some(serde_json::Value::Array(tokens)) => ids("tokens", tokens)?,
+        Some(other) => return Err(wrong("tokens", "a list of token ids", other)),
+    };
+    let mut out = br#"{"prompt":"#.to_vec();
+    quoted(&mut out, &decode(&tokens));
+    out.push(b'}');
+    Ok(out)
+}
+
+fn check_model(fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
+    match fields.text("model")? {
+        Some(model) if model != rules.model => Err(Refusal::model_not_found(model, rules.model)),
+        _ => Ok(()),
+    }
+}
+
+/// `/v1/models`: the one model.
+pub(crate) fn models(head: &Head<'_>, max_model_len: u32) -> Vec<u8> {
+    let mut out = br#"{"object":"list","data":[{"id":"#.to_vec();
+    quoted(&mut out, head.model);
+    let created = head.created;
+    push(
+        &mut out,
+        format_args!(r#","object":"model","created":{created},"owned_by":"goodput","root":"#),
+    );
+    quoted(&mut out, head.model);
+    push(&mut out, format_args!(r#","parent":null,"max_model_len":{max_model_len}}}]}}"#));
+    out
+}
+
+/// `/version`.
+pub(crate) fn version() -> Vec<u8> {
+    concat!("{\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}").as_bytes().to_vec()
+}

@@ -1,0 +1,212 @@
+//! Pieces of JSON that streams and whole answers share.
+
+use std::io::Write;
+
+use super::ask::Kind;
+use super::plan::Plan;
+use super::quirks::Quirks;
+use super::tokenizer::{self, BOS};
+
+/// On the last event of a stream, and on whole answers.
+pub(crate) const FINGERPRINT: &str =
+    concat!(",\"system_fingerprint\":\"goodput-mock-", env!("CARGO_PKG_VERSION"), "\"");
+
+/// What every event of an answer begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) id: u64,
+    /// Seconds since 1970.
+    pub(crate) created: u64,
+    pub(crate) model: &'a str,
+}
+
+impl Head<'_> {
+    /// From the brace to `"model"`.
+    pub(crate) fn push(&self, out: &mut Vec<u8>, kind: Kind, is_stream: bool) {
+        let (prefix, object) = match (kind, is_stream) {
+            (Kind::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
+            (Kind::Chat, false) => ("chatcmpl", "chat.completion"),
+            (Kind::Completion, _) => ("cmpl", "text_completion"),
+            (Kind::Embedding, _) => ("embd", "list"),
+        };
+        push(
+            out,
+            format_args!(
+                r#"{{"id":"{prefix}-{:016x}","object":"{object}","created":{},"model":"#,
+                self.id, self.created
+            ),
+        );
+        quoted(out, self.model);
+    }
+}
+
+/// Appends formatted text.
+pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to a vector cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+/// Appends a JSON string, quotes included.
+pub(crate) fn quoted(out: &mut Vec<u8>, text: &str) {
+    // Writing a string to a vector cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Appends a JSON string without its quotes.
+pub(crate) fn escaped(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
+    quoted(out, text);
+    out.pop();
+    if start < out.len() {
+        out.remove(start);
+    }
+}
+
+/// Appends a list of numbers.
+pub(crate) fn numbers(out: &mut Vec<u8>, ids: impl IntoIterator<Item = u32>) {
+    list(out, ids, |out, id| push(out, format_args!("{id}")));
+}
+
+/// Appends a list.
+pub(crate) fn list<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut item: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (at, value) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        item(out, value);
+    }
+    out.push(b']');
+}
+
+/// Tokens of a request and its answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Usage {
+    pub(crate) prompt: u32,
+    pub(crate) cached: u32,
+    pub(crate) completion: u32,
+    /// Part of the completion; none where there is no reasoning at all.
+    pub(crate) reasoning: Option<u32>,
+}
+
+impl Usage {
+    /// Appends `,"usage":{…}`.
+    pub(crate) fn push(self, out: &mut Vec<u8>, quirks: &Quirks) {
+        let completion = u64::from(self.completion);
+        let completion = if quirks.wrong_usage { completion * 2 + 7 } else { completion };
+        push(
+            out,
+            format_args!(
+                r#","usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{completion},"prompt_tokens_details":{{"cached_tokens":{}}}"#,
+                self.prompt,
+                u64::from(self.prompt) + completion,
+                self.cached,
+            ),
+        );
+        if let Some(reasoning) = self.reasoning {
+            let details = r#","completion_tokens_details":{"reasoning_tokens":"#;
+            push(out, format_args!("{details}{reasoning}}}"));
+        }
+        out.push(b'}');
+    }
+}
+
+/// The logarithm of a word's probability: the chosen one is likely, each next one less so.
+fn logprob(plan: &Plan, index: u32, rank: u8) -> f64 {
+    let drawn = super::mix(plan.seed ^ (u64::from(index) << 8)) & 0xffff;
+    -0.01 - drawn as f64 / 65_536.0 - f64::from(rank) * 0.75
+}
+
+/// Appends the logprobs of tokens as chat answers have them.
+pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: (u32, u32), top: u8) {
+    let entry = |out: &mut Vec<u8>, index: u32, rank: u8| {
+        let word = plan.alternative(index, rank);
+        let value = logprob(plan, index, rank);
+        push(out, format_args!(r#"{{"token":"{word}","logprob":{value:.6},"bytes":"#));
+        numbers(out, word.bytes().map(u32::from));
+    };
+    out.extend_from_slice(br#"{"content":"#);
+    list(out, tokens.0..tokens.1, |out, index| {
+        entry(out, index, 0);
+        out.extend_from_slice(br#","top_logprobs":"#);
+        list(out, 0..top, |out, rank| {
+            entry(out, index, rank);
+            out.push(b'}');
+        });
+        out.push(b'}');
+    });
+    out.push(b'}');
+}
+
+/// A token of a completion with logprobs: of the echoed prompt or of the answer.
+struct Scored {
+    text: String,
+    /// None for the first token of a prompt, which follows nothing.
+    score: Option<f64>,
+    others: Vec<(&'static str, f64)>,
+}
+
+/// Appends the logprobs of tokens as completions have them, after those of the prompt where it
+/// is echoed; the first of them begins `offset` characters into the text.
+pub(crate) fn completion_logprobs(
+    out: &mut Vec<u8>,
+    plan: &Plan,
+    echo: &[u32],
+    tokens: (u32, u32),
+    (top, offset): (u8, usize),
+) {
+    let mut scored = Vec::new();
+    for (at, id) in without_start(echo).iter().enumerate() {
+        let index = at as u32;
+        let score = (at > 0).then(|| logprob(plan, index, 1));
+        scored.push(Scored { text: tokenizer::decode(&[*id]), score, others: Vec::new() });
+    }
+    for index in tokens.0..tokens.1 {
+        let other = |rank| (plan.alternative(index, rank), logprob(plan, index, rank));
+        scored.push(Scored {
+            text: plan.piece(index).to_owned(),
+            score: Some(logprob(plan, index, 0)),
+            others: (0..top).map(other).collect(),
+        });
+    }
+    let mut at = offset;
+    out.extend_from_slice(br#"{"text_offset":"#);
+    list(out, &scored, |out, token| {
+        push(out, format_args!("{at}"));
+        at += token.text.chars().count();
+    });
+    out.extend_from_slice(br#","token_logprobs":"#);
+    list(out, &scored, |out, token| match token.score {
+        Some(score) => push(out, format_args!("{score:.6}")),
+        None => out.extend_from_slice(b"null"),
+    });
+    out.extend_from_slice(br#","tokens":"#);
+    list(out, &scored, |out, token| quoted(out, &token.text));
+    out.extend_from_slice(br#","top_logprobs":"#);
+    list(out, &scored, |out, token| {
+        if token.score.is_none() {
+            return out.extend_from_slice(b"null");
+        }
+        out.push(b'{');
+        for (at, (word, score)) in token.others.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            push(out, format_args!(r#"{comma}"{word}":{score:.6}"#));
+        }
+        out.push(b'}');
+    });
+    out.push(b'}');
+}
+
+/// A prompt as it is echoed: without the token that texts begin with.
+pub(crate) fn without_start(prompt: &[u32]) -> &[u32] {
+    prompt.strip_prefix(&[BOS]).unwrap_or(prompt)
+}
+
+/// The id of the one tool call of an answer.
+pub(crate) fn push_call_id(out: &mut Vec<u8>, plan: &Plan) {
+    push(out, format_args!("call_{:016x}", super::mix(plan.seed ^ 0x7003)));
+}

@@ -1,0 +1,490 @@
+//! Writing an answer as a stream of events, in vLLM's shape.
+
+use std::sync::Arc;
+
+use super::ask::{Ask, Kind};
+use super::chat::ARGUMENT;
+use super::parts::{
+    FINGERPRINT, Head, Usage, chat_logprobs, completion_logprobs, escaped, numbers, push,
+    push_call_id, quoted, without_start,
+};
+use super::plan::{Behaviour, Plan};
+use super::quirks::{Quirks, Role};
+use super::refusal::Refusal;
+use super::text::text_of;
+use super::tokenizer::decode;
+
+/// No event is padded beyond this.
+const LARGEST_EVENT: usize = 64 << 20;
+
+/// The stream of one request. Events that a quirk or the request leaves out are left out here:
+/// the caller need not know, and calls for each choice [`role`](Self::role), then
+/// [`tokens`](Self::tokens) until all are sent, then [`finish`](Self::finish), and at last
+/// [`usage`](Self::usage) and [`done`](Self::done).
+pub(crate) struct Writer {
+    kind: Kind,
+    /// From the start of an event to `"choices":[`.
+    root: Vec<u8>,
+    /// From the end of the text to the end of the event, for a plain one.
+    suffix: &'static [u8],
+    lines: Vec<Line>,
+    quirks: Quirks,
+    reasoning_field: &'static str,
+    logprobs: Option<u8>,
+    has_usage: bool,
+    has_continuous_usage: bool,
+    has_token_ids: bool,
+    prompt_tokens: u32,
+    /// Tokens of the prompts that came from the cache, for usage.
+    pub(crate) cached: u32,
+    is_over: bool,
+}
+
+/// One choice.
+struct Line {
+    plan: Plan,
+    prompt: Arc<[u32]>,
+    /// From the start of an event to the quote before the text.
+    prefix: Vec<u8>,
+    /// How much of the prefix goes to `"index":N,`.
+    to_index: usize,
+    sent: u32,
+    /// Bytes of content sent, before any cut.
+    bytes: usize,
+    /// Characters of a completion sent, its echo among them.
+    characters: usize,
+    /// The text that comes before the first token.
+    echo: Option<String>,
+    /// Events need nothing but a prefix, the text and a suffix.
+    is_plain: bool,
+    has_started: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(head: &Head<'_>, ask: &Ask, plans: Vec<Plan>, behaviour: &Behaviour) -> Self {
+        let quirks = behaviour.quirks;
+        let mut root = Vec::with_capacity(192);
+        open(&mut root, &quirks);
+        head.push(&mut root, ask.kind, true);
+        root.extend_from_slice(br#","choices":["#);
+        let suffix: &[u8] = match (ask.kind, quirks.crlf) {
+            (Kind::Chat, false) => {
+                b"\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\n\n"
+            }
+            (Kind::Chat, true) => {
+                b"\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\r\n\r\n"
+            }
+            (_, false) => {
+                b"\",\"logprobs\":null,\"finish_reason\":null,\"stop_reason\":null,\"prompt_token_ids\":null,\"token_ids\":null}]}\n\n"
+            }
+            (_, true) => {
+                b"\",\"logprobs\":null,\"finish_reason\":null,\"stop_reason\":null,\"prompt_token_ids\":null,\"token_ids\":null}]}\r\n\r\n"
+            }
+        };
+        let mut writer = Self {
+            kind: ask.kind,
+            root,
+            suffix,
+            lines: Vec::with_capacity(plans.len()),
+            quirks,
+            reasoning_field: behaviour.reasoning_field,
+            logprobs: ask.logprobs,
+            has_usage: ask.include_usage && !quirks.no_usage,
+            has_continuous_usage: ask.continuous_usage && !quirks.no_usage,
+            has_token_ids: ask.return_token_ids,
+            prompt_tokens: ask.prompt_tokens(),
+            cached: 0,
+            is_over: false,
+        };
+        for (at, plan) in (0u32..).zip(plans) {
+            let line = writer.line(ask, at, plan);
+            writer.lines.push(line);
+        }
+        writer
+    }
+
+    fn line(&self, ask: &Ask, index: u32, plan: Plan) -> Line {
+        let mut prefix = self.root.clone();
+        push(&mut prefix, format_args!(r#"{{"index":{index},"#));
+        let to_index = prefix.len();
+        prefix.extend_from_slice(match self.kind {
+            Kind::Chat => br#""delta":{"content":""#,
+            _ => br#""text":""#,
+        });
+        let prompt = ask.prompt_of(index).cloned().unwrap_or_default();
+        let echo = ask.echo.then(|| decode(without_start(&prompt)));
+        let quirks = &self.quirks;
+        let is_plain = self.logprobs.is_none()
+            && !self.has_continuous_usage
+            && !self.has_token_ids
+            && !quirks.cumulative
+            && !quirks.utf8
+            && quirks.truncated_json_at.is_none()
+            && quirks.error_at.is_none()
+            && plan.cut.is_none()
+            && plan.tool.is_none();
+        // The first event may carry more than the others.
+        let has_started = echo.is_none()
+            && quirks.huge_event.is_none()
+            && !(self.kind == Kind::Chat && quirks.role == Role::WithFirst);
+        Line {
+            plan,
+            prompt,
+            prefix,
+            to_index,
+            sent: 0,
+            bytes: 0,
+            characters: 0,
+            echo,
+            is_plain,
+            has_started,
+        }
+    }
+
+    /// Nothing more will be written: an error ended the stream.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The chunk that announces a chat answer.
+    pub(crate) fn role(&mut self, choice: u32, out: &mut Vec<u8>) {
+        let delta: &[u8] = match self.quirks.role {
+            Role::Empty => br#""delta":{"role":"assistant","content":""}"#,
+            Role::Null => br#""delta":{"role":"assistant","content":null}"#,
+            Role::Bare => br#""delta":{"role":"assistant"}"#,
+            Role::Absent | Role::WithFirst => return,
+        };
+        let Some(line) = self.lines.get(choice as usize) else { return };
+        if self.is_over || self.kind != Kind::Chat {
+            return;
+        }
+        out.extend_from_slice(&line.prefix[..line.to_index]);
+        out.extend_from_slice(delta);
+        out.extend_from_slice(br#","logprobs":null,"finish_reason":null}]"#);
+        self.continuous_usage(line, 0, out);
+        self.prompt_ids(line, out);
+        out.extend_from_slice(br#","prompt_text":null"#);
+        self.close(out);
+    }
+
+    /// One event with `count` tokens of a choice, from the token `from` on.
+    pub(crate) fn tokens(&mut self, choice: u32, from: u32, count: u32, out: &mut Vec<u8>) {
+        let Some(line) = self.lines.get_mut(choice as usize) else { return };
+        let to = from.saturating_add(count).min(line.plan.tokens);
+        if line.is_plain && line.has_started && from >= line.plan.reasoning_tokens && !self.is_over
+        {
+            if from < to {
+                out.extend_from_slice(&line.prefix);
+                for index in from..to {
+                    out.extend_from_slice(text_of(line.plan.seed, index).as_bytes());
+                }
+                out.extend_from_slice(self.suffix);
+                line.sent = to;
+            }
+            return;
+        }
+        self.unusual(choice as usize, (from, to), out);
+    }
+
+    /// Tokens whose events are not the plain ones.
+    fn unusual(&mut self, choice: usize, (from, to): (u32, u32), out: &mut Vec<u8>) {
+        let fails = self.quirks.error_at.filter(|at| (from..to).contains(at));
+        let to = fails.unwrap_or(to);
+        if self.is_over {
+            return;
+        }
+        if from < to {
+            self.span(choice, (from, to), out);
+        }
+        if fails.is_some() {
+            let status = http::StatusCode::INTERNAL_SERVER_ERROR;
+            let refusal = Refusal::failed(status, "the engine failed in the middle of the answer");
+            self.error(&refusal, out);
+        }
+    }
+
+    /// The events of tokens: one, but for a tool call, which stands apart and has a beginning.
+    fn span(&mut self, choice: usize, (from, to): (u32, u32), out: &mut Vec<u8>) {
+        let Some(line) = self.lines.get(choice) else { return };
+        let mut start = out.len();
+        let call = line.plan.reasoning_tokens;
+        if line.plan.tool.is_some() && from <= call && call < to {
+            if from < call {
+                self.event(line, (from, call), 0, out);
+            }
+            self.call_begins(line, from == 0, out);
+            start = out.len();
+            self.event(line, (call, to), 0, out);
+        } else {
+            self.event(line, (from, to), 0, out);
+            let wanted = self.quirks.huge_event.map_or(0, |size| size as usize).min(LARGEST_EVENT);
+            let padding = wanted.saturating_sub(out.len() - start);
+            if from == 0 && padding > 0 {
+                out.truncate(start);
+                self.event(line, (from, to), padding, out);
+            }
+        }
+        if self.quirks.truncated_json_at.is_some_and(|at| (from..to).contains(&at)) {
+            out.truncate(start + (out.len() - start) / 2);
+            out.extend_from_slice(end(&self.quirks));
+        }
+        let Some(line) = self.lines.get_mut(choice) else { return };
+        let content = from.max(line.plan.reasoning_tokens)..to;
+        line.bytes += content.map(|index| line.plan.piece(index).len()).sum::<usize>();
+        if let Some(echo) = line.echo.take() {
+            line.characters += echo.chars().count();
+        }
+        line.characters += (from..to).map(|at| line.plan.piece(at).chars().count()).sum::<usize>();
+        line.sent = to;
+        line.has_started = true;
+    }
+
+    fn event(&self, line: &Line, tokens: (u32, u32), padding: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&line.prefix[..line.to_index]);
+        if self.kind == Kind::Chat {
+            self.delta(line, tokens, padding, out);
+        } else {
+            self.text(line, tokens, padding, out);
+        }
+        self.continuous_usage(line, tokens.1, out);
+        // Without a chunk for the role, the first token's has what it would have had.
+        let is_first = tokens.0 == 0 && matches!(self.quirks.role, Role::Absent | Role::WithFirst);
+        if self.kind == Kind::Chat && self.has_token_ids && is_first {
+            self.prompt_ids(line, out);
+        }
+        self.close(out);
+    }
+
+    fn delta(&self, line: &Line, (from, to): (u32, u32), padding: usize, out: &mut Vec<u8>) {
+        let plan = &line.plan;
+        out.extend_from_slice(br#""delta":{"#);
+        if self.quirks.role == Role::WithFirst && !line.has_started && from == 0 {
+            out.extend_from_slice(br#""role":"assistant","#);
+        }
+        let thinks = from < plan.reasoning_tokens;
+        if thinks {
+            let start = if self.quirks.cumulative { 0 } else { from };
+            push(out, format_args!(r#""{}":""#, self.reasoning_field));
+            for index in start..to.min(plan.reasoning_tokens) {
+                out.extend_from_slice(plan.piece(index).as_bytes());
+            }
+            out.push(b'"');
+        }
+        if to > plan.reasoning_tokens {
+            if thinks {
+                out.push(b',');
+            }
+            if plan.tool.is_some() {
+                out.extend_from_slice(br#""tool_calls":[{"index":0,"function":{"arguments":""#);
+                fragment(out, plan, (from, to));
+                out.extend_from_slice(br#""}}]"#);
+            } else {
+                out.extend_from_slice(br#""content":""#);
+                self.content(line, (from, to), out);
+                out.resize(out.len() + padding, b'x');
+                out.push(b'"');
+            }
+        } else if padding > 0 {
+            // Reasoning is padded too, inside its quotes.
+            out.pop();
+            out.resize(out.len() + padding, b'x');
+            out.push(b'"');
+        }
+        out.extend_from_slice(br#"},"logprobs":"#);
+        match self.logprobs {
+            Some(top) => chat_logprobs(out, plan, (from, to), top),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(br#","finish_reason":null"#);
+        self.token_ids(plan, (from, to), out);
+        out.extend_from_slice(b"}]");
+    }
+
+    fn content(&self, line: &Line, (from, to): (u32, u32), out: &mut Vec<u8>) {
+        let first = line.plan.reasoning_tokens;
+        let (start, offset) =
+            if self.quirks.cumulative { (first, 0) } else { (from.max(first), line.bytes) };
+        for piece in line.plan.content(start, to, offset) {
+            out.extend_from_slice(piece.as_bytes());
+        }
+    }
+
+    fn text(&self, line: &Line, tokens: (u32, u32), padding: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#""text":""#);
+        if let Some(echo) = &line.echo {
+            escaped(out, echo);
+        }
+        self.content(line, tokens, out);
+        out.resize(out.len() + padding, b'x');
+        out.extend_from_slice(br#"","logprobs":"#);
+        match self.logprobs {
+            Some(top) => {
+                let echo = if line.echo.is_some() { &line.prompt[..] } else { &[] };
+                completion_logprobs(out, &line.plan, echo, tokens, (top, line.characters));
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(br#","finish_reason":null,"stop_reason":null"#);
+        if tokens.0 == 0 {
+            self.prompt_ids(line, out);
+        } else {
+            out.extend_from_slice(br#","prompt_token_ids":null"#);
+        }
+        self.token_ids(&line.plan, tokens, out);
+        out.extend_from_slice(b"}]");
+    }
+
+    /// The event that names the function, before any argument.
+    fn call_begins(&self, line: &Line, is_first: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(&line.prefix[..line.to_index]);
+        out.extend_from_slice(br#""delta":{"#);
+        if self.quirks.role == Role::WithFirst && is_first {
+            out.extend_from_slice(br#""role":"assistant","#);
+        }
+        out.extend_from_slice(br#""tool_calls":[{"index":0,"id":""#);
+        push_call_id(out, &line.plan);
+        out.extend_from_slice(br#"","type":"function","function":{"name":"#);
+        quoted(out, line.plan.tool.as_deref().unwrap_or_default());
+        out.extend_from_slice(
+            br#","arguments":""}}]},"logprobs":null,"finish_reason":null,"token_ids":null}]"#,
+        );
+        self.continuous_usage(line, line.plan.reasoning_tokens, out);
+        self.close(out);
+    }
+
+    /// The chunk that ends a choice.
+    pub(crate) fn finish(&mut self, choice: u32, out: &mut Vec<u8>) {
+        let Some(line) = self.lines.get(choice as usize) else { return };
+        if self.is_over {
+            return;
+        }
+        out.extend_from_slice(&line.prefix[..line.to_index]);
+        let (text, rest): (&[u8], &[u8]) = match self.kind {
+            Kind::Chat => (br#""delta":{"content":""#, br#""}"#),
+            _ => (br#""text":""#, br#"""#),
+        };
+        out.extend_from_slice(text);
+        if self.quirks.cumulative && line.plan.tool.is_none() {
+            self.content(line, (line.plan.reasoning_tokens, line.sent), out);
+        }
+        out.extend_from_slice(rest);
+        let reason = line.plan.finish.name();
+        push(out, format_args!(r#","logprobs":null,"finish_reason":"{reason}","stop_reason":"#));
+        match &line.plan.stopped_by {
+            Some(stop) => quoted(out, stop),
+            None => out.extend_from_slice(b"null"),
+        }
+        if self.kind == Kind::Completion {
+            out.extend_from_slice(br#","prompt_token_ids":null"#);
+        }
+        out.extend_from_slice(br#","token_ids":null}]"#);
+        self.continuous_usage(line, line.sent, out);
+        if !self.has_usage && choice as usize + 1 == self.lines.len() {
+            out.extend_from_slice(FINGERPRINT.as_bytes());
+        }
+        self.close(out);
+    }
+
+    /// The chunk with usage, where it was asked for: the sum over all choices.
+    pub(crate) fn usage(&mut self, out: &mut Vec<u8>) {
+        if self.is_over || !self.has_usage {
+            return;
+        }
+        out.extend_from_slice(&self.root);
+        out.push(b']');
+        let thought = |line: &Line| line.sent.min(line.plan.reasoning_tokens);
+        let thinks = self.lines.iter().any(|line| line.plan.reasoning_tokens > 0);
+        let usage = Usage {
+            prompt: self.prompt_tokens,
+            cached: self.cached,
+            completion: self.lines.iter().map(|line| line.sent).sum(),
+            reasoning: thinks.then(|| self.lines.iter().map(thought).sum()),
+        };
+        usage.push(out, &self.quirks);
+        out.extend_from_slice(FINGERPRINT.as_bytes());
+        self.close(out);
+    }
+
+    /// The end of the stream.
+    pub(crate) fn done(&mut self, out: &mut Vec<u8>) {
+        if !self.is_over && !self.quirks.no_done {
+            open(out, &self.quirks);
+            out.extend_from_slice(b"[DONE]");
+            out.extend_from_slice(end(&self.quirks));
+        }
+        self.is_over = true;
+    }
+
+    /// An error in place of all that would have come.
+    pub(crate) fn error(&mut self, refusal: &Refusal, out: &mut Vec<u8>) {
+        if !self.is_over {
+            open(out, &self.quirks);
+            out.extend_from_slice(&refusal.body());
+            out.extend_from_slice(end(&self.quirks));
+        }
+        self.is_over = true;
+    }
+
+    fn token_ids(&self, plan: &Plan, (from, to): (u32, u32), out: &mut Vec<u8>) {
+        out.extend_from_slice(br#","token_ids":"#);
+        if self.has_token_ids {
+            numbers(out, (from..to).map(|index| plan.token(index)));
+        } else {
+            out.extend_from_slice(b"null");
+        }
+    }
+
+    fn prompt_ids(&self, line: &Line, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#","prompt_token_ids":"#);
+        if self.has_token_ids {
+            numbers(out, line.prompt.iter().copied());
+        } else {
+            out.extend_from_slice(b"null");
+        }
+    }
+
+    /// Usage of one choice so far, where every chunk has it.
+    fn continuous_usage(&self, line: &Line, completion: u32, out: &mut Vec<u8>) {
+        if self.has_continuous_usage {
+            let thinks = line.plan.reasoning_tokens > 0;
+            let usage = Usage {
+                prompt: u32::try_from(line.prompt.len()).unwrap_or(u32::MAX),
+                cached: self.cached,
+                completion,
+                reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens)),
+            };
+            usage.push(out, &self.quirks);
+        }
+    }
+
+    fn close(&self, out: &mut Vec<u8>) {
+        out.push(b'}');
+        out.extend_from_slice(end(&self.quirks));
+    }
+}
+
+/// A part of the arguments of a call; all parts together are one JSON object.
+fn fragment(out: &mut Vec<u8>, plan: &Plan, (from, to): (u32, u32)) {
+    let first = plan.reasoning_tokens;
+    if from <= first {
+        push(out, format_args!(r#"{{\"{ARGUMENT}\":\""#));
+    }
+    for index in from.max(first)..to {
+        out.extend_from_slice(plan.piece(index).as_bytes());
+    }
+    if to == plan.tokens {
+        out.extend_from_slice(br#"\"}"#);
+    }
+}
+
+fn open(out: &mut Vec<u8>, quirks: &Quirks) {
+    if quirks.pings {
+        out.extend_from_slice(b": ping");
+        out.extend_from_slice(end(quirks));
+    }
+    out.extend_from_slice(if quirks.no_space { b"data:" } else { b"data: " });
+}
+
+fn end(quirks: &Quirks) -> &'static [u8] {
+    if quirks.crlf { b"\r\n\r\n" } else { b"\n\n" }
+}
