@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 17] = [
+const OURS: [(&str, &[&str]); 18] = [
     ("goodput-model", &[]),
     ("goodput-random", &[]),
     ("goodput-clock", &["goodput-model"]),
@@ -16,7 +16,8 @@ const OURS: [(&str, &[&str]); 17] = [
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
-    ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random"]),
+    ("goodput-sim", &["goodput-model", "goodput-random"]),
+    ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random", "goodput-sim"]),
     (
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
@@ -29,7 +30,7 @@ const OURS: [(&str, &[&str]); 17] = [
         "goodput-bench",
         &["goodput-model", "goodput-clock", "goodput-truth", "goodput-wire", "goodput-record"],
     ),
-    ("xtask", &["goodput-model", "goodput-clock"]),
+    ("xtask", &["goodput-model", "goodput-clock", "goodput-sim"]),
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
@@ -41,7 +42,7 @@ const WALLS: [(&str, &[&str]); 10] = [
     ("tokio", &["goodput-clock", "goodput-wire", "goodput-engine", "goodput-mock", "goodput"]),
     ("clap", &["goodput"]),
     ("prost", &["goodput-record"]),
-    ("toml", &["goodput-record"]),
+    ("toml", &["goodput-record", "goodput-sim"]),
     ("rand_chacha", &["goodput-random"]),
     ("libm", &["goodput-random"]),
 ];

@@ -1,0 +1,249 @@
+//! One worker: its queue, its running list, its KV cache, and how a step is put together.
+
+use std::collections::VecDeque;
+
+use goodput_model::Nanos;
+
+use super::sequence::{Place, Sequence, Table};
+use crate::engine::TokenOf;
+use crate::kv::Pool;
+use crate::step::Shape;
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Prefill and decode.
+    Whole,
+    /// Prefill only; the KV goes to the decode worker.
+    Prefill,
+    /// Decode only, of what a prefill worker has computed.
+    Decode,
+}
+
+/// What holds for every worker.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) max_seqs: usize,
+    pub(super) budget: u32,
+    pub(super) block_tokens: u32,
+    pub(super) drafts: u32,
+    pub(super) token_of: TokenOf,
+}
+
+/// A step as it was put together.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) shape: Shape,
+    /// Sequences that lost their place, the latest first.
+    pub(super) preempted: Vec<u32>,
+    pub(super) drafted: u64,
+    /// Tokens looked up in the prefix cache, and tokens found.
+    pub(super) queried: u64,
+    pub(super) hit: u64,
+}
+
+pub(super) struct Worker {
+    pub(super) role: Role,
+    pub(super) running: Vec<u32>,
+    pub(super) waiting: VecDeque<u32>,
+    pub(super) pool: Pool,
+    /// When the step under way ends.
+    pub(super) end: Option<Nanos>,
+    /// Entries of the two lists whose clients left.
+    pub(super) gone_running: usize,
+    pub(super) gone_waiting: usize,
+    /// Shapes that have been run before: bit *i* for up to 2^*i* sequences, or prefill tokens.
+    seen_decode: u64,
+    seen_prefill: u64,
+    found: Vec<u32>,
+}
+
+impl Worker {
+    pub(super) fn new(role: Role, pool: Pool) -> Self {
+        Self {
+            role,
+            running: Vec::new(),
+            waiting: VecDeque::new(),
+            pool,
+            end: None,
+            gone_running: 0,
+            gone_waiting: 0,
+            seen_decode: 0,
+            seen_prefill: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// Requests that it has.
+    pub(super) fn load(&self) -> usize {
+        self.running.len() + self.waiting.len() - self.gone_running - self.gone_waiting
+    }
+
+    /// How many of a step's shapes, decode and prefill, are run for the first time.
+    pub(super) fn first_uses(&mut self, shape: &Shape) -> u64 {
+        let mut first = 0;
+        for (count, seen) in [
+            (shape.decode_seqs, &mut self.seen_decode),
+            (shape.prefill_tokens, &mut self.seen_prefill),
+        ] {
+            let bit = 1 << count.next_power_of_two().trailing_zeros();
+            if count > 0 && *seen & bit == 0 {
+                *seen |= bit;
+                first += 1;
+            }
+        }
+        first
+    }
+
+    /// Puts the next step together: running sequences first, then waiting ones while there is
+    /// budget, place and memory. Nobody is admitted in a step in which somebody was preempted.
+    pub(super) fn plan(&mut self, at: Nanos, rules: &Rules, table: &mut Table) -> Plan {
+        self.drop_gone(table);
+        let mut plan = Plan::default();
+        let mut budget = rules.budget;
+        let mut next = 0;
+        while budget > 0
+            && let Some(&index) = self.running.get(next)
+        {
+            let Some(sequence) = table.get(index) else { break };
+            let tokens = sequence.wants(self.drafts(rules)).min(budget);
+            let blocks = (sequence.computed + tokens).div_ceil(rules.block_tokens) as usize;
+            let missing = blocks.saturating_sub(sequence.blocks.len()) as u32;
+            while self.pool.free() < missing && self.running.len() > next {
+                self.preempt(table, &mut plan);
+            }
+            if self.running.len() <= next {
+                break;
+            }
+            let Some(sequence) = table.get_mut(index) else { break };
+            self.schedule(sequence, tokens, rules, &mut plan);
+            budget -= tokens;
+            next += 1;
+        }
+        while plan.preempted.is_empty() && budget > 0 && self.running.len() < rules.max_seqs {
+            let Some(index) = self.head(table) else { break };
+            let Some(sequence) = table.get_mut(index) else { break };
+            let Some(tokens) = self.admit(sequence, budget, rules, &mut plan) else { break };
+            sequence.place = Place::Running;
+            sequence.admitted.get_or_insert(at);
+            self.schedule(sequence, tokens, rules, &mut plan);
+            budget -= tokens;
+            self.waiting.pop_front();
+            self.running.push(index);
+        }
+        plan
+    }
+
+    fn drafts(&self, rules: &Rules) -> u32 {
+        if self.role == Role::Prefill { 0 } else { rules.drafts }
+    }
+
+    /// The first that waits, past those whose clients left.
+    fn head(&mut self, table: &mut Table) -> Option<u32> {
+        loop {
+            let index = *self.waiting.front()?;
+            if table.get(index).is_some_and(|sequence| sequence.place == Place::Waiting) {
+                return Some(index);
+            }
+            self.waiting.pop_front();
+            self.gone_waiting = self.gone_waiting.saturating_sub(1);
+            table.remove(index);
+        }
+    }
+
+    /// The latest running sequence loses its blocks and its place.
+    fn preempt(&mut self, table: &mut Table, plan: &mut Plan) {
+        let Some(index) = self.running.pop() else { return };
+        if let Some(sequence) = table.get_mut(index) {
+            self.pool.release(&mut sequence.blocks);
+            sequence.computed = 0;
+            sequence.scheduled = 0;
+            sequence.registered = 0;
+            sequence.preemptions += 1;
+            sequence.place = Place::Waiting;
+        }
+        plan.preempted.push(index);
+    }
+
+    /// Gives a waiting sequence what the cache has of it, and says how many tokens it computes in
+    /// this step; nothing if its blocks are not free.
+    fn admit(
+        &mut self,
+        sequence: &mut Sequence,
+        budget: u32,
+        rules: &Rules,
+        plan: &mut Plan,
+    ) -> Option<u32> {
+        let known = sequence.known();
+        self.found.clear();
+        let mut idle = 0;
+        if self.pool.caching() {
+            // The last token is always computed: its result is what is wanted.
+            let whole = (known - 1) / rules.block_tokens;
+            sequence.hash(whole as usize, rules.block_tokens, rules.token_of);
+            idle = self.pool.find(&sequence.hashes[..whole as usize], &mut self.found);
+        }
+        let hit = self.found.len() as u32 * rules.block_tokens;
+        let before = if self.role == Role::Decode { known - 1 } else { hit };
+        sequence.computed = before;
+        let tokens = sequence.wants(self.drafts(rules)).min(budget);
+        let blocks = (before + tokens).div_ceil(rules.block_tokens);
+        if self.pool.free() < blocks - self.found.len() as u32 + idle {
+            sequence.computed = 0;
+            return None;
+        }
+        for block in &self.found {
+            self.pool.hold(*block);
+        }
+        sequence.blocks.extend_from_slice(&self.found);
+        sequence.registered = self.found.len() as u32;
+        if sequence.admitted.is_none() && self.pool.caching() {
+            sequence.cached = hit;
+            plan.queried += u64::from(known);
+            plan.hit += u64::from(hit);
+        }
+        Some(tokens)
+    }
+
+    /// Puts `tokens` of a sequence into the step: blocks, hashes of those that become full, shape.
+    fn schedule(&mut self, sequence: &mut Sequence, tokens: u32, rules: &Rules, plan: &mut Plan) {
+        let after = sequence.computed + tokens;
+        while (sequence.blocks.len() as u32) < after.div_ceil(rules.block_tokens) {
+            // There is one: the callers have counted.
+            let Some(block) = self.pool.take() else { break };
+            sequence.blocks.push(block);
+        }
+        // Draft tokens may be wrong, so a block is full when known tokens fill it.
+        let full = after.min(sequence.known()) / rules.block_tokens;
+        if self.pool.caching() && full > sequence.registered {
+            sequence.hash(full as usize, rules.block_tokens, rules.token_of);
+            let pairs = sequence.blocks.iter().zip(&sequence.hashes);
+            for (block, hash) in pairs.take(full as usize).skip(sequence.registered as usize) {
+                self.pool.register(*block, *hash);
+            }
+            sequence.registered = full;
+        }
+        if sequence.decodes() {
+            plan.shape.decode(tokens, sequence.known());
+            plan.drafted += u64::from(tokens - 1);
+        } else {
+            plan.shape.prefill(tokens, sequence.computed);
+        }
+        sequence.scheduled = tokens;
+    }
+
+    /// Takes those whose clients left out of the running list.
+    pub(super) fn drop_gone(&mut self, table: &mut Table) {
+        if self.gone_running == 0 {
+            return;
+        }
+        self.running.retain(|&index| {
+            let stays = table.get(index).is_some_and(|sequence| sequence.place == Place::Running);
+            if !stays {
+                table.remove(index);
+            }
+            stays
+        });
+        self.gone_running = 0;
+    }
+}

@@ -1,0 +1,227 @@
+//! How long something takes, and how long an answer is: fixed or drawn.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use goodput_model::Nanos;
+use goodput_random::Stream;
+use serde::{Deserialize, Serialize};
+
+/// A time, or a distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Delay {
+    /// Always the same.
+    Fixed(Duration),
+    /// Evenly between two.
+    Uniform(Duration, Duration),
+    /// Exponential with this mean.
+    Exponential(Duration),
+    /// Log-normal with this median and standard deviation of the logarithm.
+    LogNormal(Duration, f64),
+}
+
+impl Delay {
+    /// The next time.
+    pub fn draw(self, stream: &mut Stream) -> Nanos {
+        match self {
+            Self::Fixed(time) => time.into(),
+            Self::Uniform(low, high) => {
+                let span = high.saturating_sub(low).as_secs_f64();
+                Nanos::from(low) + Nanos::from_secs_f64(span * stream.unit())
+            }
+            Self::Exponential(mean) => {
+                Nanos::from_secs_f64(mean.as_secs_f64() * stream.exponential())
+            }
+            Self::LogNormal(median, sigma) => {
+                Nanos::from_secs_f64(stream.log_normal(median.as_secs_f64(), sigma))
+            }
+        }
+    }
+}
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is not a delay: write `50ms`, `uniform:40ms:60ms`, `exp:50ms` or \
+                 `lognormal:50ms:0.5`"
+            )
+        };
+        let time = |text: &str| humantime::parse_duration(text).map_err(|_| wrong());
+        match text.split(':').collect::<Vec<_>>().as_slice() {
+            ["0"] => Ok(Self::Fixed(Duration::ZERO)),
+            [fixed] => Ok(Self::Fixed(time(fixed)?)),
+            ["uniform", low, high] => match (time(low)?, time(high)?) {
+                (low, high) if low <= high => Ok(Self::Uniform(low, high)),
+                _ => Err(wrong()),
+            },
+            ["exp", mean] => Ok(Self::Exponential(time(mean)?)),
+            ["lognormal", median, sigma] => {
+                Ok(Self::LogNormal(time(median)?, spread(sigma).ok_or_else(wrong)?))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// A standard deviation of logarithms; beyond 5 no real quantity is so spread.
+fn spread(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|sigma| (0.0..=5.0).contains(sigma))
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |time: &Duration| humantime::format_duration(*time);
+        match self {
+            Self::Fixed(fixed) => write!(f, "{}", time(fixed)),
+            Self::Uniform(low, high) => write!(f, "uniform:{}:{}", time(low), time(high)),
+            Self::Exponential(mean) => write!(f, "exp:{}", time(mean)),
+            Self::LogNormal(median, sigma) => write!(f, "lognormal:{}:{sigma}", time(median)),
+        }
+    }
+}
+
+impl TryFrom<String> for Delay {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Delay> for String {
+    fn from(delay: Delay) -> Self {
+        delay.to_string()
+    }
+}
+
+/// The natural length of an answer in tokens, or a distribution of lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum AnswerLength {
+    /// Always the same.
+    Fixed(u32),
+    /// Evenly between two, both included.
+    Uniform(u32, u32),
+    /// Exponential with this mean.
+    Exponential(u32),
+    /// Log-normal with this median and standard deviation of the logarithm.
+    LogNormal(u32, f64),
+}
+
+impl AnswerLength {
+    /// The next length: at least one token.
+    pub fn draw(self, stream: &mut Stream) -> u32 {
+        let tokens = match self {
+            Self::Fixed(tokens) => tokens,
+            Self::Uniform(low, high) => {
+                let span = u64::from(high.saturating_sub(low)) + 1;
+                low.saturating_add(stream.below(span) as u32)
+            }
+            Self::Exponential(mean) => (f64::from(mean) * stream.exponential()).round() as u32,
+            Self::LogNormal(median, sigma) => {
+                stream.log_normal(f64::from(median), sigma).round() as u32
+            }
+        };
+        tokens.max(1)
+    }
+}
+
+impl FromStr for AnswerLength {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is not an answer length: write `200`, `uniform:50:400`, `exp:200` or \
+                 `lognormal:200:0.8`"
+            )
+        };
+        let tokens = |text: &str| {
+            text.parse::<u32>().ok().filter(|n| (1..=10_000_000).contains(n)).ok_or_else(wrong)
+        };
+        match text.split(':').collect::<Vec<_>>().as_slice() {
+            [fixed] => Ok(Self::Fixed(tokens(fixed)?)),
+            ["uniform", low, high] => match (tokens(low)?, tokens(high)?) {
+                (low, high) if low <= high => Ok(Self::Uniform(low, high)),
+                _ => Err(wrong()),
+            },
+            ["exp", mean] => Ok(Self::Exponential(tokens(mean)?)),
+            ["lognormal", median, sigma] => {
+                Ok(Self::LogNormal(tokens(median)?, spread(sigma).ok_or_else(wrong)?))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for AnswerLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(tokens) => write!(f, "{tokens}"),
+            Self::Uniform(low, high) => write!(f, "uniform:{low}:{high}"),
+            Self::Exponential(mean) => write!(f, "exp:{mean}"),
+            Self::LogNormal(median, sigma) => write!(f, "lognormal:{median}:{sigma}"),
+        }
+    }
+}
+
+impl TryFrom<String> for AnswerLength {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<AnswerLength> for String {
+    fn from(length: AnswerLength) -> Self {
+        length.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_random::Domain;
+
+    use super::*;
+
+    #[test]
+    fn delays_have_a_text_form() {
+        for text in ["50ms", "uniform:40ms:60ms", "exp:1s", "lognormal:50ms:0.5"] {
+            assert_eq!(text.parse::<Delay>().unwrap().to_string(), text);
+        }
+        for bad in ["", "50", "uniform:60ms:40ms", "lognormal:50ms:9", "gauss:1s", "exp:1s:2s"] {
+            assert!(bad.parse::<Delay>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn draws_stay_where_they_belong() {
+        let mut stream = Stream::new(1, Domain::Service, 0);
+        let delay: Delay = "uniform:40ms:60ms".parse().unwrap();
+        assert!((0..1000).all(|_| (40_000_000..=60_000_000).contains(&delay.draw(&mut stream).0)));
+    }
+
+    #[test]
+    fn lengths_have_a_text_form_and_are_never_zero() {
+        for text in ["200", "uniform:50:400", "exp:200", "lognormal:200:0.8"] {
+            assert_eq!(text.parse::<AnswerLength>().unwrap().to_string(), text);
+        }
+        for bad in ["", "0", "uniform:9:3", "lognormal:200", "lognormal:200:-1", "exp:1ms"] {
+            assert!(bad.parse::<AnswerLength>().is_err(), "{bad}");
+        }
+        let mut stream = Stream::new(1, Domain::Service, 0);
+        let lengths: Vec<u32> =
+            (0..1000).map(|_| AnswerLength::Exponential(1).draw(&mut stream)).collect();
+        assert_eq!(lengths.iter().min(), Some(&1));
+        let (low, high) = (0..1000)
+            .map(|_| AnswerLength::Uniform(3, 5).draw(&mut stream))
+            .fold((9, 0), |(low, high), n| (low.min(n), high.max(n)));
+        assert_eq!((low, high), (3, 5));
+    }
+}

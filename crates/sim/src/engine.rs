@@ -1,0 +1,156 @@
+//! The engine as its drivers see it, whichever model is behind it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use goodput_model::Nanos;
+
+use crate::batching::Batching;
+use crate::profile::{Model, Profile};
+use crate::slots::Slots;
+
+/// One request, as far as an engine's timing depends on it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Its number: outputs carry it, and everything random about the request follows from it.
+    pub id: u64,
+    /// Token ids of the prompt.
+    pub prompt: Arc<[u32]>,
+    /// Tokens to generate. None at all means prefill only, as for embeddings: the job finishes at
+    /// the end of its prefill, with no new token.
+    pub output_tokens: u32,
+    /// What [`TokenOf`] makes the answer's token ids from.
+    pub answer_seed: u64,
+}
+
+/// The id of generated token `index`, so that the cache knows an answer when a later turn repeats it.
+pub type TokenOf = fn(answer_seed: u64, index: u32) -> u32;
+
+/// Tokens of one request that came at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Output {
+    /// Which request.
+    pub id: u64,
+    /// When.
+    pub at: Nanos,
+    /// Tokens that came now.
+    pub new_tokens: u32,
+    /// Tokens so far, with these.
+    pub total_tokens: u32,
+    /// Nothing follows.
+    pub finished: bool,
+    /// When the request was first scheduled.
+    pub admitted: Nanos,
+    /// Tokens of the prompt that the prefix cache had when it was first scheduled.
+    pub cached_tokens: u32,
+    /// How often the request lost its place for lack of KV blocks.
+    pub preemptions: u32,
+}
+
+/// The request is refused: the waiting queue is at its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueFull;
+
+impl fmt::Display for QueueFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the engine's waiting queue is full")
+    }
+}
+
+impl std::error::Error for QueueFull {}
+
+/// What an engine would show on its metrics page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gauges {
+    /// Requests that have been scheduled and are not finished.
+    pub running: u64,
+    /// Requests that have not been scheduled, or were preempted.
+    pub waiting: u64,
+    /// KV blocks that belong to a running request.
+    pub kv_blocks_used: u64,
+    /// KV blocks there are.
+    pub kv_blocks_total: u64,
+    /// Tokens looked up in the prefix cache, each request once; a counter.
+    pub prefix_queries: u64,
+    /// Tokens of those that were found; a counter.
+    pub prefix_hits: u64,
+    /// Preemptions; a counter.
+    pub preemptions: u64,
+    /// Steps begun; a counter.
+    pub steps: u64,
+    /// Draft tokens proposed; a counter.
+    pub spec_drafted: u64,
+    /// Draft tokens accepted; a counter.
+    pub spec_accepted: u64,
+}
+
+/// A simulated engine.
+pub struct Engine(Kind);
+
+enum Kind {
+    Slots(Slots),
+    Batching(Box<Batching>),
+}
+
+macro_rules! each {
+    ($self:expr, $engine:ident => $what:expr) => {
+        match $self {
+            Kind::Slots($engine) => $what,
+            Kind::Batching($engine) => $what,
+        }
+    };
+}
+
+impl Engine {
+    /// An engine that has never run.
+    pub fn new(profile: &Profile, seed: u64, token_of: TokenOf) -> Self {
+        Self(match &profile.engine {
+            Model::Delays(delays) => Kind::Slots(Slots::new(delays, seed)),
+            Model::Batching(batching) => {
+                Kind::Batching(Box::new(Batching::new(batching, seed, token_of)))
+            }
+        })
+    }
+
+    /// A request arrives at `at`, to which the caller has advanced before. Requests queue in the
+    /// order of these calls.
+    pub fn submit(&mut self, at: Nanos, job: Job) -> Result<(), QueueFull> {
+        each!(&mut self.0, engine => engine.submit(at, job))
+    }
+
+    /// The client left: the request's place and blocks are free at once, and nothing more comes of
+    /// it. A step under way still takes its time.
+    pub fn cancel(&mut self, id: u64) {
+        each!(&mut self.0, engine => engine.cancel(id));
+    }
+
+    /// When there is next something to do; nothing while idle.
+    pub fn next(&self) -> Option<Nanos> {
+        each!(&self.0, engine => engine.next())
+    }
+
+    /// Does everything that is due up to and including `until`, and adds what came of it to `out`
+    /// in order of time.
+    pub fn advance(&mut self, until: Nanos, out: &mut Vec<Output>) {
+        each!(&mut self.0, engine => engine.advance(until, out));
+    }
+
+    /// The whole engine stands still for `length` from `from`, to which the caller has advanced:
+    /// what is under way ends later by that, and nothing begins before it is over.
+    pub fn hold(&mut self, from: Nanos, length: Nanos) {
+        each!(&mut self.0, engine => engine.hold(from, length));
+    }
+
+    /// Forgets every cached block that no running request holds, and lets none of those held be
+    /// found by others.
+    pub fn reset_prefix_cache(&mut self) {
+        if let Kind::Batching(engine) = &mut self.0 {
+            engine.reset_prefix_cache();
+        }
+    }
+
+    /// How it stands.
+    pub fn gauges(&self) -> Gauges {
+        each!(&self.0, engine => engine.gauges())
+    }
+}

@@ -1,0 +1,29 @@
+//! *The engine model*: what a serving engine does, with time as a parameter.
+//!
+//! An [`Engine`] is told what arrives and when ([`Engine::submit`]), says when it next has
+//! something to do ([`Engine::next`]), and gives the tokens that are due ([`Engine::advance`]). It
+//! knows no clock and does no I/O: a server drives it along the real clock, [`simulate`] as fast as
+//! the processor goes. Everything random is a function of the seed and the request's number, so a
+//! run can be repeated exactly.
+//!
+//! There are two models. *Delays* has no batching: a request waits for one of some slots, then each
+//! token comes after a drawn time. *Batching* is iteration-level continuous batching over a paged
+//! KV cache, as vLLM's scheduler does it, with a step time fitted to measurements. A [`Profile`]
+//! says which, and with what numbers.
+
+mod batching;
+mod delay;
+mod engine;
+mod kv;
+mod profile;
+mod simulate;
+mod slots;
+mod step;
+
+pub use delay::{AnswerLength, Delay};
+pub use engine::{Engine, Gauges, Job, Output, QueueFull, TokenOf};
+pub use profile::{
+    Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Start, Time,
+};
+pub use simulate::{Arrival, Outcome, simulate};
+pub use step::{Shape, Step};

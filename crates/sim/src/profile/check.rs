@@ -1,0 +1,148 @@
+//! What a profile may say.
+
+use std::time::Duration;
+
+use super::{Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Time};
+use crate::step::Step;
+
+/// Requests, sequences and slots at most: beyond it a profile is a slip of the keyboard.
+const MANY: u32 = 10_000_000;
+
+/// A day: longer than any step, transfer or start.
+const LONG: Duration = Duration::from_secs(86_400);
+
+impl Profile {
+    /// Says what is out of range. [`Profile::parse`] and [`Profile::set`] have done so; a profile
+    /// put together by hand has to be asked.
+    pub fn check(&self) -> Result<(), String> {
+        within("max_model_len", self.max_model_len, 1, 100_000_000)?;
+        within("default_tokens", self.default_tokens, 1, MANY)?;
+        within("image_tokens", self.image_tokens, 0, MANY)?;
+        if self.model.is_empty() || self.model.chars().any(char::is_control) {
+            return Err("model must be a name".to_owned());
+        }
+        match &self.engine {
+            Model::Delays(delays) => delays.check(),
+            Model::Batching(batching) => batching.check(),
+        }
+    }
+}
+
+impl Delays {
+    fn check(&self) -> Result<(), String> {
+        within("slots", self.slots, 1, MANY)
+    }
+}
+
+impl Batching {
+    fn check(&self) -> Result<(), String> {
+        self.scheduler.check()?;
+        self.kv.check()?;
+        self.step.check()?;
+        if let Some(speculative) = &self.speculative {
+            speculative.check()?;
+        }
+        if let Some(disaggregated) = &self.disaggregated {
+            disaggregated.check()?;
+        }
+        short("cold_start", self.start.cold_start)?;
+        short("idle_timeout", self.start.idle_timeout.unwrap_or_default())?;
+        short("first_use", self.start.first_use)
+    }
+}
+
+impl Scheduler {
+    fn check(&self) -> Result<(), String> {
+        within("max_num_seqs", self.max_num_seqs, 1, MANY)?;
+        within("max_num_batched_tokens", self.max_num_batched_tokens, 1, MANY)?;
+        if self.max_num_batched_tokens < self.max_num_seqs {
+            return Err(format!(
+                "max_num_batched_tokens ({}) must be at least max_num_seqs ({}): each running \
+                 sequence wants a token a step",
+                self.max_num_batched_tokens, self.max_num_seqs
+            ));
+        }
+        if self.max_queue == Some(0) {
+            // Every request waits for a step's end at least, so this engine would refuse all.
+            return Err("max_queue must be at least 1 with continuous batching".to_owned());
+        }
+        short("frontend", self.frontend)
+    }
+}
+
+impl Kv {
+    fn check(&self) -> Result<(), String> {
+        within("kv_blocks", self.blocks, 1, MANY)?;
+        within("block_tokens", self.block_tokens, 1, 65_536)
+    }
+}
+
+impl Speculative {
+    fn check(&self) -> Result<(), String> {
+        within("speculative tokens", self.tokens, 1, 64)?;
+        if !(0.0..=1.0).contains(&self.acceptance) {
+            return Err(format!("acceptance ({}) must be from 0 to 1", self.acceptance));
+        }
+        short("draft", self.draft)
+    }
+}
+
+impl Disaggregated {
+    fn check(&self) -> Result<(), String> {
+        within("prefill_workers", self.prefill_workers, 1, 1024)?;
+        amount("ns_per_token", self.ns_per_token, 1e9)?;
+        short("latency", self.latency)
+    }
+}
+
+impl Step {
+    fn check(&self) -> Result<(), String> {
+        const MS: f64 = 86_400_000.0;
+        amount("base_ms", self.base_ms, MS)?;
+        amount("overlap", self.overlap, 1.0)?;
+        amount("kv_ns", self.kv_ns, 1e9)?;
+        amount("attention_ns", self.attention_ns, 1e9)?;
+        within("reference_context", self.reference_context, 0, 100_000_000)?;
+        for (name, table) in [("decode_ms", &self.decode_ms), ("prefill_ms", &self.prefill_ms)] {
+            if table.is_empty() || table.len() > 10_000 {
+                return Err(format!("{name} needs from 1 to 10,000 points"));
+            }
+            let mut last = (0, self.base_ms);
+            for &(tokens, ms) in table {
+                amount(name, ms, MS)?;
+                if tokens <= last.0 {
+                    return Err(format!("{name}: the points must rise: {tokens} after {}", last.0));
+                }
+                if ms < last.1 {
+                    return Err(format!(
+                        "{name}: {ms} ms at {tokens} after {} ms: more work cannot take less time, \
+                         nor less than base_ms",
+                        last.1
+                    ));
+                }
+                last = (tokens, ms);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn within(name: &str, value: u32, low: u32, high: u32) -> Result<(), String> {
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} ({value}) must be from {low} to {high}"))
+    }
+}
+
+fn amount(name: &str, value: f64, high: f64) -> Result<(), String> {
+    if value.is_finite() && (0.0..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} ({value}) must be a number from 0 to {high}"))
+    }
+}
+
+fn short(name: &str, time: Time) -> Result<(), String> {
+    if time.0 <= LONG { Ok(()) } else { Err(format!("{name} ({time}) must be at most a day")) }
+}
