@@ -3,6 +3,7 @@
 mod args;
 mod calibrate;
 mod canary;
+mod curve;
 mod error;
 mod host;
 mod mock;

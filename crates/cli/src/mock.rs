@@ -1,54 +1,156 @@
 //! `goodput mock`: the simulated engine alone.
 
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use goodput_mock::{Delay, Mock, Settings, TlsFiles};
+use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
+use goodput_model::RequestRecord;
+use goodput_record::LogWriter;
+use goodput_report::plain;
 
 use crate::args::MockArgs;
+use crate::curve;
 use crate::error::{Failed, exit};
-use crate::output;
+use crate::{output, signals};
 
-/// Serves until the process is stopped.
+/// How often a server that cannot keep up says so.
+const LOOK_AFTER: Duration = Duration::from_secs(5);
+
+/// Share of late events that is worth a word.
+const TOO_LATE: f64 = 0.01;
+
+/// Records of the truth that may wait for the disk.
+const TRUTH_QUEUE: usize = 10_000;
+
+/// Serves until it is stopped, or prints what the profile is like.
 pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
-    goodput_engine::raise_fd_limit();
     let settings = settings(args)?;
+    if args.show_profile {
+        let toml = settings.profile.to_toml().map_err(Failed::internal)?;
+        output::data(toml.as_bytes())?;
+    } else if !args.curve.is_empty() {
+        curve::print(&settings, args)?;
+    } else {
+        serve(args, settings)?;
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
+    goodput_engine::raise_fd_limit();
     let tls = args
         .tls_cert
         .clone()
         .zip(args.tls_key.clone())
         .map(|(certificate, key)| TlsFiles { certificate, key });
-    let mock = Mock::start(&args.listen, settings.clone(), tls.as_ref()).map_err(|error| {
+    let about = format!("model {} · {}", settings.profile.model, settings.profile.about);
+    let (sink, truth) = args.truth.as_ref().map(|path| keep_truth(path)).transpose()?.unzip();
+    let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink).map_err(|error| {
         Failed::usage(error.to_string())
             .hint("--listen takes 127.0.0.1:8000; port 0 picks a free one")
     })?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    output::note(&format!(
-        "mock engine on {scheme}://{} · model {} · TTFT {} · ITL {} · {} slots",
-        mock.address(),
-        settings.model,
-        settings.ttft,
-        settings.itl,
-        settings.slots
-    ));
-    mock.wait().map_err(|error| Failed::internal(error.to_string()))?;
-    Ok(ExitCode::from(exit::OK))
+    output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
+    let mut seen = (0, 0);
+    signals::until_stopped(LOOK_AFTER, || {
+        warn_if_late(mock.tally(), &mut seen);
+        mock.is_running()
+    })
+    .map_err(|error| Failed::internal(error.to_string()))?;
+    let tally = std::sync::Arc::clone(mock.tally());
+    mock.stop().map_err(|error| Failed::internal(error.to_string()))?;
+    output::note(&plain(&summary(&tally)));
+    if let Some(unwritten) = truth.and_then(|writer| writer.join().ok()) {
+        let lost = tally.lost_truth() + unwritten;
+        if lost > 0 {
+            output::note(&format!("warning: {lost} records are missing from the truth log"));
+        }
+    }
+    Ok(())
 }
 
+/// The profile with everything that the flags change about it.
 fn settings(args: &MockArgs) -> Result<Settings, Failed> {
-    let known = Settings::PROFILES.join(", ");
-    let mut settings = Settings::profile(&args.profile).ok_or_else(|| {
-        Failed::usage(format!("there is no profile `{}`", args.profile))
-            .hint(format!("the profiles are {known}"))
-    })?;
-    let delay = |text: &String| text.parse::<Delay>().map_err(Failed::usage);
-    if let Some(ttft) = &args.ttft {
-        settings.ttft = delay(ttft)?;
-    }
-    if let Some(itl) = &args.itl {
-        settings.itl = delay(itl)?;
-    }
-    settings.slots = args.slots.unwrap_or(settings.slots);
-    settings.model = args.model.clone().unwrap_or(settings.model);
+    let wrong = |error: SettingsError| {
+        Failed::usage(error.to_string()).hint("goodput mock --help shows examples")
+    };
+    let mut settings = Settings::new(Settings::profile(&args.profile).map_err(wrong)?);
     settings.seed = args.seed;
+    let flags = [
+        ("ttft", &args.ttft),
+        ("itl", &args.itl),
+        ("slots", &args.slots),
+        ("model", &args.model),
+        ("reasoning", &args.reasoning),
+        ("tool_calls", &args.tool_calls),
+    ];
+    let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    let set = args.set.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let faults = args.fault.iter().map(|fault| ("fault", fault.as_str()));
+    let metrics = [("metrics", args.metrics.as_str())];
+    for (key, value) in flags.chain(set).chain(faults).chain(metrics) {
+        settings.set(key, value).map_err(wrong)?;
+    }
+    if let Some(name) = &args.api_key_env {
+        let key = std::env::var(name).ok().filter(|key| !key.is_empty());
+        let missing = || Failed::usage(format!("the environment variable {name} is not set"));
+        settings.api_key = Some(key.ok_or_else(missing)?);
+    }
     Ok(settings)
+}
+
+/// A thread that writes the truth log. Ends with the server; returns how many records it could not
+/// write.
+fn keep_truth(
+    path: &std::path::Path,
+) -> Result<(SyncSender<RequestRecord>, JoinHandle<u64>), Failed> {
+    let log = LogWriter::create(path).map_err(|error| {
+        Failed::usage(format!("cannot create the truth log {}: {error}", path.display()))
+            .hint("it must not exist yet")
+    })?;
+    let (sink, records) = sync_channel(TRUTH_QUEUE);
+    let writer = std::thread::Builder::new().name("truth".to_owned());
+    let writer = writer.spawn(move || write_truth(log, &records));
+    Ok((sink, writer.map_err(|error| Failed::internal(error.to_string()))?))
+}
+
+fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
+    loop {
+        match records.recv_timeout(Duration::from_millis(200)) {
+            Ok(record) => log.append(&record),
+            Err(RecvTimeoutError::Timeout) => log.flush(),
+            Err(RecvTimeoutError::Disconnected) => {
+                let unwritten = log.finish();
+                return unwritten.frames + unwritten.lost;
+            }
+        }
+    }
+}
+
+/// Says so when tokens leave late; `seen` is what had left when we last looked.
+fn warn_if_late(tally: &Tally, seen: &mut (u64, u64)) {
+    let present = (tally.events(), tally.late_events());
+    let (events, late) = (present.0 - seen.0, present.1 - seen.1);
+    *seen = present;
+    if late as f64 > events as f64 * TOO_LATE {
+        output::note(&format!(
+            "behind: {late} of {events} token events of the last {} s left more than 1 ms late",
+            LOOK_AFTER.as_secs()
+        ));
+    }
+}
+
+fn summary(tally: &Tally) -> String {
+    let mut line = format!(
+        "served {} requests, {} token events, {} of them more than 1 ms late",
+        tally.requests(),
+        tally.events(),
+        tally.late_events()
+    );
+    for (kind, count) in tally.faults() {
+        line.extend([format!(" · {kind}: {count}")]);
+    }
+    line
 }

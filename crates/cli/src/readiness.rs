@@ -101,9 +101,10 @@ fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
         _ => return Ok(None),
     };
     let settings: MockSettings = spec.parse().map_err(|error: goodput_mock::SettingsError| {
-        Failed::usage(error.to_string()).hint("for example mock:ttft=50ms,itl=10ms,slots=8")
+        Failed::usage(error.to_string())
+            .hint("for example mock:ttft=50ms,itl=10ms,slots=8 or mock:llama-8b-1xh200")
     })?;
-    Mock::start("127.0.0.1:0", settings, None)
+    Mock::start("127.0.0.1:0", settings, None, None)
         .map(Some)
         .map_err(|error| Failed::internal(error.to_string()))
 }

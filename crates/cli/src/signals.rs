@@ -47,6 +47,25 @@ pub(crate) fn listen(control: Control) -> std::io::Result<Interrupted> {
     Ok(interrupted)
 }
 
+/// Waits for a signal to stop, and looks after something every so often; ends too when that is
+/// over.
+pub(crate) fn until_stopped(
+    every: std::time::Duration,
+    mut goes_on: impl FnMut() -> bool,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let mut signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>()?;
+        while goes_on() {
+            if tokio::time::timeout(every, next(&mut signals)).await.is_ok() {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// The next of several signals.
 async fn next(signals: &mut [Signal]) {
     std::future::poll_fn(|cx| {

@@ -1,248 +1,355 @@
-//! An answer: a body whose tokens leave at their instants.
+//! The body of an answer: pieces that leave at their instants.
 
-use std::convert::Infallible;
-use std::fmt::Write;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use goodput_clock::{Sleep, Timer, now};
-use goodput_model::Nanos;
-use goodput_random::Stream;
-use http::{HeaderValue, Response, StatusCode, header};
+use goodput_clock::{Sleep, now};
+use goodput_model::{Chunk, ErrorClass, Nanos, TokenCount, TokenSource};
 use hyper::body::{Body, Frame, SizeHint};
-use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::request::{Ask, Kind, json_response};
-use crate::settings::Settings;
+use crate::api::{Plan, Writer};
+use crate::driver::{Emission, Ticket};
+use crate::faults::{AfterTokens, At, Injected};
+use crate::line::UnderWay;
+use crate::outbox::{Outbox, Piece};
+use crate::service::Service;
+use crate::truth::Truth;
 
-/// The engine behind the endpoints.
-pub(crate) struct Engine {
-    pub(crate) settings: Settings,
-    pub(crate) slots: Arc<Semaphore>,
-    pub(crate) timer: Timer,
-}
+/// Token events that are written together at most, when many are due.
+const BATCH: usize = 64;
 
-/// One request being served.
-pub(crate) struct Service {
-    engine: Rc<Engine>,
-    kind: Kind,
-    id: u64,
-    tokens: u32,
-    prompt_tokens: u32,
-    include_usage: bool,
-    random: Stream,
-}
-
-impl Service {
-    pub(crate) fn new(engine: &Rc<Engine>, kind: Kind, ask: &Ask, id: u64) -> Self {
-        Self {
-            kind,
-            id,
-            tokens: ask.limit().unwrap_or(engine.settings.default_tokens),
-            prompt_tokens: ask.prompt_tokens(),
-            include_usage: ask.wants_usage(),
-            random: Stream::new(engine.settings.seed, goodput_random::Domain::Service, id),
-            engine: Rc::clone(engine),
-        }
-    }
-
-    /// The answer in one piece, once its last token would have come.
-    pub(crate) async fn whole(mut self) -> Response<Answer> {
-        // The semaphore is never closed.
-        let _slot = Arc::clone(&self.engine.slots).acquire_owned().await;
-        let mut due = now() + self.engine.settings.ttft.draw(&mut self.random);
-        for _ in 1..self.tokens {
-            due += self.engine.settings.itl.draw(&mut self.random);
-        }
-        self.engine.timer.sleep_until(due).await;
-        let text: String = (0..self.tokens).map(word).collect();
-        let (object, choice) = match self.kind {
-            Kind::Chat => (
-                "chat.completion",
-                json!({"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}),
-            ),
-            Kind::Completion => {
-                ("text_completion", json!({"index": 0, "text": text, "finish_reason": "length"}))
-            }
-        };
-        let body = json!({
-            "id": format!("mock-{}", self.id), "object": object, "created": 0,
-            "model": self.engine.settings.model, "choices": [choice], "usage": self.usage(),
-        });
-        json_response(StatusCode::OK, &body)
-    }
-
-    /// The answer as a stream.
-    pub(crate) fn stream(self) -> Response<Answer> {
-        let slot = Arc::clone(&self.engine.slots).acquire_owned();
-        let tokens = Tokens {
-            queued: Some(Box::pin(async move { slot.await.ok() })),
-            slot: None,
-            due: Nanos::ZERO,
-            sleep: None,
-            sent: 0,
-            service: self,
-        };
-        let mut response = Response::new(Answer::Tokens(Box::new(tokens)));
-        let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        response
-    }
-
-    fn usage(&self) -> serde_json::Value {
-        json!({
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.tokens,
-            "total_tokens": self.prompt_tokens + self.tokens,
-        })
-    }
-
-    /// One event with this `choices` list and, perhaps, usage.
-    fn event(&self, out: &mut String, choices: &str, usage: Option<serde_json::Value>) {
-        let object = match self.kind {
-            Kind::Chat => "chat.completion.chunk",
-            Kind::Completion => "text_completion",
-        };
-        let model = json!(self.engine.settings.model);
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            r#"data: {{"id":"mock-{}","object":"{object}","created":0,"model":{model},"choices":{choices}"#,
-            self.id
-        );
-        if let Some(usage) = usage {
-            let _ = write!(out, r#","usage":{usage}"#);
-        }
-        out.push_str("}\n\n");
-    }
-
-    /// Everything that leaves with token `index`: the role before the first, the end after the last.
-    fn events_of(&self, index: u32) -> Bytes {
-        let mut out = String::with_capacity(512);
-        let text = word(index);
-        match self.kind {
-            Kind::Chat => {
-                if index == 0 {
-                    let role = r#"[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]"#;
-                    self.event(&mut out, role, None);
-                }
-                let token = format!(
-                    r#"[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":null}}]"#
-                );
-                self.event(&mut out, &token, None);
-            }
-            Kind::Completion => {
-                let token = format!(r#"[{{"index":0,"text":"{text}","finish_reason":null}}]"#);
-                self.event(&mut out, &token, None);
-            }
-        }
-        if index + 1 == self.tokens {
-            let finish = match self.kind {
-                Kind::Chat => r#"[{"index":0,"delta":{},"finish_reason":"length"}]"#,
-                Kind::Completion => r#"[{"index":0,"text":"","finish_reason":"length"}]"#,
-            };
-            self.event(&mut out, finish, None);
-            if self.include_usage {
-                self.event(&mut out, "[]", Some(self.usage()));
-            }
-            out.push_str("data: [DONE]\n\n");
-        }
-        out.into()
-    }
-}
-
-/// Words that answers are made of; each needs no escaping and differs from its neighbour.
-fn word(index: u32) -> &'static str {
-    const WORDS: [&str; 8] =
-        [" the", " load", " was", " held", " and", " every", " token", " came"];
-    WORDS[index as usize % WORDS.len()]
-}
+/// The connection is to break off here.
+#[derive(Debug, thiserror::Error)]
+#[error("broken off on purpose")]
+pub(crate) struct Broken;
 
 /// The body of any answer.
-pub(crate) enum Answer {
-    Whole(Option<Bytes>),
-    Tokens(Box<Tokens>),
+pub(crate) struct Answer {
+    service: Rc<Service>,
+    under_way: UnderWay,
+    outbox: Outbox,
+    silence: Option<Sleep>,
+    /// Where more comes from.
+    tokens: Option<Box<Tokens>>,
+    /// Bytes of an answer in one piece.
+    length: Option<u64>,
+    truth: Option<Truth>,
+    is_over: bool,
 }
 
-impl From<Bytes> for Answer {
-    fn from(bytes: Bytes) -> Self {
-        Self::Whole(Some(bytes))
+impl Answer {
+    /// An answer in one piece.
+    pub(crate) fn whole(service: &Rc<Service>, under_way: UnderWay, bytes: Vec<u8>) -> Self {
+        let length = Some(bytes.len() as u64);
+        let mut outbox = Outbox::new(crate::faults::Delivery::default(), None);
+        outbox.push(bytes, 0);
+        Self { length, ..Self::new(service, under_way, outbox, None) }
+    }
+
+    /// An answer in one piece that a fault may delay, cut or slow down.
+    pub(crate) fn troubled(
+        service: &Rc<Service>,
+        under_way: UnderWay,
+        bytes: Vec<u8>,
+        injected: &Injected,
+    ) -> Self {
+        if injected.after_tokens.is_none() && injected.drip.is_none() {
+            return Self::whole(service, under_way, bytes);
+        }
+        let mut outbox = Outbox::new(crate::faults::Delivery::default(), injected.drip);
+        let half = bytes.len() / 2;
+        outbox.push(bytes[..half].to_vec(), 0);
+        if let Some((fault, _)) = injected.after_tokens {
+            outbox.interrupt(piece(fault));
+        }
+        outbox.push(bytes[half..].to_vec(), 0);
+        outbox.flush();
+        Self::new(service, under_way, outbox, None)
+    }
+
+    /// An answer as a stream.
+    pub(crate) fn stream(
+        service: &Rc<Service>,
+        under_way: UnderWay,
+        tokens: Box<Tokens>,
+        injected: &Injected,
+    ) -> Self {
+        let outbox = Outbox::new(injected.delivery, injected.drip);
+        Self::new(service, under_way, outbox, Some(tokens))
+    }
+
+    fn new(
+        service: &Rc<Service>,
+        under_way: UnderWay,
+        outbox: Outbox,
+        tokens: Option<Box<Tokens>>,
+    ) -> Self {
+        Self {
+            service: Rc::clone(service),
+            under_way,
+            outbox,
+            silence: None,
+            tokens,
+            length: None,
+            truth: None,
+            is_over: false,
+        }
+    }
+
+    /// What happens to the answer goes on record.
+    #[must_use]
+    pub(crate) fn recorded(mut self, truth: Option<Truth>) -> Self {
+        self.truth = truth;
+        self
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        loop {
+            if let Some(silence) = &mut self.silence {
+                ready!(Pin::new(silence).poll(cx));
+                self.silence = None;
+            }
+            match self.outbox.pop() {
+                Some(Piece::Bytes(bytes, events)) => {
+                    self.count(events);
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+                Some(Piece::Silence(length)) => {
+                    self.silence = Some(self.service.timer().sleep_until(now() + length));
+                }
+                Some(fault @ (Piece::Reset | Piece::Cut)) => {
+                    if fault == Piece::Reset {
+                        self.under_way.line().reset();
+                    }
+                    self.ends(Some("broken off on purpose"));
+                    return Poll::Ready(Some(Err(Broken)));
+                }
+                None => match &mut self.tokens {
+                    Some(tokens) if !tokens.is_over => ready!(tokens.poll(cx, &mut self.outbox)),
+                    _ => {
+                        self.ends(None);
+                        return Poll::Ready(None);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Token events leave now.
+    fn count(&mut self, events: usize) {
+        let Some(tokens) = self.tokens.as_mut().filter(|_| events > 0) else { return };
+        let at = now();
+        for _ in 0..events {
+            let Some(mark) = tokens.marks.pop_front() else { return };
+            if tokens.is_on_time {
+                self.service.left(at - self.under_way.line().writable_since(mark.due));
+            }
+            if let Some(truth) = &mut self.truth {
+                truth.tokens(tokens.chunk(at, &mark, events > 1));
+                truth.note(|record| record.exchange.stamps.dispatched = mark.admitted);
+            }
+        }
+    }
+
+    fn ends(&mut self, broken: Option<&str>) {
+        self.is_over = true;
+        let Some(mut truth) = self.truth.take() else { return };
+        if let Some(tokens) = &self.tokens {
+            let cached = tokens.cached();
+            truth.note(|record| record.exchange.cached_tokens = Some(cached));
+        }
+        truth.ends(broken.map(|why| (ErrorClass::Cut, why.to_owned())));
     }
 }
 
-type WaitForSlot = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>>>>;
+fn piece(fault: AfterTokens) -> Piece {
+    match fault {
+        AfterTokens::Reset => Piece::Reset,
+        AfterTokens::Cut => Piece::Cut,
+        AfterTokens::Stall(length) => Piece::Silence(length),
+    }
+}
 
-/// Tokens on their way.
+/// Tokens on their way from the engine to a stream.
 pub(crate) struct Tokens {
-    service: Service,
-    /// Waiting for a slot, in order of arrival.
-    queued: Option<WaitForSlot>,
-    /// Held until the last token has left, or the client has.
-    slot: Option<OwnedSemaphorePermit>,
-    due: Nanos,
-    sleep: Option<Sleep>,
+    ticket: Ticket,
+    writer: Writer,
+    choices: Vec<Choice>,
+    /// Choices that are not finished.
+    open: usize,
+    /// Choices to a prompt.
+    n: usize,
+    /// What happens once so many tokens have been written.
+    fault: Option<(u32, Piece)>,
+    has_finish: bool,
+    /// Nothing delays its events on purpose.
+    is_on_time: bool,
+    /// Token events that have not left.
+    marks: VecDeque<Mark>,
+    is_over: bool,
+}
+
+struct Choice {
+    plan: Plan,
     sent: u32,
+    has_started: bool,
+    cached: u32,
+}
+
+/// A token event that has not left.
+struct Mark {
+    choice: u32,
+    from: u32,
+    tokens: u32,
+    due: Nanos,
+    admitted: Nanos,
 }
 
 impl Tokens {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let settings = &self.service.engine.settings;
-        if let Some(queued) = &mut self.queued {
-            self.slot = ready!(queued.as_mut().poll(cx));
-            self.queued = None;
-            self.due = now() + settings.ttft.draw(&mut self.service.random);
+    pub(crate) fn new(
+        ticket: Ticket,
+        writer: Writer,
+        plans: Vec<Plan>,
+        n: u32,
+        injected: &Injected,
+    ) -> Self {
+        let total = plans.first().map_or(0, |plan| plan.tokens);
+        let fault = injected.after_tokens.map(|(fault, at)| {
+            let after = match at {
+                At::Half => (total / 2).max(1),
+                At::Tokens(tokens) => tokens,
+            };
+            (after, piece(fault))
+        });
+        let new = |plan| Choice { plan, sent: 0, has_started: false, cached: 0 };
+        let choices: Vec<_> = plans.into_iter().map(new).collect();
+        Self {
+            ticket,
+            writer,
+            open: choices.len(),
+            choices,
+            n: n.max(1) as usize,
+            is_on_time: fault.is_none(),
+            fault,
+            has_finish: !injected.no_finish,
+            marks: VecDeque::new(),
+            is_over: false,
         }
-        if self.sent == self.service.tokens {
-            self.slot = None;
-            return Poll::Ready(None);
-        }
-        let timer = &self.service.engine.timer;
-        let sleep = self.sleep.get_or_insert_with(|| timer.sleep_until(self.due));
-        ready!(Pin::new(sleep).poll(cx));
-        self.sleep = None;
-        let events = self.service.events_of(self.sent);
-        self.sent += 1;
-        // From the instant it was due, not from now: lateness does not add up.
-        self.due += settings.itl.draw(&mut self.service.random);
-        if self.sent == self.service.tokens {
-            self.slot = None;
-        }
-        Poll::Ready(Some(events))
     }
+
+    /// Takes what the engine has made and puts its events into the outbox.
+    fn poll(&mut self, cx: &mut Context<'_>, outbox: &mut Outbox) -> Poll<()> {
+        self.is_on_time &= outbox.is_plain();
+        let mut bytes = Vec::with_capacity(512);
+        let mut events = 0;
+        let mut outcome = Poll::Pending;
+        while events < BATCH && !self.is_over {
+            let Poll::Ready(emission) = self.ticket.poll_next(cx) else { break };
+            outcome = Poll::Ready(());
+            let before = self.marks.len();
+            self.write(&emission, &mut bytes);
+            events += self.marks.len() - before;
+            let fault = self.fault.take_if(|(after, _)| self.choices[0].sent >= *after);
+            if !outbox.is_plain() || fault.is_some() {
+                outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
+            }
+            if let Some((_, piece)) = fault {
+                self.is_over |= piece == Piece::Reset || piece == Piece::Cut;
+                outbox.interrupt(piece);
+            }
+        }
+        if !bytes.is_empty() {
+            outbox.push(bytes, events);
+        }
+        if self.is_over {
+            outbox.flush();
+        }
+        outcome
+    }
+
+    fn write(&mut self, emission: &Emission, out: &mut Vec<u8>) {
+        let Some(choice) = self.choices.get_mut(emission.choice as usize) else { return };
+        if !choice.has_started {
+            choice.has_started = true;
+            choice.cached = emission.cached_tokens;
+            self.writer.role(emission.choice, out);
+        }
+        if emission.new_tokens > 0 {
+            self.writer.tokens(emission.choice, choice.sent, emission.new_tokens, out);
+            self.marks.push_back(Mark {
+                choice: emission.choice,
+                from: choice.sent,
+                tokens: emission.new_tokens,
+                due: emission.at,
+                admitted: emission.admitted,
+            });
+            choice.sent += emission.new_tokens;
+        }
+        if emission.finished {
+            self.open -= 1;
+            if self.has_finish {
+                self.writer.finish(emission.choice, out);
+            }
+        }
+        if self.open == 0 {
+            self.writer.cached = self.cached();
+            self.writer.usage(out);
+            self.writer.done(out);
+        }
+        self.is_over = self.open == 0 || self.writer.is_over();
+    }
+
+    /// Tokens of the prompts that came from the cache; each prompt counts once.
+    fn cached(&self) -> u32 {
+        self.choices.iter().step_by(self.n).map(|choice| choice.cached).sum()
+    }
+
+    fn chunk(&self, at: Nanos, mark: &Mark, coalesced: bool) -> Chunk {
+        let plan = self.choices.get(mark.choice as usize).map(|choice| &choice.plan);
+        let text = |index| plan.map_or(0, |plan| plan.piece(index).len());
+        Chunk {
+            at,
+            tokens: Some(mark.tokens),
+            bytes: (mark.from..mark.from + mark.tokens).map(text).sum::<usize>() as u32,
+            choice: mark.choice,
+            coalesced,
+            lag_us: None,
+        }
+    }
+}
+
+/// Notes what an answer is to be.
+pub(crate) fn note_plan(truth: &mut Truth, class: &str, prompt_tokens: u32, plans: &[Plan]) {
+    truth.note(|record| {
+        record.planned.class = class.into();
+        record.planned.input_tokens = prompt_tokens;
+        record.planned.output_tokens = Some(plans.iter().map(|plan| plan.tokens).sum());
+        let input = TokenCount { n: prompt_tokens, source: TokenSource::Usage };
+        record.exchange.input_tokens = Some(input);
+        record.exchange.finish = plans.first().map(|plan| plan.finish.name().to_owned());
+    });
 }
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = match self.get_mut() {
-            Self::Whole(bytes) => bytes.take(),
-            Self::Tokens(tokens) => ready!(tokens.poll(cx)),
-        };
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(bytes) => bytes.is_none(),
-            Self::Tokens(tokens) => tokens.sent == tokens.service.tokens,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let answer = self.get_mut();
+        if answer.is_over {
+            return Poll::Ready(None);
         }
+        answer.poll(cx).map(|next| next.map(|outcome| outcome.map(Frame::data)))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Tokens(_) => SizeHint::default(),
-        }
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

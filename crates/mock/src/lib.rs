@@ -1,19 +1,27 @@
-//! *The simulated engine*: OpenAI endpoints whose timing is known by construction.
+//! *The simulated engine*: OpenAI endpoints over a model of a serving engine, with faults on demand.
 //!
-//! A request waits in arrival order for one of `slots`, then its first token comes after a TTFT
-//! and each next one after an ITL, both fixed or drawn. Token instants are absolute, so nothing
-//! drifts: a client that reports something else measured itself.
+//! `server` has the sockets, `service` the routes, `generate` the life of one request, `driver` the
+//! engine model in real time, and `answer` the body that leaves token by token. What is asked and
+//! answered (`api`), what goes wrong on purpose ([`faults`]) and what `/metrics` says ([`metrics`])
+//! are pure.
 
 mod answer;
-#[allow(dead_code, unused_imports, reason = "the server is about to use it")]
 mod api;
-mod delay;
+mod driver;
 pub mod faults;
+mod generate;
+mod line;
 pub mod metrics;
-mod request;
+mod outbox;
+mod reading;
 mod server;
+mod service;
 mod settings;
+mod tally;
+mod truth;
 
-pub use delay::Delay;
+pub use faults::{Fault, FaultError};
+pub use metrics::Dialect;
 pub use server::{Mock, ServeError, TlsFiles};
 pub use settings::{Settings, SettingsError};
+pub use tally::Tally;

@@ -1,38 +1,46 @@
 //! The server: a thread with one runtime, one listener, and the engine behind it.
 
-use std::cell::Cell;
-use std::convert::Infallible;
-use std::future::Future;
+use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
-use goodput_clock::{Timer, use_fine_timer_slack};
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use goodput_clock::{now, use_fine_timer_slack};
+use goodput_model::{Nanos, RequestRecord};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use serde_json::json;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
-use crate::answer::{Answer, Engine, Service};
-use crate::request::{Ask, Kind, Refusal, json_response};
+use crate::faults::Window;
+use crate::line::{Line, LineIo};
+use crate::service::Service;
 use crate::settings::Settings;
+use crate::tally::Tally;
 
-/// Connections that may wait to be accepted.
+/// Connections that may wait to be accepted: the standard 128 makes a burst wait a second for its
+/// retry.
 const BACKLOG: i32 = 4096;
 
-/// Largest request body.
-const BODY_LIMIT: usize = 64 << 20;
+/// How long a connection may be open without a whole request on it.
+const IDLE_LIMIT: Nanos = Nanos::from_millis(60_000);
+
+/// How often idle connections are looked for.
+const SWEEP: Nanos = Nanos::from_millis(5_000);
+
+/// How often idle connections are looked for while new ones are refused.
+const REFUSAL_SWEEP: Nanos = Nanos::from_millis(20);
+
+/// How long to leave waiting connections alone when the process is out of descriptors.
+const RECOVERY: Nanos = Nanos::from_millis(10);
 
 /// Certificate and key in PEM.
 #[derive(Debug, Clone)]
@@ -65,29 +73,40 @@ pub enum ServeError {
 /// A running server. Stops when dropped.
 pub struct Mock {
     address: SocketAddr,
+    tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Mock {
-    /// Starts a server on `address` (port 0 picks one) on a thread of its own.
+    /// Starts a server on `address` (port 0 picks one) on a thread of its own. What really happened
+    /// to each request goes to `truth`, if anybody wants to know.
     pub fn start(
         address: &str,
         settings: Settings,
         tls: Option<&TlsFiles>,
+        truth: Option<SyncSender<RequestRecord>>,
     ) -> Result<Self, ServeError> {
         let listen = |error| ServeError::Listen { address: address.to_owned(), error };
         let listener = TcpListener::bind(address).map_err(listen)?;
-        listener.set_nonblocking(true)?;
-        // The standard backlog of 128 makes a burst wait a second for its retry.
-        rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let address = listener.local_addr()?;
         let acceptor = tls.map(acceptor).transpose()?;
+        let tally = Arc::new(Tally::default());
+        let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::Builder::new()
-            .name("mock".to_owned())
-            .spawn(move || serve(listener, settings, acceptor, stopped))?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
+            use_fine_timer_slack();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            tokio::task::LocalSet::new().block_on(&runtime, async move {
+                let service = Service::new(settings, counted, truth)?;
+                let server = Server { service, tls: acceptor, lines: RefCell::default() };
+                tokio::select! {
+                    outcome = Rc::new(server).serve(listener, address) => outcome,
+                    _ = stopped => Ok(()),
+                }
+            })
+        })?;
+        Ok(Self { address, tally, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -95,10 +114,24 @@ impl Mock {
         self.address
     }
 
-    /// Waits until the server ends, which without [`Mock::drop`] is never, except by an error.
-    pub fn wait(mut self) -> io::Result<()> {
-        let thread = self.thread.take();
-        thread.map_or(Ok(()), |thread| {
+    /// What it has done so far.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.tally
+    }
+
+    /// Whether it still serves; it ends by itself only on an error.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Stops it, and says what ended it if something else did.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        drop(self.stop.take());
+        self.thread.take().map_or(Ok(()), |thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("the server panicked")))
         })
     }
@@ -106,11 +139,8 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic in the server has printed itself; nothing more can be done about it here.
-            let _ = thread.join();
-        }
+        // A panic in the server has printed itself; nothing more can be done about it here.
+        let _ = self.end();
     }
 }
 
@@ -132,115 +162,114 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn serve(
-    listener: TcpListener,
-    settings: Settings,
+struct Server {
+    service: Rc<Service>,
     tls: Option<TlsAcceptor>,
-    stopped: oneshot::Receiver<()>,
-) -> io::Result<()> {
-    use_fine_timer_slack();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let tasks = tokio::task::LocalSet::new();
-    tasks.block_on(&runtime, async move {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let slots = Arc::new(Semaphore::new(settings.slots as usize));
-        let engine = Rc::new(Engine { settings, slots, timer: Timer::new()? });
-        let requests = Rc::new(Cell::new(0));
+    /// Every connection, to find the idle ones.
+    lines: RefCell<Vec<Weak<Line>>>,
+}
+
+impl Server {
+    async fn serve(self: Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
         tokio::select! {
-            () = accept(&listener, &engine, tls.as_ref(), &requests) => {}
-            _ = stopped => {}
+            outcome = self.listen(listener, address) => outcome,
+            () = self.service.run() => Ok(()),
+            () = self.sweep(IDLE_LIMIT, SWEEP) => Ok(()),
         }
+    }
+
+    /// Accepts, except in the windows in which connections are to be refused.
+    async fn listen(self: &Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
+        let mut listener = ready(listener)?;
+        for Window { from, length } in self.service.refusals() {
+            tokio::select! {
+                () = self.accept(&listener) => {}
+                () = self.service.timer().sleep_until(from) => {}
+            }
+            drop(listener);
+            tokio::select! {
+                // Kept connections would carry requests past the refusal.
+                () = self.sweep(Nanos::ZERO, REFUSAL_SWEEP) => {}
+                () = self.service.sleep_for(from, length) => {}
+            }
+            listener = ready(TcpListener::bind(address)?)?;
+        }
+        self.accept(&listener).await;
         Ok(())
-    })
-}
+    }
 
-async fn accept(
-    listener: &tokio::net::TcpListener,
-    engine: &Rc<Engine>,
-    tls: Option<&TlsAcceptor>,
-    requests: &Rc<Cell<u64>>,
-) {
-    loop {
-        // Out of descriptors: the connection stays in the backlog until one is free.
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            continue;
-        };
-        let (engine, tls, requests) = (Rc::clone(engine), tls.cloned(), Rc::clone(requests));
-        tokio::task::spawn_local(async move {
-            // A connection that fails is the client's to notice.
-            let _ = serve_connection(stream, engine, tls, requests).await;
+    async fn accept(self: &Rc<Self>, listener: &tokio::net::TcpListener) {
+        let mut number = 0;
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors: the connection stays in the backlog until one is free.
+                self.service.timer().sleep_until(now() + RECOVERY).await;
+                continue;
+            };
+            // Without it the first token of every stream meets Nagle and a delayed ACK: 40 ms.
+            let _ = stream.set_nodelay(true);
+            let line = self.welcome(stream, number);
+            number += 1;
+            let server = Rc::clone(self);
+            tokio::task::spawn_local(async move {
+                if let Some(delay) = server.service.slow_accept() {
+                    server.service.timer().sleep_until(now() + delay).await;
+                }
+                server.service.connected(true);
+                // A connection that fails is the client's to notice.
+                let _ = server.converse(line).await;
+                server.service.connected(false);
+            });
+        }
+    }
+
+    fn welcome(&self, stream: TcpStream, number: u64) -> Rc<Line> {
+        let line = Line::new(stream, number);
+        self.lines.borrow_mut().push(Rc::downgrade(&line));
+        line
+    }
+
+    /// Serves one connection to its end.
+    async fn converse(
+        &self,
+        line: Rc<Line>,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let io = LineIo(Rc::clone(&line));
+        let service = Rc::clone(&self.service);
+        let service = service_fn(move |request| {
+            let (service, line) = (Rc::clone(&service), Rc::clone(&line));
+            async move { service.answer(request, &line).await }
         });
+        let mut builder = auto::Builder::new(LocalTasks);
+        builder.http2().max_concurrent_streams(None);
+        match &self.tls {
+            None => builder.serve_connection(TokioIo::new(io), service).await,
+            Some(tls) => {
+                let io = tls.accept(io).await?;
+                builder.serve_connection(TokioIo::new(io), service).await
+            }
+        }
+    }
+
+    /// Closes connections that have been idle for longer than the limit, again and again.
+    async fn sweep(&self, limit: Nanos, every: Nanos) {
+        loop {
+            self.lines.borrow_mut().retain(|line| {
+                let Some(line) = line.upgrade() else { return false };
+                if line.idle_since().is_some_and(|since| now() - since >= limit) {
+                    line.close();
+                }
+                true
+            });
+            self.service.timer().sleep_until(now() + every).await;
+        }
     }
 }
 
-async fn serve_connection(
-    stream: TcpStream,
-    engine: Rc<Engine>,
-    tls: Option<TlsAcceptor>,
-    requests: Rc<Cell<u64>>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    // Without it the first token of every stream meets Nagle and a delayed ACK: 40 ms.
-    stream.set_nodelay(true)?;
-    let service = service_fn(move |request| {
-        let id = requests.get();
-        requests.set(id + 1);
-        let engine = Rc::clone(&engine);
-        async move { Ok::<_, Infallible>(answer(&engine, request, id).await) }
-    });
-    let builder = auto::Builder::new(LocalTasks);
-    match tls {
-        None => builder.serve_connection(TokioIo::new(stream), service).await,
-        Some(tls) => {
-            let stream = tls.accept(stream).await?;
-            builder.serve_connection(TokioIo::new(stream), service).await
-        }
-    }
-}
-
-async fn answer(engine: &Rc<Engine>, request: Request<Incoming>, id: u64) -> Response<Answer> {
-    let path = request.uri().path().trim_end_matches('/').to_owned();
-    match (request.method(), path.as_str()) {
-        (&Method::POST, "/v1/chat/completions") => generate(engine, Kind::Chat, request, id).await,
-        (&Method::POST, "/v1/completions") => generate(engine, Kind::Completion, request, id).await,
-        (&Method::GET, "/v1/models") => {
-            let model =
-                json!({"id": engine.settings.model, "object": "model", "owned_by": "goodput"});
-            json_response(StatusCode::OK, &json!({"object": "list", "data": [model]}))
-        }
-        (&Method::GET, "/health") => json_response(StatusCode::OK, &json!({"status": "ok"})),
-        (_, "/v1/chat/completions" | "/v1/completions" | "/v1/models" | "/health") => {
-            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed").into_response()
-        }
-        _ => Refusal::new(StatusCode::NOT_FOUND, format!("no such path: {path}")).into_response(),
-    }
-}
-
-async fn generate(
-    engine: &Rc<Engine>,
-    kind: Kind,
-    request: Request<Incoming>,
-    id: u64,
-) -> Response<Answer> {
-    let body = match Limited::new(request.into_body(), BODY_LIMIT).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let refusal = Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
-            return refusal.into_response();
-        }
-        Err(error) => return Refusal::bad(error.to_string()).into_response(),
-    };
-    let ask = match Ask::read(kind, &body) {
-        Ok(ask) => ask,
-        Err(refusal) => return refusal.into_response(),
-    };
-    if let Some(model) = ask.model.as_deref().filter(|model| *model != engine.settings.model) {
-        let message =
-            format!("the model `{model}` does not exist; there is `{}`", engine.settings.model);
-        return Refusal::new(StatusCode::NOT_FOUND, message).into_response();
-    }
-    let service = Service::new(engine, kind, &ask, id);
-    if ask.stream.unwrap_or(false) { service.stream() } else { service.whole().await }
+fn ready(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    rustix::net::listen(&listener, BACKLOG)?;
+    tokio::net::TcpListener::from_std(listener)
 }
 
 /// Runs HTTP/2 tasks on the server's own thread.

@@ -1,28 +1,36 @@
-//! What the simulated engine is like.
+//! What the simulated engine is like, and how it misbehaves.
 
+use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
-use crate::delay::Delay;
+use goodput_sim::Profile;
 
-/// What the simulated engine is like.
-#[derive(Debug, Clone, PartialEq)]
+use crate::faults::Fault;
+use crate::metrics::Dialect;
+
+/// Everything about a server but its address.
+#[derive(Clone)]
 pub struct Settings {
-    /// From getting a slot to the first token.
-    pub ttft: Delay,
-    /// From one token to the next.
-    pub itl: Delay,
-    /// Requests served at once; the others wait in order of arrival.
-    pub slots: u32,
-    /// Name of the model.
-    pub model: String,
-    /// Tokens of an answer when the request sets no limit.
-    pub default_tokens: u32,
-    /// Seed of drawn delays.
+    /// The engine.
+    pub profile: Profile,
+    /// Seed of everything drawn.
     pub seed: u64,
+    /// What goes wrong on purpose.
+    pub faults: Vec<Fault>,
+    /// Whose names `/metrics` uses.
+    pub metrics: Dialect,
+    /// The key that requests must carry.
+    pub api_key: Option<String>,
+    /// Share of each answer that is sent as reasoning.
+    pub reasoning: f64,
+    /// Share of the requests that offer tools which are answered by a call.
+    pub tool_calls: f64,
+    /// The status of a request that finds the queue full: 429 or 503.
+    pub queue_full_status: u16,
 }
 
-/// A description that cannot be read.
+/// A description that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{part}` does not describe a mock: {reason}")]
 pub struct SettingsError {
@@ -30,36 +38,92 @@ pub struct SettingsError {
     reason: String,
 }
 
-impl Settings {
-    /// The profiles there are.
-    pub const PROFILES: [&'static str; 2] = ["default", "fast"];
+/// Settings that are not the profile's.
+const OWN: &str = "seed, fault, metrics, reasoning, tool_calls, queue_full_status";
 
-    /// A profile by name.
-    pub fn profile(name: &str) -> Option<Self> {
-        match name {
-            "default" => Some(Self::default()),
-            // No latency at all: for testing what stands in front of an engine.
-            "fast" => Some(Self {
-                ttft: Delay::Fixed(Duration::ZERO),
-                itl: Delay::Fixed(Duration::ZERO),
-                slots: 100_000,
-                ..Self::default()
-            }),
-            _ => None,
+impl Settings {
+    /// The plain server with this engine.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            seed: 1,
+            faults: Vec::new(),
+            metrics: Dialect::default(),
+            api_key: None,
+            reasoning: 0.0,
+            tool_calls: 0.0,
+            queue_full_status: 429,
         }
     }
+
+    /// A built-in profile by its name, or one from a TOML file.
+    pub fn profile(name: &str) -> Result<Profile, SettingsError> {
+        let wrong = |reason: String| SettingsError { part: name.to_owned(), reason };
+        if let Some(profile) = Profile::builtin(name) {
+            return Ok(profile);
+        }
+        let is_file = Path::new(name).extension().is_some_and(|end| end == "toml");
+        if !is_file {
+            let known = Profile::NAMES.join(", ");
+            let reason = format!("the profiles are {known}; a file of one's own ends in .toml");
+            return Err(wrong(reason));
+        }
+        let text = std::fs::read_to_string(name).map_err(|error| wrong(error.to_string()))?;
+        Profile::parse(&text).map_err(wrong)
+    }
+
+    /// Changes one setting, the server's own or one of the profile.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
+        let wrong = |reason: String| SettingsError { part: format!("{key}={value}"), reason };
+        match key {
+            "seed" => {
+                self.seed = value.parse().map_err(|_| wrong("a seed is a number".to_owned()))?;
+            }
+            "fault" => {
+                let fault =
+                    value.parse().map_err(|error: crate::FaultError| wrong(error.to_string()));
+                self.faults.push(fault?);
+            }
+            "metrics" => self.metrics = value.parse().map_err(wrong)?,
+            "reasoning" => self.reasoning = share(value).map_err(wrong)?,
+            "tool_calls" => self.tool_calls = share(value).map_err(wrong)?,
+            "queue_full_status" => {
+                let status = value.parse().ok().filter(|status| [429, 503].contains(status));
+                self.queue_full_status =
+                    status.ok_or_else(|| wrong("it is 429 or 503".to_owned()))?;
+            }
+            _ => self.profile.set(key, value).map_err(|reason| {
+                wrong(format!("{reason}; besides the profile's there are {OWN}"))
+            })?,
+        }
+        Ok(())
+    }
+}
+
+/// `40%` or `0.4`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    let number = number.ok().filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "a share is written `40%` or `0.4`".to_owned())
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            ttft: Delay::Fixed(Duration::from_millis(50)),
-            itl: Delay::Fixed(Duration::from_millis(10)),
-            slots: 128,
-            model: "mock".to_owned(),
-            default_tokens: 128,
-            seed: 1,
-        }
+        Self::new(Profile::default())
+    }
+}
+
+/// The key is nobody's business.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("profile", &self.profile)
+            .field("seed", &self.seed)
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
     }
 }
 
@@ -68,32 +132,16 @@ impl FromStr for Settings {
     type Err = SettingsError;
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
-        let wrong = |part: &str, reason: String| SettingsError { part: part.to_owned(), reason };
         let mut settings = None;
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let Some((key, value)) = part.split_once('=') else {
-                let known = Self::PROFILES.join(", ");
-                let profile = Self::profile(part)
-                    .ok_or_else(|| wrong(part, format!("the profiles are {known}")))?;
-                if settings.replace(profile).is_some() {
-                    return Err(wrong(part, "a profile comes first, and only once".to_owned()));
+            match part.split_once('=') {
+                Some((key, value)) => {
+                    settings.get_or_insert_with(Self::default).set(key, value)?;
                 }
-                continue;
-            };
-            let current = settings.get_or_insert_with(Self::default);
-            let number = || value.parse::<u32>().ok().filter(|n| *n > 0);
-            let delay = || value.parse::<Delay>().map_err(|reason| wrong(part, reason));
-            match key {
-                "ttft" => current.ttft = delay()?,
-                "itl" => current.itl = delay()?,
-                "slots" => {
-                    current.slots = number()
-                        .ok_or_else(|| wrong(part, "slots is a positive number".to_owned()))?;
-                }
-                "model" => value.clone_into(&mut current.model),
-                _ => {
-                    let known = "the settings are ttft, itl, slots and model";
-                    return Err(wrong(part, known.to_owned()));
+                None if settings.is_none() => settings = Some(Self::new(Self::profile(part)?)),
+                None => {
+                    let reason = "a profile comes first, and only once".to_owned();
+                    return Err(SettingsError { part: part.to_owned(), reason });
                 }
             }
         }
@@ -103,17 +151,47 @@ impl FromStr for Settings {
 
 #[cfg(test)]
 mod tests {
+    use goodput_sim::Model;
+
     use super::*;
 
     #[test]
     fn descriptions() {
-        let settings: Settings = "fast,ttft=uniform:1ms:2ms,slots=3".parse().unwrap();
-        assert_eq!(settings.slots, 3);
-        assert_eq!(settings.ttft.to_string(), "uniform:1ms:2ms");
-        assert_eq!(settings.itl, Delay::Fixed(Duration::ZERO));
-        assert_eq!("".parse::<Settings>().unwrap(), Settings::default());
-        for bad in ["nope", "slots=0", "ttft=5", "x=1", "ttft=1ms,fast,fast"] {
-            assert!(bad.parse::<Settings>().is_err(), "{bad}");
+        let text = "fast,ttft=uniform:1ms:2ms,slots=3,fault=500:10%,fault=stall=2s,metrics=tgi";
+        let settings: Settings = text.parse().unwrap();
+        let Model::Delays(delays) = &settings.profile.engine else { panic!() };
+        assert_eq!((delays.slots, delays.ttft.to_string().as_str()), (3, "uniform:1ms:2ms"));
+        assert_eq!(settings.faults.len(), 2);
+        assert_eq!(settings.metrics, Dialect::Tgi);
+        assert_eq!("".parse::<Settings>().unwrap().profile, Profile::default());
+        assert!("llama-70b-8xh100,max_num_seqs=64,seed=7".parse::<Settings>().is_ok());
+        assert_eq!("reasoning=40%".parse::<Settings>().unwrap().reasoning, 0.4);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let bad = [
+            ("nope", "llama-70b-8xh100"),
+            ("slots=0", "slots"),
+            ("ttft=5", "ttft"),
+            ("x=1", "reasoning"),
+            ("ttft=1ms,fast", "comes first"),
+            ("fast,fast", "comes first"),
+            ("fault=nope", "fault"),
+            ("reasoning=2", "40%"),
+            ("queue_full_status=500", "503"),
+            ("./nowhere.toml", "nowhere.toml"),
+            ("llama-70b-8xh100,ttft=5ms", "ttft"),
+        ];
+        for (text, hint) in bad {
+            let error = text.parse::<Settings>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_key_is_not_printed() {
+        let settings = Settings { api_key: Some("sesame".to_owned()), ..Settings::default() };
+        assert!(!format!("{settings:?}").contains("sesame"));
     }
 }

@@ -64,7 +64,7 @@ impl Sample {
     }
 
     /// The distribution in three numbers.
-    pub(crate) fn quick(mut self) -> Quick {
+    pub fn quick(mut self) -> Quick {
         self.sort();
         Quick {
             p50: self.percentile(50.0),

@@ -21,13 +21,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ask::{Ask, Kind, Rules, ToolChoice};
+pub(crate) use ask::{Ask, Kind, Rules};
 pub(crate) use bodies::{detokenize, models, tokenize, version};
 pub(crate) use embedding::embeddings;
 pub(crate) use parts::Head;
 pub(crate) use plan::{Behaviour, Finish, Plan, plan};
 pub(crate) use quirks::{Quirks, Role};
 pub(crate) use refusal::Refusal;
+pub(crate) use text::token_of;
 pub(crate) use whole::whole;
 pub(crate) use writer::Writer;
 

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use goodput_model::Nanos;
+pub use goodput_sim::Gauges;
 
 use crate::faults::{FaultCounts, Label};
 use histogram::Histogram;
@@ -56,31 +57,6 @@ impl FromStr for Dialect {
             format!("`{text}` is not a dialect of metrics; they are {}", names.join(", "))
         })
     }
-}
-
-/// The state of the engine at the instant of the page, and its own counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Gauges {
-    /// Requests in the batch.
-    pub running: u64,
-    /// Requests that wait for a place in it.
-    pub waiting: u64,
-    /// Blocks of the KV cache in use.
-    pub kv_blocks_used: u64,
-    /// Blocks of the KV cache.
-    pub kv_blocks_total: u64,
-    /// Prompt tokens that were looked up in the prefix cache.
-    pub prefix_queries: u64,
-    /// Those of them that were found.
-    pub prefix_hits: u64,
-    /// Requests that lost their place.
-    pub preemptions: u64,
-    /// Steps of the engine.
-    pub steps: u64,
-    /// Tokens that a draft model proposed.
-    pub spec_drafted: u64,
-    /// Those of them that were taken.
-    pub spec_accepted: u64,
 }
 
 /// Why an answer ended.

@@ -1,6 +1,7 @@
 //! Profiles: what an engine is like, as TOML.
 
 mod check;
+mod plain;
 mod set;
 
 use std::fmt;

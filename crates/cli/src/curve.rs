@@ -1,0 +1,139 @@
+//! `goodput mock --curve`: what a profile does at rising load, in simulated time.
+
+use std::sync::Arc;
+
+use goodput_mock::Settings;
+use goodput_model::{Arrivals as Process, Nanos, Rate, WorkloadPlan};
+use goodput_schedule::Arrivals;
+use goodput_sim::{Arrival, Engine, Job, Outcome, simulate};
+use goodput_stats::{Quick, Sample};
+use goodput_workload::Workload;
+use serde_json::{Value, json};
+
+use crate::args::MockArgs;
+use crate::error::Failed;
+use crate::output;
+
+/// Below this share of arrivals finished in the second half, the backlog grows.
+const BALANCE: f64 = 0.97;
+
+/// One rate.
+struct Point {
+    rate: f64,
+    requests: usize,
+    refused: usize,
+    ttft_ms: Quick,
+    tpot_ms: Quick,
+    tokens_per_s: f64,
+    is_saturated: bool,
+}
+
+/// Prints a table, or JSON.
+pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> {
+    let workload = workload(settings.seed)?;
+    let length = Nanos::from(args.curve_duration);
+    let mut points = Vec::new();
+    if !args.json {
+        let title =
+            "   rate/s  requests  refused  TTFT p50   p99 ms  TPOT p50   p99 ms    tokens/s\n";
+        output::data(title.as_bytes())?;
+    }
+    for rate in &args.curve {
+        let point = point(settings, &workload, *rate, length);
+        if args.json {
+            points.push(json(&point));
+        } else {
+            output::data(row(&point).as_bytes())?;
+        }
+    }
+    if args.json {
+        let page = json!({"profile": args.profile, "workload": "chat", "simulated": true,
+            "duration_s": length.as_secs(), "seed": settings.seed, "points": points});
+        output::data(format!("{page:#}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+fn workload(seed: u64) -> Result<Workload, Failed> {
+    let plan = WorkloadPlan {
+        name: "chat".to_owned(),
+        input_tokens: None,
+        max_tokens: None,
+        ignore_eos: true,
+        save_text: false,
+    };
+    Workload::new(&plan, seed).map_err(|error| Failed::internal(error.to_string()))
+}
+
+fn point(settings: &Settings, workload: &Workload, rate: f64, length: Nanos) -> Point {
+    let mut engine = Engine::new(&settings.profile, settings.seed, |seed, index| {
+        (seed as u32).rotate_left(7) ^ index
+    });
+    let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, settings.seed);
+    let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).map(|(id, at)| {
+        let planned = workload.prompt(id).planned;
+        // Every prompt is another: no two begin alike.
+        let prompt: Arc<[u32]> =
+            (0..planned.input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
+        let output_tokens = planned.output_tokens.unwrap_or(1);
+        Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } }
+    });
+    let outcomes = simulate(&mut engine, arrivals);
+    measure(rate, length, &outcomes)
+}
+
+fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
+    let (mut ttft, mut tpot) = (Sample::default(), Sample::default());
+    let mut tokens = 0.0;
+    for outcome in outcomes {
+        let (Some(first), Some(last)) = (outcome.first_token, outcome.finished) else { continue };
+        ttft.push((first - outcome.arrived).as_ms());
+        if outcome.output_tokens > 1 {
+            tpot.push((last - first).as_ms() / f64::from(outcome.output_tokens - 1));
+        }
+        // The part of its tokens that came while requests still arrived.
+        let inside = (length.min(last) - first).as_secs() / (last - first).as_secs().max(1e-9);
+        tokens += f64::from(outcome.output_tokens) * inside.min(1.0);
+    }
+    let half = Nanos(length.0 / 2);
+    let is_late = |at: Nanos| at >= half && at < length;
+    let came = outcomes.iter().filter(|outcome| is_late(outcome.arrived)).count();
+    let went = outcomes.iter().filter(|outcome| outcome.finished.is_some_and(is_late)).count();
+    Point {
+        rate,
+        requests: outcomes.len(),
+        refused: outcomes.iter().filter(|outcome| outcome.refused).count(),
+        ttft_ms: ttft.quick(),
+        tpot_ms: tpot.quick(),
+        tokens_per_s: tokens / length.as_secs(),
+        is_saturated: (went as f64) < BALANCE * came as f64,
+    }
+}
+
+fn row(point: &Point) -> String {
+    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |ms| format!("{ms:.1}"));
+    format!(
+        "{:>9} {:>9} {:>8} {:>9} {:>8} {:>9} {:>8} {:>11.0}{}\n",
+        point.rate,
+        point.requests,
+        point.refused,
+        ms(point.ttft_ms.p50),
+        ms(point.ttft_ms.p99),
+        ms(point.tpot_ms.p50),
+        ms(point.tpot_ms.p99),
+        point.tokens_per_s,
+        if point.is_saturated { "  saturated" } else { "" }
+    )
+}
+
+fn json(point: &Point) -> Value {
+    json!({
+        "rate": point.rate,
+        "requests": point.requests,
+        "refused": point.refused,
+        "ttft_ms": {"p50": point.ttft_ms.p50, "p99": point.ttft_ms.p99},
+        "tpot_ms": {"p50": point.tpot_ms.p50, "p99": point.tpot_ms.p99},
+        "output_tokens_per_s": point.tokens_per_s,
+        "saturated": point.is_saturated,
+    })
+}

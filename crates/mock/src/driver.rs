@@ -1,0 +1,317 @@
+//! The engine model in real time: what it says happens at an instant is handed out at that instant.
+//!
+//! The model never waits for this process. If we are late the next step still begins when the model
+//! says so, and the lateness shows in `/metrics`, not in the model's times.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use goodput_clock::{Timer, now, pause};
+use goodput_model::Nanos;
+use goodput_sim::{Engine, Gauges, Job, Output, Profile, QueueFull};
+use tokio::sync::Notify;
+
+use crate::api::{Finish, token_of};
+use crate::faults::Pause;
+use crate::metrics::{Finished, Metrics, Reason};
+
+/// Emissions that may wait for a client that does not read before equal ones are kept as one.
+const APART: usize = 1024;
+
+/// The engine and everybody who waits for it.
+pub(crate) struct Driver {
+    engine: RefCell<Engine>,
+    pub(crate) timer: Timer,
+    /// Something came or went, so the next instant may be another.
+    changed: Notify,
+    tracks: RefCell<HashMap<u64, Track>>,
+    next_job: Cell<u64>,
+    outputs: RefCell<Vec<Output>>,
+    metrics: Rc<RefCell<Metrics>>,
+}
+
+/// A job under way.
+struct Track {
+    flow: Rc<Flow>,
+    choice: u32,
+    arrived: Nanos,
+    first_token: Option<Nanos>,
+    last_token: Nanos,
+    prefill: Nanos,
+    prompt_tokens: u32,
+    output_tokens: u32,
+    limit: Option<u32>,
+    reason: Finish,
+}
+
+/// What is asked of the engine for one choice of an answer.
+pub(crate) struct Order {
+    pub(crate) choice: u32,
+    pub(crate) prompt: Arc<[u32]>,
+    pub(crate) output_tokens: u32,
+    pub(crate) answer_seed: u64,
+    /// The limit that the request set, and why its answer ends: for the metrics.
+    pub(crate) limit: Option<u32>,
+    pub(crate) reason: Finish,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        profile: &Profile,
+        seed: u64,
+        metrics: Rc<RefCell<Metrics>>,
+    ) -> io::Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            engine: RefCell::new(Engine::new(profile, seed, token_of)),
+            timer: Timer::new()?,
+            changed: Notify::new(),
+            tracks: RefCell::default(),
+            next_job: Cell::new(0),
+            outputs: RefCell::default(),
+            metrics,
+        }))
+    }
+
+    /// Hands out what the model does, for as long as the server lives.
+    pub(crate) async fn run(&self) {
+        loop {
+            let next = self.engine.borrow().next();
+            match next {
+                None => self.changed.notified().await,
+                Some(at) => tokio::select! {
+                    biased;
+                    () = self.timer.sleep_until(at) => {}
+                    () = self.changed.notified() => {}
+                },
+            }
+            self.advance(now());
+        }
+    }
+
+    /// The whole server stands still again and again: the model as well as the sockets.
+    pub(crate) async fn stand_still(&self, pauses: Pause, started: Nanos) {
+        let mut next = started + pauses.window.from + pauses.every;
+        while pauses.window.contains(next - started) {
+            self.timer.sleep_until(next).await;
+            let from = now();
+            self.advance(from);
+            self.engine.borrow_mut().hold(from, pauses.length);
+            pause(pauses.length);
+            self.changed.notify_one();
+            next = (next + pauses.every).max(now());
+        }
+    }
+
+    /// Hands a request to the engine. All of its choices are taken, or none.
+    pub(crate) fn submit(
+        self: &Rc<Self>,
+        arrived: Nanos,
+        orders: Vec<Order>,
+    ) -> Result<Ticket, QueueFull> {
+        // What was due before it came must not see it.
+        self.advance(arrived);
+        let flow = Rc::new(Flow::default());
+        let mut ticket = Ticket { driver: Rc::clone(self), flow, jobs: Vec::new() };
+        for order in orders {
+            let id = self.next_job.replace(self.next_job.get() + 1);
+            let track = Track {
+                flow: Rc::clone(&ticket.flow),
+                choice: order.choice,
+                arrived,
+                first_token: None,
+                last_token: arrived,
+                prefill: Nanos::ZERO,
+                prompt_tokens: order.prompt.len() as u32,
+                output_tokens: 0,
+                limit: order.limit,
+                reason: order.reason,
+            };
+            self.metrics.borrow_mut().arrived(u64::from(track.prompt_tokens));
+            let Order { prompt, output_tokens, answer_seed, .. } = order;
+            let job = Job { id, prompt, output_tokens, answer_seed };
+            // Dropping the ticket takes back the choices that were accepted before.
+            self.engine.borrow_mut().submit(arrived, job)?;
+            self.tracks.borrow_mut().insert(id, track);
+            ticket.jobs.push(id);
+        }
+        self.changed.notify_one();
+        Ok(ticket)
+    }
+
+    pub(crate) fn gauges(&self) -> Gauges {
+        self.engine.borrow().gauges()
+    }
+
+    pub(crate) fn reset_prefix_cache(&self) {
+        self.advance(now());
+        self.engine.borrow_mut().reset_prefix_cache();
+    }
+
+    fn advance(&self, until: Nanos) {
+        let mut outputs = self.outputs.take();
+        self.engine.borrow_mut().advance(until, &mut outputs);
+        let mut tracks = self.tracks.borrow_mut();
+        for output in outputs.drain(..) {
+            let Some(track) = tracks.get_mut(&output.id) else { continue };
+            track.count(&output, &mut self.metrics.borrow_mut());
+            track.flow.push(Emission::new(track.choice, &output));
+            if output.finished {
+                tracks.remove(&output.id);
+            }
+        }
+        self.outputs.replace(outputs);
+    }
+}
+
+impl Track {
+    fn count(&mut self, output: &Output, metrics: &mut Metrics) {
+        if output.new_tokens > 0 {
+            match self.first_token {
+                None => {
+                    self.first_token = Some(output.at);
+                    self.prefill = output.at - output.admitted;
+                    let queue = output.admitted - self.arrived;
+                    metrics.first_token(output.at - self.arrived, queue, self.prefill);
+                }
+                Some(_) => {
+                    metrics.tokens(u64::from(output.new_tokens), output.at - self.last_token);
+                }
+            }
+            self.last_token = output.at;
+            self.output_tokens += output.new_tokens;
+        }
+        if output.finished {
+            let reason = match self.reason {
+                Finish::Stop => Reason::Stop,
+                Finish::Length => Reason::Length,
+                Finish::ToolCalls => Reason::ToolCalls,
+            };
+            metrics.finished(&self.finished(reason, output.at, output.cached_tokens));
+        }
+    }
+
+    fn finished(&self, reason: Reason, at: Nanos, cached_tokens: u32) -> Finished {
+        Finished {
+            reason,
+            e2e: at - self.arrived,
+            prefill: self.prefill,
+            decode: self.last_token - self.first_token.unwrap_or(self.last_token),
+            prompt_tokens: u64::from(self.prompt_tokens),
+            cached_tokens: u64::from(cached_tokens),
+            output_tokens: u64::from(self.output_tokens),
+            max_tokens: self.limit.map(u64::from),
+            n: 1,
+        }
+    }
+}
+
+/// A request's hold on the engine: what comes for it, and the right to give it up.
+pub(crate) struct Ticket {
+    driver: Rc<Driver>,
+    flow: Rc<Flow>,
+    jobs: Vec<u64>,
+}
+
+impl Ticket {
+    /// The next thing that the engine made for it.
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Emission> {
+        let mut pending = self.flow.pending.borrow_mut();
+        if let Some(first) = pending.front_mut() {
+            let emission = Emission { events: 1, ..*first };
+            first.events -= 1;
+            if first.events == 0 {
+                pending.pop_front();
+            }
+            return Poll::Ready(emission);
+        }
+        self.flow.waker.set(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+
+    pub(crate) async fn next(&self) -> Emission {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut tracks = self.driver.tracks.borrow_mut();
+        let mut is_given_up = false;
+        for id in &self.jobs {
+            if let Some(track) = tracks.remove(id) {
+                self.driver.engine.borrow_mut().cancel(*id);
+                let end = track.finished(Reason::Abort, now(), 0);
+                self.driver.metrics.borrow_mut().finished(&end);
+                is_given_up = true;
+            }
+        }
+        if is_given_up {
+            self.driver.changed.notify_one();
+        }
+    }
+}
+
+/// Something that the engine made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Emission {
+    pub(crate) choice: u32,
+    /// The model's instant.
+    pub(crate) at: Nanos,
+    /// When the engine first worked on it.
+    pub(crate) admitted: Nanos,
+    pub(crate) new_tokens: u32,
+    pub(crate) cached_tokens: u32,
+    pub(crate) finished: bool,
+    /// How many in a row are like this one.
+    events: u32,
+}
+
+impl Emission {
+    fn new(choice: u32, output: &Output) -> Self {
+        Self {
+            choice,
+            at: output.at,
+            admitted: output.admitted,
+            new_tokens: output.new_tokens,
+            cached_tokens: output.cached_tokens,
+            finished: output.finished,
+            events: 1,
+        }
+    }
+
+    /// Whether the other can be told from this one by nothing but its instant.
+    fn is_like(&self, other: &Self) -> bool {
+        self.choice == other.choice
+            && self.new_tokens == other.new_tokens
+            && !self.finished
+            && !other.finished
+    }
+}
+
+/// From the driver to one answer.
+#[derive(Default)]
+struct Flow {
+    pending: RefCell<VecDeque<Emission>>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Flow {
+    fn push(&self, emission: Emission) {
+        let mut pending = self.pending.borrow_mut();
+        let is_full = pending.len() > APART;
+        match pending.back_mut() {
+            Some(last) if last.is_like(&emission) && (is_full || last.at == emission.at) => {
+                last.events += 1;
+            }
+            _ => pending.push_back(emission),
+        }
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Chat, completions and embeddings: what the engine and the faults are about.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use goodput_clock::now;
+use goodput_model::{ErrorClass, Nanos};
+use goodput_random::{Domain, Stream};
+use http::{HeaderValue, Request, StatusCode, Version, header};
+use hyper::body::Incoming;
+
+use crate::answer::{Answer, Broken, Tokens, note_plan};
+use crate::api::{self, Ask, Behaviour, Kind, Plan, Quirks, Refusal, Writer, plan};
+use crate::driver::{Order, Ticket};
+use crate::faults::{BeforeHeaders, Injected};
+use crate::line::UnderWay;
+use crate::reading::read;
+use crate::service::{Reply, Service, reply};
+use crate::truth::Truth;
+
+/// Seconds that a client is told to wait when the queue is full.
+const RETRY_AFTER: u32 = 1;
+
+/// A web page where an answer should be: what a proxy or a login page sends.
+const PAGE: &[u8] = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>";
+
+/// Something that is no status line.
+const GARBAGE: &[u8] = b"\x16\x03garbage, not HTTP\r\n\r\n";
+
+/// One request for an answer.
+struct Asked {
+    number: u64,
+    arrived: Nanos,
+    injected: Injected,
+    under_way: UnderWay,
+    truth: Option<Truth>,
+    is_http2: bool,
+}
+
+/// An answer that may begin.
+enum Made {
+    Stream(Box<Tokens>),
+    Whole(Vec<u8>),
+}
+
+impl Service {
+    /// Answers one request.
+    pub(crate) async fn generate(
+        self: &Rc<Self>,
+        kind: Kind,
+        request: Request<Incoming>,
+        under_way: UnderWay,
+    ) -> Result<Reply, Broken> {
+        let is_http2 = request.version() == Version::HTTP_2;
+        let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+        let id = id.map(str::to_owned);
+        let body = match read(request, &self.bodies).await {
+            Ok(body) => body,
+            Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
+        };
+        let mut asked = self.register(under_way, id, is_http2);
+        let line = asked.under_way.line().number;
+        asked.note(|truth| {
+            truth.note(|record| {
+                record.exchange.body_bytes = body.len() as u64;
+                record.exchange.connection = line;
+            });
+        });
+        if let Some(length) = asked.injected.slow_headers {
+            self.timer().sleep_until(now() + length).await;
+        }
+        if let Some(fault) = asked.injected.before_headers {
+            return self.spoil(asked, fault);
+        }
+        match self.serve(kind, &body, &mut asked).await {
+            Ok(made) => Ok(self.begin(made, asked)),
+            Err(refusal) => {
+                let status = refusal.status.as_u16();
+                asked.note(|truth| {
+                    truth.headers(status);
+                    truth.ends(Some((ErrorClass::Http(status), refusal.message.clone())));
+                });
+                Ok(self.refuse(asked.under_way, &refusal))
+            }
+        }
+    }
+
+    /// Numbers a request, and decides what is to happen to it.
+    fn register(&self, under_way: UnderWay, id: Option<String>, is_http2: bool) -> Asked {
+        let arrived = now();
+        let number = self.requests.replace(self.requests.get() + 1);
+        self.tally.requests.fetch_add(1, Relaxed);
+        let injected = self.faults.for_request(number, arrived - self.started);
+        for label in &injected.kinds {
+            self.metrics.borrow_mut().injected(*label);
+            self.tally.injected(&label.to_string());
+        }
+        let sink = self.truth.clone();
+        let truth = sink.map(|sink| Truth::new(sink, Arc::clone(&self.tally), number, id));
+        Asked { number, arrived, injected, under_way, truth, is_http2 }
+    }
+
+    /// Something else than an answer.
+    fn spoil(self: &Rc<Self>, mut asked: Asked, fault: BeforeHeaders) -> Result<Reply, Broken> {
+        let class = match fault {
+            BeforeHeaders::Reset => ErrorClass::Closed,
+            BeforeHeaders::Html => ErrorClass::Html,
+            BeforeHeaders::BadHttp => ErrorClass::BadHttp,
+        };
+        asked.note(|truth| truth.ends(Some((class, "on purpose".to_owned()))));
+        let line = Rc::clone(asked.under_way.line());
+        match fault {
+            BeforeHeaders::Html => {
+                let answer = Answer::whole(self, asked.under_way, PAGE.to_vec());
+                return Ok(reply(StatusCode::OK, "text/html; charset=utf-8", answer));
+            }
+            // A stream of HTTP/2 is reset by itself; its neighbours live on.
+            BeforeHeaders::Reset if asked.is_http2 => {}
+            BeforeHeaders::Reset => line.reset(),
+            BeforeHeaders::BadHttp => {
+                line.write_raw(GARBAGE);
+                line.close();
+            }
+        }
+        Err(Broken)
+    }
+
+    /// Reads what is asked, hands it to the engine, and waits until the answer may begin.
+    async fn serve(&self, kind: Kind, body: &[u8], asked: &mut Asked) -> Result<Made, Refusal> {
+        if let Some((status, retry_after)) = asked.injected.status {
+            return Err(on_purpose(status, retry_after));
+        }
+        let mut ask = Ask::read(kind, body, &self.rules())?;
+        ask.salt = self.settings.seed ^ asked.number.rotate_left(32);
+        let (plans, behaviour) = self.plan(&ask, &asked.injected, asked.number);
+        asked.note(|truth| note_plan(truth, class(kind), ask.prompt_tokens(), &plans));
+        let ticket = self.submit(&ask, &plans, asked.arrived)?;
+        let head = self.head(asked.number);
+        if ask.stream && kind != Kind::Embedding {
+            let writer = Writer::new(&head, &ask, plans.clone(), &behaviour);
+            let tokens = Tokens::new(ticket, writer, plans, ask.n, &asked.injected);
+            return Ok(Made::Stream(Box::new(tokens)));
+        }
+        let cached = finished(&ticket, &ask, asked).await;
+        let mut bytes = match kind {
+            Kind::Embedding => api::embeddings(&head, &ask),
+            _ => api::whole(&head, &ask, &plans, &behaviour, cached),
+        };
+        if asked.injected.error_event {
+            bytes = on_purpose(500, None).body();
+        }
+        if asked.injected.truncated_json {
+            bytes.truncate(bytes.len() / 2);
+        }
+        Ok(Made::Whole(bytes))
+    }
+
+    /// What the choices of a request will be.
+    fn plan(&self, ask: &Ask, injected: &Injected, number: u64) -> (Vec<Plan>, Behaviour) {
+        let mut lengths = Stream::new(self.settings.seed, Domain::Lengths, number);
+        let answer = self.settings.profile.answer;
+        let natural: Vec<_> =
+            (0..ask.choices()).map(|_| answer.map(|length| length.draw(&mut lengths))).collect();
+        let mut behaviour = Behaviour {
+            reasoning: self.settings.reasoning,
+            tool_calls: self.settings.tool_calls,
+            quirks: quirks(injected),
+            ..Behaviour::default()
+        };
+        let plans = |behaviour: &Behaviour| -> Vec<Plan> {
+            if ask.kind == Kind::Embedding {
+                return Vec::new();
+            }
+            (0..)
+                .zip(&natural)
+                .map(|(choice, natural)| plan(ask, choice, *natural, behaviour))
+                .collect()
+        };
+        let made = plans(&behaviour);
+        let half = made.first().map_or(0, |plan| plan.tokens / 2);
+        let quirks = &mut behaviour.quirks;
+        let is_told = ask.ignore_eos || ask.min_tokens > 0;
+        if injected.empty {
+            quirks.early_eos_at = Some(0);
+        } else if injected.early_eos || (injected.ignores_ignore_eos && is_told) {
+            quirks.early_eos_at = Some(half.max(1));
+        }
+        quirks.truncated_json_at = injected.truncated_json.then_some(half);
+        quirks.error_at = injected.error_event.then_some(half);
+        let is_early = quirks.early_eos_at.is_some();
+        (if is_early { plans(&behaviour) } else { made }, behaviour)
+    }
+
+    fn submit(&self, ask: &Ask, plans: &[Plan], arrived: Nanos) -> Result<Ticket, Refusal> {
+        let orders = (0..ask.choices()).filter_map(|choice| {
+            let plan = plans.get(choice as usize);
+            Some(Order {
+                choice,
+                prompt: Arc::clone(ask.prompt_of(choice)?),
+                output_tokens: plan.map_or(0, |plan| plan.tokens),
+                answer_seed: plan.map_or(0, |plan| plan.seed),
+                limit: ask.limit,
+                reason: plan.map_or(api::Finish::Stop, |plan| plan.finish),
+            })
+        });
+        let ticket = self.driver.submit(arrived, orders.collect());
+        ticket.map_err(|goodput_sim::QueueFull| {
+            if self.settings.queue_full_status == 503 {
+                Refusal::overloaded("the queue is full", Some(RETRY_AFTER))
+            } else {
+                Refusal::rate_limited(Some(RETRY_AFTER))
+            }
+        })
+    }
+
+    /// Status and headers of an answer.
+    fn begin(self: &Rc<Self>, made: Made, mut asked: Asked) -> Reply {
+        asked.note(|truth| truth.headers(200));
+        let Asked { injected, under_way, truth, .. } = asked;
+        match made {
+            Made::Whole(bytes) => {
+                let answer = Answer::troubled(self, under_way, bytes, &injected).recorded(truth);
+                reply(StatusCode::OK, "application/json", answer)
+            }
+            Made::Stream(tokens) => {
+                let answer = Answer::stream(self, under_way, tokens, &injected).recorded(truth);
+                let mut reply = reply(StatusCode::OK, "text/event-stream; charset=utf-8", answer);
+                let no_cache = HeaderValue::from_static("no-cache");
+                reply.headers_mut().insert(header::CACHE_CONTROL, no_cache);
+                reply
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn note(&mut self, change: impl FnOnce(&mut Truth)) {
+        if let Some(truth) = &mut self.truth {
+            change(truth);
+        }
+    }
+}
+
+/// Waits for the end of an answer in one piece. Returns the tokens of its prompts that came from
+/// the cache.
+async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
+    let (mut open, mut cached) = (ask.choices(), 0);
+    while open > 0 {
+        let emission = ticket.next().await;
+        if emission.finished {
+            open -= 1;
+            cached += if emission.choice % ask.n.max(1) == 0 { emission.cached_tokens } else { 0 };
+            asked.note(|truth| {
+                truth.note(|record| {
+                    record.exchange.stamps.dispatched = emission.admitted;
+                    record.exchange.cached_tokens = Some(cached);
+                });
+            });
+        }
+    }
+    cached
+}
+
+/// The class that the truth log gives a request.
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Chat => "chat",
+        Kind::Completion => "completion",
+        Kind::Embedding => "embedding",
+    }
+}
+
+/// The refusal that a fault asks for.
+fn on_purpose(status: u16, retry_after: Option<u32>) -> Refusal {
+    match status {
+        429 => Refusal::rate_limited(retry_after),
+        503 => Refusal::overloaded("overloaded on purpose", retry_after),
+        _ => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            Refusal::failed(status, "failed on purpose")
+        }
+    }
+}
+
+/// The peculiarities that need no position in the answer.
+fn quirks(injected: &Injected) -> Quirks {
+    let crate::faults::Quirks {
+        crlf,
+        no_space,
+        role,
+        cumulative,
+        no_usage,
+        wrong_usage,
+        no_done,
+        utf8,
+        pings,
+        huge_event,
+    } = injected.quirks;
+    Quirks {
+        crlf,
+        no_space,
+        role: role.into(),
+        cumulative,
+        no_usage,
+        wrong_usage,
+        no_done,
+        utf8,
+        pings,
+        huge_event,
+        ..Quirks::default()
+    }
+}
+
+impl From<crate::faults::Role> for api::Role {
+    fn from(role: crate::faults::Role) -> Self {
+        use crate::faults::Role;
+        match role {
+            Role::Empty => Self::Empty,
+            Role::Null => Self::Null,
+            Role::Bare => Self::Bare,
+            Role::Absent => Self::Absent,
+            Role::WithFirst => Self::WithFirst,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One connection as the faults need it: hyper writes and reads through it, and we can break it,
+//! close it when idle, and know how long its client has not been reading.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A connection.
+pub(crate) struct Line {
+    stream: TcpStream,
+    /// Its number, counted from the server's start.
+    pub(crate) number: u64,
+    /// Requests that have begun on it.
+    pub(crate) requests: Cell<u32>,
+    /// Requests under way.
+    under_way: Cell<u32>,
+    /// Since when it has had nothing to do.
+    idle_since: Cell<Nanos>,
+    is_broken: Cell<bool>,
+    /// The socket is full: its client does not read.
+    is_blocked: Cell<bool>,
+    /// When it last took bytes again after having been full.
+    unblocked: Cell<Nanos>,
+}
+
+impl Line {
+    pub(crate) fn new(stream: TcpStream, number: u64) -> Rc<Self> {
+        Rc::new(Self {
+            stream,
+            number,
+            requests: Cell::new(0),
+            under_way: Cell::new(0),
+            idle_since: Cell::new(now()),
+            is_broken: Cell::new(false),
+            is_blocked: Cell::new(false),
+            unblocked: Cell::new(Nanos::ZERO),
+        })
+    }
+
+    /// Breaks the connection: the client gets a reset, and hyper an error.
+    pub(crate) fn reset(&self) {
+        self.is_broken.set(true);
+        // Closing with a linger time of zero sends a reset in place of an orderly end.
+        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+    }
+
+    /// Writes past HTTP. A full socket takes nothing, which is as well.
+    pub(crate) fn write_raw(&self, bytes: &[u8]) {
+        let _ = self.stream.try_write(bytes);
+    }
+
+    /// Ends the connection; hyper finds it closed by the client.
+    pub(crate) fn close(&self) {
+        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+    }
+
+    /// A request has begun; it ends with the guard.
+    pub(crate) fn begin(self: &Rc<Self>) -> UnderWay {
+        self.requests.set(self.requests.get().saturating_add(1));
+        self.under_way.set(self.under_way.get() + 1);
+        UnderWay(Rc::clone(self))
+    }
+
+    /// Since when it has been without a request, if it is.
+    pub(crate) fn idle_since(&self) -> Option<Nanos> {
+        (self.under_way.get() == 0).then(|| self.idle_since.get())
+    }
+
+    /// When bytes could leave that were due at `instant`: not while the client did not read.
+    pub(crate) fn writable_since(&self, instant: Nanos) -> Nanos {
+        if self.is_blocked.get() { now() } else { instant.max(self.unblocked.get()) }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.is_broken.get() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
+    }
+
+    /// Tries a write until the socket has taken something or is full.
+    fn poll_write_with(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        loop {
+            if self.stream.poll_write_ready(cx)?.is_pending() {
+                self.is_blocked.set(true);
+                return Poll::Pending;
+            }
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                outcome => {
+                    if self.is_blocked.take() {
+                        self.unblocked.set(now());
+                    }
+                    return Poll::Ready(outcome);
+                }
+            }
+        }
+    }
+}
+
+/// A request under way on a line.
+pub(crate) struct UnderWay(Rc<Line>);
+
+impl UnderWay {
+    pub(crate) fn line(&self) -> &Rc<Line> {
+        &self.0
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.set(self.0.under_way.get() - 1);
+        self.0.idle_since.set(now());
+    }
+}
+
+/// The line as hyper sees it.
+pub(crate) struct LineIo(pub(crate) Rc<Line>);
+
+impl AsyncRead for LineIo {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            self.0.check()?;
+            ready!(self.0.stream.poll_read_ready(cx))?;
+            match self.0.stream.try_read(buffer.initialize_unfilled()) {
+                Ok(read) => {
+                    buffer.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for LineIo {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write_with(cx, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write_with(cx, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.0.is_broken.get() {
+            let _ = rustix::net::shutdown(&self.0.stream, rustix::net::Shutdown::Write);
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading the body of a request, within bounds of size and time.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use crate::api::Refusal;
+
+/// Largest body.
+const LIMIT: usize = 64 << 20;
+
+/// Largest sum of all bodies being read.
+const TOTAL_LIMIT: usize = 512 << 20;
+
+/// How long a client may take for its body.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Bytes of all bodies being read.
+#[derive(Default)]
+pub(crate) struct Bodies(Cell<usize>);
+
+/// What one body holds of them.
+struct Share<'a> {
+    bodies: &'a Bodies,
+    bytes: usize,
+}
+
+impl Share<'_> {
+    fn add(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.bytes += bytes;
+        self.bodies.0.set(self.bodies.0.get() + bytes);
+        if self.bytes > LIMIT {
+            return Err(Refusal::body_too_large(LIMIT));
+        }
+        if self.bodies.0.get() > TOTAL_LIMIT {
+            return Err(Refusal::overloaded("too many large bodies at once", Some(1)));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.bodies.0.set(self.bodies.0.get() - self.bytes);
+    }
+}
+
+/// The whole body, or why there is none.
+pub(crate) async fn read(request: Request<Incoming>, bodies: &Bodies) -> Result<Vec<u8>, Refusal> {
+    let coding = request.headers().get(header::CONTENT_ENCODING);
+    if coding.is_some_and(|coding| coding != "identity") {
+        let message = "the body is compressed, which this server does not read";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Refusal { status, ..Refusal::bad(message) });
+    }
+    let collecting = collect(request.into_body(), bodies);
+    tokio::time::timeout(PATIENCE, collecting).await.unwrap_or_else(|_| {
+        let message = "the body did not come in time";
+        Err(Refusal { status: StatusCode::REQUEST_TIMEOUT, ..Refusal::bad(message) })
+    })
+}
+
+async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, Refusal> {
+    let mut share = Share { bodies, bytes: 0 };
+    // A body that says it is too large need not be read to know.
+    if body.size_hint().lower() > LIMIT as u64 {
+        return Err(Refusal::body_too_large(LIMIT));
+    }
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Refusal::bad(format!("the body is broken: {error}")))?;
+        if let Some(data) = frame.data_ref() {
+            share.add(data.len())?;
+            bytes.extend_from_slice(data);
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,258 @@
+//! The endpoints: what is asked at which path, and the answer to it.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use goodput_clock::{Timer, now, now_and_unix};
+use goodput_model::{Nanos, RequestRecord};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use hyper::body::Incoming;
+
+use crate::answer::{Answer, Broken};
+use crate::api::{self, Head, Kind, Refusal, Rules};
+use crate::driver::Driver;
+use crate::faults::{Connections, Faults, Window};
+use crate::line::{Line, UnderWay};
+use crate::metrics::Metrics;
+use crate::reading::{Bodies, read};
+use crate::settings::Settings;
+use crate::tally::Tally;
+
+/// A status, headers and an answer.
+pub(crate) type Reply = Response<Answer>;
+
+/// The server without its sockets.
+pub(crate) struct Service {
+    pub(crate) settings: Settings,
+    pub(crate) driver: Rc<Driver>,
+    pub(crate) metrics: Rc<RefCell<Metrics>>,
+    pub(crate) faults: Faults,
+    connections: Connections,
+    pub(crate) bodies: Bodies,
+    pub(crate) started: Nanos,
+    /// Seconds since 1970 at the start.
+    created: u64,
+    /// Requests for an answer so far.
+    pub(crate) requests: Cell<u64>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) truth: Option<SyncSender<RequestRecord>>,
+}
+
+impl Service {
+    pub(crate) fn new(
+        settings: Settings,
+        tally: Arc<Tally>,
+        truth: Option<SyncSender<RequestRecord>>,
+    ) -> io::Result<Rc<Self>> {
+        let faults = Faults::new(settings.faults.clone(), settings.seed);
+        let block_tokens = settings.profile.block_tokens();
+        let metrics = Metrics::new(u64::from(block_tokens), faults.labels());
+        let metrics = Rc::new(RefCell::new(metrics));
+        let driver = Driver::new(&settings.profile, settings.seed, Rc::clone(&metrics))?;
+        let (started, Nanos(unix)) = now_and_unix();
+        Ok(Rc::new(Self {
+            driver,
+            metrics,
+            connections: faults.connection(),
+            faults,
+            bodies: Bodies::default(),
+            started,
+            created: unix / 1_000_000_000,
+            requests: Cell::new(0),
+            settings,
+            tally,
+            truth,
+        }))
+    }
+
+    pub(crate) fn timer(&self) -> &Timer {
+        &self.driver.timer
+    }
+
+    /// Drives the engine, and stops the server now and then if it is to be stopped.
+    pub(crate) async fn run(&self) {
+        let pauses = self.connections.pause.iter().map(|pause| {
+            let driver = Rc::clone(&self.driver);
+            let (pause, started) = (*pause, self.started);
+            tokio::task::spawn_local(async move { driver.stand_still(pause, started).await })
+        });
+        let _pauses: Vec<_> = pauses.collect();
+        self.driver.run().await;
+    }
+
+    /// When new connections are to be refused, in order.
+    pub(crate) fn refusals(&self) -> Vec<Window> {
+        let mut windows = self.connections.refuse.clone();
+        windows.sort_by_key(|window| window.from);
+        for window in &mut windows {
+            window.from += self.started;
+        }
+        windows
+    }
+
+    /// Until `length` after `from`, or for ever.
+    pub(crate) async fn sleep_for(&self, from: Nanos, length: Option<Nanos>) {
+        match length {
+            Some(length) => self.timer().sleep_until(from + length).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// How long a connection accepted now waits.
+    pub(crate) fn slow_accept(&self) -> Option<Nanos> {
+        self.connections.accept_delay(now() - self.started)
+    }
+
+    pub(crate) fn connected(&self, is_connected: bool) {
+        let mut metrics = self.metrics.borrow_mut();
+        if is_connected { metrics.connected() } else { metrics.disconnected() }
+    }
+
+    /// A token event left, so long after its instant.
+    pub(crate) fn left(&self, lateness: Nanos) {
+        self.tally.left(lateness);
+        self.metrics.borrow_mut().late(1, lateness);
+    }
+
+    /// Answers one request.
+    pub(crate) async fn answer(
+        self: &Rc<Self>,
+        request: Request<Incoming>,
+        line: &Rc<Line>,
+    ) -> Result<Reply, Broken> {
+        let under_way = line.begin();
+        let closes = self.connections.request_limit(now() - self.started);
+        let closes = closes.is_some_and(|limit| line.requests.get() >= limit);
+        let is_http2 = request.version() == Version::HTTP_2;
+        let mut reply = self.route(request, under_way).await?;
+        if closes && !is_http2 {
+            reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(reply)
+    }
+
+    async fn route(
+        self: &Rc<Self>,
+        request: Request<Incoming>,
+        under_way: UnderWay,
+    ) -> Result<Reply, Broken> {
+        let path = request.uri().path().trim_end_matches('/').to_owned();
+        let method = request.method().clone();
+        let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
+        if needs_key && !self.has_key(request.headers()) {
+            let refusal = Refusal::key("a key is needed: send `Authorization: Bearer KEY`");
+            return Ok(self.refuse(under_way, &refusal));
+        }
+        let head = self.head(0);
+        let json = "application/json";
+        let (kind, body) = match (&method, path.as_str()) {
+            (&Method::POST, "/v1/chat/completions") => {
+                return self.generate(Kind::Chat, request, under_way).await;
+            }
+            (&Method::POST, "/v1/completions") => {
+                return self.generate(Kind::Completion, request, under_way).await;
+            }
+            (&Method::POST, "/v1/embeddings") => {
+                return self.generate(Kind::Embedding, request, under_way).await;
+            }
+            (&Method::POST, "/tokenize" | "/detokenize") => {
+                let convert = if path == "/tokenize" { api::tokenize } else { api::detokenize };
+                let body = read(request, &self.bodies).await;
+                match body.and_then(|body| convert(&body, &self.rules())) {
+                    Ok(body) => (json, body),
+                    Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
+                }
+            }
+            (&Method::GET, "/v1/models") => {
+                (json, api::models(&head, self.settings.profile.max_model_len))
+            }
+            (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
+            (&Method::GET, "/version") => (json, api::version()),
+            (&Method::GET, "/metrics") => {
+                ("text/plain; version=0.0.4; charset=utf-8", self.metrics_page().into_bytes())
+            }
+            (&Method::POST, "/reset_prefix_cache") => {
+                self.driver.reset_prefix_cache();
+                (json, b"{}".to_vec())
+            }
+            _ => {
+                let refusal = match allowed(&path) {
+                    Some(_) => Refusal::method(method.as_str(), &path),
+                    None => Refusal::not_found(&path),
+                };
+                let mut reply = self.refuse(under_way, &refusal);
+                if let Some(method) = allowed(&path) {
+                    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+                }
+                return Ok(reply);
+            }
+        };
+        Ok(reply(StatusCode::OK, kind, Answer::whole(self, under_way, body)))
+    }
+
+    fn has_key(&self, headers: &HeaderMap) -> bool {
+        let Some(key) = &self.settings.api_key else { return true };
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        given.and_then(|given| given.strip_prefix("Bearer ")) == Some(key)
+    }
+
+    pub(crate) fn head(&self, number: u64) -> Head<'_> {
+        Head { id: number, created: self.created, model: &self.settings.profile.model }
+    }
+
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        let profile = &self.settings.profile;
+        Rules {
+            model: &profile.model,
+            max_model_len: profile.max_model_len,
+            default_tokens: profile.default_tokens,
+            image_tokens: profile.image_tokens,
+        }
+    }
+
+    fn metrics_page(&self) -> String {
+        let mut metrics = self.metrics.borrow_mut();
+        metrics.scraped(now() - self.started);
+        let gauges = self.driver.gauges();
+        metrics.render(self.settings.metrics, &gauges, &self.settings.profile.model)
+    }
+
+    pub(crate) fn refuse(self: &Rc<Self>, under_way: UnderWay, refusal: &Refusal) -> Reply {
+        self.metrics.borrow_mut().refused(refusal.status.as_u16());
+        let answer = Answer::whole(self, under_way, refusal.body());
+        let mut reply = reply(refusal.status, "application/json", answer);
+        if let Some(seconds) = refusal.retry_after {
+            reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if refusal.status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            reply.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        reply
+    }
+}
+
+/// The one method of a path.
+fn allowed(path: &str) -> Option<&'static str> {
+    match path {
+        "/v1/chat/completions"
+        | "/v1/completions"
+        | "/v1/embeddings"
+        | "/tokenize"
+        | "/detokenize"
+        | "/reset_prefix_cache" => Some("POST"),
+        "/v1/models" | "/health" | "/ping" | "/version" | "/metrics" => Some("GET"),
+        _ => None,
+    }
+}
+
+/// A reply with this content type.
+pub(crate) fn reply(status: StatusCode, kind: &'static str, answer: Answer) -> Reply {
+    let mut reply = Response::new(answer);
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}

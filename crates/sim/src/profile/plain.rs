@@ -1,0 +1,48 @@
+//! The profile that needs no file.
+
+use std::time::Duration;
+
+use super::{Delays, Model, Profile};
+use crate::delay::Delay;
+
+/// The profile named `default`.
+impl Default for Profile {
+    fn default() -> Self {
+        let fixed = |ms| Delay::Fixed(Duration::from_millis(ms));
+        Self {
+            about: "fixed delays: 50 ms to the first token, 10 ms between tokens, 128 at once"
+                .to_owned(),
+            model: "mock".to_owned(),
+            max_model_len: 131_072,
+            default_tokens: 128,
+            answer: None,
+            image_tokens: super::image_tokens(),
+            engine: Model::Delays(Delays {
+                ttft: fixed(50),
+                itl: fixed(10),
+                slots: 128,
+                max_queue: None,
+            }),
+        }
+    }
+}
+
+impl Profile {
+    /// Tokens in a block of the KV cache; 16 where there is no cache.
+    pub fn block_tokens(&self) -> u32 {
+        match &self.engine {
+            Model::Delays(_) => super::block_tokens(),
+            Model::Batching(batching) => batching.kv.block_tokens,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_profile_is_the_default_one() {
+        assert_eq!(Profile::builtin("default"), Some(Profile::default()));
+    }
+}
