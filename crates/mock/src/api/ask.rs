@@ -78,7 +78,7 @@ pub(crate) struct Ask {
     pub(crate) seed: Option<i64>,
     /// Temperature 0: as if a seed were given.
     pub(crate) is_greedy: bool,
-    /// Told apart answers of equal requests without a seed; the server may set it.
+    /// Tells answers to equal requests apart where there is no seed; the server may set it.
     pub(crate) salt: u64,
     pub(crate) dimensions: Option<u32>,
     /// Embeddings as base64 of little-endian f32.
@@ -92,12 +92,7 @@ impl Ask {
     pub(crate) fn read(kind: Kind, body: &[u8], rules: &Rules<'_>) -> Result<Self, Refusal> {
         let body = parse(body)?;
         let fields = Fields::new(&body);
-        match fields.text("model")? {
-            Some(model) if model != rules.model => {
-                return Err(Refusal::model_not_found(model, rules.model));
-            }
-            _ => {}
-        }
+        check_model(&fields, rules)?;
         let mut ask = Self {
             kind,
             n: 1,
@@ -181,7 +176,8 @@ impl Ask {
                 return Err(Refusal::field("stream_options", message));
             }
             self.include_usage = options.flag("include_usage")?;
-            self.continuous_usage = options.flag("continuous_usage_stats")?;
+            let is_continuous = options.flag("continuous_usage_stats")?;
+            self.continuous_usage = self.include_usage && is_continuous;
         }
         Ok(())
     }
@@ -302,6 +298,14 @@ impl Ask {
             "this model's context holds {most} tokens; the request has {length} in its {field}"
         );
         Refusal::too_long(field, message)
+    }
+}
+
+/// Another model than the one that is served is refused; none is as good as it.
+pub(super) fn check_model(fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
+    match fields.text("model")? {
+        Some(model) if model != rules.model => Err(Refusal::model_not_found(model, rules.model)),
+        _ => Ok(()),
     }
 }
 

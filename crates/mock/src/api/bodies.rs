@@ -1,6 +1,6 @@
 //! Small endpoints: tokens of a text and back, the list of models, the version.
 
-use super::ask::Rules;
+use super::ask::{Rules, check_model};
 use super::chat::{Render, ids, of_text};
 use super::fields::{Fields, parse, wrong};
 use super::parts::{Head, list, numbers, push, quoted};
@@ -58,13 +58,6 @@ pub(crate) fn detokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refu
     quoted(&mut out, &decode(&tokens));
     out.push(b'}');
     Ok(out)
-}
-
-fn check_model(fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
-    match fields.text("model")? {
-        Some(model) if model != rules.model => Err(Refusal::model_not_found(model, rules.model)),
-        _ => Ok(()),
-    }
 }
 
 /// `/v1/models`: the one model.

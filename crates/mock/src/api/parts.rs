@@ -88,16 +88,16 @@ pub(crate) fn list<T>(
 pub(crate) struct Usage {
     pub(crate) prompt: u32,
     pub(crate) cached: u32,
-    pub(crate) completion: u32,
+    pub(crate) completion: u64,
     /// Part of the completion; none where there is no reasoning at all.
-    pub(crate) reasoning: Option<u32>,
+    pub(crate) reasoning: Option<u64>,
 }
 
 impl Usage {
     /// Appends `,"usage":{…}`.
     pub(crate) fn push(self, out: &mut Vec<u8>, quirks: &Quirks) {
-        let completion = u64::from(self.completion);
-        let completion = if quirks.wrong_usage { completion * 2 + 7 } else { completion };
+        let right = self.completion;
+        let completion = if quirks.wrong_usage { right * 2 + 7 } else { right };
         push(
             out,
             format_args!(
@@ -145,6 +145,7 @@ pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: (u32, u32), 
 /// A token of a completion with logprobs: of the echoed prompt or of the answer.
 struct Scored {
     text: String,
+    characters: usize,
     /// None for the first token of a prompt, which follows nothing.
     score: Option<f64>,
     others: Vec<(&'static str, f64)>,
@@ -163,12 +164,14 @@ pub(crate) fn completion_logprobs(
     for (at, id) in without_start(echo).iter().enumerate() {
         let index = at as u32;
         let score = (at > 0).then(|| logprob(plan, index, 1));
-        scored.push(Scored { text: tokenizer::decode(&[*id]), score, others: Vec::new() });
+        let text = tokenizer::decode(&[*id]);
+        scored.push(Scored { text, characters: characters(&[*id]), score, others: Vec::new() });
     }
     for index in tokens.0..tokens.1 {
         let other = |rank| (plan.alternative(index, rank), logprob(plan, index, rank));
         scored.push(Scored {
             text: plan.piece(index).to_owned(),
+            characters: plan.piece(index).chars().count(),
             score: Some(logprob(plan, index, 0)),
             others: (0..top).map(other).collect(),
         });
@@ -177,7 +180,7 @@ pub(crate) fn completion_logprobs(
     out.extend_from_slice(br#"{"text_offset":"#);
     list(out, &scored, |out, token| {
         push(out, format_args!("{at}"));
-        at += token.text.chars().count();
+        at += token.characters;
     });
     out.extend_from_slice(br#","token_logprobs":"#);
     list(out, &scored, |out, token| match token.score {
@@ -199,6 +202,13 @@ pub(crate) fn completion_logprobs(
         out.push(b'}');
     });
     out.push(b'}');
+}
+
+/// Characters that begin in these tokens; a token may be the middle of one.
+pub(crate) fn characters(ids: &[u32]) -> usize {
+    let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
+    let count = |piece: tokenizer::Piece| piece.as_bytes().iter().filter(begins).count();
+    ids.iter().filter_map(|id| tokenizer::piece(*id)).map(count).sum()
 }
 
 /// A prompt as it is echoed: without the token that texts begin with.

@@ -176,12 +176,17 @@ fn tool(ask: &Ask, seed: u64, behaviour: &Behaviour) -> Option<String> {
 
 /// Ends the answer where its content first completes one of the stop strings.
 fn meet_stop(plan: &mut Plan, ask: &Ask) {
+    // Most bytes end no stop string: they are not worth a comparison with each.
+    let mut ends_one = [false; 256];
+    for last in ask.stop.iter().filter_map(|stop| stop.bytes().last()) {
+        ends_one[usize::from(last)] = true;
+    }
     let mut content = Vec::new();
     for index in plan.reasoning_tokens..plan.tokens {
         let piece = plan.piece(index);
         for byte in piece.bytes() {
             content.push(byte);
-            if index < ask.min_tokens {
+            if index < ask.min_tokens || !ends_one[usize::from(byte)] {
                 continue;
             }
             let met = ask.stop.iter().filter(|stop| content.ends_with(stop.as_bytes()));

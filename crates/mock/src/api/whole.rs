@@ -18,8 +18,10 @@ pub(crate) fn whole(
     behaviour: &Behaviour,
     cached: u32,
 ) -> Vec<u8> {
-    let tokens: usize = plans.iter().map(|plan| plan.tokens as usize).sum();
-    let mut out = Vec::with_capacity(512 + tokens * 6);
+    let sum = |count: fn(&Plan) -> u32| plans.iter().map(|plan| u64::from(count(plan))).sum();
+    let tokens: u64 = sum(|plan| plan.tokens);
+    // A guess for common answers; a request must not reserve memory by a large limit.
+    let mut out = Vec::with_capacity(512 + tokens.min(1 << 16) as usize * 6);
     head.push(&mut out, ask.kind, false);
     out.extend_from_slice(br#","choices":"#);
     list(&mut out, (0u32..).zip(plans), |out, (index, plan)| {
@@ -51,8 +53,8 @@ pub(crate) fn whole(
         let usage = Usage {
             prompt: ask.prompt_tokens(),
             cached,
-            completion: plans.iter().map(|plan| plan.tokens).sum(),
-            reasoning: thinks.then(|| plans.iter().map(|plan| plan.reasoning_tokens).sum()),
+            completion: tokens,
+            reasoning: thinks.then(|| sum(|plan| plan.reasoning_tokens)),
         };
         usage.push(&mut out, &behaviour.quirks);
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::ask::{Ask, Kind};
 use super::chat::ARGUMENT;
 use super::parts::{
-    FINGERPRINT, Head, Usage, chat_logprobs, completion_logprobs, escaped, numbers, push,
-    push_call_id, quoted, without_start,
+    FINGERPRINT, Head, Usage, characters, chat_logprobs, completion_logprobs, escaped, numbers,
+    push, push_call_id, quoted, without_start,
 };
 use super::plan::{Behaviour, Plan};
 use super::quirks::{Quirks, Role};
@@ -231,8 +231,8 @@ impl Writer {
         let Some(line) = self.lines.get_mut(choice) else { return };
         let content = from.max(line.plan.reasoning_tokens)..to;
         line.bytes += content.map(|index| line.plan.piece(index).len()).sum::<usize>();
-        if let Some(echo) = line.echo.take() {
-            line.characters += echo.chars().count();
+        if line.echo.is_some() && !line.has_started {
+            line.characters += characters(without_start(&line.prompt));
         }
         line.characters += (from..to).map(|at| line.plan.piece(at).chars().count()).sum::<usize>();
         line.sent = to;
@@ -311,15 +311,14 @@ impl Writer {
 
     fn text(&self, line: &Line, tokens: (u32, u32), padding: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(br#""text":""#);
-        if let Some(echo) = &line.echo {
-            escaped(out, echo);
-        }
+        self.echo(line, out);
         self.content(line, tokens, out);
         out.resize(out.len() + padding, b'x');
         out.extend_from_slice(br#"","logprobs":"#);
         match self.logprobs {
             Some(top) => {
-                let echo = if line.echo.is_some() { &line.prompt[..] } else { &[] };
+                let is_echoed = line.echo.is_some() && !line.has_started;
+                let echo = if is_echoed { &line.prompt[..] } else { &[] };
                 completion_logprobs(out, &line.plan, echo, tokens, (top, line.characters));
             }
             None => out.extend_from_slice(b"null"),
@@ -332,6 +331,14 @@ impl Writer {
         }
         self.token_ids(&line.plan, tokens, out);
         out.extend_from_slice(b"}]");
+    }
+
+    /// The prompt, where it is to come before the answer and has not yet.
+    fn echo(&self, line: &Line, out: &mut Vec<u8>) {
+        match &line.echo {
+            Some(echo) if !line.has_started || self.quirks.cumulative => escaped(out, echo),
+            _ => {}
+        }
     }
 
     /// The event that names the function, before any argument.
@@ -364,6 +371,7 @@ impl Writer {
             _ => (br#""text":""#, br#"""#),
         };
         out.extend_from_slice(text);
+        self.echo(line, out);
         if self.quirks.cumulative && line.plan.tool.is_none() {
             self.content(line, (line.plan.reasoning_tokens, line.sent), out);
         }
@@ -392,12 +400,12 @@ impl Writer {
         }
         out.extend_from_slice(&self.root);
         out.push(b']');
-        let thought = |line: &Line| line.sent.min(line.plan.reasoning_tokens);
+        let thought = |line: &Line| u64::from(line.sent.min(line.plan.reasoning_tokens));
         let thinks = self.lines.iter().any(|line| line.plan.reasoning_tokens > 0);
         let usage = Usage {
             prompt: self.prompt_tokens,
             cached: self.cached,
-            completion: self.lines.iter().map(|line| line.sent).sum(),
+            completion: self.lines.iter().map(|line| u64::from(line.sent)).sum(),
             reasoning: thinks.then(|| self.lines.iter().map(thought).sum()),
         };
         usage.push(out, &self.quirks);
@@ -450,8 +458,8 @@ impl Writer {
             let usage = Usage {
                 prompt: u32::try_from(line.prompt.len()).unwrap_or(u32::MAX),
                 cached: self.cached,
-                completion,
-                reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens)),
+                completion: u64::from(completion),
+                reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens).into()),
             };
             usage.push(out, &self.quirks);
         }

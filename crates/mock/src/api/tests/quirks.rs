@@ -1,0 +1,172 @@
+//! Each quirk, and that it is the only thing that changes.
+
+use super::*;
+
+fn of(quirks: Quirks) -> String {
+    let more = json!({"max_tokens": 4, "stream": true, "seed": 5, "stream_options": {"include_usage": true}});
+    let behaviour = Behaviour { quirks, ..Behaviour::default() };
+    stream(&chat(&more), None, &behaviour, 1)
+}
+
+fn plain() -> String {
+    of(Quirks::default())
+}
+
+fn text(stream: &str) -> String {
+    heard(&chat(&json!({})), &events(stream)).remove(0).text
+}
+
+#[test]
+fn lines_may_end_otherwise() {
+    assert_eq!(of(Quirks { crlf: true, ..Quirks::default() }), plain().replace('\n', "\r\n"));
+    assert_eq!(
+        of(Quirks { no_space: true, ..Quirks::default() }),
+        plain().replace("data: ", "data:")
+    );
+    let pings = of(Quirks { pings: true, ..Quirks::default() });
+    assert_eq!(pings, plain().replace("data: ", ": ping\n\ndata: "));
+}
+
+#[test]
+fn roles_come_in_five_ways() {
+    let first =
+        |role| events(&of(Quirks { role, ..Quirks::default() }))[0]["choices"][0]["delta"].clone();
+    let word = text(&plain()).split_inclusive(' ').nth(1).unwrap().trim().to_owned();
+    let word = format!(" {word}");
+    assert_eq!(first(Role::Empty), json!({"role": "assistant", "content": ""}));
+    assert_eq!(first(Role::Null), json!({"role": "assistant", "content": null}));
+    assert_eq!(first(Role::Bare), json!({"role": "assistant"}));
+    assert_eq!(first(Role::Absent), json!({"content": word}));
+    assert_eq!(first(Role::WithFirst), json!({"role": "assistant", "content": word}));
+    for role in [Role::Null, Role::Bare, Role::Absent, Role::WithFirst] {
+        let stream = of(Quirks { role, ..Quirks::default() });
+        assert_eq!(text(&stream), text(&plain()));
+        let is_apart = matches!(role, Role::Null | Role::Bare);
+        assert_eq!(stream.matches("assistant").count(), usize::from(role != Role::Absent));
+        assert_eq!(events(&stream).len(), 6 + usize::from(is_apart));
+    }
+}
+
+#[test]
+fn text_may_come_whole_each_time() {
+    let events = events(&of(Quirks { cumulative: true, ..Quirks::default() }));
+    let whole = text(&plain());
+    let said: Vec<_> = events
+        .iter()
+        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str())
+        .collect();
+    assert_eq!(said.len(), 6);
+    for pair in said.windows(2) {
+        assert!(pair[1].starts_with(pair[0]));
+    }
+    assert_eq!((said[4], said[5]), (whole.as_str(), whole.as_str()));
+}
+
+#[test]
+fn usage_may_lack_or_lie() {
+    let none = of(Quirks { no_usage: true, ..Quirks::default() });
+    assert!(!none.contains("usage") && none.contains("[DONE]"));
+    let wrong = events(&of(Quirks { wrong_usage: true, ..Quirks::default() }));
+    assert_eq!(wrong.last().unwrap()["usage"]["completion_tokens"], 15);
+    let none = of(Quirks { no_done: true, ..Quirks::default() });
+    assert_eq!(none + "data: [DONE]\n\n", plain());
+    let behaviour = Behaviour {
+        quirks: Quirks { no_usage: true, ..Quirks::default() },
+        ..Behaviour::default()
+    };
+    assert!(heard_whole(&chat(&json!({})), None, &behaviour).1.get("usage").is_none());
+}
+
+#[test]
+fn json_may_break_off() {
+    let cut = data(&of(Quirks { truncated_json_at: Some(2), ..Quirks::default() }));
+    let right = data(&plain());
+    assert_eq!(cut.len(), right.len());
+    for (at, (cut, right)) in cut.iter().zip(&right).enumerate() {
+        if at == 3 {
+            assert!(serde_json::from_str::<Value>(cut).is_err() && right.starts_with(cut.as_str()));
+            assert!(cut.len() > 50);
+        } else {
+            assert_eq!(cut, right);
+        }
+    }
+}
+
+#[test]
+fn errors_end_the_stream() {
+    for at in 0..4 {
+        let stream = of(Quirks { error_at: Some(at), ..Quirks::default() });
+        let events = events(&stream);
+        assert_eq!(events.len(), 1 + at as usize + 1);
+        assert_eq!(events.last().unwrap()["error"]["type"], "server_error");
+        assert!(
+            !stream.contains("[DONE]")
+                && !stream.contains("usage")
+                && !stream.contains("\"length\"")
+        );
+    }
+    assert_eq!(of(Quirks { error_at: Some(4), ..Quirks::default() }), plain());
+    // Tokens before the error in the same event are not lost.
+    let quirks = Quirks { error_at: Some(2), ..Quirks::default() };
+    let behaviour = Behaviour { quirks, ..Behaviour::default() };
+    assert_eq!(events(&stream(&chat(&json!({"max_tokens": 4})), None, &behaviour, 4)).len(), 3);
+}
+
+#[test]
+fn answers_may_end_early() {
+    for at in [0, 1, 3] {
+        let stream = of(Quirks { early_eos_at: Some(at), ..Quirks::default() });
+        let events = events(&stream);
+        assert_eq!(events.len(), 1 + at as usize + 2);
+        assert_eq!(events.last().unwrap()["usage"]["completion_tokens"], at);
+        assert!(stream.contains(r#""finish_reason":"stop""#));
+    }
+    assert_eq!(of(Quirks { early_eos_at: Some(4), ..Quirks::default() }), plain());
+}
+
+#[test]
+fn words_may_have_long_characters() {
+    let events = events(&of(Quirks { utf8: true, ..Quirks::default() }));
+    for event in &events[1..5] {
+        assert!(!event["choices"][0]["delta"]["content"].as_str().unwrap().is_ascii());
+    }
+}
+
+#[test]
+fn the_first_event_may_be_huge() {
+    let stream = of(Quirks { huge_event: Some(10_000), ..Quirks::default() });
+    let sizes: Vec<_> = stream.split_inclusive("\n\n").map(str::len).collect();
+    let right: Vec<_> = plain().split_inclusive("\n\n").map(str::len).collect();
+    assert_eq!(sizes[1], 10_000);
+    assert_eq!((sizes[0], &sizes[2..]), (right[0], &right[2..]));
+    assert_eq!(events(&stream).len(), 7);
+    assert_eq!(of(Quirks { huge_event: Some(5), ..Quirks::default() }), plain());
+    let behaviour = Behaviour {
+        reasoning: 1.0,
+        quirks: Quirks { huge_event: Some(999), ..Quirks::default() },
+        ..Behaviour::default()
+    };
+    let stream = super::stream(&chat(&json!({"max_tokens": 4})), None, &behaviour, 2);
+    assert_eq!(stream.split_inclusive("\n\n").nth(1).map(str::len), Some(999));
+    events(&stream);
+}
+
+#[test]
+fn an_error_from_outside_is_the_last_event() {
+    let ask = chat(&json!({"max_tokens": 2}));
+    let behaviour = Behaviour::default();
+    let mut writer = Writer::new(&HEAD, &ask, plans(&ask, None, &behaviour), &behaviour);
+    let mut out = Vec::new();
+    assert!(!writer.is_over());
+    writer.error(&Refusal::overloaded("gone", None), &mut out);
+    assert!(writer.is_over());
+    writer.role(0, &mut out);
+    writer.tokens(0, 0, 1, &mut out);
+    writer.finish(0, &mut out);
+    writer.usage(&mut out);
+    writer.done(&mut out);
+    // Choices that do not exist are nobody's.
+    writer.tokens(9, 0, 1, &mut out);
+    let expected = r#"data: {"error":{"message":"gone","type":"overloaded_error","param":null,"code":"overloaded"}}"#;
+    assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n\n"));
+}
