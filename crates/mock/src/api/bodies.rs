@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use super::tokenizer::decode;
 
 /// A prompt that is only counted may be longer than the model's context, within reason.
-const MOST_TOKENS: usize = 1 << 24;
+const MOST_TOKENS: usize = 1 << 22;
 
 /// `/tokenize`: the tokens of a prompt or of messages.
 pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusal> {

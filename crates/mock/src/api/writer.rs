@@ -104,7 +104,8 @@ impl Writer {
     }
 
     fn line(&self, ask: &Ask, index: u32, plan: Plan) -> Line {
-        let mut prefix = self.root.clone();
+        let mut prefix = Vec::with_capacity(self.root.len() + 40);
+        prefix.extend_from_slice(&self.root);
         push(&mut prefix, format_args!(r#"{{"index":{index},"#));
         let to_index = prefix.len();
         prefix.extend_from_slice(match self.kind {

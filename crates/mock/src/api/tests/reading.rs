@@ -204,6 +204,8 @@ fn content_may_be_parts() {
     let refusal =
         refused_chat(&json!({"messages": [{"role": "user", "content": vec![image; 1000]}]}));
     assert_eq!(refusal.code, Some("context_length_exceeded"));
+    // It stops at the first that does not fit: 2 tokens and 41 images.
+    assert!(refusal.message.contains("4102 tokens or more"), "{}", refusal.message);
 }
 
 #[test]
