@@ -1,6 +1,7 @@
 //! Developer tasks. `cargo xtask` lists them.
 
 mod bench;
+mod fit;
 mod gates;
 mod layers;
 #[allow(dead_code, reason = "called once the server has the route")]
@@ -10,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 4] = [
+const TASKS: [(&str, &str); 5] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
         "[--seconds N] [--peers]: the budgets, against a raw-epoll floor and a server of known timing",
     ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
+    ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match task.as_str() {
         "test" => test(),
         "bench" => build_release().and_then(|()| bench::bench(&rest)),
+        "fit" => fit::fit(&rest),
         "gates" => gates::check(),
         "layers" => layers::check(),
         _ => {

@@ -88,7 +88,7 @@ pub struct Gauges {
 pub struct Engine(Kind);
 
 enum Kind {
-    Slots(Slots),
+    Slots(Box<Slots>),
     Batching(Box<Batching>),
 }
 
@@ -105,7 +105,7 @@ impl Engine {
     /// An engine that has never run.
     pub fn new(profile: &Profile, seed: u64, token_of: TokenOf) -> Self {
         Self(match &profile.engine {
-            Model::Delays(delays) => Kind::Slots(Slots::new(delays, seed)),
+            Model::Delays(delays) => Kind::Slots(Box::new(Slots::new(delays, seed))),
             Model::Batching(batching) => {
                 Kind::Batching(Box::new(Batching::new(batching, seed, token_of)))
             }
@@ -115,7 +115,10 @@ impl Engine {
     /// A request arrives at `at`, to which the caller has advanced before. Requests queue in the
     /// order of these calls.
     pub fn submit(&mut self, at: Nanos, job: Job) -> Result<(), QueueFull> {
-        each!(&mut self.0, engine => engine.submit(at, job))
+        match &mut self.0 {
+            Kind::Slots(engine) => engine.submit(at, &job),
+            Kind::Batching(engine) => engine.submit(at, job),
+        }
     }
 
     /// The client left: the request's place and blocks are free at once, and nothing more comes of

@@ -231,7 +231,7 @@ mod tests {
         let mut found = Vec::new();
         assert_eq!((pool.find(&[7, 8], &mut found), found), (1, vec![block]));
         pool.hold(block);
-        assert_eq!((pool.used(), pool.take().is_some(), pool.take()), (2, true, None));
+        assert_eq!((pool.used(), pool.take().is_some(), pool.take()), (1, true, None));
     }
 
     #[test]

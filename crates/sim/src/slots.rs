@@ -62,7 +62,7 @@ impl Slots {
         }
     }
 
-    pub(crate) fn submit(&mut self, at: Nanos, job: Job) -> Result<(), QueueFull> {
+    pub(crate) fn submit(&mut self, at: Nanos, job: &Job) -> Result<(), QueueFull> {
         self.now = self.now.max(at);
         let order = self.arrived;
         let queued = Queued { order, id: job.id, output_tokens: job.output_tokens };

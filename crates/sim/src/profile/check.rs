@@ -9,7 +9,7 @@ use crate::step::Step;
 const MANY: u32 = 10_000_000;
 
 /// A day: longer than any step, transfer or start.
-const LONG: Duration = Duration::from_secs(86_400);
+const LONG: Duration = Duration::from_hours(24);
 
 impl Profile {
     /// Says what is out of range. [`Profile::parse`] and [`Profile::set`] have done so; a profile

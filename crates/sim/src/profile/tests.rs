@@ -1,1 +1,154 @@
+use super::*;
 
+fn batching() -> Profile {
+    Profile::builtin("llama-70b-8xh100").unwrap()
+}
+
+#[test]
+fn every_built_in_profile_reads_and_reads_back() {
+    for name in Profile::NAMES {
+        let text = Profile::builtin_text(name).unwrap();
+        let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(Profile::parse(&profile.to_toml().unwrap()), Ok(profile), "{name}");
+    }
+    assert_eq!(Profile::builtin("nope"), None);
+}
+
+#[test]
+fn the_simple_profiles_are_what_they_were() {
+    let fixed = |ms| Delay::Fixed(Duration::from_millis(ms));
+    for (name, ttft, itl, slots) in [("default", 50, 10, 128), ("fast", 0, 0, 100_000)] {
+        let profile = Profile::builtin(name).unwrap();
+        let delays = Delays { ttft: fixed(ttft), itl: fixed(itl), slots, max_queue: None };
+        assert_eq!(profile.engine, Model::Delays(delays));
+        assert_eq!((profile.model.as_str(), profile.default_tokens), ("mock", 128));
+        assert_eq!(profile.answer, None);
+    }
+}
+
+#[test]
+fn settings_change_what_they_name() {
+    let mut profile = batching();
+    for (key, value) in [
+        ("max_num_seqs", "64"),
+        ("max_num_batched_tokens", "2048"),
+        ("kv_blocks", "1000"),
+        ("prefix_caching", "off"),
+        ("max_queue", "10"),
+        ("answer", "lognormal:200:0.8"),
+        ("model", "other"),
+        ("max_model_len", "4096"),
+        ("default_tokens", "7"),
+        ("speculative", "4:0.7"),
+        ("disaggregated", "2"),
+        ("cold_start", "30s"),
+        ("idle_timeout", "5m"),
+        ("first_use", "200ms"),
+        ("frontend", "3ms"),
+    ] {
+        profile.set(key, value).unwrap_or_else(|error| panic!("{key}: {error}"));
+    }
+    let time = |ms| Time(Duration::from_millis(ms));
+    assert_eq!((profile.model.as_str(), profile.max_model_len), ("other", 4096));
+    assert_eq!(
+        (profile.default_tokens, profile.answer),
+        (7, Some(AnswerLength::LogNormal(200, 0.8)))
+    );
+    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    let scheduler = Scheduler {
+        max_num_seqs: 64,
+        max_num_batched_tokens: 2048,
+        max_queue: Some(10),
+        frontend: time(3),
+    };
+    assert_eq!(engine.scheduler, scheduler);
+    assert_eq!(engine.kv, Kv { blocks: 1000, block_tokens: 16, prefix_caching: false });
+    let speculative = Speculative { tokens: 4, acceptance: 0.7, draft: time(0) };
+    assert_eq!(engine.speculative, Some(speculative));
+    assert_eq!(engine.disaggregated.map(|split| split.prefill_workers), Some(2));
+    let start =
+        Start { cold_start: time(30_000), idle_timeout: Some(time(300_000)), first_use: time(200) };
+    assert_eq!(engine.start, start);
+    assert_eq!(Profile::parse(&profile.to_toml().unwrap()).as_ref(), Ok(&profile));
+    for (key, value) in [("speculative", "none"), ("disaggregated", "0"), ("max_queue", "none")] {
+        profile.set(key, value).unwrap();
+    }
+    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    assert_eq!((engine.speculative, engine.disaggregated), (None, None));
+}
+
+#[test]
+fn a_setting_of_the_other_model_says_so() {
+    let mut profile = batching();
+    for key in ["ttft", "itl", "slots"] {
+        let error = profile.set(key, "5").unwrap_err();
+        assert!(error.contains("fixed delays") && error.contains("max_num_seqs"), "{error}");
+    }
+    let mut profile = Profile::builtin("default").unwrap();
+    let error = profile.set("kv_blocks", "5").unwrap_err();
+    assert!(error.contains("continuous batching") && error.contains("ttft"), "{error}");
+    let error = profile.set("tttf", "5ms").unwrap_err();
+    assert!(error.contains("no setting `tttf`") && error.contains("slots"), "{error}");
+    profile.set("slots", "3").unwrap();
+    profile.set("max_queue", "0").unwrap();
+    profile.set("ttft", "uniform:1ms:2ms").unwrap();
+    let Model::Delays(delays) = &profile.engine else { panic!("the model changed") };
+    assert_eq!((delays.slots, delays.max_queue), (3, Some(0)));
+    assert_eq!(delays.ttft.to_string(), "uniform:1ms:2ms");
+}
+
+#[test]
+fn what_is_out_of_range_changes_nothing() {
+    for (key, value) in [
+        ("max_num_seqs", "0"),
+        ("max_num_seqs", "9000"),
+        ("max_num_batched_tokens", "0"),
+        ("kv_blocks", "0"),
+        ("kv_blocks", "10000001"),
+        ("kv_blocks", "many"),
+        ("prefix_caching", "perhaps"),
+        ("max_queue", "0"),
+        ("answer", "0"),
+        ("model", ""),
+        ("max_model_len", "0"),
+        ("default_tokens", "0"),
+        ("speculative", "4"),
+        ("speculative", "0:0.5"),
+        ("speculative", "4:1.5"),
+        ("speculative", "4:nan"),
+        ("disaggregated", "100000"),
+        ("cold_start", "2 days"),
+        ("first_use", "5"),
+    ] {
+        let mut profile = batching();
+        assert!(profile.set(key, value).is_err(), "{key}={value}");
+        assert_eq!(profile, batching(), "{key}={value}");
+    }
+}
+
+#[test]
+fn files_that_make_no_sense_say_why() {
+    let good = Profile::builtin_text("llama-70b-8xh100").unwrap();
+    for (from, to, says) in [
+        ("overlap = 1.0", "overlap = 1.5", "overlap (1.5)"),
+        ("overlap = 1.0", "overlap = nan", "overlap (NaN)"),
+        ("base_ms = 42.0", "base_ms = -1.0", "base_ms"),
+        ("[32, 43.0]", "[16, 43.0]", "must rise"),
+        ("[32, 43.0]", "[32, 41.0]", "less time"),
+        ("[16, 42.0]", "[16, 41.0]", "nor less than base_ms"),
+        ("[[8192, 205.84]]", "[]", "prefill_ms needs"),
+        ("block_tokens = 16", "block_tokens = 0", "block_tokens (0)"),
+        ("[kv]", "[cache]", "unknown field `cache`"),
+        ("overlap = 1.0", "overlap = 1.0\nspeed = 3", "unknown field `speed`"),
+        ("frontend = \"9ms\"", "frontend = \"9\"", "is not a time"),
+        ("[scheduler]", "[start]\nfirst_us = \"1s\"\n[scheduler]", "unknown field `first_us`"),
+        ("model = \"llama-70b\"", "", "missing field `model`"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let error = Profile::parse(&good.replacen(from, to, 1)).unwrap_err();
+        assert!(error.contains(says), "{to}: {error}");
+    }
+    let both = format!("{good}\n[delays]\nttft = \"1ms\"\nitl = \"1ms\"\nslots = 1\n");
+    assert!(Profile::parse(&both).unwrap_err().contains("either [delays]"));
+    assert!(Profile::parse("not toml").is_err());
+}
