@@ -106,6 +106,7 @@ impl Slots {
     }
 
     pub(crate) fn hold(&mut self, from: Nanos, length: Nanos) {
+        let from = from.max(self.now);
         self.ready = self.ready.max(from) + length;
         let due = std::mem::take(&mut self.due);
         let later =

@@ -1,5 +1,7 @@
 //! The built-in profiles against what they stand for.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{drain, engine, poisson, quantile, unique};

@@ -1,5 +1,7 @@
 //! Both models against the laws of queueing.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::{engine, mean, poisson, small, standard_error, unique};
@@ -66,7 +68,6 @@ fn waits(changes: &[(&str, &str)], rate: f64, count: u64) -> Vec<f64> {
 /// standard error itself is small enough for the comparison to mean something.
 fn agrees(what: &str, values: &[f64], expected: f64) {
     let (actual, error) = (mean(values), standard_error(values));
-    println!("{what}: {actual:.4} ± {error:.4} s, theory {expected:.4} s");
     assert!(error < 0.04 * expected, "{what}: too few: {error} of {expected}");
     assert!((actual - expected).abs() < 4.0 * error, "{what}: {actual} ± {error}, not {expected}");
 }

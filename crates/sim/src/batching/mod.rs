@@ -161,6 +161,7 @@ impl Batching {
     }
 
     pub(crate) fn hold(&mut self, from: Nanos, length: Nanos) {
+        let from = from.max(self.now);
         self.held = self.held.max(from) + length;
         let later = |at: Nanos| if at >= from { at + length } else { at };
         if self.warm > from {
