@@ -11,7 +11,7 @@ use http::{HeaderValue, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 
 use crate::answer::{Answer, Broken, Tokens, note_plan};
-use crate::api::{self, Ask, Behaviour, Kind, Plan, Quirks, Refusal, Writer, plan};
+use crate::api::{self, Ask, Behaviour, Kind, Plan, Refusal, Writer, plan};
 use crate::driver::{Order, Ticket};
 use crate::faults::{BeforeHeaders, Injected};
 use crate::line::UnderWay;
@@ -165,7 +165,7 @@ impl Service {
         let mut behaviour = Behaviour {
             reasoning: self.settings.reasoning,
             tool_calls: self.settings.tool_calls,
-            quirks: quirks(injected),
+            quirks: injected.quirks,
             ..Behaviour::default()
         };
         let plans = |behaviour: &Behaviour| -> Vec<Plan> {
@@ -279,48 +279,6 @@ fn on_purpose(status: u16, retry_after: Option<u32>) -> Refusal {
         _ => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             Refusal::failed(status, "failed on purpose")
-        }
-    }
-}
-
-/// The peculiarities that need no position in the answer.
-fn quirks(injected: &Injected) -> Quirks {
-    let crate::faults::Quirks {
-        crlf,
-        no_space,
-        role,
-        cumulative,
-        no_usage,
-        wrong_usage,
-        no_done,
-        utf8,
-        pings,
-        huge_event,
-    } = injected.quirks;
-    Quirks {
-        crlf,
-        no_space,
-        role: role.into(),
-        cumulative,
-        no_usage,
-        wrong_usage,
-        no_done,
-        utf8,
-        pings,
-        huge_event,
-        ..Quirks::default()
-    }
-}
-
-impl From<crate::faults::Role> for api::Role {
-    fn from(role: crate::faults::Role) -> Self {
-        use crate::faults::Role;
-        match role {
-            Role::Empty => Self::Empty,
-            Role::Null => Self::Null,
-            Role::Bare => Self::Bare,
-            Role::Absent => Self::Absent,
-            Role::WithFirst => Self::WithFirst,
         }
     }
 }

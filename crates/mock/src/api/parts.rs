@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::ask::Kind;
 use super::plan::Plan;
-use super::quirks::Quirks;
 use super::tokenizer::{self, BOS};
+use crate::faults::Quirks;
 
 /// On the last event of a stream, and on whole answers.
 pub(crate) const FINGERPRINT: &str =

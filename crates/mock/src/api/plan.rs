@@ -2,8 +2,8 @@
 
 use super::ask::{Ask, Kind, ToolChoice};
 use super::mix;
-use super::quirks::Quirks;
 use super::text;
+use crate::faults::Quirks;
 
 /// How the engine answers, the same for all requests.
 #[derive(Debug, Clone, Copy)]

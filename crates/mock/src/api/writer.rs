@@ -9,10 +9,10 @@ use super::parts::{
     push, push_call_id, quoted, without_start,
 };
 use super::plan::{Behaviour, Plan};
-use super::quirks::{Quirks, Role};
 use super::refusal::Refusal;
 use super::text::text_of;
 use super::tokenizer::decode;
+use crate::faults::{Quirks, Role};
 
 /// No event is padded beyond this.
 const LARGEST_EVENT: usize = 64 << 20;

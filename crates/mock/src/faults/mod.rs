@@ -98,7 +98,7 @@ impl Default for Delivery {
     }
 }
 
-/// Peculiarities of the bytes that do not depend on a token's position.
+/// Peculiarities of the bytes; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quirks {
     /// Lines end with CR LF.
@@ -119,8 +119,14 @@ pub struct Quirks {
     pub utf8: bool,
     /// Comments between the events.
     pub pings: bool,
-    /// One event of this many bytes.
+    /// The event of the first token is padded to this many bytes.
     pub huge_event: Option<u32>,
+    /// The event of this token ends in the middle of its JSON.
+    pub truncated_json_at: Option<u32>,
+    /// In place of this token comes an error, and nothing after it.
+    pub error_at: Option<u32>,
+    /// The answer ends with `stop` after this many tokens.
+    pub early_eos_at: Option<u32>,
 }
 
 /// What happens to connections and to the whole server.

@@ -1,6 +1,7 @@
 //! Each quirk, and that it is the only thing that changes.
 
 use super::*;
+use crate::faults::{Quirks, Role};
 
 fn of(quirks: Quirks) -> String {
     let more = json!({"max_tokens": 4, "stream": true, "seed": 5, "stream_options": {"include_usage": true}});

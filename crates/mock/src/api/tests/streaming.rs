@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::faults::{Quirks, Role};
 
 #[test]
 fn a_chat_is_written_like_this() {
