@@ -253,6 +253,49 @@ fn without_memory_the_latest_is_preempted_and_computed_again() {
 }
 
 #[test]
+fn nobody_overtakes_who_was_preempted() {
+    // As above, with a third that would find room as soon as the second has gone.
+    let mut engine = engine(&small(&[("kv_blocks", "10"), ("prefix_caching", "off")]));
+    submit(&mut engine, 0, 1, 16, 9);
+    submit(&mut engine, 0, 2, 16, 9);
+    advance(&mut engine, 20);
+    submit(&mut engine, 20, 3, 2, 1);
+    let out = drain(&mut engine);
+    let third = out.iter().find(|output| output.id == 3).unwrap();
+    assert_eq!((third.admitted, third.at), (Nanos(93_200_000), Nanos(105_500_000)));
+}
+
+#[test]
+fn cached_blocks_that_nobody_holds_count_as_free_only_once() {
+    let mut engine = engine(&small(&[("kv_blocks", "10")]));
+    engine.submit(ms(0), job(1, vec![7; 17], 1)).unwrap();
+    let mut out = advance(&mut engine, 100);
+    // It holds six blocks from its second token on and leaves the four that the first one filled.
+    submit(&mut engine, 100, 2, 20, 5);
+    out.extend(advance(&mut engine, 115));
+    // Finds those four, and needs two more, which are not there until the second ends.
+    engine.submit(ms(115), job(3, vec![7; 24], 1)).unwrap();
+    out.extend(drain(&mut engine));
+    assert_eq!(instants(&out, 2).last(), Some(&152.0));
+    let third = out.last().unwrap();
+    assert_eq!((third.id, third.admitted, third.cached_tokens), (3, ms(152), 16));
+}
+
+#[test]
+fn context_costs_time() {
+    let mut profile = small(&[]);
+    if let Model::Batching(batching) = &mut profile.engine {
+        (batching.step.attention_ns, batching.step.kv_ns) = (1000.0, 1000.0);
+    }
+    let mut engine = engine(&profile);
+    submit(&mut engine, 0, 1, 250, 3);
+    // Chunks of 100, 100 and 50 attend to 250² / 2 pairs in all, whatever the chunks: 31.25 ms
+    // beside three steps and 25 ms; then 251 and 252 KV tokens are read.
+    let out = drain(&mut engine);
+    assert_eq!(instants(&out, 1), [86.25, 96.501, 106.753]);
+}
+
+#[test]
 fn drafts_come_in_together() {
     let (k, a) = (4, 0.7);
     let mut profile = small(&[("speculative", "4:0.7"), ("max_num_batched_tokens", "1000")]);

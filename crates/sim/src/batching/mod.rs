@@ -97,7 +97,7 @@ impl Batching {
         if limit.is_some_and(|limit| self.gauges().waiting >= u64::from(limit)) {
             return Err(QueueFull);
         }
-        if self.live == 0 && self.is_cold() {
+        if self.is_cold() {
             self.warm = self.now.max(self.held) + self.settings.start.cold_start.nanos();
         }
         self.has_run = true;

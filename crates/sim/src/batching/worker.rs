@@ -158,7 +158,6 @@ impl Worker {
             self.pool.release(&mut sequence.blocks);
             sequence.computed = 0;
             sequence.scheduled = 0;
-            sequence.registered = 0;
             sequence.preemptions += 1;
             sequence.place = Place::Waiting;
         }
