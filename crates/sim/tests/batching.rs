@@ -196,6 +196,17 @@ fn a_cold_engine_starts_first() {
     advance(&mut engine, 11_524);
     submit(&mut engine, 11_524, 4, 10, 1);
     assert_eq!(instants(&drain(&mut engine), 4), [12_535.0]);
+    // At work for longer than that is not idle.
+    submit(&mut engine, 12_535, 5, 10, 900);
+    advance(&mut engine, 20_005);
+    submit(&mut engine, 20_005, 6, 10, 1);
+    assert_eq!(instants(&drain(&mut engine), 6), [20_017.0]);
+    // Held while it starts, it starts later.
+    let mut engine = common::engine(&profile);
+    submit(&mut engine, 0, 1, 10, 1);
+    advance(&mut engine, 500);
+    engine.hold(ms(500), ms(200));
+    assert_eq!(instants(&drain(&mut engine), 1), [1211.0]);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Batching {
         if limit.is_some_and(|limit| self.gauges().waiting >= u64::from(limit)) {
             return Err(QueueFull);
         }
-        if self.is_cold() {
+        if self.live == 0 && self.is_cold() {
             self.warm = self.now.max(self.held) + self.settings.start.cold_start.nanos();
         }
         self.has_run = true;
@@ -358,7 +358,6 @@ impl Batching {
         let there = at + latency + Nanos((f64::from(sequence.computed) * each).round() as u64);
         self.workers[number].pool.release(&mut sequence.blocks);
         sequence.place = Place::Transfer;
-        sequence.registered = 0;
         self.transfers.push(Reverse((there, self.departures, index)));
         self.departures += 1;
     }
