@@ -167,7 +167,7 @@ impl Service {
                 }
             }
             (&Method::GET, "/v1/models") => {
-                (json, api::models(&head, self.settings.profile.max_model_len))
+                (json, api::models(&head, self.settings.profile.longest_request()))
             }
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
             (&Method::GET, "/version") => (json, api::version()),
@@ -207,7 +207,7 @@ impl Service {
         let profile = &self.settings.profile;
         Rules {
             model: &profile.model,
-            max_model_len: profile.max_model_len,
+            max_model_len: profile.longest_request(),
             default_tokens: profile.default_tokens,
             image_tokens: profile.image_tokens,
         }

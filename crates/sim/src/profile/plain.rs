@@ -28,6 +28,18 @@ impl Default for Profile {
 }
 
 impl Profile {
+    /// Tokens of prompt and answer together that a request may have: the model's limit, or what
+    /// fits into an empty cache where that is less.
+    pub fn longest_request(&self) -> u32 {
+        let cache = match &self.engine {
+            Model::Delays(_) => u32::MAX,
+            Model::Batching(batching) => {
+                batching.kv.blocks.saturating_mul(batching.kv.block_tokens)
+            }
+        };
+        self.max_model_len.min(cache)
+    }
+
     /// Tokens in a block of the KV cache; 16 where there is no cache.
     pub fn block_tokens(&self) -> u32 {
         match &self.engine {
@@ -44,5 +56,13 @@ mod tests {
     #[test]
     fn the_plain_profile_is_the_default_one() {
         assert_eq!(Profile::builtin("default"), Some(Profile::default()));
+    }
+
+    #[test]
+    fn a_request_must_fit_into_the_cache() {
+        let mut profile = Profile::builtin("llama-8b-1xh200").unwrap();
+        assert_eq!(profile.longest_request(), profile.max_model_len);
+        profile.set("kv_blocks", "10").unwrap();
+        assert_eq!(profile.longest_request(), 160);
     }
 }
