@@ -55,7 +55,7 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
     let mut seen = (0, 0);
     signals::until_stopped(LOOK_AFTER, || {
-        warn_if_late(mock.tally(), &mut seen);
+        seen = warn_of_new(mock.tally(), seen);
         mock.is_running()
     })
     .map_err(|error| Failed::internal(error.to_string()))?;
@@ -129,17 +129,23 @@ fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
     }
 }
 
-/// Says so when tokens leave late; `seen` is what had left when we last looked.
-fn warn_if_late(tally: &Tally, seen: &mut (u64, u64)) {
+/// Says so when the engine could not keep up with its own model: what was measured is then slower
+/// than what was simulated.
+pub(crate) fn warn_if_late(tally: &Tally) {
+    warn_of_new(tally, (0, 0));
+}
+
+/// Says so of the events since `seen`; returns what has been seen now.
+fn warn_of_new(tally: &Tally, seen: (u64, u64)) -> (u64, u64) {
     let present = (tally.events(), tally.late_events());
     let (events, late) = (present.0 - seen.0, present.1 - seen.1);
-    *seen = present;
     if late as f64 > events as f64 * TOO_LATE {
         output::note(&format!(
-            "behind: {late} of {events} token events of the last {} s left more than 1 ms late",
-            LOOK_AFTER.as_secs()
+            "warning: the simulated engine is behind: {late} of {events} token events left more \
+             than 1 ms late"
         ));
     }
+    present
 }
 
 fn summary(tally: &Tally) -> String {

@@ -27,8 +27,8 @@ pub(crate) struct Ready {
     /// For people and files.
     pub(crate) shown: String,
     pub(crate) probe: Option<Nanos>,
-    /// Keeps the engine inside the process running.
-    _mock: Option<Mock>,
+    /// The engine inside the process.
+    pub(crate) mock: Option<Mock>,
 }
 
 /// Longest time for one small request.
@@ -90,7 +90,7 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
                 Some(outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?.took);
         }
         plan.target.model = Some(model.clone());
-        Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, _mock: mock })
+        Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, mock })
     })
 }
 

@@ -15,7 +15,7 @@ use crate::args::RunArgs;
 use crate::error::{Failed, exit};
 use crate::progress::Progress;
 use crate::readiness::{self, Ready};
-use crate::{calibrate, canary, host, output, plan, report, signals};
+use crate::{calibrate, canary, host, mock, output, plan, report, signals};
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
@@ -36,6 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let sent = send(&plan, &ready, workload, recorder, args.output.quiet)?;
     let summary = conclude(&plan, folder, manifest, sent)?;
     show(args, &summary, &path)?;
+    if let Some(mock) = &ready.mock {
+        mock::warn_if_late(mock.tally());
+    }
     Ok(ExitCode::from(code(&summary)))
 }
 

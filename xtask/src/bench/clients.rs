@@ -68,7 +68,7 @@ impl Client {
                 };
                 let port = server.port();
                 let rest = format!("--port {port} --tokens {tokens} --seconds {seconds}");
-                program("goodput-floor", &format!("{load} {rest}"))
+                floor(&format!("{load} {rest}"))
             }
             Self::Goodput => {
                 let load = match run.load {
@@ -93,6 +93,11 @@ pub(super) fn goodput(bench: &Bench, server: &Server, flags: &str) -> Vec<String
     let (address, out) = (server.address(), bench.fresh_path());
     let rest = "--model m --workers 1 --no-probe --quiet";
     program("goodput", &format!("run http://{address} {flags} {rest} --out {}", out.display()))
+}
+
+/// A call of the floor client.
+pub(super) fn floor(flags: &str) -> Vec<String> {
+    program("goodput-floor", flags)
 }
 
 fn program(name: &str, flags: &str) -> Vec<String> {

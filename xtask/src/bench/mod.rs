@@ -6,6 +6,7 @@
 
 mod clients;
 mod machine;
+mod mock;
 mod peers;
 mod process;
 mod scenarios;
@@ -21,13 +22,14 @@ use table::Table;
 type Scenario = fn(&Bench) -> Result<Table, String>;
 
 /// In the order of the report.
-const SCENARIOS: [Scenario; 6] = [
+const SCENARIOS: [Scenario; 7] = [
     scenarios::closed_loop,
     scenarios::ceiling,
     scenarios::open_loop,
     scenarios::burst,
     scenarios::memory,
     scenarios::start,
+    mock::mock,
 ];
 
 #[expect(clippy::print_stdout, reason = "its result")]

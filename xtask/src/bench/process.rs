@@ -96,6 +96,11 @@ impl Bench {
         }
     }
 
+    /// A server that is ready to be started.
+    pub(super) fn serve(&self, server: &[String]) -> Command {
+        self.shell(Core::Server, "ulimit -n \"$(ulimit -Hn)\"; exec \"$@\"", server)
+    }
+
     fn shell(&self, core: Core, script: &str, command: &[String]) -> Command {
         let mut shell = if self.is_pinned {
             let cpu = match core {
@@ -146,7 +151,7 @@ impl Server {
         let mut words = vec![crate::release("goodput-truth").display().to_string()];
         words.extend(command.split_whitespace().map(str::to_owned));
         let mut child = bench
-            .shell(Core::Server, "ulimit -n \"$(ulimit -Hn)\"; exec \"$@\"", &words)
+            .serve(&words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -8,7 +8,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The body of a page.
-pub(super) fn get(address: &str, path: &str) -> Result<String, String> {
+pub(crate) fn get(address: &str, path: &str) -> Result<String, String> {
     exchange(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))
         .map_err(|error| format!("GET http://{address}{path}: {error}"))
 }

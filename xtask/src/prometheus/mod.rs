@@ -3,7 +3,7 @@
 //! `promtool` reads the page of every dialect, and a Prometheus scrapes a running `goodput mock`
 //! and must then know exactly the tokens that were asked for.
 
-mod http;
+pub(crate) mod http;
 mod process;
 mod tools;
 
