@@ -170,6 +170,20 @@ fn held_everything_is_later() {
     idle.hold(ms(10), ms(30));
     submit(&mut idle, 20, 1, 10, 1);
     assert_eq!(instants(&drain(&mut idle), 1), [51.0]);
+    // The frontend and transfers stand still as well.
+    let mut frontend = engine(&small(&[("frontend", "5ms")]));
+    submit(&mut frontend, 0, 1, 10, 1);
+    advance(&mut frontend, 2);
+    frontend.hold(ms(2), ms(30));
+    advance(&mut frontend, 10);
+    submit(&mut frontend, 10, 2, 10, 1);
+    let out = drain(&mut frontend);
+    assert_eq!((instants(&out, 1), instants(&out, 2)), (vec![46.0], vec![57.0]));
+    let mut transfer = engine(&split());
+    submit(&mut transfer, 0, 1, 10, 2);
+    advance(&mut transfer, 12);
+    transfer.hold(ms(12), ms(30));
+    assert_eq!(instants(&drain(&mut transfer), 1), [47.0, 57.0]);
     let mut slots = engine(&Profile::builtin("default").unwrap());
     submit(&mut slots, 0, 1, 1, 2);
     advance(&mut slots, 10);

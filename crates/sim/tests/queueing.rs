@@ -6,7 +6,8 @@ mod common;
 
 use common::{engine, mean, poisson, small, standard_error, unique};
 use goodput_model::Nanos;
-use goodput_sim::{Arrival, Engine, Outcome, Profile, simulate};
+use goodput_random::{Domain, Stream};
+use goodput_sim::{Arrival, Delay, Engine, Outcome, Profile, simulate};
 
 /// Drives the engine from event to event, integrates the number of requests in it, and compares
 /// that with the sum of their times: the finite form of Little's law, exact to the nanosecond.
@@ -103,6 +104,30 @@ fn one_slot_waits_as_pollaczek_and_khinchine_say() {
     let skewed = waits(&[("slots", "1"), ("ttft", "lognormal:800ms:0.6")], rate, 400_000);
     let moment = |k: f64| 0.8f64.powf(k) * (k * k * 0.36 / 2.0).exp();
     agrees("M/G/1", &skewed, wait(moment(1.0), moment(2.0)));
+}
+
+#[test]
+fn delays_are_drawn_by_seed_and_number() {
+    let (ttft, itl) = ("exp:40ms", "lognormal:9ms:0.7");
+    let mut profile = Profile::builtin("default").unwrap();
+    for (key, value) in [("ttft", ttft), ("itl", itl), ("slots", "1")] {
+        profile.set(key, value).unwrap();
+    }
+    let mut engine = Engine::new(&profile, 5, common::token_of);
+    engine.submit(Nanos(100), unique(8, 1, 4)).unwrap();
+    engine.submit(Nanos(100), unique(3, 1, 2)).unwrap();
+    let out = common::drain(&mut engine);
+    // The second starts at the very instant at which the first ends.
+    let (mut at, mut expected) = (Nanos(100), Vec::new());
+    for (id, tokens) in [(8, 4), (3, 2)] {
+        let mut stream = Stream::new(5, Domain::Service, id);
+        for token in 0..tokens {
+            let delay: Delay = if token == 0 { ttft } else { itl }.parse().unwrap();
+            at += delay.draw(&mut stream);
+            expected.push((id, at));
+        }
+    }
+    assert_eq!(out.iter().map(|output| (output.id, output.at)).collect::<Vec<_>>(), expected);
 }
 
 #[test]
