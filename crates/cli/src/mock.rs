@@ -9,6 +9,7 @@ use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
 use goodput_model::RequestRecord;
 use goodput_record::LogWriter;
 use goodput_report::plain;
+use goodput_sim::Profile;
 
 use crate::args::MockArgs;
 use crate::curve;
@@ -28,8 +29,7 @@ const TRUTH_QUEUE: usize = 10_000;
 pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
     let settings = settings(args)?;
     if args.show_profile {
-        let toml = settings.profile.to_toml().map_err(Failed::internal)?;
-        output::data(toml.as_bytes())?;
+        output::data(profile_text(&settings, &args.profile)?.as_bytes())?;
     } else if !args.curve.is_empty() {
         curve::print(&settings, args)?;
     } else {
@@ -69,6 +69,16 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// The profile as TOML; a built-in one that nothing was changed about with its comments.
+fn profile_text(settings: &Settings, name: &str) -> Result<String, Failed> {
+    match Profile::builtin_text(name) {
+        Some(text) if Profile::builtin(name).as_ref() == Some(&settings.profile) => {
+            Ok(text.to_owned())
+        }
+        _ => settings.profile.to_toml().map_err(Failed::internal),
+    }
 }
 
 /// The profile with everything that the flags change about it.

@@ -131,11 +131,11 @@ impl Driver {
                 limit: order.limit,
                 reason: order.reason,
             };
-            self.metrics.borrow_mut().arrived(u64::from(track.prompt_tokens));
             let Order { prompt, output_tokens, answer_seed, .. } = order;
             let job = Job { id, prompt, output_tokens, answer_seed };
             // Dropping the ticket takes back the choices that were accepted before.
             self.engine.borrow_mut().submit(arrived, job)?;
+            self.metrics.borrow_mut().arrived(u64::from(track.prompt_tokens));
             self.tracks.borrow_mut().insert(id, track);
             ticket.jobs.push(id);
         }

@@ -93,7 +93,9 @@ impl Settings {
                     status.ok_or_else(|| wrong("it is 429 or 503".to_owned()))?;
             }
             _ => self.profile.set(key, value).map_err(|reason| {
-                wrong(format!("{reason}; besides the profile's there are {OWN}"))
+                let is_unknown = reason.contains("no setting");
+                let rest = format!("; besides the profile's there are {OWN}");
+                wrong(reason + if is_unknown { &rest } else { "" })
             })?,
         }
         Ok(())
