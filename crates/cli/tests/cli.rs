@@ -22,7 +22,7 @@ fn wrong_usage_is_said_clearly_and_exits_with_2() {
         (&["run", "mock", "--rate", "1", "--percentiles", "50,101"], "between 0 and 100"),
         (&["run", "mock", "--rate", "1", "--no-such-flag"], "unexpected argument"),
         (&["run", "mock", "--rate", "1", "--workload", "nope"], "there is: chat"),
-        (&["run", "mock:slots=0", "--rate", "1"], "slots is a positive number"),
+        (&["run", "mock:slots=0", "--rate", "1"], "must be from 1 to"),
         (&["run", "localhost:8000", "--rate", "1"], "http://localhost:8000"),
         (&["run", "http://h:1", "--rate", "1", "--header", "nocolon"], "Name: value"),
         (&["run", "mock", "--rate", "1", "--extra-body", "[1]"], "JSON object"),
