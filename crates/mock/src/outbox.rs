@@ -92,6 +92,11 @@ impl Outbox {
     /// Something that is not bytes, after all that came before it.
     pub(crate) fn interrupt(&mut self, piece: Piece) {
         self.flush();
+        let is_end = matches!(piece, Piece::Reset | Piece::Cut);
+        if is_end && matches!(self.pieces.back(), Some(Piece::Bytes(..))) {
+            // Bytes that have not reached the socket when a connection breaks never will.
+            self.pieces.push_back(Piece::Silence(APART));
+        }
         self.pieces.push_back(piece);
     }
 
@@ -124,6 +129,18 @@ mod tests {
         outbox.push(b"abc".to_vec(), 1);
         outbox.push(b"de".to_vec(), 0);
         assert_eq!(pieces(&mut outbox), [bytes(b"abc", 1), bytes(b"de", 0)]);
+    }
+
+    #[test]
+    fn what_came_before_an_end_has_time_to_leave() {
+        for end in [Piece::Cut, Piece::Reset] {
+            let mut outbox = Outbox::new(Delivery::default(), None);
+            outbox.push(b"abc".to_vec(), 1);
+            outbox.interrupt(end);
+            let pieces = pieces(&mut outbox);
+            assert_eq!(pieces[..2], [bytes(b"abc", 1), Piece::Silence(APART)]);
+            assert_eq!(pieces.len(), 3);
+        }
     }
 
     #[test]
