@@ -4,14 +4,15 @@ mod bench;
 mod fit;
 mod gates;
 mod layers;
-#[allow(dead_code, reason = "called once the server has the route")]
 mod prometheus;
+mod running;
+mod sdk;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 5] = [
+const TASKS: [(&str, &str); 6] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -19,6 +20,7 @@ const TASKS: [(&str, &str); 5] = [
     ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
+    ("judges", "the official OpenAI client and Prometheus against the simulated engine"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         "bench" => build_release().and_then(|()| bench::bench(&rest)),
         "fit" => fit::fit(&rest),
         "gates" => gates::check(),
+        "judges" => judges(),
         "layers" => layers::check(),
         _ => {
             eprintln!("usage: cargo xtask TASK");
@@ -58,9 +61,19 @@ fn test() -> Result<(), String> {
     layers::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     cargo(&["test", "--workspace", "--locked"], &[])?;
+    judges()?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
     gates::check()
+}
+
+/// Programs of others hold the simulated engine against what they expect of a server. One that
+/// cannot be had here is left out, and says so.
+fn judges() -> Result<(), String> {
+    cargo(&["build", "--locked", "-p", "goodput"], &[])?;
+    let goodput = target_folder().join("debug/goodput");
+    sdk::check(&goodput)?;
+    prometheus::check(&goodput)
 }
 
 fn build_release() -> Result<(), String> {
@@ -71,6 +84,15 @@ fn build_release() -> Result<(), String> {
 fn release(program: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     Path::new(&target).join("release").join(program)
+}
+
+/// The workspace's: tests do not run in its root.
+fn target_folder() -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    set.unwrap_or_else(|| {
+        let own = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        own.map_or_else(|| "target".into(), |own| own.join("../target"))
+    })
 }
 
 /// Asks clearly for what is missing.

@@ -5,18 +5,38 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
+
+/// The variable in which a server finds its key where `--api-key-env` names it, and the key.
+pub(crate) const KEY: (&str, &str) = ("GOODPUT_CHECK_KEY", "sesame");
+
 /// A program that ends when this goes, whatever the check finds.
-pub(super) struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    pub(super) fn start(command: &mut Command) -> Result<Self, String> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
         let child = command.stdin(Stdio::null()).spawn();
         let program = command.get_program().display();
         child.map(Self).map_err(|error| format!("cannot run {program}: {error}"))
     }
 
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// Whether it ended well; none when it is still running at this instant.
+    pub(crate) fn outcome(&mut self, until: Nanos) -> Option<bool> {
+        loop {
+            match self.0.try_wait() {
+                Ok(None) if now() < until => pause(BETWEEN_LOOKS),
+                Ok(None) => return None,
+                Ok(Some(status)) => return Some(status.success()),
+                Err(_) => return Some(false),
+            }
+        }
     }
 }
 
@@ -29,7 +49,7 @@ impl Drop for Running {
 }
 
 /// A running `goodput mock`.
-pub(super) struct Mock {
+pub(crate) struct Mock {
     address: String,
     _process: Running,
     /// Kept open: a server must not lose the place it writes to.
@@ -37,12 +57,13 @@ pub(super) struct Mock {
 }
 
 impl Mock {
-    /// Starts one without latency; it listens when this returns.
-    pub(super) fn start(goodput: &Path, dialect: &str) -> Result<Self, String> {
+    /// Starts one without latency and with these flags; it listens when this returns.
+    pub(crate) fn start(goodput: &Path, flags: &[&str]) -> Result<Self, String> {
         let mut process = Running::start(
             Command::new(goodput)
                 .args(["mock", "--listen", "127.0.0.1:0", "--profile", "fast"])
-                .args(["--metrics", dialect])
+                .args(flags)
+                .env(KEY.0, KEY.1)
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped()),
         )?;
@@ -58,7 +79,7 @@ impl Mock {
         Err(format!("goodput mock did not start:\n{text}"))
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 }
@@ -70,17 +91,17 @@ fn address(said: &str) -> Option<String> {
 }
 
 /// A folder that goes when this goes.
-pub(super) struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn new() -> Result<Self, String> {
-        let name = format!("goodput-prometheus-{}-{}", std::process::id(), goodput_clock::now().0);
+    pub(crate) fn new() -> Result<Self, String> {
+        let name = format!("goodput-prometheus-{}-{}", std::process::id(), now().0);
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self(folder))
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

@@ -4,7 +4,6 @@
 //! and must then know exactly the tokens that were asked for.
 
 pub(crate) mod http;
-mod process;
 mod tools;
 
 use std::fs;
@@ -17,7 +16,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 
-use process::{Mock, Running, Scratch};
+use crate::running::{Mock, Running, Scratch};
 use tools::Tools;
 
 /// The names of the dialects, as `goodput mock --metrics` takes them.
@@ -53,7 +52,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
         return Ok(());
     };
     for dialect in DIALECTS {
-        let mock = Mock::start(goodput, dialect)?;
+        let mock = Mock::start(goodput, &["--metrics", dialect])?;
         let tokens = load(mock.address())?;
         let page = http::get(mock.address(), "/metrics")?;
         lint(&tools, &page).map_err(|error| format!("{dialect}: {error}"))?;

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use goodput_clock::now;
 
+use crate::target_folder;
+
 /// The programs.
 pub(super) struct Tools {
     pub(super) prometheus: PathBuf,
@@ -48,15 +50,6 @@ impl Tools {
             Self { prometheus: folder.join("prometheus"), promtool: folder.join("promtool") };
         (runs(&tools.prometheus) && runs(&tools.promtool)).then_some(tools)
     }
-}
-
-/// The workspace's: tests do not run in its root.
-fn target_folder() -> PathBuf {
-    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    set.unwrap_or_else(|| {
-        let own = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        own.map_or_else(|| "target".into(), |own| own.join("../target"))
-    })
 }
 
 fn runs(program: &Path) -> bool {
