@@ -14,6 +14,13 @@ const MOST_CHOICES: usize = 2048;
 const MOST_STOPS: usize = 16;
 const MOST_DIMENSIONS: i64 = 16_384;
 
+/// Tokens of all choices, with their alternatives where these are held until the end. An engine
+/// without delays makes them all at one instant, so they must fit into memory.
+const MOST_TOKENS: u64 = 1 << 22;
+
+/// Numbers of all embeddings.
+const MOST_NUMBERS: usize = 1 << 23;
+
 /// Which kind of answer is expected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -113,6 +120,7 @@ impl Ask {
             Kind::Embedding => return ask.into_embedding(&fields),
         }
         ask.check_lengths(&fields)?;
+        ask.check_sum(&fields)?;
         Ok(ask)
     }
 
@@ -252,6 +260,11 @@ impl Ask {
                 return Err(self.prompt_too_long("input", prompt.len()));
             }
         }
+        let dimensions = self.dimensions.unwrap_or(0) as usize;
+        if dimensions * self.prompts.len() > MOST_NUMBERS {
+            let message = format!("`dimensions` asks for more than {MOST_NUMBERS} numbers at once");
+            return Err(Refusal::field("dimensions", message));
+        }
         Ok(self)
     }
 
@@ -278,10 +291,7 @@ impl Ask {
             }
             let Some(limit) = self.limit else { continue };
             if length + u64::from(limit) > most {
-                let name = ["max_completion_tokens", "max_tokens"]
-                    .into_iter()
-                    .find(|name| fields.get(name).is_some())
-                    .unwrap_or("max_tokens");
+                let name = limit_field(fields);
                 let asked = fields.get(name).map_or(Value::Null, Clone::clone);
                 let message = format!(
                     "this model's context holds {most} tokens; the request has {length} in its {prompt_field} and asks for {asked} more (`{name}`)"
@@ -292,6 +302,22 @@ impl Ask {
         Ok(())
     }
 
+    /// The choices together must not be more than memory holds.
+    fn check_sum(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
+        let each = u64::from(self.limit.unwrap_or(self.default_tokens).max(self.min_tokens));
+        let alternatives = if self.stream { 0 } else { self.logprobs.unwrap_or(0) };
+        let sum = each * u64::from(self.choices()) * (1 + u64::from(alternatives));
+        if sum <= MOST_TOKENS {
+            return Ok(());
+        }
+        let choices = self.choices();
+        let name = limit_field(fields);
+        let message = format!(
+            "the request asks for {choices} times {each} tokens (`{name}`) with {alternatives} alternatives to each; together they must be at most {MOST_TOKENS}"
+        );
+        Err(Refusal::field(name, message))
+    }
+
     fn prompt_too_long(&self, field: &'static str, length: usize) -> Refusal {
         let most = self.max_model_len;
         let message = format!(
@@ -299,6 +325,12 @@ impl Ask {
         );
         Refusal::too_long(field, message)
     }
+}
+
+/// The field that limits an answer: the one that is there.
+fn limit_field(fields: &Fields<'_>) -> &'static str {
+    let is_new = fields.get("max_completion_tokens").is_some();
+    if is_new { "max_completion_tokens" } else { "max_tokens" }
 }
 
 /// Another model than the one that is served is refused; none is as good as it.

@@ -29,6 +29,10 @@ pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusa
         })?;
         of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
     };
+    if tokens.len() > MOST_TOKENS {
+        let message = format!("there are {} tokens; at most {MOST_TOKENS} fit", tokens.len());
+        return Err(Refusal::bad(message));
+    }
     let mut out = Vec::with_capacity(64 + tokens.len() * 11);
     let (count, most) = (tokens.len(), rules.max_model_len);
     push(&mut out, format_args!(r#"{{"count":{count},"max_model_len":{most},"tokens":"#));
