@@ -140,7 +140,11 @@ impl Service {
         under_way: UnderWay,
     ) -> Result<Reply, Broken> {
         let path = request.uri().path().trim_end_matches('/').to_owned();
-        let method = request.method().clone();
+        // The answer to HEAD is that to GET; its body is left out when it is written.
+        let method = match request.method() {
+            &Method::HEAD => Method::GET,
+            method => method.clone(),
+        };
         let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
         if needs_key && !self.has_key(request.headers()) {
             let refusal = Refusal::key("a key is needed: send `Authorization: Bearer KEY`");
@@ -180,12 +184,12 @@ impl Service {
             }
             _ => {
                 let refusal = match allowed(&path) {
-                    Some(_) => Refusal::method(method.as_str(), &path),
+                    Some(_) => Refusal::method(request.method().as_str(), &path),
                     None => Refusal::not_found(&path),
                 };
                 let mut reply = self.refuse(under_way, &refusal);
-                if let Some(method) = allowed(&path) {
-                    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+                if let Some(methods) = allowed(&path) {
+                    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
                 }
                 return Ok(reply);
             }
@@ -196,7 +200,10 @@ impl Service {
     fn has_key(&self, headers: &HeaderMap) -> bool {
         let Some(key) = &self.settings.api_key else { return true };
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        given.and_then(|given| given.strip_prefix("Bearer ")) == Some(key)
+        let given = given.and_then(|given| given.split_once(' '));
+        given.is_some_and(|(scheme, given)| {
+            scheme.eq_ignore_ascii_case("bearer") && given.trim() == key
+        })
     }
 
     pub(crate) fn head(&self, number: u64) -> Head<'_> {
@@ -235,7 +242,7 @@ impl Service {
     }
 }
 
-/// The one method of a path.
+/// The methods of a path.
 fn allowed(path: &str) -> Option<&'static str> {
     match path {
         "/v1/chat/completions"
@@ -244,7 +251,7 @@ fn allowed(path: &str) -> Option<&'static str> {
         | "/tokenize"
         | "/detokenize"
         | "/reset_prefix_cache" => Some("POST"),
-        "/v1/models" | "/health" | "/ping" | "/version" | "/metrics" => Some("GET"),
+        "/v1/models" | "/health" | "/ping" | "/version" | "/metrics" => Some("GET, HEAD"),
         _ => None,
     }
 }
