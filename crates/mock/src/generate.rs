@@ -55,9 +55,9 @@ impl Service {
         let is_http2 = request.version() == Version::HTTP_2;
         let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
         let id = id.map(str::to_owned);
-        let body = match read(request, &self.bodies).await {
+        let body = match read(request, &self.bodies, self.settings.patience).await {
             Ok(body) => body,
-            Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
+            Err(refusal) => return Ok(self.refuse_unread(under_way, &refusal)),
         };
         let mut asked = self.register(under_way, id, is_http2);
         let line = asked.under_way.line().number;

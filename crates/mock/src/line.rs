@@ -62,6 +62,26 @@ impl Line {
         let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
     }
 
+    /// Reads and forgets what still comes after the last answer, until the client ends too. A
+    /// connection that is closed with bytes unread is reset, and a client that is still sending
+    /// then may never see why its request was refused.
+    pub(crate) async fn linger(&self) {
+        if self.is_broken.get() {
+            return;
+        }
+        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Write);
+        // Most clients have ended and send nothing: only those that do are worth the memory.
+        let mut forgotten = vec![0; 64];
+        while self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut forgotten) {
+                Ok(0) => return,
+                Ok(_) => forgotten.resize(1 << 16, 0),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+
     /// A request has begun; it ends with the guard.
     pub(crate) fn begin(self: &Rc<Self>) -> UnderWay {
         self.requests.set(self.requests.get().saturating_add(1));

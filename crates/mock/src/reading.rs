@@ -15,8 +15,9 @@ const LIMIT: usize = 64 << 20;
 /// Largest sum of all bodies being read.
 const TOTAL_LIMIT: usize = 512 << 20;
 
-/// How long a client may take for its body.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Bytes of a body that are read though nobody wants them, and how long they may take.
+const FORGOTTEN: usize = 1 << 20;
+const FORGETTING: Duration = Duration::from_millis(500);
 
 /// Bytes of all bodies being read.
 #[derive(Default)]
@@ -48,19 +49,44 @@ impl Drop for Share<'_> {
     }
 }
 
-/// The whole body, or why there is none.
-pub(crate) async fn read(request: Request<Incoming>, bodies: &Bodies) -> Result<Vec<u8>, Refusal> {
+/// The whole body if it comes in time, or why there is none.
+pub(crate) async fn read(
+    request: Request<Incoming>,
+    bodies: &Bodies,
+    patience: Duration,
+) -> Result<Vec<u8>, Refusal> {
     let coding = request.headers().get(header::CONTENT_ENCODING);
-    if coding.is_some_and(|coding| coding != "identity") {
+    if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        forget(request).await;
         let message = "the body is compressed, which this server does not read";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(Refusal { status, ..Refusal::bad(message) });
     }
     let collecting = collect(request.into_body(), bodies);
-    tokio::time::timeout(PATIENCE, collecting).await.unwrap_or_else(|_| {
+    tokio::time::timeout(patience, collecting).await.unwrap_or_else(|_| {
         let message = "the body did not come in time";
         Err(Refusal { status: StatusCode::REQUEST_TIMEOUT, ..Refusal::bad(message) })
     })
+}
+
+/// Reads a body that nobody wants if it is short and on its way: a client may take an answer that
+/// overtakes its request for an error, over HTTP/2 above all. Says whether it came to its end.
+pub(crate) async fn forget(request: Request<Incoming>) -> bool {
+    // Who waits to be told to send it is told by the answer that nobody wants it.
+    let is_waiting = request.headers().contains_key(header::EXPECT);
+    let mut body = request.into_body();
+    if body.is_end_stream() || is_waiting {
+        return body.is_end_stream();
+    }
+    let reading = async {
+        let mut left = FORGOTTEN;
+        while let Some(frame) = body.frame().await {
+            let length = frame.ok().and_then(|frame| frame.into_data().ok()).map(|data| data.len());
+            left = length.and_then(|length| left.checked_sub(length))?;
+        }
+        Some(())
+    };
+    tokio::time::timeout(FORGETTING, reading).await.is_ok_and(|end| end.is_some())
 }
 
 async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, Refusal> {

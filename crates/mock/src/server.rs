@@ -30,14 +30,14 @@ use crate::tally::Tally;
 /// retry.
 const BACKLOG: i32 = 4096;
 
-/// How long a connection may be open without a whole request on it.
-const IDLE_LIMIT: Nanos = Nanos::from_millis(60_000);
-
-/// How often idle connections are looked for.
-const SWEEP: Nanos = Nanos::from_millis(5_000);
+/// How often idle connections are looked for while they may be idle: so many times.
+const SWEEPS: u64 = 12;
 
 /// How often idle connections are looked for while new ones are refused.
 const REFUSAL_SWEEP: Nanos = Nanos::from_millis(20);
+
+/// How long a client may go on sending what nobody wants.
+const LINGER: Nanos = Nanos::from_millis(2_000);
 
 /// How long to leave waiting connections alone when the process is out of descriptors.
 const RECOVERY: Nanos = Nanos::from_millis(10);
@@ -171,10 +171,12 @@ struct Server {
 
 impl Server {
     async fn serve(self: Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
+        let patience = Nanos::from(self.service.settings.patience);
+        let every = Nanos(patience.0 / SWEEPS).max(REFUSAL_SWEEP);
         tokio::select! {
             outcome = self.listen(listener, address) => outcome,
             () = self.service.run() => Ok(()),
-            () = self.sweep(IDLE_LIMIT, SWEEP) => Ok(()),
+            () = self.sweep(patience, every) => Ok(()),
         }
     }
 
@@ -217,8 +219,12 @@ impl Server {
                 }
                 server.service.connected(true);
                 // A connection that fails is the client's to notice.
-                let _ = server.converse(line).await;
+                let _ = server.converse(Rc::clone(&line)).await;
                 server.service.connected(false);
+                tokio::select! {
+                    () = line.linger() => {}
+                    () = server.service.timer().sleep_until(now() + LINGER) => {}
+                }
             });
         }
     }

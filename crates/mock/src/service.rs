@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use goodput_clock::{Timer, now, now_and_unix};
 use goodput_model::{Nanos, RequestRecord};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 
 use crate::answer::{Answer, Broken};
 use crate::api::{self, Head, Kind, Refusal, Rules};
@@ -17,12 +17,16 @@ use crate::driver::Driver;
 use crate::faults::{Connections, Faults, Window};
 use crate::line::{Line, UnderWay};
 use crate::metrics::Metrics;
-use crate::reading::{Bodies, read};
+use crate::reading::{Bodies, forget, read};
 use crate::settings::Settings;
 use crate::tally::Tally;
 
 /// A status, headers and an answer.
 pub(crate) type Reply = Response<Answer>;
+
+/// Marks a reply to a request whose body has not been read to its end.
+#[derive(Clone, Copy)]
+struct Unread;
 
 /// The server without its sockets.
 pub(crate) struct Service {
@@ -127,7 +131,10 @@ impl Service {
         let closes = self.connections.request_limit(now() - self.started);
         let closes = closes.is_some_and(|limit| line.requests.get() >= limit);
         let is_http2 = request.version() == Version::HTTP_2;
+        let has_body = !request.body().is_end_stream();
         let mut reply = self.route(request, under_way).await?;
+        // What is left of the body would be taken for the next request.
+        let closes = closes || (has_body && reply.extensions().get::<Unread>().is_some());
         if closes && !is_http2 {
             reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -148,7 +155,7 @@ impl Service {
         let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
         if needs_key && !self.has_key(request.headers()) {
             let refusal = Refusal::key("a key is needed: send `Authorization: Bearer KEY`");
-            return Ok(self.refuse(under_way, &refusal));
+            return Ok(self.refuse_early(request, under_way, &refusal).await);
         }
         let head = self.head(0);
         let json = "application/json";
@@ -164,8 +171,11 @@ impl Service {
             }
             (&Method::POST, "/tokenize" | "/detokenize") => {
                 let convert = if path == "/tokenize" { api::tokenize } else { api::detokenize };
-                let body = read(request, &self.bodies).await;
-                match body.and_then(|body| convert(&body, &self.rules())) {
+                let body = match read(request, &self.bodies, self.settings.patience).await {
+                    Ok(body) => body,
+                    Err(refusal) => return Ok(self.refuse_unread(under_way, &refusal)),
+                };
+                match convert(&body, &self.rules()) {
                     Ok(body) => (json, body),
                     Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
                 }
@@ -187,7 +197,7 @@ impl Service {
                     Some(_) => Refusal::method(request.method().as_str(), &path),
                     None => Refusal::not_found(&path),
                 };
-                let mut reply = self.refuse(under_way, &refusal);
+                let mut reply = self.refuse_early(request, under_way, &refusal).await;
                 if let Some(methods) = allowed(&path) {
                     reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
                 }
@@ -225,6 +235,27 @@ impl Service {
         metrics.scraped(now() - self.started);
         let gauges = self.driver.gauges();
         metrics.render(self.settings.metrics, &gauges, &self.settings.profile.model)
+    }
+
+    /// A refusal of a request whatever its body says.
+    async fn refuse_early(
+        self: &Rc<Self>,
+        request: Request<Incoming>,
+        under_way: UnderWay,
+        refusal: &Refusal,
+    ) -> Reply {
+        if forget(request).await {
+            self.refuse(under_way, refusal)
+        } else {
+            self.refuse_unread(under_way, refusal)
+        }
+    }
+
+    /// A refusal of a request whose body has not been read to its end.
+    pub(crate) fn refuse_unread(self: &Rc<Self>, under_way: UnderWay, refusal: &Refusal) -> Reply {
+        let mut reply = self.refuse(under_way, refusal);
+        reply.extensions_mut().insert(Unread);
+        reply
     }
 
     pub(crate) fn refuse(self: &Rc<Self>, under_way: UnderWay, refusal: &Refusal) -> Reply {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use goodput_sim::Profile;
 
@@ -28,6 +29,8 @@ pub struct Settings {
     pub tool_calls: f64,
     /// The status of a request that finds the queue full: 429 or 503.
     pub queue_full_status: u16,
+    /// How long a connection may be open without a request on it, and a body may take.
+    pub patience: Duration,
 }
 
 /// A description that cannot be used.
@@ -39,7 +42,10 @@ pub struct SettingsError {
 }
 
 /// Settings that are not the profile's.
-const OWN: &str = "seed, fault, metrics, reasoning, tool_calls, queue_full_status";
+const OWN: &str = "seed, fault, metrics, reasoning, tool_calls, queue_full_status, patience";
+
+/// The most patience.
+const LONGEST: Duration = Duration::from_hours(24);
 
 impl Settings {
     /// The plain server with this engine.
@@ -53,6 +59,7 @@ impl Settings {
             reasoning: 0.0,
             tool_calls: 0.0,
             queue_full_status: 429,
+            patience: Duration::from_mins(1),
         }
     }
 
@@ -91,6 +98,12 @@ impl Settings {
                 let status = value.parse().ok().filter(|status| [429, 503].contains(status));
                 self.queue_full_status =
                     status.ok_or_else(|| wrong("it is 429 or 503".to_owned()))?;
+            }
+            "patience" => {
+                let patience = humantime::parse_duration(value).ok();
+                let patience = patience.filter(|length| !length.is_zero() && *length <= LONGEST);
+                self.patience = patience
+                    .ok_or_else(|| wrong("a time up to a day is written `60s`".to_owned()))?;
             }
             _ => self.profile.set(key, value).map_err(|reason| {
                 let is_unknown = reason.contains("no setting");
@@ -167,6 +180,8 @@ mod tests {
         assert_eq!(settings.metrics, Dialect::Tgi);
         assert_eq!("".parse::<Settings>().unwrap().profile, Profile::default());
         assert!("llama-70b-8xh100,max_num_seqs=64,seed=7".parse::<Settings>().is_ok());
+        let patience = "patience=500ms".parse::<Settings>().unwrap().patience;
+        assert_eq!(patience, Duration::from_millis(500));
         assert_eq!("reasoning=40%".parse::<Settings>().unwrap().reasoning, 0.4);
     }
 
@@ -182,6 +197,7 @@ mod tests {
             ("fault=nope", "fault"),
             ("reasoning=2", "40%"),
             ("queue_full_status=500", "503"),
+            ("patience=0s", "60s"),
             ("./nowhere.toml", "nowhere.toml"),
             ("llama-70b-8xh100,ttft=5ms", "ttft"),
         ];
