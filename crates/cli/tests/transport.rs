@@ -5,44 +5,9 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::process::Child;
 
-use support::{Session, number};
-
-/// A mock process, ended when the test ends.
-struct MockProcess {
-    child: Child,
-    port: String,
-}
-
-impl MockProcess {
-    fn start(session: &Session, args: &[&str]) -> Self {
-        let all = [&["mock", "--listen", "127.0.0.1:0", "--profile", "fast"], args].concat();
-        let mut child = session.spawn(&all);
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split_once("://127.0.0.1:").unwrap_or_else(|| panic!("{line}")).1;
-        let port = address.split_whitespace().next().unwrap().to_owned();
-        Self { child, port }
-    }
-}
-
-impl Drop for MockProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Certificate and key for `localhost`, and their files.
-fn certificate(session: &Session) -> [String; 2] {
-    let rcgen::CertifiedKey { cert, signing_key } =
-        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let files = ["cert.pem", "key.pem"].map(|name| session.path(name).display().to_string());
-    std::fs::write(&files[0], cert.pem()).unwrap();
-    std::fs::write(&files[1], signing_key.serialize_pem()).unwrap();
-    files
-}
+use support::mock::MockProcess;
+use support::{Session, certificate, number};
 
 const SMALL: [&str; 6] = ["--rate", "200", "--num-requests", "40", "--max-tokens", "5"];
 

@@ -1,6 +1,13 @@
 //! Running the real binary and reading what it leaves.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test may panic")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "each test file uses its part; a test may panic"
+)]
+
+pub(crate) mod mock;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -114,4 +121,14 @@ pub(crate) fn number(value: &Value, path: &str) -> f64 {
 pub(crate) fn percentile(value: &Value, metric: &str, percent: &str) -> f64 {
     let found = &value["metrics"][metric]["percentiles"][percent]["value"];
     found.as_f64().unwrap_or_else(|| panic!("{metric} p{percent} is {found}"))
+}
+
+/// Certificate and key for `localhost`, and their files.
+pub(crate) fn certificate(session: &Session) -> [String; 2] {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let files = ["cert.pem", "key.pem"].map(|name| session.path(name).display().to_string());
+    std::fs::write(&files[0], cert.pem()).unwrap();
+    std::fs::write(&files[1], signing_key.serialize_pem()).unwrap();
+    files
 }
