@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::answer::{AnswerReader, Fault, Read, excerpt};
 use crate::connection::{Connection, Request};
 use crate::endpoint::Endpoint;
+use crate::fault::is_stream_reset;
 use crate::head::{Head, Trouble};
 use crate::pool::{Lease, Pool};
 
@@ -110,7 +111,8 @@ impl Client {
                 Err(failure)
                     if failure.class == ErrorClass::Closed
                         && was_reused
-                        && exchange.reconnects == 0 =>
+                        && exchange.reconnects == 0
+                        && !is_stream_reset(&failure.message) =>
                 {
                     exchange.reconnects = 1;
                     exchange.blocked = now() - begin;

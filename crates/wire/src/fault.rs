@@ -31,6 +31,12 @@ pub(crate) fn http2(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
     (class, message)
 }
 
+/// Whether the server gave up on this stream alone. Then the connection is not dead, and the request
+/// was taken: a failure to count, not one to try again. A refused stream was never looked at.
+pub(crate) fn is_stream_reset(message: &str) -> bool {
+    message.starts_with("stream error received") && !message.contains("refused stream")
+}
+
 /// The innermost cause says most: "connection reset by peer" rather than "error reading a body".
 fn describe(error: &hyper::Error) -> String {
     let mut message = error.to_string();
@@ -45,4 +51,28 @@ fn describe(error: &hyper::Error) -> String {
 /// Out of descriptors or local ports: EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS.
 fn is_local_limit(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(24 | 23 | 99 | 105))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_stream_is_no_dead_connection() {
+        let resets = [
+            "stream error received: unexpected internal error encountered",
+            "stream error received: stream no longer needed",
+        ];
+        for message in resets {
+            assert!(is_stream_reset(message), "{message}");
+        }
+        let others = [
+            "stream error received: refused stream before processing any application logic",
+            "connection error received: not a result of an error",
+            "Connection reset by peer (os error 104)",
+        ];
+        for message in others {
+            assert!(!is_stream_reset(message), "{message}");
+        }
+    }
 }
