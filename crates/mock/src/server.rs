@@ -1,6 +1,6 @@
 //! The server: a thread with one runtime, one listener, and the engine behind it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -99,7 +99,12 @@ impl Mock {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 let service = Service::new(settings, counted, truth)?;
-                let server = Server { service, tls: acceptor, lines: RefCell::default() };
+                let server = Server {
+                    service,
+                    tls: acceptor,
+                    lines: RefCell::default(),
+                    accepted: Cell::default(),
+                };
                 tokio::select! {
                     outcome = Rc::new(server).serve(listener, address) => outcome,
                     _ = stopped => Ok(()),
@@ -167,6 +172,8 @@ struct Server {
     tls: Option<TlsAcceptor>,
     /// Every connection, to find the idle ones.
     lines: RefCell<Vec<Weak<Line>>>,
+    /// Connections so far.
+    accepted: Cell<u64>,
 }
 
 impl Server {
@@ -201,7 +208,6 @@ impl Server {
     }
 
     async fn accept(self: &Rc<Self>, listener: &tokio::net::TcpListener) {
-        let mut number = 0;
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors: the connection stays in the backlog until one is free.
@@ -210,8 +216,7 @@ impl Server {
             };
             // Without it the first token of every stream meets Nagle and a delayed ACK: 40 ms.
             let _ = stream.set_nodelay(true);
-            let line = self.welcome(stream, number);
-            number += 1;
+            let line = self.welcome(stream);
             let server = Rc::clone(self);
             tokio::task::spawn_local(async move {
                 if let Some(delay) = server.service.slow_accept() {
@@ -229,8 +234,8 @@ impl Server {
         }
     }
 
-    fn welcome(&self, stream: TcpStream, number: u64) -> Rc<Line> {
-        let line = Line::new(stream, number);
+    fn welcome(&self, stream: TcpStream) -> Rc<Line> {
+        let line = Line::new(stream, self.accepted.replace(self.accepted.get() + 1));
         self.lines.borrow_mut().push(Rc::downgrade(&line));
         line
     }
