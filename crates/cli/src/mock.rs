@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use goodput_clock::now;
 use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
 use goodput_model::RequestRecord;
 use goodput_record::LogWriter;
@@ -24,6 +25,9 @@ const TOO_LATE: f64 = 0.01;
 
 /// Records of the truth that may wait for the disk.
 const TRUTH_QUEUE: usize = 10_000;
+
+/// The most that a `kill -9` takes from the truth log.
+const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
 /// Serves until it is stopped, or prints what the profile is like.
 pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
@@ -127,14 +131,20 @@ fn keep_truth(
 }
 
 fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
+    let mut flushed = now();
     loop {
-        match records.recv_timeout(Duration::from_millis(200)) {
+        match records.recv_timeout(FLUSH_EVERY) {
             Ok(record) => log.append(&record),
-            Err(RecvTimeoutError::Timeout) => log.flush(),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 let unwritten = log.finish();
                 return unwritten.frames + unwritten.lost;
             }
+        }
+        // By the clock: under load there is no quiet moment.
+        if now() - flushed >= FLUSH_EVERY.into() {
+            log.flush();
+            flushed = now();
         }
     }
 }
