@@ -234,6 +234,7 @@ impl Faults {
 impl Injected {
     /// Enters one fault; false when its place is taken.
     fn apply(&mut self, kind: Kind) -> bool {
+        let needs_tokens = self.after_tokens.is_some() || self.truncated_json || self.error_event;
         let quirks = &mut self.quirks;
         match kind {
             Kind::Status(status, retry_after) => fill(&mut self.status, (status, retry_after)),
@@ -242,14 +243,25 @@ impl Injected {
             Kind::BadHttp => fill(&mut self.before_headers, BeforeHeaders::BadHttp),
             Kind::SlowHeaders(time) => fill(&mut self.slow_headers, time),
             // An answer without tokens has no place between them.
-            Kind::Empty if self.after_tokens.is_some() => false,
+            Kind::Empty if needs_tokens => false,
             Kind::Empty => set(&mut self.empty),
-            Kind::ResetMidstream(_) | Kind::Cut(_) | Kind::Stall(_) if self.empty => false,
+            Kind::ResetMidstream(_)
+            | Kind::Cut(_)
+            | Kind::Stall(_)
+            | Kind::TruncatedJson
+            | Kind::ErrorEvent
+                if self.empty =>
+            {
+                false
+            }
             Kind::ResetMidstream(at) => fill(&mut self.after_tokens, (AfterTokens::Reset, at)),
             Kind::Cut(at) => fill(&mut self.after_tokens, (AfterTokens::Cut, at)),
             Kind::Stall(time) => fill(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half)),
             Kind::Drip(bytes, wait) => fill(&mut self.drip, (bytes, wait)),
+            // Both are done to the same event.
+            Kind::TruncatedJson if self.error_event => false,
             Kind::TruncatedJson => set(&mut self.truncated_json),
+            Kind::ErrorEvent if self.truncated_json => false,
             Kind::ErrorEvent => set(&mut self.error_event),
             Kind::EarlyEos => set(&mut self.early_eos),
             Kind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),

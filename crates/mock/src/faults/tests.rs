@@ -251,6 +251,22 @@ fn one_place_takes_one_fault() {
 }
 
 #[test]
+fn what_is_done_to_tokens_needs_some() {
+    for kind in ["truncated-json", "error-event", "cut", "stall", "reset-midstream"] {
+        for list in [[kind, "empty"], ["empty", kind]] {
+            let kinds = faults(&list).for_request(0, second(0)).kinds;
+            assert_eq!(kinds.len(), 1, "{list:?}");
+            assert_eq!(kinds[0].to_string(), list[0]);
+        }
+    }
+    for list in [["truncated-json", "error-event"], ["error-event", "truncated-json"]] {
+        let kinds = faults(&list).for_request(0, second(0)).kinds;
+        assert_eq!(kinds.len(), 1, "one event, one fault");
+        assert_eq!(kinds[0].to_string(), list[0]);
+    }
+}
+
+#[test]
 fn every_request_fault_has_an_effect() {
     for text in TEXTS {
         let fault: Fault = text.parse().unwrap();
