@@ -22,6 +22,9 @@ use crate::truth::Truth;
 /// Token events that are written together at most, when many are due.
 const BATCH: usize = 64;
 
+/// Why an answer failed, in the truth log.
+pub(crate) const ON_PURPOSE: &str = "on purpose";
+
 /// The connection is to break off here.
 #[derive(Debug, thiserror::Error)]
 #[error("broken off on purpose")]
@@ -38,6 +41,8 @@ pub(crate) struct Answer {
     /// Bytes of an answer in one piece.
     length: Option<u64>,
     truth: Option<Truth>,
+    /// What a fault has made of it, though it comes to its end.
+    spoilt: Option<ErrorClass>,
     is_over: bool,
 }
 
@@ -96,8 +101,16 @@ impl Answer {
             tokens,
             length: None,
             truth: None,
+            spoilt: None,
             is_over: false,
         }
+    }
+
+    /// A client will find this wrong with the answer.
+    #[must_use]
+    pub(crate) fn spoilt(mut self, class: Option<ErrorClass>) -> Self {
+        self.spoilt = class;
+        self
     }
 
     /// What happens to the answer goes on record.
@@ -116,6 +129,10 @@ impl Answer {
             match self.outbox.pop() {
                 Some(Piece::Bytes(bytes, events)) => {
                     self.count(events);
+                    if self.length.is_some() {
+                        // Nobody asks for more than the length that was announced.
+                        self.ends(self.spoilt);
+                    }
                     return Poll::Ready(Some(Ok(bytes)));
                 }
                 Some(Piece::Silence(length)) => {
@@ -125,13 +142,19 @@ impl Answer {
                     if fault == Piece::Reset {
                         self.under_way.line().reset();
                     }
-                    self.ends(Some("broken off on purpose"));
+                    self.ends(Some(ErrorClass::Cut));
                     return Poll::Ready(Some(Err(Broken)));
                 }
                 None => match &mut self.tokens {
-                    Some(tokens) if !tokens.is_over => ready!(tokens.poll(cx, &mut self.outbox)),
+                    Some(tokens) if !tokens.is_over => {
+                        ready!(tokens.poll(cx, &mut self.outbox));
+                        self.spoilt = tokens.spoilt();
+                        if let Some((truth, class)) = self.truth.as_mut().zip(self.spoilt) {
+                            truth.fails(class, ON_PURPOSE.to_owned());
+                        }
+                    }
                     _ => {
-                        self.ends(None);
+                        self.ends(self.spoilt);
                         return Poll::Ready(None);
                     }
                 },
@@ -155,14 +178,14 @@ impl Answer {
         }
     }
 
-    fn ends(&mut self, broken: Option<&str>) {
+    fn ends(&mut self, class: Option<ErrorClass>) {
         self.is_over = true;
         let Some(mut truth) = self.truth.take() else { return };
         if let Some(tokens) = &self.tokens {
             let cached = tokens.cached();
             truth.note(|record| record.exchange.cached_tokens = Some(cached));
         }
-        truth.ends(broken.map(|why| (ErrorClass::Cut, why.to_owned())));
+        truth.ends(class.map(|class| (class, ON_PURPOSE.to_owned())));
     }
 }
 
@@ -185,7 +208,6 @@ pub(crate) struct Tokens {
     n: usize,
     /// What happens once so many tokens have been written.
     fault: Option<(u32, Piece)>,
-    has_finish: bool,
     /// Nothing delays its events on purpose.
     is_on_time: bool,
     /// Token events that have not left.
@@ -215,13 +237,14 @@ impl Tokens {
         writer: Writer,
         plans: Vec<Plan>,
         n: u32,
-        injected: &Injected,
+        after_tokens: Option<(AfterTokens, At)>,
     ) -> Self {
         let total = plans.first().map_or(0, |plan| plan.tokens);
-        let fault = injected.after_tokens.map(|(fault, at)| {
+        let fault = after_tokens.map(|(fault, at)| {
             let after = match at {
                 At::Half => (total / 2).max(1),
-                At::Tokens(tokens) => tokens,
+                // A fault that is counted happens: at the latest before the finish reason.
+                At::Tokens(tokens) => tokens.min(total),
             };
             (after, piece(fault))
         });
@@ -235,7 +258,6 @@ impl Tokens {
             n: n.max(1) as usize,
             is_on_time: fault.is_none(),
             fault,
-            has_finish: !injected.no_finish,
             marks: VecDeque::new(),
             is_over: false,
         }
@@ -250,16 +272,26 @@ impl Tokens {
         while events < BATCH && !self.is_over {
             let Poll::Ready(emission) = self.ticket.poll_next(cx) else { break };
             outcome = Poll::Ready(());
-            let before = self.marks.len();
-            self.write(&emission, &mut bytes);
-            events += self.marks.len() - before;
-            let fault = self.fault.take_if(|(after, _)| self.choices[0].sent >= *after);
-            if !outbox.is_plain() || fault.is_some() {
-                outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
+            // What is to happen before the first token must not wait until it has been written.
+            let mut fault = self.fault_due();
+            if fault.is_none() {
+                let before = self.marks.len();
+                self.write(&emission, &mut bytes);
+                events += self.marks.len() - before;
+                fault = self.fault_due();
             }
-            if let Some((_, piece)) = fault {
+            if let Some(piece) = fault {
+                if !bytes.is_empty() {
+                    outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
+                }
                 self.is_over |= piece == Piece::Reset || piece == Piece::Cut;
                 outbox.interrupt(piece);
+            }
+            if !self.is_over {
+                self.finish(&emission, &mut bytes);
+            }
+            if !outbox.is_plain() && !bytes.is_empty() {
+                outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
             }
         }
         if !bytes.is_empty() {
@@ -271,6 +303,12 @@ impl Tokens {
         outcome
     }
 
+    /// What is to happen now that so many tokens have been written.
+    fn fault_due(&mut self) -> Option<Piece> {
+        let sent = self.choices.first().map_or(0, |choice| choice.sent);
+        self.fault.take_if(|(after, _)| sent >= *after).map(|(_, piece)| piece)
+    }
+
     fn write(&mut self, emission: &Emission, out: &mut Vec<u8>) {
         let Some(choice) = self.choices.get_mut(emission.choice as usize) else { return };
         if !choice.has_started {
@@ -280,18 +318,28 @@ impl Tokens {
         }
         if emission.new_tokens > 0 {
             self.writer.tokens(emission.choice, choice.sent, emission.new_tokens, out);
-            self.marks.push_back(Mark {
-                choice: emission.choice,
-                from: choice.sent,
-                tokens: emission.new_tokens,
-                due: emission.at,
-                admitted: emission.admitted,
-            });
-            choice.sent += emission.new_tokens;
+            let end = choice.sent + emission.new_tokens;
+            // From an error on there are no more tokens.
+            let tokens = self.writer.quirks.error_at.map_or(end, |at| end.min(at)) - choice.sent;
+            if tokens > 0 {
+                self.marks.push_back(Mark {
+                    choice: emission.choice,
+                    from: choice.sent,
+                    tokens,
+                    due: emission.at,
+                    admitted: emission.admitted,
+                });
+            }
+            choice.sent += tokens;
         }
+        self.is_over = self.writer.is_over();
+    }
+
+    /// Writes what follows the last token of a choice, and of all.
+    fn finish(&mut self, emission: &Emission, out: &mut Vec<u8>) {
         if emission.finished {
             self.open -= 1;
-            if self.has_finish {
+            if !self.writer.quirks.no_finish {
                 self.writer.finish(emission.choice, out);
             }
         }
@@ -301,6 +349,21 @@ impl Tokens {
             self.writer.done(out);
         }
         self.is_over = self.open == 0 || self.writer.is_over();
+    }
+
+    /// What a client will find wrong with what has been written.
+    fn spoilt(&self) -> Option<ErrorClass> {
+        let sent = |choice: &Choice| choice.sent;
+        let most = self.choices.iter().map(sent).max().unwrap_or(0);
+        if self.writer.quirks.truncated_json_at.is_some_and(|at| at < most) {
+            Some(ErrorClass::BadEvent)
+        } else if self.writer.is_over() && self.open > 0 {
+            Some(ErrorClass::StreamError)
+        } else if self.open == 0 && self.writer.quirks.no_finish {
+            Some(ErrorClass::NoFinish)
+        } else {
+            (self.open == 0 && most == 0).then_some(ErrorClass::Empty)
+        }
     }
 
     /// Tokens of the prompts that came from the cache; each prompt counts once.

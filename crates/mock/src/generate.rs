@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Nanos};
+use goodput_model::{ErrorClass, Nanos, TokenCount, TokenSource};
 use goodput_random::{Domain, Stream};
-use http::{HeaderValue, Request, StatusCode, Version, header};
+use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 
-use crate::answer::{Answer, Broken, Tokens, note_plan};
+use crate::answer::{Answer, Broken, ON_PURPOSE, Tokens, note_plan};
 use crate::api::{self, Ask, Behaviour, Kind, Plan, Refusal, Writer, plan};
 use crate::driver::{Order, Ticket};
 use crate::faults::{BeforeHeaders, Injected};
@@ -35,13 +35,13 @@ struct Asked {
     injected: Injected,
     under_way: UnderWay,
     truth: Option<Truth>,
-    is_http2: bool,
 }
 
 /// An answer that may begin.
 enum Made {
     Stream(Box<Tokens>),
-    Whole(Vec<u8>),
+    /// What a client will find wrong with it, if anything.
+    Whole(Vec<u8>, Option<ErrorClass>),
 }
 
 impl Service {
@@ -52,14 +52,13 @@ impl Service {
         request: Request<Incoming>,
         under_way: UnderWay,
     ) -> Result<Reply, Broken> {
-        let is_http2 = request.version() == Version::HTTP_2;
         let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
         let id = id.map(str::to_owned);
         let body = match read(request, &self.bodies, self.settings.patience).await {
             Ok(body) => body,
             Err(refusal) => return Ok(self.refuse_unread(under_way, &refusal)),
         };
-        let mut asked = self.register(under_way, id, is_http2);
+        let mut asked = self.register(under_way, id);
         let line = asked.under_way.line().number;
         asked.note(|truth| {
             truth.note(|record| {
@@ -87,7 +86,7 @@ impl Service {
     }
 
     /// Numbers a request, and decides what is to happen to it.
-    fn register(&self, under_way: UnderWay, id: Option<String>, is_http2: bool) -> Asked {
+    fn register(&self, under_way: UnderWay, id: Option<String>) -> Asked {
         let arrived = now();
         let number = self.requests.replace(self.requests.get() + 1);
         self.tally.requests.fetch_add(1, Relaxed);
@@ -98,7 +97,7 @@ impl Service {
         }
         let sink = self.truth.clone();
         let truth = sink.map(|sink| Truth::new(sink, Arc::clone(&self.tally), number, id));
-        Asked { number, arrived, injected, under_way, truth, is_http2 }
+        Asked { number, arrived, injected, under_way, truth }
     }
 
     /// Something else than an answer.
@@ -108,15 +107,18 @@ impl Service {
             BeforeHeaders::Html => ErrorClass::Html,
             BeforeHeaders::BadHttp => ErrorClass::BadHttp,
         };
-        asked.note(|truth| truth.ends(Some((class, "on purpose".to_owned()))));
+        asked.note(|truth| {
+            if fault == BeforeHeaders::Html {
+                truth.headers(200);
+            }
+            truth.ends(Some((class, ON_PURPOSE.to_owned())));
+        });
         let line = Rc::clone(asked.under_way.line());
         match fault {
             BeforeHeaders::Html => {
                 let answer = Answer::whole(self, asked.under_way, PAGE.to_vec());
                 return Ok(reply(StatusCode::OK, "text/html; charset=utf-8", answer));
             }
-            // A stream of HTTP/2 is reset by itself; its neighbours live on.
-            BeforeHeaders::Reset if asked.is_http2 => {}
             BeforeHeaders::Reset => line.reset(),
             BeforeHeaders::BadHttp => {
                 line.write_raw(GARBAGE);
@@ -139,7 +141,8 @@ impl Service {
         let head = self.head(asked.number);
         if ask.stream && kind != Kind::Embedding {
             let writer = Writer::new(&head, &ask, plans.clone(), &behaviour);
-            let tokens = Tokens::new(ticket, writer, plans, ask.n, &asked.injected);
+            let after_tokens = asked.injected.after_tokens;
+            let tokens = Tokens::new(ticket, writer, plans, ask.n, after_tokens);
             return Ok(Made::Stream(Box::new(tokens)));
         }
         let cached = finished(&ticket, &ask, asked).await;
@@ -153,7 +156,7 @@ impl Service {
         if asked.injected.truncated_json {
             bytes.truncate(bytes.len() / 2);
         }
-        Ok(Made::Whole(bytes))
+        Ok(Made::Whole(bytes, spoilt_whole(kind, &asked.injected)))
     }
 
     /// What the choices of a request will be.
@@ -177,19 +180,20 @@ impl Service {
                 .map(|(choice, natural)| plan(ask, choice, *natural, behaviour))
                 .collect()
         };
-        let made = plans(&behaviour);
-        let half = made.first().map_or(0, |plan| plan.tokens / 2);
-        let quirks = &mut behaviour.quirks;
+        let half = |plans: &[Plan]| plans.first().map_or(0, |plan| plan.tokens / 2);
+        let mut made = plans(&behaviour);
         let is_told = ask.ignore_eos || ask.min_tokens > 0;
         if injected.empty {
-            quirks.early_eos_at = Some(0);
+            behaviour.quirks.early_eos_at = Some(0);
         } else if injected.early_eos || (injected.ignores_ignore_eos && is_told) {
-            quirks.early_eos_at = Some(half.max(1));
+            behaviour.quirks.early_eos_at = Some(half(&made).max(1));
         }
-        quirks.truncated_json_at = injected.truncated_json.then_some(half);
-        quirks.error_at = injected.error_event.then_some(half);
-        let is_early = quirks.early_eos_at.is_some();
-        (if is_early { plans(&behaviour) } else { made }, behaviour)
+        if behaviour.quirks.early_eos_at.is_some() {
+            made = plans(&behaviour);
+        }
+        behaviour.quirks.truncated_json_at = injected.truncated_json.then(|| half(&made));
+        behaviour.quirks.error_at = injected.error_event.then(|| half(&made));
+        (made, behaviour)
     }
 
     fn submit(&self, ask: &Ask, plans: &[Plan], arrived: Nanos) -> Result<Ticket, Refusal> {
@@ -219,8 +223,9 @@ impl Service {
         asked.note(|truth| truth.headers(200));
         let Asked { injected, under_way, truth, .. } = asked;
         match made {
-            Made::Whole(bytes) => {
-                let answer = Answer::troubled(self, under_way, bytes, &injected).recorded(truth);
+            Made::Whole(bytes, spoilt) => {
+                let answer = Answer::troubled(self, under_way, bytes, &injected);
+                let answer = answer.spoilt(spoilt).recorded(truth);
                 reply(StatusCode::OK, "application/json", answer)
             }
             Made::Stream(tokens) => {
@@ -255,11 +260,26 @@ async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
                 truth.note(|record| {
                     record.exchange.stamps.dispatched = emission.admitted;
                     record.exchange.cached_tokens = Some(cached);
+                    let n = record.planned.output_tokens.unwrap_or(0);
+                    let count = TokenCount { n, source: TokenSource::Usage };
+                    record.exchange.output_tokens = Some(count);
                 });
             });
         }
     }
     cached
+}
+
+/// What a client finds wrong with an answer in one piece.
+fn spoilt_whole(kind: Kind, injected: &Injected) -> Option<ErrorClass> {
+    let has_text = kind != Kind::Embedding;
+    let found = [
+        (injected.error_event, ErrorClass::StreamError),
+        (injected.truncated_json, ErrorClass::BadJson),
+        (injected.quirks.no_finish && has_text, ErrorClass::NoFinish),
+        (injected.empty && has_text, ErrorClass::Empty),
+    ];
+    found.into_iter().find(|(is_so, _)| *is_so).map(|(_, class)| class)
 }
 
 /// The class that the truth log gives a request.

@@ -25,6 +25,8 @@ pub(crate) struct Line {
     /// Since when it has had nothing to do.
     idle_since: Cell<Nanos>,
     is_broken: Cell<bool>,
+    /// Streams of HTTP/2 share it.
+    pub(crate) is_shared: Cell<bool>,
     /// The socket is full: its client does not read.
     is_blocked: Cell<bool>,
     /// When it last took bytes again after having been full.
@@ -40,13 +42,18 @@ impl Line {
             under_way: Cell::new(0),
             idle_since: Cell::new(now()),
             is_broken: Cell::new(false),
+            is_shared: Cell::new(false),
             is_blocked: Cell::new(false),
             unblocked: Cell::new(Nanos::ZERO),
         })
     }
 
-    /// Breaks the connection: the client gets a reset, and hyper an error.
+    /// Breaks the connection: the client gets a reset, and hyper an error. A stream of HTTP/2 is
+    /// reset by its own error, and its neighbours live on.
     pub(crate) fn reset(&self) {
+        if self.is_shared.get() {
+            return;
+        }
         self.is_broken.set(true);
         // Closing with a linger time of zero sends a reset in place of an orderly end.
         let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));

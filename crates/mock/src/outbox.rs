@@ -92,9 +92,8 @@ impl Outbox {
     /// Something that is not bytes, after all that came before it.
     pub(crate) fn interrupt(&mut self, piece: Piece) {
         self.flush();
-        let is_end = matches!(piece, Piece::Reset | Piece::Cut);
-        if is_end && matches!(self.pieces.back(), Some(Piece::Bytes(..))) {
-            // Bytes that have not reached the socket when a connection breaks never will.
+        if matches!(piece, Piece::Reset | Piece::Cut) {
+            // An end that comes with the bytes before it takes them along: they never leave.
             self.pieces.push_back(Piece::Silence(APART));
         }
         self.pieces.push_back(piece);
@@ -156,9 +155,18 @@ mod tests {
             Piece::Silence(APART),
             bytes(b"c", 1),
             Piece::Silence(APART),
+            Piece::Silence(APART),
             Piece::Cut,
         ];
         assert_eq!(pieces(&mut outbox), expected);
+    }
+
+    #[test]
+    fn what_came_before_an_end_leaves_before_it() {
+        let mut outbox = Outbox::new(Delivery::default(), None);
+        outbox.push(b"a".to_vec(), 1);
+        outbox.interrupt(Piece::Reset);
+        assert_eq!(pieces(&mut outbox), [bytes(b"a", 1), Piece::Silence(APART), Piece::Reset]);
     }
 
     #[test]

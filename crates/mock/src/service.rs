@@ -130,12 +130,12 @@ impl Service {
         let under_way = line.begin();
         let closes = self.connections.request_limit(now() - self.started);
         let closes = closes.is_some_and(|limit| line.requests.get() >= limit);
-        let is_http2 = request.version() == Version::HTTP_2;
+        line.is_shared.set(request.version() == Version::HTTP_2);
         let has_body = !request.body().is_end_stream();
         let mut reply = self.route(request, under_way).await?;
         // What is left of the body would be taken for the next request.
         let closes = closes || (has_body && reply.extensions().get::<Unread>().is_some());
-        if closes && !is_http2 {
+        if closes && !line.is_shared.get() {
             reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(reply)

@@ -90,13 +90,18 @@ impl Truth {
 
     /// The answer ended on purpose: well, or as a fault wants it.
     pub(crate) fn ends(&mut self, failure: Option<(ErrorClass, String)>) {
-        self.note(|record| {
-            let stage = record.exchange.stamps.stage();
-            let is_good = failure.is_none();
-            record.exchange.failure =
-                failure.map(|(class, message)| Failure { class, stage, message });
-            record.exchange.stamps.done = is_good.then(now);
-        });
+        self.note(|record| record.exchange.stamps.done = failure.is_none().then(now));
+        match failure {
+            Some((class, message)) => self.fails(class, message),
+            None => self.note(|record| record.exchange.failure = None),
+        }
+    }
+
+    /// Whatever comes of it, the answer is a bad one.
+    pub(crate) fn fails(&mut self, class: ErrorClass, message: String) {
+        // How far it came is known at its end.
+        let failure = Failure { class, stage: Stage::Headers, message };
+        self.note(|record| record.exchange.failure = Some(failure));
     }
 }
 
@@ -104,6 +109,12 @@ impl Drop for Truth {
     fn drop(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         record.exchange.stamps.ended = now();
+        let stage = record.exchange.stamps.stage().max(Stage::Headers);
+        if let Some(failure) = &mut record.exchange.failure {
+            // As clients have it: a refusal fails at its status, whatever body follows.
+            let is_refused = matches!(failure.class, ErrorClass::Http(_));
+            failure.stage = if is_refused { Stage::Headers } else { stage };
+        }
         if record.exchange.stamps.dispatched == Nanos::ZERO {
             record.exchange.stamps.dispatched = record.scheduled;
         }

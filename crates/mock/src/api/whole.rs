@@ -32,7 +32,11 @@ pub(crate) fn whole(
             completion(out, ask, index, plan);
         }
         let reason = plan.finish.name();
-        push(out, format_args!(r#","finish_reason":"{reason}","stop_reason":"#));
+        if behaviour.quirks.no_finish {
+            out.extend_from_slice(br#","finish_reason":null,"stop_reason":"#);
+        } else {
+            push(out, format_args!(r#","finish_reason":"{reason}","stop_reason":"#));
+        }
         match &plan.stopped_by {
             Some(stop) => quoted(out, stop),
             None => out.extend_from_slice(b"null"),

@@ -28,7 +28,7 @@ pub(crate) struct Writer {
     /// From the end of the text to the end of the event, for a plain one.
     suffix: &'static [u8],
     lines: Vec<Line>,
-    quirks: Quirks,
+    pub(crate) quirks: Quirks,
     reasoning_field: &'static str,
     logprobs: Option<u8>,
     has_usage: bool,

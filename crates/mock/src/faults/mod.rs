@@ -51,8 +51,6 @@ pub struct Injected {
     pub truncated_json: bool,
     /// An error inside the stream.
     pub error_event: bool,
-    /// `[DONE]` without a finish reason.
-    pub no_finish: bool,
     /// A finish reason without a token.
     pub empty: bool,
     /// The kinds above, each once, in the order of the list.
@@ -115,6 +113,8 @@ pub struct Quirks {
     pub wrong_usage: bool,
     /// No `[DONE]`.
     pub no_done: bool,
+    /// No finish reason.
+    pub no_finish: bool,
     /// Text of characters with several bytes.
     pub utf8: bool,
     /// Comments between the events.
@@ -265,7 +265,7 @@ impl Injected {
             Kind::ErrorEvent => set(&mut self.error_event),
             Kind::EarlyEos => set(&mut self.early_eos),
             Kind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),
-            Kind::NoFinish => set(&mut self.no_finish),
+            Kind::NoFinish => set(&mut quirks.no_finish),
             Kind::WrongUsage if quirks.no_usage => false,
             Kind::WrongUsage => set(&mut quirks.wrong_usage),
             Kind::NoUsage if quirks.wrong_usage => false,

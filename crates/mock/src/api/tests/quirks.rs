@@ -64,6 +64,15 @@ fn text_may_come_whole_each_time() {
 }
 
 #[test]
+fn an_answer_in_one_piece_may_lack_its_finish_reason() {
+    let quirks = Quirks { no_finish: true, ..Quirks::default() };
+    let behaviour = Behaviour { quirks, ..Behaviour::default() };
+    let body = heard_whole(&chat(&json!({})), None, &behaviour).1;
+    assert_eq!(body["choices"][0]["finish_reason"], json!(null));
+    assert!(body["choices"][0]["message"]["content"].is_string());
+}
+
+#[test]
 fn usage_may_lack_or_lie() {
     let none = of(Quirks { no_usage: true, ..Quirks::default() });
     assert!(!none.contains("usage") && none.contains("[DONE]"));
