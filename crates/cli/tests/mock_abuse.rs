@@ -8,8 +8,8 @@ mod support;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::{Value, json};
-use support::Session;
 use support::mock::{MockProcess, SHORT, post};
+use support::{Session, certificate};
 
 const CHAT: &str = "/v1/chat/completions";
 const COMPLETIONS: &str = "/v1/completions";
@@ -27,7 +27,7 @@ fn head(path: &str, headers: &str) -> String {
 fn what_is_no_request_is_told_so_and_hung_up_on() {
     let session = Session::new();
     let mock = MockProcess::start(&session, &[]);
-    let many = |count| (0..count).map(|at| format!("a{at}: b\r\n")).collect::<String>();
+    let many = "a: b\r\n".repeat(200);
     let long = |bytes| "a".repeat(bytes);
     let cases: Vec<(Vec<u8>, u16)> = vec![
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello".to_vec(), 400),
@@ -37,7 +37,7 @@ fn what_is_no_request_is_told_so_and_hung_up_on() {
         (b"GET /he alth HTTP/1.1\r\n\r\n".to_vec(), 400),
         (b"GET /health HTTP/1.1\r\nno colon\r\n\r\n".to_vec(), 400),
         (b"GET /health HTTP/1.1\r\na\0b: c\r\n\r\n".to_vec(), 400),
-        (format!("GET /health HTTP/1.1\r\n{}\r\n", many(200)).into_bytes(), 431),
+        (format!("GET /health HTTP/1.1\r\n{many}\r\n").into_bytes(), 431),
         (format!("GET /health HTTP/1.1\r\na: {}\r\n\r\n", long(1 << 20)).into_bytes(), 431),
         (format!("GET /{} HTTP/1.1\r\n\r\n", long(70_000)).into_bytes(), 414),
         (head(CHAT, "Content-Length: many\r\n").into_bytes(), 400),
@@ -287,10 +287,17 @@ fn clients_that_go_away_free_their_slots() {
 #[test]
 fn patience_ends() {
     let session = Session::new();
-    let flags = ["--set", "patience=400ms", "--ttft", "1ms", "--itl", "20ms"];
+    let flags = ["--set", "patience=1s", "--ttft", "1ms", "--itl", "20ms"];
     let mock = MockProcess::start(&session, &flags);
     let begin = now();
     let mut silent = mock.connect();
+    let mut http2 = mock.connect();
+    http2.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    let [cert, key] = certificate(&session);
+    let secure = [&flags[..], &["--tls-cert", &cert, "--tls-key", &key]].concat();
+    let secure = MockProcess::start(&session, &secure);
+    let mut no_handshake = secure.connect();
+    no_handshake.send("\x16\x03\x01");
     let mut half_head = mock.connect();
     half_head.send("GET /health HTTP/1.1\r\nHost:");
     let mut half_body = mock.connect();
@@ -300,23 +307,26 @@ fn patience_ends() {
     assert_eq!(kept.answer().unwrap().status, 200);
     // Who is being answered is not idle, however long it takes.
     let mut stream = mock.connect();
-    stream.send(post(CHAT, LONG.replace("100000", "60")));
+    stream.send(post(CHAT, LONG.replace("100000", "80")));
     // A few bytes now and then are no sign of life: the request must come in time.
-    while now() - begin < Nanos::from_millis(300) {
-        half_head.send(" ");
-        half_body.send(" ");
+    while now() - begin < Nanos::from_millis(700) {
+        half_head.try_send(" ");
+        half_body.try_send(" ");
         pause(Nanos::from_millis(50));
     }
     assert_eq!(silent.rest(), "");
+    assert_eq!(no_handshake.rest(), "");
+    // Its own settings, and then nothing.
+    assert!(!http2.rest().is_empty());
     assert!(half_head.answer().is_none_or(|answer| answer.status >= 400));
     let late = half_body.answer().unwrap();
     assert_eq!((late.status, late.header("connection")), (408, Some("close")));
     late.error();
     assert_eq!(kept.rest(), "");
-    assert!(now() - begin >= Nanos::from_millis(400));
+    assert!(now() - begin >= Nanos::from_millis(1_000));
     let stream = stream.answer().unwrap();
     assert!(stream.body.ends_with(b"data: [DONE]\n\n"));
-    assert!(now() - begin >= Nanos::from_millis(59 * 20));
+    assert!(now() - begin >= Nanos::from_millis(79 * 20));
     mock.assert_serves("after slow clients");
 }
 

@@ -1,10 +1,10 @@
 //! The simulated engine's API over real sockets: every endpoint, every protocol.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
 
 mod support;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use support::mock::{MockProcess, SHORT, post};
@@ -175,6 +175,25 @@ fn a_key_is_asked_for_where_it_matters() {
     for closed in [CHAT, "/tokenize", "/v1/nope"] {
         assert_eq!(mock.post(closed, SHORT).status, 401, "{closed}");
     }
+}
+
+/// A stream of HTTP/2 that its client gives up is given up here too.
+#[test]
+fn giving_up_a_stream_of_http2_frees_its_slot() {
+    let session = Session::new();
+    let mock = MockProcess::start(&session, &["--itl", "5ms"]);
+    if curl(&["http://127.0.0.1:1", "--version"]).is_none() {
+        return;
+    }
+    let body = SHORT.replace("\"max_tokens\":2", "\"max_tokens\":100000,\"stream\":true");
+    let url = format!("http://127.0.0.1:{}{CHAT}", mock.port);
+    let args = ["-sN", "--noproxy", "*", "--http2-prior-knowledge", &url, "-d", &body];
+    let mut child = Command::new("curl").args(args).stdout(Stdio::null()).spawn().unwrap();
+    mock.until_running(1.0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    mock.until_running(0.0);
+    mock.assert_serves("after a stream that was given up");
 }
 
 /// Status, version and body of what curl gets; none where there is no curl that can.

@@ -149,7 +149,9 @@ fn harmed_bodies_are_answered() {
     run(1000, &(0..REQUESTS.len(), harms()), |(which, harms)| {
         let (path, body) = REQUESTS[which];
         let mut body = body.as_bytes().to_vec();
-        harms.iter().for_each(|harm| harm.happen(&mut body));
+        for harm in &harms {
+            harm.happen(&mut body);
+        }
         let mut line = mock.connect();
         line.send(request(path, &body));
         let said = line.rest();
@@ -167,7 +169,9 @@ fn harmed_requests_are_answered_or_hung_up_on() {
     run(1000, &(0..=REQUESTS.len(), harms()), |(which, harms)| {
         let whole = REQUESTS.get(which).map(|(path, body)| request(path, body.as_bytes()));
         let mut bytes = whole.unwrap_or_else(|| HTTP2.to_vec());
-        harms.iter().for_each(|harm| harm.happen(&mut bytes));
+        for harm in &harms {
+            harm.happen(&mut bytes);
+        }
         let mut line = mock.connect();
         line.try_send(&bytes);
         line.end_sending();
