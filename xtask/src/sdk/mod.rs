@@ -32,6 +32,18 @@ const SERVERS: [(&str, &[&str]); 10] = [
     ("slow", &["--ttft", "10ms", "--itl", "20ms"]),
 ];
 
+/// What this machine's owner may have set for the client.
+const OWNERS: [&str; 8] = [
+    "OPENAI_BASE_URL",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "PYTHONPATH",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
 /// Longer than the script takes on a busy machine.
 const PATIENCE: Nanos = Nanos::from_millis(300_000);
 
@@ -53,12 +65,9 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     let mut command = Command::new(&python);
     command.args(["-c", SCRIPT]);
     command.args(mocks.iter().map(|(name, mock)| format!("{name}={}", mock.address())));
-    // Nothing that this machine's owner has set for the client is part of the check.
-    for name in ["OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "PYTHONPATH"] {
+    for name in OWNERS {
         command.env_remove(name);
     }
-    let proxies = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-    proxies.iter().for_each(|name| _ = command.env_remove(name));
     match Running::start(&mut command)?.outcome(now() + PATIENCE) {
         Some(true) => {
             eprintln!("  the OpenAI client {VERSION} reads every answer");
