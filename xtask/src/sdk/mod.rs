@@ -62,8 +62,11 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
         mocks
             .push((name, Mock::start(goodput, flags).map_err(|error| format!("{name}: {error}"))?));
     }
+    // In a file, so that a failure shows its line.
+    let script = python.with_file_name("check.py");
+    fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
     let mut command = Command::new(&python);
-    command.args(["-c", SCRIPT]);
+    command.arg(script);
     command.args(mocks.iter().map(|(name, mock)| format!("{name}={}", mock.address())));
     for name in OWNERS {
         command.env_remove(name);
