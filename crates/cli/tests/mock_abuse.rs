@@ -258,6 +258,16 @@ fn clients_that_go_away_free_their_slots() {
         assert_eq!(waiting.answer().unwrap().status, 200, "the next in the queue");
         mock.assert_serves("after a client went away");
     }
+    // Though it sent more than it asked: another request, or the line end of old clients.
+    for more in ["GET /health HTTP/1.1\r\nHost: x\r\n\r\n", "\r\n"] {
+        for body in [LONG, &whole] {
+            let mut line = mock.connect();
+            line.send([&post(CHAT, body)[..], more.as_bytes()].concat());
+            mock.until_running(1.0);
+            drop(line);
+            mock.assert_serves("after a client that sent too much");
+        }
+    }
     // Who says that it sends no more is taken to be gone, as by most servers of engines.
     let mut line = mock.connect();
     line.send(post(CHAT, LONG));

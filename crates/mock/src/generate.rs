@@ -14,13 +14,16 @@ use crate::answer::{Answer, Broken, ON_PURPOSE, Tokens, note_plan};
 use crate::api::{self, Ask, Behaviour, Kind, Plan, Refusal, Writer, plan};
 use crate::driver::{Order, Ticket};
 use crate::faults::{BeforeHeaders, Injected};
-use crate::line::UnderWay;
+use crate::line::{Line, UnderWay};
 use crate::reading::read;
 use crate::service::{Reply, Service, reply};
 use crate::truth::Truth;
 
 /// Seconds that a client is told to wait when the queue is full.
 const RETRY_AFTER: u32 = 1;
+
+/// How often a client that waits for an answer in one piece is looked after.
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(250);
 
 /// A web page where an answer should be: what a proxy or a login page sends.
 const PAGE: &[u8] = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>";
@@ -72,7 +75,14 @@ impl Service {
         if let Some(fault) = asked.injected.before_headers {
             return self.spoil(asked, fault);
         }
-        match self.serve(kind, &body, &mut asked).await {
+        let line = Rc::clone(asked.under_way.line());
+        let outcome = tokio::select! {
+            // What is answered at once needs no timer.
+            biased;
+            outcome = self.serve(kind, &body, &mut asked) => outcome,
+            () = self.until_gone(&line) => return Err(Broken),
+        };
+        match outcome {
             Ok(made) => Ok(self.begin(made, asked)),
             Err(refusal) => {
                 let status = refusal.status.as_u16();
@@ -81,6 +91,16 @@ impl Service {
                     truth.ends(Some((ErrorClass::Http(status), refusal.message.clone())));
                 });
                 Ok(self.refuse(asked.under_way, &refusal))
+            }
+        }
+    }
+
+    /// Waits until the client has gone.
+    async fn until_gone(&self, line: &Line) {
+        loop {
+            self.timer().sleep_until(now() + BETWEEN_LOOKS).await;
+            if line.is_gone() {
+                return;
             }
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -67,6 +68,15 @@ impl Line {
     /// Ends the connection; hyper finds it closed by the client.
     pub(crate) fn close(&self) {
         let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+    }
+
+    /// Whether the client has closed its side. Hyper sees that for itself unless bytes came after
+    /// the request, another one or a stray line end, which it does not look behind.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut looked = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        let found = rustix::event::poll(&mut looked, Some(&Timespec::default()));
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        found.is_ok() && looked[0].revents().intersects(gone)
     }
 
     /// Reads and forgets what still comes after the last answer, until the client ends too. A
