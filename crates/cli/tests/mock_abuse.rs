@@ -26,7 +26,7 @@ fn head(path: &str, headers: &str) -> String {
 #[test]
 fn what_is_no_request_is_told_so_and_hung_up_on() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let many = "a: b\r\n".repeat(200);
     let long = |bytes| "a".repeat(bytes);
     let cases: Vec<(Vec<u8>, u16)> = vec![
@@ -60,7 +60,7 @@ fn what_is_no_request_is_told_so_and_hung_up_on() {
 #[test]
 fn chunked_bodies_and_broken_ones() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let chunked = head(CHAT, "Transfer-Encoding: chunked\r\n");
     let (first, second) = SHORT.split_at(20);
     let both = format!(
@@ -103,7 +103,7 @@ fn chunked_bodies_and_broken_ones() {
 #[test]
 fn bodies_that_cannot_be_served() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let with = |field: &str| SHORT.replace("\"max_tokens\":2", field);
     let bodies: Vec<(&str, Vec<u8>, Option<&str>)> = vec![
         (CHAT, b"".to_vec(), None),
@@ -165,7 +165,7 @@ fn bodies_that_cannot_be_served() {
 #[test]
 fn requests_for_too_much_at_once_are_refused() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let most = 1 << 22;
     let each = 131_000;
     let cases = [
@@ -205,7 +205,7 @@ fn requests_for_too_much_at_once_are_refused() {
 #[test]
 fn refusals_reach_clients_that_are_still_sending() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &["--api-key-env", "MOCK_KEY"]);
+    let mock = MockProcess::fast(&session, &["--api-key-env", "MOCK_KEY"]);
     let bytes = vec![b' '; 16 << 20];
     let key = "Authorization: Bearer sesame\r\n";
     let too_long = format!("{key}Content-Length: {}\r\n", (64 << 20) + 1);
@@ -242,7 +242,7 @@ fn refusals_reach_clients_that_are_still_sending() {
 #[test]
 fn clients_that_go_away_free_their_slots() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &["--ttft", "1ms", "--itl", "5ms", "--slots", "1"]);
+    let mock = MockProcess::fast(&session, &["--ttft", "1ms", "--itl", "5ms", "--slots", "1"]);
     let whole = LONG.replace(",\"stream\":true", "");
     // In the middle of a stream, and of an answer that has not begun.
     for body in [LONG, &whole] {
@@ -298,14 +298,14 @@ fn clients_that_go_away_free_their_slots() {
 fn patience_ends() {
     let session = Session::new();
     let flags = ["--set", "patience=1s", "--ttft", "1ms", "--itl", "20ms"];
-    let mock = MockProcess::start(&session, &flags);
+    let mock = MockProcess::fast(&session, &flags);
     let begin = now();
     let mut silent = mock.connect();
     let mut http2 = mock.connect();
     http2.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
     let [cert, key] = certificate(&session);
     let secure = [&flags[..], &["--tls-cert", &cert, "--tls-key", &key]].concat();
-    let secure = MockProcess::start(&session, &secure);
+    let secure = MockProcess::fast(&session, &secure);
     let mut no_handshake = secure.connect();
     no_handshake.send("\x16\x03\x01");
     let mut half_head = mock.connect();
@@ -346,7 +346,7 @@ fn what_was_sent_before_a_break_arrives() {
     for fault in ["cut=5", "reset-midstream=5"] {
         // All tokens at one instant, and one after the other.
         for itl in ["0s", "5ms"] {
-            let mock = MockProcess::start(&session, &["--itl", itl, "--fault", fault]);
+            let mock = MockProcess::fast(&session, &["--itl", itl, "--fault", fault]);
             let mut line = mock.connect();
             line.send(post(CHAT, LONG.replace("100000", "10")));
             let said = line.rest();

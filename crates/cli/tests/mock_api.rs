@@ -15,7 +15,7 @@ const CHAT: &str = "/v1/chat/completions";
 #[test]
 fn every_endpoint_answers() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &["--set", "max_model_len=4096"]);
+    let mock = MockProcess::fast(&session, &["--set", "max_model_len=4096"]);
     for path in ["/health", "/ping", "/health/"] {
         assert_eq!(mock.get(path).json(), json!({"status": "ok"}), "{path}");
     }
@@ -59,7 +59,7 @@ fn words(stream: &str) -> (String, bool) {
 #[test]
 fn a_stream_says_what_a_whole_answer_says() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let ask = |stream: bool, version: &str| {
         let messages = json!([{"role": "user", "content": "hi"}]);
         let body = json!({"messages": messages, "seed": 3, "max_tokens": 40, "stream": stream});
@@ -79,7 +79,7 @@ fn a_stream_says_what_a_whole_answer_says() {
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let mut line = mock.connect();
     let stream = SHORT.replace("\"max_tokens\":2", "\"max_tokens\":50,\"stream\":true");
     let health = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -95,7 +95,7 @@ fn pipelined_requests_are_answered_in_order() {
 #[test]
 fn a_client_that_asks_first_is_told_to_go_on_or_not() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let head = |length: usize| {
         format!(
             "POST {CHAT} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
@@ -114,7 +114,7 @@ fn a_client_that_asks_first_is_told_to_go_on_or_not() {
 #[test]
 fn methods() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let cases = [
         ("GET", CHAT, "POST"),
         ("DELETE", CHAT, "POST"),
@@ -148,7 +148,7 @@ fn methods() {
 #[test]
 fn a_key_is_asked_for_where_it_matters() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &["--api-key-env", "MOCK_KEY"]);
+    let mock = MockProcess::fast(&session, &["--api-key-env", "MOCK_KEY"]);
     let ask = |path: &str, authorization: &str| {
         mock.ask(format!("GET {path} HTTP/1.1\r\nHost: x\r\n{authorization}\r\n"))
     };
@@ -181,7 +181,7 @@ fn a_key_is_asked_for_where_it_matters() {
 #[test]
 fn giving_up_a_stream_of_http2_frees_its_slot() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &["--itl", "5ms"]);
+    let mock = MockProcess::fast(&session, &["--itl", "5ms"]);
     if curl(&["http://127.0.0.1:1", "--version"]).is_none() {
         return;
     }
@@ -216,9 +216,9 @@ fn curl(args: &[&str]) -> Option<(String, String)> {
 #[test]
 fn curl_over_every_protocol() {
     let session = Session::new();
-    let plain = MockProcess::start(&session, &[]);
+    let plain = MockProcess::fast(&session, &[]);
     let [cert, key] = certificate(&session);
-    let secure = MockProcess::start(&session, &["--tls-cert", &cert, "--tls-key", &key]);
+    let secure = MockProcess::fast(&session, &["--tls-cert", &cert, "--tls-key", &key]);
     let plain = format!("http://127.0.0.1:{}", plain.port);
     let secure = format!("https://localhost:{}", secure.port);
     let stream = SHORT.replace("\"max_tokens\":2", "\"seed\":1,\"max_tokens\":30,\"stream\":true");

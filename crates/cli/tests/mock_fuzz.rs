@@ -145,7 +145,7 @@ fn status(said: &str) -> Option<u16> {
 #[test]
 fn harmed_bodies_are_answered() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     run(1000, &(0..REQUESTS.len(), harms()), |(which, harms)| {
         let (path, body) = REQUESTS[which];
         let mut body = body.as_bytes().to_vec();
@@ -165,7 +165,7 @@ fn harmed_bodies_are_answered() {
 #[test]
 fn harmed_requests_are_answered_or_hung_up_on() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     run(1000, &(0..=REQUESTS.len(), harms()), |(which, harms)| {
         let whole = REQUESTS.get(which).map(|(path, body)| request(path, body.as_bytes()));
         let mut bytes = whole.unwrap_or_else(|| HTTP2.to_vec());

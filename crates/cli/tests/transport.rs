@@ -15,7 +15,7 @@ const SMALL: [&str; 6] = ["--rate", "200", "--num-requests", "40", "--max-tokens
 fn tls_with_both_protocols_and_both_policies() {
     let session = Session::new();
     let [cert, key] = certificate(&session);
-    let mock = MockProcess::start(&session, &["--tls-cert", &cert, "--tls-key", &key]);
+    let mock = MockProcess::fast(&session, &["--tls-cert", &cert, "--tls-key", &key]);
     let url = format!("https://localhost:{}", mock.port);
     let cases: [&[&str]; 4] = [
         &["--cacert", &cert],
@@ -44,13 +44,13 @@ fn tls_with_both_protocols_and_both_policies() {
 #[test]
 fn http2_with_prior_knowledge() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     let url = format!("http://localhost:{}", mock.port);
     let (outcome, summary) = Session::new().measure(&url, &[&SMALL[..], &["--http2"]].concat());
     outcome.assert_finished("");
     assert_eq!(number(&summary, "requests.ok"), 40.0);
     // 250 streams at once need three connections of a hundred streams each.
-    let slow = MockProcess::start(&session, &["--ttft", "300ms"]);
+    let slow = MockProcess::fast(&session, &["--ttft", "300ms"]);
     let url = format!("http://127.0.0.1:{}", slow.port);
     let args = ["--rate", "inf", "--num-requests", "250", "--max-tokens", "2", "--http2"];
     let (_, summary) = Session::new().measure(&url, &args);
@@ -60,7 +60,7 @@ fn http2_with_prior_knowledge() {
 #[test]
 fn names_of_two_families_reach_a_server_on_one() {
     let session = Session::new();
-    let mock = MockProcess::start(&session, &[]);
+    let mock = MockProcess::fast(&session, &[]);
     // `localhost` may resolve to ::1 first, where nobody listens.
     let url = format!("http://localhost:{}", mock.port);
     let (outcome, _) = Session::new().measure(&url, &SMALL);

@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::path::Path;
 use std::process::{Child, ChildStderr};
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_model::Nanos;
+use goodput_model::{Nanos, RequestRecord};
+use goodput_record::LogReader;
 use serde_json::Value;
 
 use super::Session;
@@ -19,14 +21,18 @@ pub(crate) struct MockProcess {
     child: Child,
     pub(crate) port: String,
     /// Kept open: a server must not lose the place it writes to.
-    _said: BufReader<ChildStderr>,
+    said: BufReader<ChildStderr>,
 }
 
 impl MockProcess {
-    /// One without latency unless the flags say otherwise.
+    /// One without latency.
+    pub(crate) fn fast(session: &Session, args: &[&str]) -> Self {
+        Self::start(session, &[&["--profile", "fast"], args].concat())
+    }
+
+    /// Starts one on a free port; `args` name the profile, the faults and so on.
     pub(crate) fn start(session: &Session, args: &[&str]) -> Self {
-        let all = [&["mock", "--listen", "127.0.0.1:0", "--profile", "fast"], args].concat();
-        let mut child = session.command(&all);
+        let mut child = session.command(&[&["mock", "--listen", "127.0.0.1:0"], args].concat());
         child.env("MOCK_KEY", "sesame");
         child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
         let mut child = child.spawn().unwrap();
@@ -35,7 +41,33 @@ impl MockProcess {
         said.read_line(&mut line).unwrap();
         let address = line.split_once("://127.0.0.1:").unwrap_or_else(|| panic!("{line}")).1;
         let port = address.split_whitespace().next().unwrap().to_owned();
-        Self { child, port, _said: said }
+        Self { child, port, said }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// How often it says that a fault happened.
+    pub(crate) fn injected(&self, kind: &str) -> f64 {
+        self.metric(&format!("mock_faults_total{{kind=\"{kind}\"}}"))
+    }
+
+    /// Ends it the hard way.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it as Ctrl-C does, and returns its last words.
+    pub(crate) fn interrupt(mut self) -> String {
+        let id = self.child.id().to_string();
+        let status = std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(status.success());
+        let mut words = String::new();
+        self.said.read_to_string(&mut words).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{words}");
+        words
     }
 
     pub(crate) fn connect(&self) -> Line {
@@ -249,4 +281,12 @@ impl Line {
 
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// Every record of a log, in its order.
+pub(crate) fn records(log: &Path) -> Vec<RequestRecord> {
+    let mut reader = LogReader::<RequestRecord>::open(log, Vec::new()).unwrap();
+    let records = reader.by_ref().collect();
+    assert!(!reader.is_damaged(), "{}", log.display());
+    records
 }
