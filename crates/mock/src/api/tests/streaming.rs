@@ -178,9 +178,9 @@ fn quirks() -> impl Strategy<Value = Quirks> {
                 no_space,
                 role,
                 wrong_usage,
-                early_eos_at,
                 utf8,
                 pings,
+                early_eos_at,
                 ..Quirks::default()
             }
         },
