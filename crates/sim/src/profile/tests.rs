@@ -140,7 +140,7 @@ fn files_that_make_no_sense_say_why() {
         ("block_tokens = 16", "block_tokens = 0", "block_tokens (0)"),
         ("[kv]", "[cache]", "unknown field `cache`"),
         ("overlap = 1.0", "overlap = 1.0\nspeed = 3", "unknown field `speed`"),
-        ("frontend = \"9ms\"", "frontend = \"9\"", "is not a time"),
+        ("frontend = \"6ms\"", "frontend = \"9\"", "is not a time"),
         ("[scheduler]", "[start]\nfirst_us = \"1s\"\n[scheduler]", "unknown field `first_us`"),
         ("model = \"llama-70b\"", "", "missing field `model`"),
     ] {
