@@ -385,7 +385,7 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Let something go wrong: KIND[=VALUE][:SHARE][@FROM[+FOR]]; can be repeated
+    /// Let something go wrong: `KIND[=VALUE][:SHARE][@FROM[+FOR]]`; can be repeated
     #[arg(long, value_name = "FAULT", long_help = fault_help())]
     pub(crate) fault: Vec<String>,
 
