@@ -176,6 +176,10 @@ fn wrong_and_missing_usage() {
     };
     assert_eq!((counted(TokenSource::Usage), counted(TokenSource::Events)), (4, 4));
     assert_eq!(none.texts(), plain);
+    // In one piece there are not even events to count.
+    let whole = Ran::fast("no-usage:1/2", &["--no-stream"]);
+    assert_eq!(number(&whole.summary, "tokens.output"), 4.0 * 12.0);
+    assert_eq!(number(&whole.summary, "tokens.uncounted"), 4.0);
 }
 
 #[test]

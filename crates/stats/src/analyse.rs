@@ -196,6 +196,8 @@ impl Tally {
         if let Some(output) = exchange.output_tokens {
             self.tokens.output += u64::from(output.n);
             *self.output_sources.entry(output.source.name()).or_default() += 1;
+        } else {
+            self.tokens.uncounted += 1;
         }
         if let Some(cached) = exchange.cached_tokens {
             *self.tokens.cached.get_or_insert(0) += u64::from(cached);

@@ -188,6 +188,9 @@ pub struct Tokens {
     pub output: u64,
     /// Who counted them: `usage`, `token_ids` or `chunks`, or `mixed`.
     pub output_source: String,
+    /// Good answers that nobody counted the tokens of; they are missing from `output`.
+    #[serde(default)]
+    pub uncounted: u64,
     /// Prompt tokens from the server's cache, where it says.
     pub cached: Option<u64>,
     /// Events that carried tokens.

@@ -54,6 +54,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         client::slow_reader,
         client::lossy,
         tokens_by_chunks,
+        tokens_uncounted,
         several_tokens_a_chunk,
         no_warmup,
         short_window,
@@ -164,6 +165,17 @@ fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
         let message = "the server did not report token usage for every answer: tokens are counted \
                        as chunks, which may hold several";
         Caveat::new("tokens_by_chunks", Severity::Info, message)
+    })
+}
+
+fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
+    let uncounted = e.tokens.uncounted;
+    (uncounted > 0).then(|| {
+        let message = format!(
+            "{uncounted} good answers came without a count of their tokens: token figures leave \
+             them out"
+        );
+        Caveat::new("tokens_uncounted", Severity::Warn, message)
     })
 }
 

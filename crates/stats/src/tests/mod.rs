@@ -211,6 +211,15 @@ fn chunks_of_several_tokens_are_told_apart() {
 }
 
 #[test]
+fn answers_that_nobody_counted_are_named() {
+    let mut silent = record(1, 5.0, &[]);
+    silent.exchange.output_tokens = None;
+    let s = summary(&plan(Some(2), None, NO_WARMUP), &[record(0, 0.0, &[10.0]), silent]);
+    assert_eq!((s.tokens.output, s.tokens.uncounted), (2, 1));
+    assert!(s.caveats.iter().any(|caveat| caveat.code == "tokens_uncounted"));
+}
+
+#[test]
 fn gaps_belong_to_their_answer() {
     let mut two = record(0, 0.0, &[1.0, 10.0, 1.0]);
     for (chunk, choice) in two.exchange.chunks.iter_mut().zip([0, 1, 0, 1]) {
