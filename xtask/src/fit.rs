@@ -76,8 +76,11 @@ fn solve(rows: &[Row]) -> Result<Step, String> {
     let beyond =
         |row: &Row| f64::from(row.batch) * (f64::from(row.tokens) - f64::from(REFERENCE)) * 1e-6;
     let by_batch = least_squares(&decode, &batches, |row| row.batch, beyond)?;
-    let pairs = |row: &Row| 0.5 * f64::from(row.tokens) * f64::from(row.tokens) * 1e-6;
-    let by_tokens = least_squares(&prefill, &PREFILL_KNOTS, |row| row.tokens, pairs)?;
+    let pairs = |row: &Row| {
+        0.5 * f64::from(row.batch) * f64::from(row.tokens) * f64::from(row.tokens) * 1e-6
+    };
+    let all_tokens = |row: &Row| row.batch.saturating_mul(row.tokens);
+    let by_tokens = least_squares(&prefill, &PREFILL_KNOTS, all_tokens, pairs)?;
     let table = |knots: &[u32], values: &[f64]| {
         knots.iter().zip(values).map(|(knot, ms)| (*knot, round(*ms, 1e3))).collect::<Vec<_>>()
     };
@@ -105,6 +108,9 @@ fn least_squares(
     at: impl Fn(&Row) -> u32,
     extra: impl Fn(&Row) -> f64,
 ) -> Result<Vec<f64>, String> {
+    if knots.len() < 2 {
+        return Err("the measurements need at least two batch sizes".to_owned());
+    }
     let unknowns = knots.len() + 1;
     let mut system = vec![vec![0.0; unknowns + 1]; unknowns];
     for row in rows {

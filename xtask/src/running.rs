@@ -95,7 +95,7 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Result<Self, String> {
-        let name = format!("goodput-prometheus-{}-{}", std::process::id(), now().0);
+        let name = format!("goodput-xtask-{}-{}", std::process::id(), now().0);
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self(folder))

@@ -72,10 +72,13 @@ fn point(settings: &Settings, workload: &Workload, rate: f64, length: Nanos) -> 
     let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, settings.seed);
     let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).map(|(id, at)| {
         let planned = workload.prompt(id).planned;
+        let most = settings.profile.longest_request();
         // Every prompt is another: no two begin alike.
-        let prompt: Arc<[u32]> =
-            (0..planned.input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
-        let output_tokens = planned.output_tokens.unwrap_or(1);
+        let prompt: Arc<[u32]> = (0..planned.input_tokens.min(most - 1))
+            .map(|token| token ^ ((id as u32) << 12))
+            .collect();
+        let room = most - prompt.len() as u32;
+        let output_tokens = planned.output_tokens.unwrap_or(1).min(room);
         Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } }
     });
     let outcomes = simulate(&mut engine, arrivals);
@@ -92,12 +95,17 @@ fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
             tpot.push((last - first).as_ms() / f64::from(outcome.output_tokens - 1));
         }
         // The part of its tokens that came while requests still arrived.
-        let inside = (length.min(last) - first).as_secs() / (last - first).as_secs().max(1e-9);
-        tokens += f64::from(outcome.output_tokens) * inside.min(1.0);
+        let inside = if first < last {
+            (length.min(last) - first).as_secs() / (last - first).as_secs()
+        } else {
+            f64::from(first < length)
+        };
+        tokens += f64::from(outcome.output_tokens) * inside;
     }
     let half = Nanos(length.0 / 2);
     let is_late = |at: Nanos| at >= half && at < length;
-    let came = outcomes.iter().filter(|outcome| is_late(outcome.arrived)).count();
+    let is_taken = |outcome: &&Outcome| is_late(outcome.arrived) && !outcome.refused;
+    let came = outcomes.iter().filter(is_taken).count();
     let went = outcomes.iter().filter(|outcome| outcome.finished.is_some_and(is_late)).count();
     Point {
         rate,

@@ -168,9 +168,10 @@ impl Answer {
         let at = now();
         for _ in 0..events {
             let Some(mark) = tokens.marks.pop_front() else { return };
-            if tokens.is_on_time {
-                self.service.left(at - self.under_way.line().writable_since(mark.due));
-            }
+            let line = self.under_way.line();
+            // On a shared line a stream may wait for its client where the socket does not show it.
+            let is_ours = tokens.is_on_time && (mark.awaited || !line.is_shared.get());
+            self.service.left(is_ours.then(|| at - line.writable_since(mark.due)));
             if let Some(truth) = &mut self.truth {
                 truth.tokens(tokens.chunk(at, &mark, events > 1));
                 truth.note(|record| record.exchange.stamps.dispatched = mark.admitted);
@@ -229,6 +230,7 @@ struct Mark {
     tokens: u32,
     due: Nanos,
     admitted: Nanos,
+    awaited: bool,
 }
 
 impl Tokens {
@@ -328,6 +330,7 @@ impl Tokens {
                     tokens,
                     due: emission.at,
                     admitted: emission.admitted,
+                    awaited: emission.awaited,
                 });
             }
             choice.sent += tokens;

@@ -17,11 +17,13 @@ use goodput_sim::{Engine, Gauges, Job, Output, Profile, QueueFull};
 use tokio::sync::Notify;
 
 use crate::api::{Finish, token_of};
-use crate::faults::Pause;
 use crate::metrics::{Finished, Metrics, Reason};
 
 /// Emissions that may wait for a client that does not read before equal ones are kept as one.
 const APART: usize = 1024;
+
+/// Room for the choices of one request in the number of a job.
+const CHOICE_BITS: u32 = 12;
 
 /// How long before an instant the driver wakes.
 const VIGIL: Nanos = Nanos::from_micros(150);
@@ -39,11 +41,36 @@ pub(crate) struct Driver {
     /// Something came or went, so the next instant may be another.
     changed: Notify,
     tracks: RefCell<HashMap<u64, Track>>,
-    next_job: Cell<u64>,
     outputs: RefCell<Vec<Output>>,
-    /// Time that may be spent awake, and when it was last reckoned.
-    vigil: Cell<(Nanos, Nanos)>,
+    vigil: Vigil,
     metrics: Rc<RefCell<Metrics>>,
+}
+
+/// Time that may be spent awake and waiting, and when it was last reckoned.
+struct Vigil(Cell<(Nanos, Nanos)>);
+
+impl Vigil {
+    fn saved(&self) -> Nanos {
+        let (saved, since) = self.0.get();
+        let present = now();
+        let saved = (saved + Nanos((present - since).0 / VIGIL_SHARE)).min(VIGIL_MOST);
+        self.0.set((saved, present));
+        saved
+    }
+
+    fn begin(&self) -> Awake<'_> {
+        Awake(self, now())
+    }
+}
+
+/// Being awake since an instant; what it cost is reckoned at its end, however it ends.
+struct Awake<'a>(&'a Vigil, Nanos);
+
+impl Drop for Awake<'_> {
+    fn drop(&mut self) {
+        let saved = self.0.saved();
+        self.0.0.set((saved - (now() - self.1), now()));
+    }
 }
 
 /// A job under way.
@@ -57,6 +84,7 @@ struct Track {
     prompt_tokens: u32,
     output_tokens: u32,
     limit: Option<u32>,
+    n: u32,
     reason: Finish,
 }
 
@@ -66,8 +94,9 @@ pub(crate) struct Order {
     pub(crate) prompt: Arc<[u32]>,
     pub(crate) output_tokens: u32,
     pub(crate) answer_seed: u64,
-    /// The limit that the request set, and why its answer ends: for the metrics.
+    /// The limit that the request set, its choices, and why its answer ends: for the metrics.
     pub(crate) limit: Option<u32>,
+    pub(crate) n: u32,
     pub(crate) reason: Finish,
 }
 
@@ -82,9 +111,8 @@ impl Driver {
             timer: Timer::new()?,
             changed: Notify::new(),
             tracks: RefCell::default(),
-            next_job: Cell::new(0),
             outputs: RefCell::default(),
-            vigil: Cell::new((VIGIL_MOST, now())),
+            vigil: Vigil(Cell::new((VIGIL_MOST, now()))),
             metrics,
         }))
     }
@@ -102,6 +130,8 @@ impl Driver {
                 },
             }
             self.advance(now());
+            // A model that is always due must not keep the sockets waiting.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -109,44 +139,37 @@ impl Driver {
     /// millisecond late. That costs processor time, so there is a limit to its share, and a server
     /// with much to do goes without; it is rarely asleep anyway.
     async fn wait_until(&self, at: Nanos) {
-        let begin = now();
-        let (saved, since) = self.vigil.get();
-        let saved = (saved + Nanos((begin - since).0 / VIGIL_SHARE)).min(VIGIL_MOST);
-        let lead = if saved >= VIGIL { VIGIL } else { Nanos::ZERO };
+        let lead = if self.vigil.saved() >= VIGIL { VIGIL } else { Nanos::ZERO };
         self.timer.sleep_until(at - lead).await;
-        let woken = now();
+        let _awake = self.vigil.begin();
         while now() < at {
             tokio::task::yield_now().await;
         }
-        self.vigil.set((saved - (now() - woken), begin));
     }
 
-    /// The whole server stands still again and again: the model as well as the sockets.
-    pub(crate) async fn stand_still(&self, pauses: Pause, started: Nanos) {
-        let mut next = started + pauses.window.from + pauses.every;
-        while pauses.window.contains(next - started) {
-            self.timer.sleep_until(next).await;
-            let from = now();
-            self.advance(from);
-            self.engine.borrow_mut().hold(from, pauses.length);
-            pause(pauses.length);
-            self.changed.notify_one();
-            next = (next + pauses.every).max(now());
-        }
+    /// The whole server stands still for so long: the model as well as the sockets.
+    pub(crate) fn stand_still(&self, length: Nanos) {
+        let from = now();
+        self.advance(from);
+        self.engine.borrow_mut().hold(from, length);
+        pause(length);
+        self.changed.notify_one();
     }
 
     /// Hands a request to the engine. All of its choices are taken, or none.
     pub(crate) fn submit(
         self: &Rc<Self>,
-        arrived: Nanos,
+        number: u64,
         orders: Vec<Order>,
     ) -> Result<Ticket, QueueFull> {
+        let arrived = now();
         // What was due before it came must not see it.
         self.advance(arrived);
         let flow = Rc::new(Flow::default());
         let mut ticket = Ticket { driver: Rc::clone(self), flow, jobs: Vec::new() };
         for order in orders {
-            let id = self.next_job.replace(self.next_job.get() + 1);
+            // What is drawn for a request depends on its own number and on nobody else.
+            let id = number << CHOICE_BITS | u64::from(order.choice);
             let track = Track {
                 flow: Rc::clone(&ticket.flow),
                 choice: order.choice,
@@ -157,13 +180,14 @@ impl Driver {
                 prompt_tokens: order.prompt.len() as u32,
                 output_tokens: 0,
                 limit: order.limit,
+                n: order.n,
                 reason: order.reason,
             };
             let Order { prompt, output_tokens, answer_seed, .. } = order;
             let job = Job { id, prompt, output_tokens, answer_seed };
             // Dropping the ticket takes back the choices that were accepted before.
             self.engine.borrow_mut().submit(arrived, job)?;
-            self.metrics.borrow_mut().arrived(u64::from(track.prompt_tokens));
+            self.metrics.borrow_mut().arrived();
             self.tracks.borrow_mut().insert(id, track);
             ticket.jobs.push(id);
         }
@@ -198,13 +222,17 @@ impl Driver {
 
 impl Track {
     fn count(&mut self, output: &Output, metrics: &mut Metrics) {
+        if self.first_token.is_none() {
+            self.prefill = output.at - output.admitted;
+            let (tokens, cached) = (self.prompt_tokens, output.cached_tokens);
+            let queue = output.admitted - self.arrived;
+            metrics.prefilled(u64::from(tokens), u64::from(cached), queue, self.prefill);
+        }
         if output.new_tokens > 0 {
             match self.first_token {
                 None => {
                     self.first_token = Some(output.at);
-                    self.prefill = output.at - output.admitted;
-                    let queue = output.admitted - self.arrived;
-                    metrics.first_token(output.at - self.arrived, queue, self.prefill);
+                    metrics.first_token(output.at - self.arrived);
                 }
                 Some(_) => {
                     metrics.tokens(u64::from(output.new_tokens), output.at - self.last_token);
@@ -233,7 +261,7 @@ impl Track {
             cached_tokens: u64::from(cached_tokens),
             output_tokens: u64::from(self.output_tokens),
             max_tokens: self.limit.map(u64::from),
-            n: 1,
+            n: u64::from(self.n),
         }
     }
 }
@@ -268,6 +296,8 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        // Its place is free from now on, not from when the engine last did something.
+        self.driver.advance(now());
         let mut tracks = self.driver.tracks.borrow_mut();
         let mut is_given_up = false;
         for id in &self.jobs {
@@ -295,6 +325,8 @@ pub(crate) struct Emission {
     pub(crate) new_tokens: u32,
     pub(crate) cached_tokens: u32,
     pub(crate) finished: bool,
+    /// Somebody was waiting for it.
+    pub(crate) awaited: bool,
     /// How many in a row are like this one.
     events: u32,
 }
@@ -308,6 +340,7 @@ impl Emission {
             new_tokens: output.new_tokens,
             cached_tokens: output.cached_tokens,
             finished: output.finished,
+            awaited: false,
             events: 1,
         }
     }
@@ -329,7 +362,9 @@ struct Flow {
 }
 
 impl Flow {
-    fn push(&self, emission: Emission) {
+    fn push(&self, mut emission: Emission) {
+        let waker = self.waker.take();
+        emission.awaited = waker.is_some();
         let mut pending = self.pending.borrow_mut();
         let is_full = pending.len() > APART;
         match pending.back_mut() {
@@ -338,7 +373,7 @@ impl Flow {
             }
             _ => pending.push_back(emission),
         }
-        if let Some(waker) = self.waker.take() {
+        if let Some(waker) = waker {
             waker.wake();
         }
     }

@@ -11,9 +11,9 @@ use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 
 use crate::answer::{Answer, Broken, ON_PURPOSE, Tokens, note_plan};
-use crate::api::{self, Ask, Behaviour, Kind, Plan, Refusal, Writer, plan};
+use crate::api::{self, Ask, Behaviour, Kind, MOST_TOKENS, Plan, Refusal, Writer, plan};
 use crate::driver::{Order, Ticket};
-use crate::faults::{BeforeHeaders, Injected};
+use crate::faults::{BeforeHeaders, Injected, Label, Needs};
 use crate::line::{Line, UnderWay};
 use crate::reading::read;
 use crate::service::{Reply, Service, reply};
@@ -34,7 +34,6 @@ const GARBAGE: &[u8] = b"\x16\x03garbage, not HTTP\r\n\r\n";
 /// One request for an answer.
 struct Asked {
     number: u64,
-    arrived: Nanos,
     injected: Injected,
     under_way: UnderWay,
     truth: Option<Truth>,
@@ -69,7 +68,11 @@ impl Service {
                 record.exchange.connection = line;
             });
         });
+        let ask = Ask::read(kind, &body, &self.rules());
+        // Answers may wait for long, and bodies are large.
+        drop(body);
         if let Some(length) = asked.injected.slow_headers {
+            self.happened(Label::Named("slow-headers"));
             self.timer().sleep_until(now() + length).await;
         }
         if let Some(fault) = asked.injected.before_headers {
@@ -79,7 +82,7 @@ impl Service {
         let outcome = tokio::select! {
             // What is answered at once needs no timer.
             biased;
-            outcome = self.serve(kind, &body, &mut asked) => outcome,
+            outcome = self.serve(ask, &mut asked) => outcome,
             () = self.until_gone(&line) => return Err(Broken),
         };
         match outcome {
@@ -111,13 +114,27 @@ impl Service {
         let number = self.requests.replace(self.requests.get() + 1);
         self.tally.requests.fetch_add(1, Relaxed);
         let injected = self.faults.for_request(number, arrived - self.started);
-        for label in &injected.kinds {
-            self.metrics.borrow_mut().injected(*label);
-            self.tally.injected(&label.to_string());
+        let truth = self
+            .truth
+            .clone()
+            .map(|sink| Truth::new(sink, Arc::clone(&self.tally), number, arrived, id));
+        Asked { number, injected, under_way, truth }
+    }
+
+    /// Counts the faults that can happen to an answer, or to none at all.
+    fn count_faults(&self, injected: &Injected, ask: Option<&Ask>) {
+        let happens = |needs: Needs| match (ask, needs) {
+            (None, _) | (_, Needs::Nothing) => true,
+            (Some(ask), Needs::Text) => ask.kind != Kind::Embedding,
+            (Some(ask), Needs::Stream) => ask.stream && ask.kind != Kind::Embedding,
+            (Some(ask), Needs::Orders) => is_told(ask),
+        };
+        let kinds = injected.kinds.iter().copied();
+        // That one has been counted when it happened.
+        let kinds = kinds.filter(|label| *label != Label::Named("slow-headers"));
+        for label in kinds.filter(|label| happens(label.needs())) {
+            self.happened(label);
         }
-        let sink = self.truth.clone();
-        let truth = sink.map(|sink| Truth::new(sink, Arc::clone(&self.tally), number, id));
-        Asked { number, arrived, injected, under_way, truth }
     }
 
     /// Something else than an answer.
@@ -127,6 +144,7 @@ impl Service {
             BeforeHeaders::Html => ErrorClass::Html,
             BeforeHeaders::BadHttp => ErrorClass::BadHttp,
         };
+        self.count_faults(&asked.injected, None);
         asked.note(|truth| {
             if fault == BeforeHeaders::Html {
                 truth.headers(200);
@@ -148,16 +166,19 @@ impl Service {
         Err(Broken)
     }
 
-    /// Reads what is asked, hands it to the engine, and waits until the answer may begin.
-    async fn serve(&self, kind: Kind, body: &[u8], asked: &mut Asked) -> Result<Made, Refusal> {
+    /// Hands what is asked to the engine, and waits until the answer may begin.
+    async fn serve(&self, ask: Result<Ask, Refusal>, asked: &mut Asked) -> Result<Made, Refusal> {
         if let Some((status, retry_after)) = asked.injected.status {
+            self.count_faults(&asked.injected, None);
             return Err(on_purpose(status, retry_after));
         }
-        let mut ask = Ask::read(kind, body, &self.rules())?;
+        let mut ask = ask?;
+        let kind = ask.kind;
         ask.salt = self.settings.seed ^ asked.number.rotate_left(32);
         let (plans, behaviour) = self.plan(&ask, &asked.injected, asked.number);
         asked.note(|truth| note_plan(truth, class(kind), ask.prompt_tokens(), &plans));
-        let ticket = self.submit(&ask, &plans, asked.arrived)?;
+        let ticket = self.submit(&ask, &plans, asked.number)?;
+        self.count_faults(&asked.injected, Some(&ask));
         let head = self.head(asked.number);
         if ask.stream && kind != Kind::Embedding {
             let writer = Writer::new(&head, &ask, plans.clone(), &behaviour);
@@ -183,8 +204,10 @@ impl Service {
     fn plan(&self, ask: &Ask, injected: &Injected, number: u64) -> (Vec<Plan>, Behaviour) {
         let mut lengths = Stream::new(self.settings.seed, Domain::Lengths, number);
         let answer = self.settings.profile.answer;
-        let natural: Vec<_> =
-            (0..ask.choices()).map(|_| answer.map(|length| length.draw(&mut lengths))).collect();
+        // However long answers are by nature, all of them together must fit into memory.
+        let most = (MOST_TOKENS / u64::from(ask.choices().max(1))) as u32;
+        let mut draw = || answer.map(|length| length.draw(&mut lengths).min(most));
+        let natural: Vec<_> = (0..ask.choices()).map(|_| draw()).collect();
         let mut behaviour = Behaviour {
             reasoning: self.settings.reasoning,
             tool_calls: self.settings.tool_calls,
@@ -202,10 +225,9 @@ impl Service {
         };
         let half = |plans: &[Plan]| plans.first().map_or(0, |plan| plan.tokens / 2);
         let mut made = plans(&behaviour);
-        let is_told = ask.ignore_eos || ask.min_tokens > 0;
         if injected.empty {
             behaviour.quirks.early_eos_at = Some(0);
-        } else if injected.early_eos || (injected.ignores_ignore_eos && is_told) {
+        } else if injected.early_eos || (injected.ignores_ignore_eos && is_told(ask)) {
             behaviour.quirks.early_eos_at = Some(half(&made).max(1));
         }
         if behaviour.quirks.early_eos_at.is_some() {
@@ -216,7 +238,7 @@ impl Service {
         (made, behaviour)
     }
 
-    fn submit(&self, ask: &Ask, plans: &[Plan], arrived: Nanos) -> Result<Ticket, Refusal> {
+    fn submit(&self, ask: &Ask, plans: &[Plan], number: u64) -> Result<Ticket, Refusal> {
         let orders = (0..ask.choices()).filter_map(|choice| {
             let plan = plans.get(choice as usize);
             Some(Order {
@@ -225,10 +247,11 @@ impl Service {
                 output_tokens: plan.map_or(0, |plan| plan.tokens),
                 answer_seed: plan.map_or(0, |plan| plan.seed),
                 limit: ask.limit,
+                n: ask.n,
                 reason: plan.map_or(api::Finish::Stop, |plan| plan.finish),
             })
         });
-        let ticket = self.driver.submit(arrived, orders.collect());
+        let ticket = self.driver.submit(number, orders.collect());
         ticket.map_err(|goodput_sim::QueueFull| {
             if self.settings.queue_full_status == 503 {
                 Refusal::overloaded("the queue is full", Some(RETRY_AFTER))
@@ -278,7 +301,11 @@ async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
             cached += if emission.choice % ask.n.max(1) == 0 { emission.cached_tokens } else { 0 };
             asked.note(|truth| {
                 truth.note(|record| {
-                    record.exchange.stamps.dispatched = emission.admitted;
+                    let began = &mut record.exchange.stamps.dispatched;
+                    *began = match *began {
+                        Nanos::ZERO => emission.admitted,
+                        earlier => earlier.min(emission.admitted),
+                    };
                     record.exchange.cached_tokens = Some(cached);
                     let n = record.planned.output_tokens.unwrap_or(0);
                     let count = TokenCount { n, source: TokenSource::Usage };
@@ -288,6 +315,11 @@ async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
         }
     }
     cached
+}
+
+/// Whether all of its tokens are wanted, whatever the model says.
+fn is_told(ask: &Ask) -> bool {
+    ask.ignore_eos || ask.min_tokens > 0
 }
 
 /// What a client finds wrong with an answer in one piece.

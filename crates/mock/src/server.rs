@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
-use crate::faults::Window;
+use crate::faults::{Label, Window};
 use crate::line::{Line, LineIo};
 use crate::service::Service;
 use crate::settings::Settings;
@@ -32,6 +32,9 @@ const BACKLOG: i32 = 4096;
 
 /// How often idle connections are looked for while they may be idle: so many times.
 const SWEEPS: u64 = 12;
+
+/// And never more seldom than this: the list of connections is cleared with it.
+const SWEEP_MOST: Nanos = Nanos::from_millis(5_000);
 
 /// How often idle connections are looked for while new ones are refused.
 const REFUSAL_SWEEP: Nanos = Nanos::from_millis(20);
@@ -179,7 +182,7 @@ struct Server {
 impl Server {
     async fn serve(self: Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
         let patience = Nanos::from(self.service.settings.patience);
-        let every = Nanos(patience.0 / SWEEPS).max(REFUSAL_SWEEP);
+        let every = Nanos(patience.0 / SWEEPS).clamp(REFUSAL_SWEEP, SWEEP_MOST);
         tokio::select! {
             outcome = self.listen(listener, address) => outcome,
             () = self.service.run() => Ok(()),
@@ -196,12 +199,17 @@ impl Server {
                 () = self.service.timer().sleep_until(from) => {}
             }
             drop(listener);
+            self.service.happened(Label::Named("refuse"));
+            let reserved = reserve(address);
             tokio::select! {
                 // Kept connections would carry requests past the refusal.
                 () = self.sweep(Nanos::ZERO, REFUSAL_SWEEP) => {}
                 () = self.service.sleep_for(from, length) => {}
             }
-            listener = ready(TcpListener::bind(address)?)?;
+            listener = ready(match reserved {
+                Ok(socket) => socket,
+                Err(_) => TcpListener::bind(address)?,
+            })?;
         }
         self.accept(&listener).await;
         Ok(())
@@ -275,6 +283,16 @@ impl Server {
             self.service.timer().sleep_until(now() + every).await;
         }
     }
+}
+
+/// A socket that has the address and refuses connections, so that nobody else can take it.
+fn reserve(address: SocketAddr) -> io::Result<TcpListener> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(TcpListener::from(socket))
 }
 
 fn ready(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {

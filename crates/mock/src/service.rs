@@ -14,7 +14,7 @@ use hyper::body::{Body, Incoming};
 use crate::answer::{Answer, Broken};
 use crate::api::{self, Head, Kind, Refusal, Rules};
 use crate::driver::Driver;
-use crate::faults::{Connections, Faults, Window};
+use crate::faults::{Connections, Faults, Label, Pause, Window};
 use crate::line::{Line, UnderWay};
 use crate::metrics::Metrics;
 use crate::reading::{Bodies, forget, read};
@@ -77,14 +77,28 @@ impl Service {
     }
 
     /// Drives the engine, and stops the server now and then if it is to be stopped.
-    pub(crate) async fn run(&self) {
-        let pauses = self.connections.pause.iter().map(|pause| {
-            let driver = Rc::clone(&self.driver);
-            let (pause, started) = (*pause, self.started);
-            tokio::task::spawn_local(async move { driver.stand_still(pause, started).await })
-        });
-        let _pauses: Vec<_> = pauses.collect();
+    pub(crate) async fn run(self: &Rc<Self>) {
+        for pause in self.connections.pause.clone() {
+            let service = Rc::clone(self);
+            tokio::task::spawn_local(async move { service.stand_still(pause).await });
+        }
         self.driver.run().await;
+    }
+
+    async fn stand_still(&self, pause: Pause) {
+        let mut next = self.started + pause.window.from + pause.every;
+        while pause.window.contains(next - self.started) {
+            self.timer().sleep_until(next).await;
+            self.happened(Label::Named("pause"));
+            self.driver.stand_still(pause.length);
+            next = (next + pause.every).max(now());
+        }
+    }
+
+    /// A fault happened.
+    pub(crate) fn happened(&self, label: Label) {
+        self.metrics.borrow_mut().injected(label);
+        self.tally.injected(&label.to_string());
     }
 
     /// When new connections are to be refused, in order.
@@ -107,7 +121,9 @@ impl Service {
 
     /// How long a connection accepted now waits.
     pub(crate) fn slow_accept(&self) -> Option<Nanos> {
-        self.connections.accept_delay(now() - self.started)
+        let delay = self.connections.accept_delay(now() - self.started)?;
+        self.happened(Label::Named("slow-accept"));
+        Some(delay)
     }
 
     pub(crate) fn connected(&self, is_connected: bool) {
@@ -115,10 +131,10 @@ impl Service {
         if is_connected { metrics.connected() } else { metrics.disconnected() }
     }
 
-    /// A token event left, so long after its instant.
-    pub(crate) fn left(&self, lateness: Nanos) {
+    /// A token event left; so long after its instant, where that is ours to answer for.
+    pub(crate) fn left(&self, lateness: Option<Nanos>) {
         self.tally.left(lateness);
-        self.metrics.borrow_mut().late(1, lateness);
+        self.metrics.borrow_mut().event(lateness);
     }
 
     /// Answers one request.
@@ -129,13 +145,16 @@ impl Service {
     ) -> Result<Reply, Broken> {
         let under_way = line.begin();
         let closes = self.connections.request_limit(now() - self.started);
-        let closes = closes.is_some_and(|limit| line.requests.get() >= limit);
+        let is_last = closes.is_some_and(|limit| line.requests.get() >= limit);
         line.is_shared.set(request.version() == Version::HTTP_2);
         let has_body = !request.body().is_end_stream();
         let mut reply = self.route(request, under_way).await?;
         // What is left of the body would be taken for the next request.
-        let closes = closes || (has_body && reply.extensions().get::<Unread>().is_some());
+        let closes = is_last || (has_body && reply.extensions().get::<Unread>().is_some());
         if closes && !line.is_shared.get() {
+            if is_last {
+                self.happened(Label::Named("close-after"));
+            }
             reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(reply)

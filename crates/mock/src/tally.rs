@@ -17,13 +17,13 @@ pub struct Tally {
 }
 
 /// Later than this is late.
-const LATE: Nanos = Nanos::from_millis(1);
+pub(crate) const LATE: Nanos = Nanos::from_millis(1);
 
 impl Tally {
     /// A token event left, so long after its instant.
-    pub(crate) fn left(&self, lateness: Nanos) {
+    pub(crate) fn left(&self, lateness: Option<Nanos>) {
         self.events.fetch_add(1, Relaxed);
-        if lateness > LATE {
+        if lateness.is_some_and(|lateness| lateness > LATE) {
             self.late_events.fetch_add(1, Relaxed);
         }
     }

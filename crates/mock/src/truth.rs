@@ -35,6 +35,7 @@ impl Truth {
         sink: SyncSender<RequestRecord>,
         tally: Arc<Tally>,
         index: u64,
+        arrived: Nanos,
         request_id: Option<String>,
     ) -> Self {
         let planned = Planned { class: "request".into(), input_tokens: 0, output_tokens: None };
@@ -47,7 +48,7 @@ impl Truth {
             index,
             phase: Phase::Measured,
             worker: 0,
-            scheduled: now(),
+            scheduled: arrived,
             pacer_lag: None,
             cap_wait: Nanos::ZERO,
             planned,

@@ -50,6 +50,19 @@ fn prefill_only_finishes_at_the_end_of_its_prefill() {
 }
 
 #[test]
+fn a_prompt_is_admitted_when_all_of_it_fits() {
+    let mut engine = engine(&small(&[("kv_blocks", "50")]));
+    submit(&mut engine, 0, 1, 96, 3);
+    submit(&mut engine, 0, 2, 120, 1);
+    let out = drain(&mut engine);
+    assert_eq!(instants(&out, 1), [19.6, 29.6, 39.6]);
+    // There was budget for four of its tokens at 0, but 26 free blocks are not the 30 it needs.
+    // From 39.6 on: 100 tokens in 20 ms, 20 tokens in 12.
+    assert_eq!(instants(&out, 2), [71.6]);
+    assert_eq!(out.last().map(|output| output.admitted.as_ms()), Some(39.6));
+}
+
+#[test]
 fn arrivals_during_a_step_wait_for_the_next() {
     let mut engine = engine(&small(&[]));
     submit(&mut engine, 0, 1, 10, 4);

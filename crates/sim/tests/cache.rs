@@ -47,7 +47,6 @@ fn arrivals_of_one_step_share_what_the_first_computes() {
     let mut engine = engine(&small(&[]));
     let together = (0..3).map(|id| Arrival { at: Nanos::ZERO, job: with_prefix(id, 22, 30) });
     assert_eq!(cached(&simulate(&mut engine, together)), [0, 20, 20]);
-    // 8 blocks of the first, of which 5 are shared, and 3 of each other.
     assert_eq!(engine.gauges().kv_blocks_used, 0);
 }
 

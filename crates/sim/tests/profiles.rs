@@ -38,8 +38,7 @@ fn every_measured_step_of_the_h200_is_met() {
 
 #[test]
 fn a_mixed_step_of_the_h200_costs_what_its_tokens_cost() {
-    // 256 tokens of each kind against 512 decode tokens of half the context, and against 512
-    // prefill tokens with the same KV reads.
+    // 256 tokens of each kind against 512 decode tokens of half the context: the same KV reads.
     let step = step("llama-8b-1xh200");
     let mut mixed = Shape::default();
     let mut all = Shape::default();

@@ -18,15 +18,15 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// None where they are missing and there is no apt-get.
-    pub(super) fn find() -> Result<Option<Self>, String> {
+    /// Finds or gets them, or says why they are not to be had.
+    pub(super) fn find() -> Result<Self, String> {
         let folder = target_folder().join("prometheus");
         let unpacked = Self::at(&folder.join("usr/bin"));
         if let Some(tools) = Self::at(Path::new("")).or(unpacked) {
-            return Ok(Some(tools));
+            return Ok(tools);
         }
         if !runs("apt-get".as_ref()) {
-            return Ok(None);
+            return Err("there is neither it nor apt-get to get it".to_owned());
         }
         // Elsewhere first: half a package, or that of another run, must not pass for the whole.
         let fresh = folder.with_extension(format!("{}-{}", std::process::id(), now().0));
@@ -41,7 +41,7 @@ impl Tools {
         let _ = fs::remove_dir_all(&fresh);
         outcome?;
         let tools = Self::at(&folder.join("usr/bin"));
-        tools.map(Some).ok_or_else(|| "Debian's prometheus does not run here".to_owned())
+        tools.ok_or_else(|| "Debian's prometheus does not run here".to_owned())
     }
 
     /// Those of a folder, or of the search path when it is empty.

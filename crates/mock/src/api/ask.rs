@@ -16,7 +16,7 @@ const MOST_DIMENSIONS: i64 = 16_384;
 
 /// Tokens of all choices, with their alternatives where these are held until the end. An engine
 /// without delays makes them all at one instant, so they must fit into memory.
-const MOST_TOKENS: u64 = 1 << 22;
+pub(crate) const MOST_TOKENS: u64 = 1 << 20;
 
 /// Numbers of all embeddings.
 const MOST_NUMBERS: usize = 1 << 23;

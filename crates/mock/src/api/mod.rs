@@ -20,7 +20,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ask::{Ask, Kind, Rules};
+pub(crate) use ask::{Ask, Kind, MOST_TOKENS, Rules};
 pub(crate) use bodies::{detokenize, models, tokenize, version};
 pub(crate) use embedding::embeddings;
 pub(crate) use parts::Head;

@@ -117,6 +117,33 @@ pub enum Label {
     Named(&'static str),
 }
 
+/// What an answer must have for a fault to happen to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Anything can be broken so.
+    Nothing,
+    /// Text: no embeddings.
+    Text,
+    /// A stream.
+    Stream,
+    /// A request that wants all of its tokens, by `ignore_eos` or `min_tokens`.
+    Orders,
+}
+
+impl Label {
+    /// What an answer must have for this to happen to it.
+    pub fn needs(self) -> Needs {
+        let Self::Named(name) = self else { return Needs::Nothing };
+        match name {
+            "no-done" | "crlf" | "pings" | "no-space" | "role" | "cumulative" | "joined"
+            | "split" | "split-utf8" | "huge-event" => Needs::Stream,
+            "early-eos" | "wrong-usage" | "no-usage" | "no-finish" | "empty" => Needs::Text,
+            "ignores-ignore-eos" => Needs::Orders,
+            _ => Needs::Nothing,
+        }
+    }
+}
+
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -16,7 +16,7 @@ use goodput_model::Nanos;
 use goodput_random::{Domain, Stream};
 
 pub use grammar::{Fault, FaultError, Share, Window};
-pub use kind::{At, Kind, Label, Role};
+pub use kind::{At, Kind, Label, Needs, Role};
 
 /// All faults of a server.
 #[derive(Debug, Clone, Default)]
@@ -158,11 +158,6 @@ impl Faults {
     pub fn new(list: Vec<Fault>, seed: u64) -> Self {
         let is_drawn = list.iter().any(|fault| matches!(fault.share, Share::Percent(_)));
         Self { list, seed, is_drawn }
-    }
-
-    /// The faults in their order.
-    pub fn list(&self) -> &[Fault] {
-        &self.list
     }
 
     /// The kinds in the list, for counters that begin at zero.
@@ -312,11 +307,6 @@ fn fill<T>(place: &mut Option<T>, value: T) -> bool {
 }
 
 impl Connections {
-    /// Whether the listener is closed.
-    pub fn is_refusing(&self, since_start: Nanos) -> bool {
-        self.refuse.iter().any(|window| window.contains(since_start))
-    }
-
     /// How long a connection accepted now waits.
     pub fn accept_delay(&self, since_start: Nanos) -> Option<Nanos> {
         first(&self.slow_accept, since_start)
@@ -325,23 +315,6 @@ impl Connections {
     /// After how many requests a connection accepted now ends.
     pub fn request_limit(&self, since_start: Nanos) -> Option<u32> {
         first(&self.close_after, since_start)
-    }
-
-    /// When the server goes on, if it stands still now.
-    pub fn paused_until(&self, since_start: Nanos) -> Option<Nanos> {
-        let ends = self.pause.iter().filter_map(|pause| pause.end(since_start));
-        ends.max()
-    }
-}
-
-impl Pause {
-    /// The end of the pause that this instant is in.
-    fn end(&self, since_start: Nanos) -> Option<Nanos> {
-        let since_from = (since_start - self.window.from).0;
-        let into = since_from.checked_rem(self.every.0)?;
-        let has_begun = since_from >= self.every.0 && into < self.length.0;
-        let is_now = has_begun && self.window.contains(since_start);
-        is_now.then(|| since_start + Nanos(self.length.0 - into))
     }
 }
 

@@ -295,15 +295,25 @@ fn connections_have_their_windows() {
         "pause=300ms/10s",
     ]);
     let connection = faults.connection();
-    let refusing = [4, 5, 7, 8, 20, 99].map(|s| connection.is_refusing(second(s)));
+    let refuses = |s| connection.refuse.iter().any(|window| window.contains(second(s)));
+    let refusing = [4, 5, 7, 8, 20, 99].map(refuses);
     assert_eq!(refusing, [false, true, true, false, true, true]);
     assert_eq!(connection.accept_delay(second(1)), Some(Nanos::from_millis(200)));
     assert_eq!(connection.accept_delay(second(2)), Some(Nanos::from_millis(50)));
     assert_eq!(connection.request_limit(Nanos::ZERO), Some(3));
-    let until = |ms| connection.paused_until(Nanos::from_millis(ms)).map(|end| end.0 / 1_000_000);
-    let ends = [0, 100, 9_999, 10_000, 10_299, 10_300, 30_001].map(until);
-    assert_eq!(ends, [None, None, None, Some(10_300), Some(10_300), None, Some(30_300)]);
+    let [pause] = connection.pause[..] else { panic!() };
+    assert_eq!((pause.length, pause.every), (Nanos::from_millis(300), second(10)));
     assert!(faults.for_request(0, second(6)).kinds.is_empty());
+}
+
+#[test]
+fn what_an_answer_must_have_for_a_fault_to_happen() {
+    let needs = |text: &str| text.parse::<Fault>().unwrap().kind.label().needs();
+    assert_eq!(needs("crlf"), Needs::Stream);
+    assert_eq!(needs("no-usage"), Needs::Text);
+    assert_eq!(needs("ignores-ignore-eos"), Needs::Orders);
+    assert_eq!(needs("drip"), Needs::Nothing);
+    assert_eq!(needs("500"), Needs::Nothing);
 }
 
 #[test]
@@ -341,7 +351,7 @@ proptest! {
             prop_assert_eq!(fault.to_string().parse::<Fault>(), Ok(fault));
             let faults = Faults::new(vec![fault], seed);
             faults.for_request(id, Nanos(now));
-            faults.connection().paused_until(Nanos(now));
+            faults.connection().accept_delay(Nanos(now));
         }
     }
 }

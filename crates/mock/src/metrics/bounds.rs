@@ -22,10 +22,6 @@ pub(super) const VLLM_REQUEST: [f64; 21] = [
 pub(super) const VLLM_TOKENS: [f64; 11] =
     [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
 
-/// vLLM 0.32.0, tokens of a step.
-pub(super) const VLLM_STEP: [f64; 13] =
-    [1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0];
-
 /// vLLM 0.32.0, the parameter `n`.
 pub(super) const VLLM_N: [f64; 5] = [1.0, 2.0, 5.0, 10.0, 20.0];
 

@@ -21,6 +21,7 @@ use goodput_model::Nanos;
 pub use goodput_sim::Gauges;
 
 use crate::faults::{FaultCounts, Label};
+use crate::tally::LATE;
 use histogram::Histogram;
 
 /// Whose names the page uses.
@@ -128,7 +129,6 @@ pub struct Metrics {
     request_output: Histogram,
     max_tokens: Histogram,
     n: Histogram,
-    step_tokens: Histogram,
     events: u64,
     late_events: u64,
     lateness: Histogram,
@@ -140,15 +140,12 @@ pub struct Metrics {
     last_scrape: (Nanos, u64),
 }
 
-/// Later than this is late.
-const LATE: Nanos = Nanos::from_millis(1);
-
 impl Metrics {
     /// Nothing so far; a block of the KV cache holds `block_tokens`, and these faults may happen.
     pub fn new(block_tokens: u64, faults: impl Iterator<Item = Label>) -> Self {
         use bounds::{
             LATENESS, SGLANG_GAP, SGLANG_QUEUE, SGLANG_REQUEST, SGLANG_TTFT, VLLM_GAP, VLLM_N,
-            VLLM_REQUEST, VLLM_STEP, VLLM_TOKENS, VLLM_TTFT,
+            VLLM_REQUEST, VLLM_TOKENS, VLLM_TTFT,
         };
         let (durations, tokens) = (bounds::tgi_durations(), bounds::tgi_tokens());
         let counts = || Histogram::of_counts(&[&VLLM_TOKENS, &tokens]);
@@ -176,7 +173,6 @@ impl Metrics {
             request_output: counts(),
             max_tokens: counts(),
             n: Histogram::of_counts(&[&VLLM_N]),
-            step_tokens: Histogram::of_counts(&[&VLLM_STEP]),
             events: 0,
             late_events: 0,
             lateness: Histogram::of_times(&[&LATENESS]),
@@ -189,9 +185,8 @@ impl Metrics {
     }
 
     /// A request that the engine takes.
-    pub fn arrived(&mut self, prompt_tokens: u64) {
+    pub fn arrived(&mut self) {
         self.arrived += 1;
-        self.prompt_tokens = self.prompt_tokens.saturating_add(prompt_tokens);
     }
 
     /// A request that got this status instead of an answer.
@@ -199,12 +194,19 @@ impl Metrics {
         *self.refused.entry(status).or_default() += 1;
     }
 
-    /// The first token of an answer; it counts as one token.
-    pub fn first_token(&mut self, ttft: Nanos, queue: Nanos, prefill: Nanos) {
-        self.generation_tokens += 1;
-        self.ttft.add_time(ttft);
+    /// A prompt has been worked through, of which some tokens were in the cache; so long it had
+    /// waited, and so long that took.
+    pub fn prefilled(&mut self, tokens: u64, cached: u64, queue: Nanos, prefill: Nanos) {
+        self.prompt_tokens = self.prompt_tokens.saturating_add(tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(cached);
         self.queue.add_time(queue);
         self.prefill.add_time(prefill);
+    }
+
+    /// The first token of an answer; it counts as one token.
+    pub fn first_token(&mut self, ttft: Nanos) {
+        self.generation_tokens += 1;
+        self.ttft.add_time(ttft);
     }
 
     /// Tokens after the first that came together, so long after those before them.
@@ -213,11 +215,6 @@ impl Metrics {
         self.generation_tokens = self.generation_tokens.saturating_add(n);
         self.gaps.add_time(gap);
         self.gaps_per_token.add(part, n);
-    }
-
-    /// A step of the engine that processed this many tokens, of prompts and of answers.
-    pub fn step(&mut self, tokens: u64) {
-        self.step_tokens.add(tokens, 1);
     }
 
     /// The end of an answer. Only those that came to their own end have times.
@@ -231,7 +228,6 @@ impl Metrics {
         self.finished[reason] += 1;
         let (prompt, output) = (request.prompt_tokens, request.output_tokens);
         self.longest = self.longest.max(prompt.saturating_add(output));
-        self.cached_tokens = self.cached_tokens.saturating_add(request.cached_tokens);
         if request.reason == Reason::Abort {
             return;
         }
@@ -251,13 +247,14 @@ impl Metrics {
         self.n.add(request.n, 1);
     }
 
-    /// Token events that were written together, so long after the instant the model gave them.
-    pub fn late(&mut self, events: u64, lateness: Nanos) {
-        self.events = self.events.saturating_add(events);
-        if lateness > LATE {
-            self.late_events = self.late_events.saturating_add(events);
+    /// A token event that was written; so long after the instant the model gave it, where that was
+    /// not meant to be so.
+    pub fn event(&mut self, lateness: Option<Nanos>) {
+        self.events += 1;
+        if let Some(lateness) = lateness {
+            self.late_events += u64::from(lateness > LATE);
+            self.lateness.add(lateness.0, 1);
         }
-        self.lateness.add(lateness.0, events);
     }
 
     /// A fault that happened.

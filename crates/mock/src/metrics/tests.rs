@@ -121,12 +121,13 @@ fn four_requests() -> Metrics {
         [(Reason::Length, 5), (Reason::Length, 5), (Reason::ToolCalls, 1), (Reason::Abort, 2)]
     {
         metrics.connected();
-        metrics.arrived(100);
-        metrics.first_token(Nanos(60 * MS), Nanos(10 * MS), Nanos(50 * MS));
-        metrics.late(1, Nanos::from_micros(20));
+        metrics.arrived();
+        metrics.prefilled(100, 32, Nanos(10 * MS), Nanos(50 * MS));
+        metrics.first_token(Nanos(60 * MS));
+        metrics.event(Some(Nanos::from_micros(20)));
         for _ in 1..output {
             metrics.tokens(1, Nanos(25 * MS));
-            metrics.late(1, Nanos::from_micros(1_001));
+            metrics.event(Some(Nanos::from_micros(1_001)));
         }
         let decode = Nanos(25 * MS * (output - 1));
         metrics.finished(&Finished {
@@ -142,11 +143,10 @@ fn four_requests() -> Metrics {
         });
     }
     metrics.disconnected();
-    metrics.step(101);
     metrics.refused(503);
     metrics.refused(503);
-    metrics.injected(faults.list()[0].kind.label());
-    metrics.injected(faults.list()[0].kind.label());
+    metrics.injected(faults.labels().next().unwrap());
+    metrics.injected(faults.labels().next().unwrap());
     metrics.scraped(Nanos(2_000 * MS));
     metrics
 }
@@ -299,7 +299,6 @@ fn vllm_values_are_those_of_the_requests() {
     assert_eq!(at("vllm:request_inference_time_seconds_sum", &[]), 0.35);
     assert_eq!(at("vllm:request_prefill_kv_computed_tokens_sum", &[]), 3.0 * 68.0);
     assert_eq!(at("vllm:request_params_max_tokens_sum", &[]), 15.0);
-    assert_eq!(at("vllm:iteration_tokens_total_sum", &[]), 101.0);
     assert_eq!(at("vllm:spec_decode_num_accepted_tokens_total", &[]), 30.0);
 }
 

@@ -3,7 +3,7 @@
 //! Left out: creation times (`…_created`), which need a wall clock, and what a simulated engine
 //! does not have (sleep states, multi-modal and external caches, floating-point operations).
 
-use super::bounds::{VLLM_GAP, VLLM_N, VLLM_REQUEST, VLLM_STEP, VLLM_TOKENS, VLLM_TTFT};
+use super::bounds::{VLLM_GAP, VLLM_N, VLLM_REQUEST, VLLM_TOKENS, VLLM_TTFT};
 use super::page::Page;
 use super::{Gauges, Metrics, own, ratio};
 
@@ -88,10 +88,6 @@ fn tokens(page: &mut Page<'_>, metrics: &Metrics) {
     }
     page.histogram("vllm:request_params_n", "Answers asked for.", (&metrics.n, &VLLM_N));
     // Without steps there is no such page of a real engine: better none than one of zeros.
-    if metrics.step_tokens.count() > 0 {
-        let steps = (&metrics.step_tokens, &VLLM_STEP[..]);
-        page.histogram("vllm:iteration_tokens_total", "Tokens of a step.", steps);
-    }
 }
 
 fn times(page: &mut Page<'_>, metrics: &Metrics) {

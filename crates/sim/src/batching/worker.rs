@@ -165,7 +165,7 @@ impl Worker {
     }
 
     /// Gives a waiting sequence what the cache has of it, and says how many tokens it computes in
-    /// this step; nothing if its blocks are not free.
+    /// this step; nothing if there is no room for all of its tokens, though a chunk may come first.
     fn admit(
         &mut self,
         sequence: &mut Sequence,
@@ -186,7 +186,7 @@ impl Worker {
         let before = if self.role == Role::Decode { known - 1 } else { hit };
         sequence.computed = before;
         let tokens = sequence.wants(self.drafts(rules)).min(budget);
-        let blocks = (before + tokens).div_ceil(rules.block_tokens);
+        let blocks = known.max(before + tokens).div_ceil(rules.block_tokens);
         if self.pool.free() < blocks - self.found.len() as u32 + idle {
             sequence.computed = 0;
             return None;
