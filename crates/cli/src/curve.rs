@@ -17,6 +17,9 @@ use crate::output;
 /// Below this share of arrivals finished in the second half, the backlog grows.
 const BALANCE: f64 = 0.97;
 
+/// And so many standard deviations of the number of arrivals must be left over.
+const CHANCE: f64 = 3.0;
+
 /// One rate.
 struct Point {
     rate: f64,
@@ -70,19 +73,26 @@ fn point(settings: &Settings, workload: &Workload, rate: f64, length: Nanos) -> 
         (seed as u32).rotate_left(7) ^ index
     });
     let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, settings.seed);
-    let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).map(|(id, at)| {
+    let most = settings.profile.longest_request();
+    let mut too_long = 0;
+    let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).filter_map(|(id, at)| {
         let planned = workload.prompt(id).planned;
-        let most = settings.profile.longest_request();
+        let output_tokens = planned.output_tokens.unwrap_or(1);
+        // The server refuses these before the engine hears of them.
+        if planned.input_tokens + output_tokens > most {
+            too_long += 1;
+            return None;
+        }
         // Every prompt is another: no two begin alike.
-        let prompt: Arc<[u32]> = (0..planned.input_tokens.min(most - 1))
-            .map(|token| token ^ ((id as u32) << 12))
-            .collect();
-        let room = most - prompt.len() as u32;
-        let output_tokens = planned.output_tokens.unwrap_or(1).min(room);
-        Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } }
+        let prompt: Arc<[u32]> =
+            (0..planned.input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
+        Some(Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } })
     });
     let outcomes = simulate(&mut engine, arrivals);
-    measure(rate, length, &outcomes)
+    let mut point = measure(rate, length, &outcomes);
+    point.requests += too_long;
+    point.refused += too_long;
+    point
 }
 
 fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
@@ -105,8 +115,9 @@ fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
     let half = Nanos(length.0 / 2);
     let is_late = |at: Nanos| at >= half && at < length;
     let is_taken = |outcome: &&Outcome| is_late(outcome.arrived) && !outcome.refused;
-    let came = outcomes.iter().filter(is_taken).count();
+    let came = outcomes.iter().filter(is_taken).count() as f64;
     let went = outcomes.iter().filter(|outcome| outcome.finished.is_some_and(is_late)).count();
+    let backlog = came - went as f64;
     Point {
         rate,
         requests: outcomes.len(),
@@ -114,7 +125,7 @@ fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
         ttft_ms: ttft.quick(),
         tpot_ms: tpot.quick(),
         tokens_per_s: tokens / length.as_secs(),
-        is_saturated: (went as f64) < BALANCE * came as f64,
+        is_saturated: backlog > (1.0 - BALANCE) * came && backlog > CHANCE * came.sqrt(),
     }
 }
 

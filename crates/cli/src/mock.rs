@@ -1,12 +1,13 @@
 //! `goodput mock`: the simulated engine alone.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::now;
-use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
+use goodput_mock::{Mock, ServeError, Settings, SettingsError, Tally, TlsFiles};
 use goodput_model::RequestRecord;
 use goodput_record::LogWriter;
 use goodput_report::plain;
@@ -49,17 +50,15 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         .clone()
         .zip(args.tls_key.clone())
         .map(|(certificate, key)| TlsFiles { certificate, key });
-    let about = format!("model {} · {}", settings.profile.model, settings.profile.about);
+    let about = format!("model {} · {}", settings.profile.model, settings.profile.describe());
     let (sink, truth) = args.truth.as_ref().map(|path| keep_truth(path)).transpose()?.unzip();
-    let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink).map_err(|error| {
-        Failed::usage(error.to_string())
-            .hint("--listen takes 127.0.0.1:8000; port 0 picks a free one")
-    })?;
+    let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink)
+        .map_err(|error| Failed::usage(error.to_string()).hint(hint(&error)))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
     let mut seen = (0, 0);
     signals::until_stopped(LOOK_AFTER, || {
-        seen = warn_of_new(mock.tally(), seen);
+        seen = warn_of_new(&mock, seen);
         mock.is_running()
     })
     .map_err(|error| Failed::internal(error.to_string()))?;
@@ -73,6 +72,19 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn hint(error: &ServeError) -> &'static str {
+    match error {
+        ServeError::Listen { error, .. } if error.kind() == ErrorKind::AddrInUse => {
+            "another program has this address; port 0 picks a free one"
+        }
+        ServeError::Listen { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
+            "ports below 1024 are the administrator's; take one above"
+        }
+        ServeError::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
+        _ => "--listen takes 127.0.0.1:8000; port 0 picks a free one",
+    }
 }
 
 /// The profile as TOML; a built-in one that nothing was changed about with its comments.
@@ -104,12 +116,14 @@ fn settings(args: &MockArgs) -> Result<Settings, Failed> {
     let set = args.set.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let faults = args.fault.iter().map(|fault| ("fault", fault.as_str()));
     let metrics = [("metrics", args.metrics.as_str())];
-    for (key, value) in flags.chain(set).chain(faults).chain(metrics) {
-        settings.set(key, value).map_err(wrong)?;
-    }
+    let changes = flags.chain(set).chain(faults).chain(metrics);
+    settings.set_all(changes.collect()).map_err(wrong)?;
     if let Some(name) = &args.api_key_env {
         let key = std::env::var(name).ok().filter(|key| !key.is_empty());
-        let missing = || Failed::usage(format!("the environment variable {name} is not set"));
+        let missing = || {
+            Failed::usage(format!("the environment variable {name} is empty or not set"))
+                .hint(format!("export {name}=…, or leave --api-key-env out"))
+        };
         settings.api_key = Some(key.ok_or_else(missing)?);
     }
     Ok(settings)
@@ -121,8 +135,8 @@ fn keep_truth(
     path: &std::path::Path,
 ) -> Result<(SyncSender<RequestRecord>, JoinHandle<u64>), Failed> {
     let log = LogWriter::create(path).map_err(|error| {
-        Failed::usage(format!("cannot create the truth log {}: {error}", path.display()))
-            .hint("it must not exist yet")
+        let failed = Failed::usage(format!("cannot create {}: {error}", path.display()));
+        failed.hint("--truth takes the name of a new file in a folder that exists")
     })?;
     let (sink, records) = sync_channel(TRUTH_QUEUE);
     let writer = std::thread::Builder::new().name("truth".to_owned());
@@ -132,6 +146,7 @@ fn keep_truth(
 
 fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
     let mut flushed = now();
+    let mut is_told = false;
     loop {
         match records.recv_timeout(FLUSH_EVERY) {
             Ok(record) => log.append(&record),
@@ -145,21 +160,25 @@ fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
         if now() - flushed >= FLUSH_EVERY.into() {
             log.flush();
             flushed = now();
+            if let Some(error) = log.error().filter(|_| !is_told) {
+                is_told = true;
+                output::note(&format!("warning: the disk refuses the truth log: {error}"));
+            }
         }
     }
 }
 
 /// Says so when the engine could not keep up with its own model: what was measured is then slower
 /// than what was simulated.
-pub(crate) fn warn_if_late(tally: &Tally) {
-    warn_of_new(tally, (0, 0));
+pub(crate) fn warn_if_late(mock: &Mock) {
+    warn_of_new(mock, (0, 0));
 }
 
 /// Says so of the events since `seen`; returns what has been seen now.
-fn warn_of_new(tally: &Tally, seen: (u64, u64)) -> (u64, u64) {
-    let present = (tally.events(), tally.late_events());
+fn warn_of_new(mock: &Mock, seen: (u64, u64)) -> (u64, u64) {
+    let present = (mock.tally().events(), mock.tally().late_events());
     let (events, late) = (present.0 - seen.0, present.1 - seen.1);
-    if late as f64 > events as f64 * TOO_LATE {
+    if mock.has_delays() && late as f64 > events as f64 * TOO_LATE {
         output::note(&format!(
             "warning: the simulated engine is behind: {late} of {events} token events left more \
              than 1 ms late"

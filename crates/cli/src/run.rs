@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let summary = conclude(&plan, folder, manifest, sent)?;
     show(args, &summary, &path)?;
     if let Some(mock) = &ready.mock {
-        mock::warn_if_late(mock.tally());
+        mock::warn_if_late(mock);
     }
     Ok(ExitCode::from(code(&summary)))
 }

@@ -175,7 +175,7 @@ impl Service {
         let mut ask = ask?;
         let kind = ask.kind;
         ask.salt = self.settings.seed ^ asked.number.rotate_left(32);
-        let (plans, behaviour) = self.plan(&ask, &asked.injected, asked.number);
+        let (plans, behaviour) = self.plan(&ask, &asked.injected);
         asked.note(|truth| note_plan(truth, class(kind), ask.prompt_tokens(), &plans));
         let ticket = self.submit(&ask, &plans, asked.number)?;
         self.count_faults(&asked.injected, Some(&ask));
@@ -201,13 +201,17 @@ impl Service {
     }
 
     /// What the choices of a request will be.
-    fn plan(&self, ask: &Ask, injected: &Injected, number: u64) -> (Vec<Plan>, Behaviour) {
-        let mut lengths = Stream::new(self.settings.seed, Domain::Lengths, number);
+    fn plan(&self, ask: &Ask, injected: &Injected) -> (Vec<Plan>, Behaviour) {
         let answer = self.settings.profile.answer;
         // However long answers are by nature, all of them together must fit into memory.
         let most = (MOST_TOKENS / u64::from(ask.choices().max(1))) as u32;
-        let mut draw = || answer.map(|length| length.draw(&mut lengths).min(most));
-        let natural: Vec<_> = (0..ask.choices()).map(|_| draw()).collect();
+        // Like its words, an answer's length is the same for the same request with a seed.
+        let draw = |choice| {
+            let index = ask.answer_seed(choice);
+            let mut lengths = Stream::new(self.settings.seed, Domain::Lengths, index);
+            answer.map(|length| length.draw(&mut lengths).min(most))
+        };
+        let natural: Vec<_> = (0..ask.choices()).map(draw).collect();
         let mut behaviour = Behaviour {
             reasoning: self.settings.reasoning,
             tool_calls: self.settings.tool_calls,
@@ -346,10 +350,14 @@ fn class(kind: Kind) -> &'static str {
 /// The refusal that a fault asks for.
 fn on_purpose(status: u16, retry_after: Option<u32>) -> Refusal {
     match status {
+        401 => Refusal::key("refused on purpose"),
         429 => Refusal::rate_limited(retry_after),
         503 => Refusal::overloaded("overloaded on purpose", retry_after),
         _ => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            if status.is_client_error() {
+                return Refusal { status, ..Refusal::bad("refused on purpose") };
+            }
             Refusal::failed(status, "failed on purpose")
         }
     }

@@ -77,6 +77,7 @@ pub enum ServeError {
 pub struct Mock {
     address: SocketAddr,
     tally: Arc<Tally>,
+    has_delays: bool,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -95,6 +96,7 @@ impl Mock {
         let address = listener.local_addr()?;
         let acceptor = tls.map(acceptor).transpose()?;
         let tally = Arc::new(Tally::default());
+        let has_delays = settings.profile.has_delays();
         let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
@@ -114,7 +116,7 @@ impl Mock {
                 }
             })
         })?;
-        Ok(Self { address, tally, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, tally, has_delays, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -125,6 +127,11 @@ impl Mock {
     /// What it has done so far.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
+    }
+
+    /// Whether its tokens have instants of their own, so that they can be late.
+    pub fn has_delays(&self) -> bool {
+        self.has_delays
     }
 
     /// Whether it still serves; it ends by itself only on an error.

@@ -173,7 +173,8 @@ impl Service {
         };
         let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
         if needs_key && !self.has_key(request.headers()) {
-            let refusal = Refusal::key("a key is needed: send `Authorization: Bearer KEY`");
+            let refusal =
+                Refusal::key("the key is missing or wrong: send `Authorization: Bearer KEY`");
             return Ok(self.refuse_early(request, under_way, &refusal).await);
         }
         let head = self.head(0);
@@ -214,7 +215,7 @@ impl Service {
             _ => {
                 let refusal = match allowed(&path) {
                     Some(_) => Refusal::method(request.method().as_str(), &path),
-                    None => Refusal::not_found(&path),
+                    None => Refusal::not_found(request.uri().path()),
                 };
                 let mut reply = self.refuse_early(request, under_way, &refusal).await;
                 if let Some(methods) = allowed(&path) {
@@ -236,7 +237,8 @@ impl Service {
     }
 
     pub(crate) fn head(&self, number: u64) -> Head<'_> {
-        Head { id: number, created: self.created, model: &self.settings.profile.model }
+        let created = self.created + (now() - self.started).0 / 1_000_000_000;
+        Head { id: number, created, model: &self.settings.profile.model }
     }
 
     pub(crate) fn rules(&self) -> Rules<'_> {

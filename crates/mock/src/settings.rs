@@ -79,6 +79,25 @@ impl Settings {
         Profile::parse(&text).map_err(wrong)
     }
 
+    /// Changes several settings, of which some may make sense only together with others.
+    pub fn set_all(&mut self, mut changes: Vec<(&str, &str)>) -> Result<(), SettingsError> {
+        while !changes.is_empty() {
+            let before = changes.len();
+            let mut first_error = None;
+            changes.retain(|(key, value)| match self.set(key, value) {
+                Ok(()) => false,
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                    true
+                }
+            });
+            if let Some(error) = first_error.filter(|_| changes.len() == before) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Changes one setting, the server's own or one of the profile.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
         let wrong = |reason: String| SettingsError { part: format!("{key}={value}"), reason };
@@ -147,20 +166,22 @@ impl FromStr for Settings {
     type Err = SettingsError;
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
-        let mut settings = None;
-        for part in text.split(',').filter(|part| !part.is_empty()) {
-            match part.split_once('=') {
-                Some((key, value)) => {
-                    settings.get_or_insert_with(Self::default).set(key, value)?;
-                }
-                None if settings.is_none() => settings = Some(Self::new(Self::profile(part)?)),
-                None => {
-                    let reason = "a profile comes first, and only once".to_owned();
-                    return Err(SettingsError { part: part.to_owned(), reason });
-                }
-            }
-        }
-        Ok(settings.unwrap_or_default())
+        let mut parts = text.split(',').filter(|part| !part.is_empty()).peekable();
+        let profile = parts.next_if(|part| !part.contains('='));
+        let mut settings = match profile {
+            Some(name) => Self::new(Self::profile(name)?),
+            None => Self::default(),
+        };
+        let changes: Result<Vec<_>, _> = parts
+            .map(|part| {
+                part.split_once('=').ok_or_else(|| SettingsError {
+                    part: part.to_owned(),
+                    reason: "a profile comes first, and only once".to_owned(),
+                })
+            })
+            .collect();
+        settings.set_all(changes?)?;
+        Ok(settings)
     }
 }
 
@@ -180,6 +201,9 @@ mod tests {
         assert_eq!(settings.metrics, Dialect::Tgi);
         assert_eq!("".parse::<Settings>().unwrap().profile, Profile::default());
         assert!("llama-70b-8xh100,max_num_seqs=64,seed=7".parse::<Settings>().is_ok());
+        // Fewer tokens than sequences make no sense until both have been said.
+        let both = "llama-70b-8xh100,max_num_batched_tokens=64,max_num_seqs=64";
+        assert!(both.parse::<Settings>().is_ok());
         let patience = "patience=500ms".parse::<Settings>().unwrap().patience;
         assert_eq!(patience, Duration::from_millis(500));
         assert_eq!("reasoning=40%".parse::<Settings>().unwrap().reasoning, 0.4);

@@ -3,6 +3,7 @@
 //! A frame is whole or it is not there: reading stops at the first one that is cut or damaged, and
 //! says how many bytes it left.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::marker::PhantomData;
@@ -16,6 +17,9 @@ const MARK: &[u8; 8] = b"goodput\x01";
 /// Most bytes kept in memory while the disk refuses them.
 const BACKLOG: usize = 64 << 20;
 
+/// Length and checksum before each message.
+const FRAME_HEAD: usize = 8;
+
 /// No frame is larger: a million chunks fit.
 const FRAME_LIMIT: u32 = 64 << 20;
 
@@ -25,8 +29,8 @@ const FRAME_LIMIT: u32 = 64 << 20;
 pub struct LogWriter {
     file: File,
     pending: Vec<u8>,
-    /// Frames in `pending`, to say how many were lost.
-    pending_frames: u64,
+    /// Bytes of each frame in `pending`, to say how many were lost.
+    pending_frames: VecDeque<usize>,
     lost: u64,
     last_error: Option<String>,
 }
@@ -36,7 +40,13 @@ impl LogWriter {
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create_new(path)?;
         file.write_all(MARK)?;
-        Ok(Self { file, pending: Vec::new(), pending_frames: 0, lost: 0, last_error: None })
+        Ok(Self {
+            file,
+            pending: Vec::new(),
+            pending_frames: VecDeque::new(),
+            lost: 0,
+            last_error: None,
+        })
     }
 
     /// Takes a record; it is on its way to the disk after the next [`LogWriter::flush`].
@@ -49,14 +59,14 @@ impl LogWriter {
         self.pending.extend_from_slice(&(message.len() as u32).to_le_bytes());
         self.pending.extend_from_slice(&crc32fast::hash(&message).to_le_bytes());
         self.pending.extend_from_slice(&message);
-        self.pending_frames += 1;
+        self.pending_frames.push_back(message.len() + FRAME_HEAD);
     }
 
     /// Hands everything to the system, which keeps it even if this process is killed.
     pub fn flush(&mut self) {
         while !self.pending.is_empty() {
             match self.file.write(&self.pending) {
-                Ok(written) => drop(self.pending.drain(..written)),
+                Ok(written) => self.forget(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.last_error = Some(error.to_string());
@@ -64,7 +74,24 @@ impl LogWriter {
                 }
             }
         }
-        self.pending_frames = 0;
+    }
+
+    /// Takes bytes that have been written from what is pending.
+    fn forget(&mut self, mut bytes: usize) {
+        self.pending.drain(..bytes);
+        while let Some(first) = self.pending_frames.front_mut() {
+            if *first > bytes {
+                *first -= bytes;
+                return;
+            }
+            bytes -= *first;
+            self.pending_frames.pop_front();
+        }
+    }
+
+    /// What the disk said when it last refused something.
+    pub fn error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     /// Ends the log. What the disk still refuses is returned, for a report that lacks nothing.
@@ -75,7 +102,7 @@ impl LogWriter {
         }
         Unwritten {
             bytes: self.pending,
-            frames: self.pending_frames,
+            frames: self.pending_frames.len() as u64,
             lost: self.lost,
             error: self.last_error,
         }
@@ -233,11 +260,31 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_counts_as_unwritten_until_its_last_byte() {
+        let (_folder, path) = written(0);
+        std::fs::remove_file(&path).unwrap();
+        let mut log = LogWriter::create(&path).unwrap();
+        for index in 1..4 {
+            log.append(&record(index, Nanos(1), &[]));
+        }
+        let frame = log.pending.len() / 3;
+        for (bytes, left) in [(frame - 1, 3), (1, 2), (frame + 3, 1), (frame - 3, 0)] {
+            log.forget(bytes);
+            assert_eq!(log.pending_frames.len(), left);
+        }
+    }
+
+    #[test]
     fn a_full_disk_loses_nothing_that_fits_in_memory() {
         // `/dev/full` refuses every write.
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let mut log =
-            LogWriter { file, pending: Vec::new(), pending_frames: 0, lost: 0, last_error: None };
+        let mut log = LogWriter {
+            file,
+            pending: Vec::new(),
+            pending_frames: VecDeque::new(),
+            lost: 0,
+            last_error: None,
+        };
         log.append(&record(0, Nanos(1), &[]));
         log.flush();
         log.append(&record(1, Nanos(2), &[]));

@@ -18,7 +18,7 @@
 //! Tables are piecewise linear, begin at (0, base), and go on with their last slope.
 
 use goodput_model::Nanos;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How long a step takes; see the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,11 +32,13 @@ pub struct Step {
     #[serde(default)]
     pub reference_context: u32,
     /// Whole step in milliseconds by tokens decoded.
+    #[serde(deserialize_with = "points")]
     pub decode_ms: Vec<(u32, f64)>,
     /// For each KV token read beyond the reference.
     #[serde(default)]
     pub kv_ns: f64,
     /// Whole step in milliseconds by tokens prefilled, without their attention.
+    #[serde(deserialize_with = "points")]
     pub prefill_ms: Vec<(u32, f64)>,
     /// For each pair of a prefilled token and a token before it.
     #[serde(default)]
@@ -78,6 +80,17 @@ impl Shape {
     pub fn tokens(&self) -> u64 {
         self.decode_tokens + self.prefill_tokens
     }
+}
+
+/// Points of two numbers each; a tuple would swallow more.
+fn points<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, f64)>, D::Error> {
+    let point = |numbers: Vec<f64>| match numbers[..] {
+        [count, ms] if count.fract() == 0.0 && (0.0..4e9).contains(&count) => {
+            Ok((count as u32, ms))
+        }
+        _ => Err(serde::de::Error::custom("a point is [whole number, milliseconds]")),
+    };
+    Vec::<Vec<f64>>::deserialize(deserializer)?.into_iter().map(point).collect()
 }
 
 impl Step {

@@ -6,7 +6,11 @@ use super::{Gauges, Metrics};
 
 pub(super) fn write(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
     page.with(&[]);
-    page.counter("mock_requests_total", "Requests that the engine took.", metrics.arrived as f64);
+    page.counter(
+        "mock_requests_total",
+        "Answers that the engine began: each choice of a request is one.",
+        metrics.arrived as f64,
+    );
     page.counter("mock_steps_total", "Steps of the engine.", gauges.steps as f64);
     page.counter("mock_events_total", "Token events written.", metrics.events as f64);
     page.counter(

@@ -40,6 +40,29 @@ impl Profile {
         self.max_model_len.min(cache)
     }
 
+    /// What it does, in its own numbers.
+    pub fn describe(&self) -> String {
+        match &self.engine {
+            Model::Delays(Delays { ttft, itl, slots, .. }) => {
+                format!("TTFT {ttft}, ITL {itl}, {slots} at once")
+            }
+            Model::Batching(batching) => format!(
+                "continuous batching, {} sequences, {} tokens a step, {} KV blocks",
+                batching.scheduler.max_num_seqs,
+                batching.scheduler.max_num_batched_tokens,
+                batching.kv.blocks
+            ),
+        }
+    }
+
+    /// Whether its tokens have instants of their own: without delays all are due at once, and late
+    /// by as much as writing them takes.
+    pub fn has_delays(&self) -> bool {
+        let none = Delay::Fixed(Duration::ZERO);
+        let is_free = |delays: &Delays| delays.ttft == none && delays.itl == none;
+        !matches!(&self.engine, Model::Delays(delays) if is_free(delays))
+    }
+
     /// Tokens in a block of the KV cache; 16 where there is no cache.
     pub fn block_tokens(&self) -> u32 {
         match &self.engine {

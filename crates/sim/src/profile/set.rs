@@ -128,7 +128,7 @@ fn unknown(key: &str, own: &str) -> String {
 }
 
 fn number(key: &str, value: &str) -> Result<u32, String> {
-    value.parse().map_err(|_| format!("{key} is a whole number, not `{value}`"))
+    value.parse().map_err(|_| format!("{key} is a whole number below 2^32, not `{value}`"))
 }
 
 fn limit(key: &str, value: &str) -> Result<Option<u32>, String> {

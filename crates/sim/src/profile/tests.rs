@@ -141,6 +141,9 @@ fn files_that_make_no_sense_say_why() {
         ("[kv]", "[cache]", "unknown field `cache`"),
         ("overlap = 1.0", "overlap = 1.0\nspeed = 3", "unknown field `speed`"),
         ("frontend = \"6ms\"", "frontend = \"9\"", "is not a time"),
+        ("[16, 42.0]", "[16, 42.0, 7]", "a point is"),
+        ("[16, 42.0]", "[16]", "a point is"),
+        ("[16, 42.0]", "[1.5, 42.0]", "a point is"),
         ("[scheduler]", "[start]\nfirst_us = \"1s\"\n[scheduler]", "unknown field `first_us`"),
         ("model = \"llama-70b\"", "", "missing field `model`"),
     ] {
