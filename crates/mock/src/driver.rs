@@ -26,7 +26,7 @@ const APART: usize = 1024;
 const CHOICE_BITS: u32 = 12;
 
 /// How long before an instant the driver wakes.
-const VIGIL: Nanos = Nanos::from_micros(150);
+const VIGIL: Nanos = Nanos::from_micros(300);
 
 /// One part in so many of the time may be spent awake and waiting.
 const VIGIL_SHARE: u64 = 6;
