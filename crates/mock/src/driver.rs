@@ -26,10 +26,10 @@ const APART: usize = 1024;
 const CHOICE_BITS: u32 = 12;
 
 /// How long before an instant the driver wakes.
-const VIGIL: Nanos = Nanos::from_micros(300);
+const VIGIL: Nanos = Nanos::from_micros(200);
 
 /// One part in so many of the time may be spent awake and waiting.
-const VIGIL_SHARE: u64 = 6;
+const VIGIL_SHARE: u64 = 4;
 
 /// As much of that can be saved up.
 const VIGIL_MOST: Nanos = Nanos::from_millis(5);
