@@ -51,7 +51,7 @@ impl Drop for Running {
 /// A running `goodput mock`.
 pub(crate) struct Mock {
     address: String,
-    _process: Running,
+    process: Running,
     /// Kept open: a server must not lose the place it writes to.
     _said: BufReader<ChildStderr>,
 }
@@ -59,24 +59,32 @@ pub(crate) struct Mock {
 impl Mock {
     /// Starts one without latency and with these flags; it listens when this returns.
     pub(crate) fn start(goodput: &Path, flags: &[&str]) -> Result<Self, String> {
-        let mut process = Running::start(
+        Self::run(
             Command::new(goodput)
                 .args(["mock", "--listen", "127.0.0.1:0", "--profile", "fast"])
                 .args(flags)
-                .env(KEY.0, KEY.1)
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped()),
-        )?;
+                .env(KEY.0, KEY.1),
+        )
+    }
+
+    /// Starts one by this command; it listens when this returns.
+    pub(crate) fn run(command: &mut Command) -> Result<Self, String> {
+        let mut process = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()))?;
         let stderr = process.0.stderr.take().ok_or("no output of goodput mock")?;
         let mut said = BufReader::new(stderr);
         // The server says where it listens, or why it does not, and ends.
         let mut text = String::new();
         while said.read_line(&mut text).is_ok_and(|bytes| bytes > 0) {
             if let Some(address) = address(&text) {
-                return Ok(Self { address, _process: process, _said: said });
+                return Ok(Self { address, process, _said: said });
             }
         }
         Err(format!("goodput mock did not start:\n{text}"))
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
     }
 
     pub(crate) fn address(&self) -> &str {

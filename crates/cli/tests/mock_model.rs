@@ -13,10 +13,6 @@ use serde_json::{Value, json};
 use support::mock::{MockProcess, SHORT, post};
 use support::{Session, alone};
 
-fn metric(mock: &MockProcess, kind: &str) -> f64 {
-    mock.injected(kind)
-}
-
 /// One slot, a first token after 600 ms. The first client leaves at 300 ms: the second, which came
 /// at once, has its token 600 ms after that, not 600 ms after it came.
 #[test]
@@ -50,7 +46,7 @@ fn a_request_with_slow_headers_reaches_the_engine_after_them() {
     assert_eq!(mock.post("/v1/completions", body.to_string()).status, 200);
     let took = (now() - begin).as_ms();
     assert!(took >= 300.0 + 20.0 + 5.0 * 20.0, "{took}");
-    assert_eq!((mock.metric("mock_events_total"), metric(&mock, "slow-headers")), (6.0, 1.0));
+    assert_eq!((mock.metric("mock_events_total"), mock.injected("slow-headers")), (6.0, 1.0));
     // A busy machine may delay some of the six; all of them would be our doing.
     assert!(mock.metric("mock_late_events_total") < 6.0);
 }
@@ -69,17 +65,17 @@ fn faults_count_where_they_happen() {
     };
     assert_eq!((ask(&json!({})), ask(&json!({"n": 0}))), (200, 400));
     // An answer in one piece has no events to put comments before, and nobody gave orders.
-    let counts = ["pings", "ignores-ignore-eos", "stall"].map(|kind| metric(&mock, kind));
+    let counts = ["pings", "ignores-ignore-eos", "stall"].map(|kind| mock.injected(kind));
     assert_eq!(counts, [0.0, 0.0, 1.0]);
     assert_eq!(mock.metric("mock_events_total"), 0.0);
     assert_eq!(ask(&json!({"stream": true, "ignore_eos": true})), 200);
-    let counts = ["pings", "ignores-ignore-eos", "stall"].map(|kind| metric(&mock, kind));
+    let counts = ["pings", "ignores-ignore-eos", "stall"].map(|kind| mock.injected(kind));
     assert_eq!(counts, [1.0, 1.0, 2.0]);
     // Half of eight tokens came, each an event, though late on purpose.
     assert_eq!(mock.metric("mock_events_total"), 4.0);
-    assert!(metric(&mock, "slow-accept") >= 3.0 && metric(&mock, "close-after") >= 3.0);
+    assert!(mock.injected("slow-accept") >= 3.0 && mock.injected("close-after") >= 3.0);
     pause(Nanos::from_millis(120));
-    assert!(metric(&mock, "pause") >= 2.0);
+    assert!(mock.injected("pause") >= 2.0);
     let words = mock.interrupt();
     assert!(words.contains("pause: ") && words.contains("stall: 2"), "{words}");
 }

@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::api::{Plan, Writer};
 use crate::driver::{Emission, Ticket};
-use crate::faults::{AfterTokens, At, Injected};
+use crate::faults::{AfterTokens, At, Delivery, Injected};
 use crate::line::UnderWay;
 use crate::outbox::{Outbox, Piece};
 use crate::service::Service;
@@ -50,7 +50,7 @@ impl Answer {
     /// An answer in one piece.
     pub(crate) fn whole(service: &Rc<Service>, under_way: UnderWay, bytes: Vec<u8>) -> Self {
         let length = Some(bytes.len() as u64);
-        let mut outbox = Outbox::new(crate::faults::Delivery::default(), None);
+        let mut outbox = Outbox::new(Delivery::default(), None);
         outbox.push(bytes, 0);
         Self { length, ..Self::new(service, under_way, outbox, None) }
     }
@@ -65,7 +65,7 @@ impl Answer {
         if injected.after_tokens.is_none() && injected.drip.is_none() {
             return Self::whole(service, under_way, bytes);
         }
-        let mut outbox = Outbox::new(crate::faults::Delivery::default(), injected.drip);
+        let mut outbox = Outbox::new(Delivery::default(), injected.drip);
         let half = bytes.len() / 2;
         outbox.push(bytes[..half].to_vec(), 0);
         if let Some((fault, _)) = injected.after_tokens {

@@ -18,21 +18,13 @@ use tokio::sync::Notify;
 
 use crate::api::{Finish, token_of};
 use crate::metrics::{Finished, Metrics, Reason};
+use crate::vigil::Vigil;
 
 /// Emissions that may wait for a client that does not read before equal ones are kept as one.
 const APART: usize = 1024;
 
 /// Room for the choices of one request in the number of a job.
 const CHOICE_BITS: u32 = 12;
-
-/// How long before an instant the driver wakes.
-const VIGIL: Nanos = Nanos::from_micros(200);
-
-/// One part in so many of the time may be spent awake and waiting.
-const VIGIL_SHARE: u64 = 4;
-
-/// As much of that can be saved up.
-const VIGIL_MOST: Nanos = Nanos::from_millis(5);
 
 /// The engine and everybody who waits for it.
 pub(crate) struct Driver {
@@ -44,33 +36,6 @@ pub(crate) struct Driver {
     outputs: RefCell<Vec<Output>>,
     vigil: Vigil,
     metrics: Rc<RefCell<Metrics>>,
-}
-
-/// Time that may be spent awake and waiting, and when it was last reckoned.
-struct Vigil(Cell<(Nanos, Nanos)>);
-
-impl Vigil {
-    fn saved(&self) -> Nanos {
-        let (saved, since) = self.0.get();
-        let present = now();
-        let saved = (saved + Nanos((present - since).0 / VIGIL_SHARE)).min(VIGIL_MOST);
-        self.0.set((saved, present));
-        saved
-    }
-
-    fn begin(&self) -> Awake<'_> {
-        Awake(self, now())
-    }
-}
-
-/// Being awake since an instant; what it cost is reckoned at its end, however it ends.
-struct Awake<'a>(&'a Vigil, Nanos);
-
-impl Drop for Awake<'_> {
-    fn drop(&mut self) {
-        let saved = self.0.saved();
-        self.0.0.set((saved - (now() - self.1), now()));
-    }
 }
 
 /// A job under way.
@@ -112,7 +77,7 @@ impl Driver {
             changed: Notify::new(),
             tracks: RefCell::default(),
             outputs: RefCell::default(),
-            vigil: Vigil(Cell::new((VIGIL_MOST, now()))),
+            vigil: Vigil::default(),
             metrics,
         }))
     }
@@ -139,8 +104,7 @@ impl Driver {
     /// millisecond late. That costs processor time, so there is a limit to its share, and a server
     /// with much to do goes without; it is rarely asleep anyway.
     async fn wait_until(&self, at: Nanos) {
-        let lead = if self.vigil.saved() >= VIGIL { VIGIL } else { Nanos::ZERO };
-        self.timer.sleep_until(at - lead).await;
+        self.timer.sleep_until(at - self.vigil.lead()).await;
         let _awake = self.vigil.begin();
         while now() < at {
             tokio::task::yield_now().await;

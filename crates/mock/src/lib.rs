@@ -19,6 +19,7 @@ mod service;
 mod settings;
 mod tally;
 mod truth;
+mod vigil;
 
 pub use faults::{Fault, FaultError};
 pub use metrics::Dialect;

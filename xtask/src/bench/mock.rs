@@ -1,12 +1,10 @@
 //! The simulated engine as a server: how many events it carries, and how late they leave.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStderr, Stdio};
-
 use super::clients::floor;
 use super::process::Bench;
 use super::table::{Budgets, Table, number};
 use crate::prometheus::http;
+use crate::running::Mock;
 
 /// Streams, time between tokens, and what is promised of them.
 const ROWS: [(u32, u32, Promise); 5] = [
@@ -35,11 +33,12 @@ pub(super) fn mock(bench: &Bench) -> Result<Table, String> {
         &["streams", "ITL ms", "events/s", "within 100 µs", "over 1 ms", "CPU µs/event"],
     );
     for (streams, itl_ms, promise) in ROWS {
-        let server = Server::start(bench, itl_ms)?;
+        let server = start(bench, itl_ms)?;
+        let port = server.address().rsplit(':').next().unwrap_or_default();
         let load = format!("--streams {streams} --tokens 500 --seconds {}", bench.seconds);
-        bench.run(&floor(&format!("{load} --port {}", server.port())))?;
-        let page = http::get(&server.address, "/metrics")?;
-        let cpu_s = server.cpu_s()?;
+        bench.run(&floor(&format!("{load} --port {port}")))?;
+        let page = http::get(server.address(), "/metrics")?;
+        let cpu_s = cpu_s(server.id())?;
         let value = |name: &str| sample(&page, name);
         let events = value("mock_events_total");
         let on_time = value(r#"mock_event_lateness_seconds_bucket{le="0.0001"}"#) / events;
@@ -70,54 +69,22 @@ fn sample(page: &str, name: &str) -> f64 {
     line.and_then(|value| value.parse().ok()).unwrap_or(f64::NAN)
 }
 
-struct Server {
-    child: Child,
-    address: String,
-    /// Kept open: a server must not lose the place it writes to.
-    _said: BufReader<ChildStderr>,
+/// A server with these delays on its core.
+fn start(bench: &Bench, itl_ms: u32) -> Result<Mock, String> {
+    let flags = format!("mock --listen 127.0.0.1:0 --model m --ttft 5ms --itl {itl_ms}ms");
+    let mut words = vec![crate::release("goodput").display().to_string()];
+    words.extend(format!("{flags} --slots 100000").split_whitespace().map(str::to_owned));
+    Mock::run(&mut bench.serve(&words))
 }
 
-impl Server {
-    fn start(bench: &Bench, itl_ms: u32) -> Result<Self, String> {
-        let flags = format!("mock --listen 127.0.0.1:0 --model m --ttft 5ms --itl {itl_ms}ms");
-        let mut words = vec![crate::release("goodput").display().to_string()];
-        words.extend(format!("{flags} --slots 100000").split_whitespace().map(str::to_owned));
-        let mut child = bench
-            .serve(&words)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start the mock: {error}"))?;
-        let mut said = BufReader::new(child.stderr.take().ok_or("no output of the mock")?);
-        let mut line = String::new();
-        said.read_line(&mut line).map_err(|error| error.to_string())?;
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split(' ').next());
-        let address = address.map(str::to_owned);
-        let server = Self { child, address: address.unwrap_or_default(), _said: said };
-        if server.address.is_empty() { Err(format!("the mock said: {line}")) } else { Ok(server) }
-    }
-
-    fn port(&self) -> &str {
-        self.address.rsplit(':').next().unwrap_or_default()
-    }
-
-    /// User and system time so far.
-    fn cpu_s(&self) -> Result<f64, String> {
-        let path = format!("/proc/{}/stat", self.child.id());
-        let stat = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        // The name of the program may hold anything but comes before the last parenthesis.
-        let fields: Vec<&str> =
-            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
-        // Hundredths of a second on every Linux that reports them here.
-        Ok((ticks(11).unwrap_or(f64::NAN) + ticks(12).unwrap_or(f64::NAN)) / 100.0)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself, and then there is nothing to end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// User and system time of a process so far.
+fn cpu_s(id: u32) -> Result<f64, String> {
+    let path = format!("/proc/{id}/stat");
+    let stat = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    // The name of the program may hold anything but comes before the last parenthesis.
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
+    // Hundredths of a second on every Linux that reports them here.
+    Ok((ticks(11).unwrap_or(f64::NAN) + ticks(12).unwrap_or(f64::NAN)) / 100.0)
 }
