@@ -6,12 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 18] = [
-    ("goodput-model", &[]),
+const OURS: [(&str, &[&str]); 20] = [
     ("goodput-random", &[]),
+    ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-schedule", &["goodput-model", "goodput-random"]),
-    ("goodput-workload", &["goodput-model", "goodput-random"]),
+    ("goodput-tokens", &[]),
+    ("goodput-dataset", &["goodput-model", "goodput-random"]),
+    ("goodput-workload", &["goodput-model", "goodput-random", "goodput-tokens", "goodput-dataset"]),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
@@ -34,7 +36,7 @@ const OURS: [(&str, &[&str]); 18] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 10] = [
+const WALLS: [(&str, &[&str]); 14] = [
     ("hyper", &["goodput-wire", "goodput-mock"]),
     ("hyper-util", &["goodput-wire", "goodput-mock"]),
     ("rustls", &["goodput-wire", "goodput-mock"]),
@@ -45,6 +47,10 @@ const WALLS: [(&str, &[&str]); 10] = [
     ("toml", &["goodput-record", "goodput-sim"]),
     ("rand_chacha", &["goodput-random"]),
     ("libm", &["goodput-random"]),
+    ("tokenizers", &["goodput-tokens"]),
+    ("tiktoken-rs", &["goodput-tokens"]),
+    ("parquet", &["goodput-dataset"]),
+    ("csv", &["goodput-dataset"]),
 ];
 
 /// Dependencies by crate, without those of tests.

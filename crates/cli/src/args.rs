@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use goodput_model::{Arrivals, Extent, Rate};
+use goodput_model::{Arrivals, Extent, Lengths, Rate};
 
 /// How much load an LLM endpoint carries while its users stay happy, how sure we are, and what it
 /// costs.
@@ -196,12 +196,12 @@ pub(crate) struct WorkloadArgs {
     pub(crate) workload: String,
 
     /// A fixed prompt length in tokens, about, instead of the workload's distribution
-    #[arg(long, alias = "random-input-len", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) input_tokens: Option<u32>,
+    #[arg(long, alias = "random-input-len", value_name = "LENGTHS")]
+    pub(crate) input_tokens: Option<Lengths>,
 
     /// A fixed limit for answers in tokens, instead of the workload's distribution
-    #[arg(long, alias = "random-output-len", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) max_tokens: Option<u32>,
+    #[arg(long, alias = "random-output-len", value_name = "LENGTHS")]
+    pub(crate) max_tokens: Option<Lengths>,
 
     /// Ask the server to generate up to the limit (`ignore_eos`; not every server knows it)
     #[arg(long)]

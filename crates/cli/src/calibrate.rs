@@ -8,8 +8,8 @@ use std::time::Duration;
 use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
 use goodput_engine::{Control, Live, Run, Sink};
 use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, Ceiling, ConnectionPolicy, Extent, Http, Load, Measure,
-    Mode, Nanos, Plan, Rate, RequestRecord, Sample, Target, WorkloadPlan,
+    Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, Http,
+    Lengths, Load, Measure, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Target, WorkloadPlan,
 };
 use goodput_observe::Host;
 use goodput_stats::{RunFacts, RunState, Summary, analyse};
@@ -176,7 +176,11 @@ impl Bench {
         let (mode, warmup) = match kind {
             Kind::Requests => (open(level), Duration::from_millis(500)),
             Kind::Streams if level <= IN_STEP => (
-                Mode::Closed { concurrency: level as u32, think_time: Duration::ZERO },
+                Mode::Closed {
+                    concurrency: level as u32,
+                    think_time: Duration::ZERO,
+                    pause_first: false,
+                },
                 Duration::from_millis(500),
             ),
             // All streams are there after one answer.
@@ -196,13 +200,11 @@ impl Bench {
                 pin: true,
                 mode,
             },
-            workload: WorkloadPlan {
-                name: "chat".to_owned(),
-                input_tokens: Some(10),
-                max_tokens: Some(tokens),
-                ignore_eos: false,
-                save_text: false,
-            },
+            workload: WorkloadPlan::of(ClassPlan::synthetic(
+                "chat",
+                Lengths::Fixed(10),
+                Lengths::Fixed(tokens),
+            )),
             measure: Measure { percentiles: vec![50.0, 99.0], canary: true },
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use goodput_engine::Canary;
-use goodput_model::{Api, ConnectionPolicy, Http, Nanos, Planned, Prompt};
+use goodput_model::{Api, ConnectionPolicy, Http, Nanos, Planned, Request};
 use goodput_truth::{Timing, TruthServer, instants};
 use goodput_wire::{Dialect, Endpoint, Settings};
 
@@ -17,9 +17,8 @@ const TOKENS: u32 = 4;
 pub(crate) fn start() -> io::Result<(TruthServer, Canary)> {
     let server = TruthServer::start("127.0.0.1:0", TIMING)?;
     let endpoint = endpoint(&server, true)?;
-    let planned = Planned { class: "canary".into(), input_tokens: 1, output_tokens: Some(TOKENS) };
-    let prompt = Prompt { text: "x".to_owned(), planned };
-    let body = Dialect::new(Api::Chat, "canary", true).encode(&prompt);
+    let request = Request::prompt("x", Planned::new("canary", 1, Some(TOKENS)));
+    let body = Dialect::new(Api::Chat, "canary", true).encode(&[], &request);
     Ok((server, Canary { endpoint, body, every: EVERY, truth: instants }))
 }
 

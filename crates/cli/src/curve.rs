@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use goodput_mock::Settings;
-use goodput_model::{Arrivals as Process, Nanos, Rate, WorkloadPlan};
+use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate, SourcePlan};
+use goodput_random::{Domain, Stream};
 use goodput_schedule::Arrivals;
 use goodput_sim::{Arrival, Engine, Job, Outcome, simulate};
 use goodput_stats::{Quick, Sample};
-use goodput_workload::Workload;
+use goodput_workload::preset;
 use serde_json::{Value, json};
 
 use crate::args::MockArgs;
@@ -33,7 +34,7 @@ struct Point {
 
 /// Prints a table, or JSON.
 pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> {
-    let workload = workload(settings.seed)?;
+    let lengths = chat()?;
     let length = Nanos::from(args.curve_duration);
     let mut points = Vec::new();
     if !args.json {
@@ -42,7 +43,7 @@ pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> 
         output::data(title.as_bytes())?;
     }
     for rate in &args.curve {
-        let point = point(settings, &workload, *rate, length);
+        let point = point(settings, lengths, *rate, length);
         if args.json {
             points.push(json(&point));
         } else {
@@ -57,18 +58,20 @@ pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> 
     Ok(())
 }
 
-fn workload(seed: u64) -> Result<Workload, Failed> {
-    let plan = WorkloadPlan {
-        name: "chat".to_owned(),
-        input_tokens: None,
-        max_tokens: None,
-        ignore_eos: true,
-        save_text: false,
-    };
-    Workload::new(&plan, seed).map_err(|error| Failed::internal(error.to_string()))
+/// Lengths of prompts and answers.
+fn chat() -> Result<(Lengths, Lengths), Failed> {
+    match preset("chat").map(|class| class.source) {
+        Some(SourcePlan::Synthetic { input, output }) => Ok((input, output)),
+        _ => Err(Failed::internal("there is no chat workload")),
+    }
 }
 
-fn point(settings: &Settings, workload: &Workload, rate: f64, length: Nanos) -> Point {
+fn point(
+    settings: &Settings,
+    (input, output): (Lengths, Lengths),
+    rate: f64,
+    length: Nanos,
+) -> Point {
     let mut engine = Engine::new(&settings.profile, settings.seed, |seed, index| {
         (seed as u32).rotate_left(7) ^ index
     });
@@ -76,16 +79,16 @@ fn point(settings: &Settings, workload: &Workload, rate: f64, length: Nanos) -> 
     let most = settings.profile.longest_request();
     let mut too_long = 0;
     let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).filter_map(|(id, at)| {
-        let planned = workload.prompt(id).planned;
-        let output_tokens = planned.output_tokens.unwrap_or(1);
+        let mut lengths = Stream::new(settings.seed, Domain::Lengths, id);
+        let (input_tokens, output_tokens) = (input.draw(&mut lengths), output.draw(&mut lengths));
         // The server refuses these before the engine hears of them.
-        if planned.input_tokens + output_tokens > most {
+        if input_tokens + output_tokens > most {
             too_long += 1;
             return None;
         }
         // Every prompt is another: no two begin alike.
         let prompt: Arc<[u32]> =
-            (0..planned.input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
+            (0..input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
         Some(Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } })
     });
     let outcomes = simulate(&mut engine, arrivals);

@@ -1,10 +1,11 @@
 //! From what was typed to a [`Plan`], and what may not be written beside it.
 
 use goodput_model::{
-    Api, Arrivals, ConnectionPolicy, Header, Http, Load, Measure, Mode, ParseError, Plan, REDACTED,
-    Rate, Target, WorkloadPlan,
+    Api, Arrivals, ConnectionPolicy, Header, Http, Load, Measure, Mode, OutputLength, ParseError,
+    Plan, REDACTED, Rate, SourcePlan, Target, WorkloadPlan,
 };
 use goodput_record::read_plan;
+use goodput_workload::{PRESETS, preset};
 
 use crate::args::{ApiName, ConnectionsName, EndpointArgs, LoadArgs, RunArgs, Switch};
 use crate::error::Failed;
@@ -40,18 +41,30 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
         schema: Plan::SCHEMA.to_owned(),
         target: target(url, &args.endpoint, &args.load)?,
         load: load(&args.load)?,
-        workload: WorkloadPlan {
-            name: args.workload.workload.clone(),
-            input_tokens: args.workload.input_tokens,
-            max_tokens: args.workload.max_tokens,
-            ignore_eos: args.workload.ignore_eos,
-            save_text: args.output.save_text,
-        },
+        workload: workload(args)?,
         measure: Measure {
             percentiles: percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)),
             canary: args.load.canary == Switch::On,
         },
     })
+}
+
+fn workload(args: &RunArgs) -> Result<WorkloadPlan, Failed> {
+    let asked = &args.workload;
+    let mut class = preset(&asked.workload).ok_or_else(|| {
+        Failed::usage(format!("there is no workload named `{}`", asked.workload))
+            .hint(format!("there is: {}", PRESETS.join(", ")))
+    })?;
+    if let SourcePlan::Synthetic { input, output } = &mut class.source {
+        *input = asked.input_tokens.unwrap_or(*input);
+        *output = asked.max_tokens.unwrap_or(*output);
+    }
+    let mut plan = WorkloadPlan::of(class);
+    if asked.ignore_eos {
+        plan.output = OutputLength::Exact;
+    }
+    plan.save_text = args.output.save_text;
+    Ok(plan)
 }
 
 fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, Failed> {
@@ -104,7 +117,9 @@ fn load(args: &LoadArgs) -> Result<Load, Failed> {
         (Some(rate), _) => {
             Mode::Open { rate, arrivals: arrivals(args)?, max_concurrency: args.max_concurrency }
         }
-        (None, Some(concurrency)) => Mode::Closed { concurrency, think_time: args.think_time },
+        (None, Some(concurrency)) => {
+            Mode::Closed { concurrency, think_time: args.think_time, pause_first: false }
+        }
         (None, None) => {
             return Err(Failed::usage("how much load? neither --rate nor --concurrency is given")
                 .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
@@ -193,10 +208,10 @@ fn check(plan: &Plan) -> Result<(), Failed> {
             "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
         )));
     }
+    let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
     match plan.load.mode {
-        Mode::Closed { concurrency: 0, .. } | Mode::Open { max_concurrency: Some(0), .. } => {
-            Err(Failed::usage("the plan leaves no room for a single request in flight"))
-        }
+        _ if plan.load.mode.cap() == Some(0) => no_room,
+        Mode::Closed { concurrency: 0, .. } => no_room,
         Mode::Open { rate: Rate::Infinite, .. } => check_burst(&plan.load),
         _ => Ok(()),
     }

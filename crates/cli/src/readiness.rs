@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_mock::{Mock, Settings as MockSettings};
-use goodput_model::{ErrorClass, Failure, Header, Nanos, Plan, REDACTED};
+use goodput_model::{ErrorClass, Failure, Header, Nanos, OutputLength, Plan, REDACTED};
 use goodput_wire::{
     BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
 };
@@ -142,7 +142,7 @@ fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
     if plan.target.usage {
         dialect = dialect.with_usage();
     }
-    if plan.workload.ignore_eos {
+    if plan.workload.output == OutputLength::Exact {
         dialect = dialect.with_ignore_eos();
     }
     match &plan.target.extra_body {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use goodput_model::Plan;
 use goodput_record::{FolderError, Manifest, RunFolder, State};
 use goodput_stats::{RunFacts, RunState, Summary, analyse};
-use goodput_workload::Workload;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
@@ -51,8 +50,7 @@ pub(crate) fn summarise(
         model: manifest.target.model.clone(),
         api: plan.target.api.name().to_owned(),
         stream: plan.target.stream,
-        workload: Workload::new(&plan.workload, plan.load.seed)
-            .map_or_else(|_| plan.workload.name.clone(), |workload| workload.describe()),
+        workload: goodput_workload::describe(&plan.workload),
         seed: plan.load.seed,
         warmup: plan.load.warmup.to_string(),
         lost_records: manifest.lost_records,

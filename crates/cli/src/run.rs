@@ -21,8 +21,8 @@ use crate::{calibrate, canary, host, mock, output, plan, report, signals};
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let mut plan = plan::resolve(args)?;
     let workload = Workload::new(&plan.workload, plan.load.seed).map_err(|error| {
-        let hint = format!("there is: {}", error.known);
-        Failed::usage(error.to_string()).hint(hint)
+        let failed = Failed::usage(error.to_string());
+        if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
     })?;
     let fd_limit = goodput_engine::raise_fd_limit();
     check_connections(&plan, fd_limit)?;
@@ -144,9 +144,10 @@ impl Sink for Recorder {
 fn check_connections(plan: &Plan, limit: goodput_engine::FdLimit) -> Result<(), Failed> {
     let wanted = match plan.load.mode {
         Mode::Closed { concurrency, .. } => u64::from(concurrency),
-        Mode::Open { max_concurrency: Some(cap), .. } => u64::from(cap),
-        Mode::Open { rate: Rate::Infinite, .. } => plan.load.num_requests.unwrap_or(0),
-        Mode::Open { .. } => 0,
+        Mode::Open { rate: Rate::Infinite, .. } if plan.load.mode.cap().is_none() => {
+            plan.load.num_requests.unwrap_or(0)
+        }
+        _ => plan.load.mode.cap().map_or(0, u64::from),
     };
     // The engine inside the process holds the other end of every connection.
     let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };

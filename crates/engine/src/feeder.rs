@@ -38,13 +38,14 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    pub(crate) fn prepare(&self, index: u64) -> Prepared {
-        let prompt = self.workload.prompt(index);
-        Prepared {
+    pub(crate) fn prepare(&self, index: u64) -> Option<Prepared> {
+        let session = self.workload.session(index)?;
+        let request = session.steps.into_iter().next()?.requests.into_iter().next()?;
+        Some(Prepared {
             index,
-            body: self.dialect.encode(&prompt),
-            planned: prompt.planned,
-            prompt: self.keep_text.then_some(prompt.text),
-        }
+            body: self.dialect.encode(&[], &request),
+            planned: request.planned,
+            prompt: None,
+        })
     }
 }

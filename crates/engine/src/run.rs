@@ -104,10 +104,7 @@ pub fn run<S: Sink + 'static>(
         let collector = Collector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
         spawn("collector", move || collector.collect(&collected))?
     };
-    let cap = match run.load.mode {
-        Mode::Open { max_concurrency: Some(cap), .. } => Some(Semaphore::new(cap as usize)),
-        _ => None,
-    };
+    let cap = run.load.mode.cap().map(|cap| Semaphore::new(cap as usize));
     let shared = Arc::new(Shared {
         endpoint: Arc::clone(&run.endpoint),
         timeout: run.timeout,
@@ -131,7 +128,10 @@ pub fn run<S: Sink + 'static>(
             let arrivals = Arrivals::new(rate, arrivals, run.load.seed);
             start_open(&run.load, (arrivals, run.pacing), feeder, &shared, &timeline)?
         }
-        Mode::Closed { concurrency, think_time } => {
+        Mode::Shaped { .. } | Mode::Replay { .. } => {
+            return Err(EngineError::Start(std::io::Error::other("not yet")));
+        }
+        Mode::Closed { concurrency, think_time, .. } => {
             let users = (concurrency, Nanos::from(think_time));
             start_closed(users, feeder, &shared, &timeline)?
         }
@@ -171,7 +171,7 @@ fn start_open(
         spawn("feeder", move || {
             for (index, at) in (0u64..).zip(arrivals) {
                 let Some(phase) = timeline.place(at) else { return };
-                let prepared = feeder.prepare(index);
+                let Some(prepared) = feeder.prepare(index) else { return };
                 if arrive.send(Arrival { at, phase, prepared }).is_err() {
                     return;
                 }
@@ -247,7 +247,7 @@ fn start_closed(
 /// Keeps the queue full, in order of the index, until every worker has let go of it.
 fn feed_closed(feeder: &Feeder, queue: &Arc<ArrayQueue<Prepared>>) {
     for index in 0u64.. {
-        let mut prepared = feeder.prepare(index);
+        let Some(mut prepared) = feeder.prepare(index) else { return };
         loop {
             if Arc::strong_count(queue) == 1 {
                 return;

@@ -38,7 +38,7 @@ impl Truth {
         arrived: Nanos,
         request_id: Option<String>,
     ) -> Self {
-        let planned = Planned { class: "request".into(), input_tokens: 0, output_tokens: None };
+        let planned = Planned::new("request", 0, None);
         let left = Failure {
             class: ErrorClass::CutOff,
             stage: Stage::Headers,

@@ -5,16 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Failure, Nanos, Stage};
-
-/// A prompt to send, and what it is meant to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// The user's text.
-    pub text: String,
-    /// What was aimed at.
-    pub planned: Planned,
-}
+use crate::{ConstraintKind, Failure, Nanos, Stage};
 
 /// The shape a request was planned to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +16,49 @@ pub struct Planned {
     pub input_tokens: u32,
     /// Answer length asked for, when one was.
     pub output_tokens: Option<u32>,
+    /// The session it belongs to, in workloads that have sessions of several requests.
+    pub session: Option<u64>,
+    /// Which step of its session it is, from 0.
+    pub turn: u32,
+    /// The kind of constraint that the answer is under.
+    pub constraint: Option<ConstraintKind>,
+    /// Images in it, those of the history included.
+    pub images: u32,
+    /// Prompt tokens that a warm prefix cache of the usual block size would hold, where the
+    /// workload shapes that.
+    pub cached_tokens: Option<u32>,
+    /// When the trace says that it was asked, on the run's clock.
+    pub trace_at: Option<Nanos>,
+}
+
+impl Planned {
+    /// A single prompt of this class, with nothing special about it.
+    pub fn new(class: impl Into<Arc<str>>, input_tokens: u32, output_tokens: Option<u32>) -> Self {
+        Self {
+            class: class.into(),
+            input_tokens,
+            output_tokens,
+            session: None,
+            turn: 0,
+            constraint: None,
+            images: 0,
+            cached_tokens: None,
+            trace_at: None,
+        }
+    }
+}
+
+/// What was found out about an answer after the run, from its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Judgement {
+    /// The request's number in the plan.
+    pub index: u64,
+    /// Output tokens by a tokenizer of ours.
+    pub output_tokens: Option<u32>,
+    /// Characters of the answer.
+    pub characters: u32,
+    /// Whether it keeps its constraint; `None` where it has none or it cannot be checked.
+    pub valid: Option<bool>,
 }
 
 /// Which part of the run a request belongs to. Only `Measured` enters the numbers.
@@ -162,6 +196,8 @@ pub enum TokenSource {
     Usage,
     /// Token ids or log probabilities in the chunks.
     Chunks,
+    /// A tokenizer of ours, over the text of the answer.
+    Tokenizer,
     /// One token assumed per chunk: there was nothing better.
     Events,
     /// What the workload aimed at.
@@ -174,6 +210,7 @@ impl TokenSource {
         match self {
             Self::Usage => "usage",
             Self::Chunks => "token_ids",
+            Self::Tokenizer => "tokenizer",
             Self::Events => "chunks",
             Self::Planned => "planned",
         }

@@ -4,21 +4,35 @@
 //! Every other crate speaks these types. This one does no I/O, reads no clock and starts no task.
 
 mod caveat;
+mod distribution;
 mod exchange;
 mod failure;
 mod health;
 mod plan;
+mod request;
+mod shape;
 mod time;
+mod workload;
 
 pub use caveat::{Caveat, Severity, Verdict};
+pub use distribution::{Clip, Delay, Lengths};
 pub use exchange::{
-    Chunk, Connect, Exchange, Phase, Planned, Prompt, RequestRecord, Span, Stamps, TcpFacts,
+    Chunk, Connect, Exchange, Judgement, Phase, Planned, RequestRecord, Span, Stamps, TcpFacts,
     TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
 pub use health::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
 pub use plan::{
-    Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Load, Measure, Mode, ParseError, Plan,
-    REDACTED, Rate, Target, WorkloadPlan,
+    Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,
+    Plan, REDACTED, Rate, Target,
 };
+pub use request::{
+    Constraint, ConstraintKind, History, Message, Part, Request, Role, Session, Step,
+};
+pub use shape::{Shape, Stage as LoadStage};
 pub use time::Nanos;
+pub use workload::{
+    Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
+    ImagesPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan,
+    ToolsPlan, TracePlan, WorkloadPlan,
+};

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Shape, WorkloadPlan};
+
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
 
@@ -176,6 +178,26 @@ pub enum Mode {
         #[serde(skip_serializing_if = "Option::is_none")]
         max_concurrency: Option<u32>,
     },
+    /// A schedule whose rate changes over time.
+    Shaped {
+        /// How it changes.
+        shape: Shape,
+        /// How arrivals spread around it.
+        arrivals: Arrivals,
+        /// Requests in flight at most: a bound that makes the loop `capped`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_concurrency: Option<u32>,
+    },
+    /// The instants of a trace, whatever the server does.
+    Replay {
+        /// Trace time is multiplied by this: 0.5 plays twice as fast.
+        time_scale: f64,
+        /// What is kept of the trace's time.
+        keep: Keep,
+        /// Requests in flight at most: a bound that makes the loop `capped`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_concurrency: Option<u32>,
+    },
     /// A fixed number of users, each waiting for its answer.
     Closed {
         /// How many users.
@@ -183,24 +205,51 @@ pub enum Mode {
         /// Pause between an answer and the user's next request.
         #[serde(with = "duration_text")]
         think_time: Duration,
+        /// Whether users also pause before their first request: the cold start test.
+        #[serde(default)]
+        pause_first: bool,
     },
+}
+
+/// What is kept of a trace's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Each request is due at its instant, whether or not the one before it has been answered.
+    #[default]
+    Timestamps,
+    /// Sessions begin at their instants; later requests follow the answer before them after the
+    /// pause that the trace shows.
+    ThinkTimes,
 }
 
 impl Mode {
     /// How many of the workers that were asked for have something to do.
     pub fn workers(&self, asked: u32) -> u32 {
         match self {
-            Self::Open { .. } => asked,
+            Self::Open { .. } | Self::Shaped { .. } | Self::Replay { .. } => asked,
             Self::Closed { concurrency, .. } => asked.min(*concurrency),
         }
     }
 
-    /// The word in `summary.json`: `open`, `capped`, `burst` or `closed`.
+    /// Requests in flight at most, where an open loop has such a bound.
+    pub fn cap(&self) -> Option<u32> {
+        match self {
+            Self::Open { max_concurrency, .. }
+            | Self::Shaped { max_concurrency, .. }
+            | Self::Replay { max_concurrency, .. } => *max_concurrency,
+            Self::Closed { .. } => None,
+        }
+    }
+
+    /// The word in `summary.json`: `open`, `shaped`, `replay`, `capped`, `burst` or `closed`.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Open { max_concurrency: Some(_), .. } => "capped",
+            _ if self.cap().is_some() => "capped",
             Self::Open { rate: Rate::Infinite, .. } => "burst",
             Self::Open { .. } => "open",
+            Self::Shaped { .. } => "shaped",
+            Self::Replay { .. } => "replay",
             Self::Closed { .. } => "closed",
         }
     }
@@ -242,24 +291,6 @@ impl Extent {
     }
 }
 
-/// What to send.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadPlan {
-    /// Preset name.
-    pub name: String,
-    /// A fixed prompt length instead of the preset's distribution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u32>,
-    /// A fixed answer limit instead of the preset's distribution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-    /// Ask the server to generate up to the limit (`ignore_eos`).
-    pub ignore_eos: bool,
-    /// Keep prompt and answer text in the run folder.
-    pub save_text: bool,
-}
-
 /// What to compute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -279,11 +310,11 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct ParseError {
-    text: String,
-    expected: &'static str,
+    pub(crate) text: String,
+    pub(crate) expected: &'static str,
 }
 
-fn wrong(text: &str, expected: &'static str) -> ParseError {
+pub(crate) fn wrong(text: &str, expected: &'static str) -> ParseError {
     ParseError { text: text.to_owned(), expected }
 }
 
@@ -384,7 +415,7 @@ macro_rules! serde_as_text {
         }
     )*};
 }
-serde_as_text!(Rate, Arrivals, Extent);
+serde_as_text!(Rate, Arrivals, Extent, Shape);
 
 mod duration_text {
     use super::{Deserialize, Duration};
@@ -482,13 +513,7 @@ mod tests {
                     max_concurrency: Some(4),
                 },
             },
-            workload: WorkloadPlan {
-                name: "chat".to_owned(),
-                input_tokens: None,
-                max_tokens: Some(16),
-                ignore_eos: false,
-                save_text: false,
-            },
+            workload: crate::workload::tests::everything(),
             measure: Measure { percentiles: vec![50.0, 99.9], canary: true },
         };
         let text = toml::to_string(&plan).unwrap();

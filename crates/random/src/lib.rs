@@ -20,6 +20,18 @@ pub enum Domain {
     Service = 4,
     /// Which requests the simulated engine fails.
     Faults = 5,
+    /// Which class of a mix a session belongs to.
+    Mix = 6,
+    /// Turns of a session and the pauses between them.
+    Sessions = 7,
+    /// Shared prefixes, contexts and blocks of text: what several requests have in common.
+    Shared = 8,
+    /// Noise of images.
+    Images = 9,
+    /// Which entries of a file are taken, and in which order.
+    Sampling = 10,
+    /// Which requests carry a constraint on their answer.
+    Constraints = 11,
 }
 
 /// An endless sequence of random numbers that is a function of (seed, domain, index).
@@ -94,6 +106,39 @@ impl Stream {
     pub fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         median * libm::exp(sigma * self.normal())
     }
+
+    /// A rank in `1..=n` with a probability in proportion to rank^-exponent (rejection-inversion,
+    /// Hörmann and Derflinger 1996); 1 for an `n` of zero.
+    pub fn zipf(&mut self, n: u64, exponent: f64) -> u64 {
+        if n <= 1 {
+            return 1;
+        }
+        // The integral of the hat and its inverse; at an exponent of 1 the power is a logarithm.
+        let is_log = (exponent - 1.0).abs() < 1e-9;
+        let area = |x: f64| {
+            if is_log {
+                libm::log(x)
+            } else {
+                (libm::pow(x, 1.0 - exponent) - 1.0) / (1.0 - exponent)
+            }
+        };
+        let inverse = |y: f64| {
+            if is_log {
+                libm::exp(y)
+            } else {
+                libm::pow(1.0 + y * (1.0 - exponent), 1.0 / (1.0 - exponent))
+            }
+        };
+        let low = area(1.5) - 1.0;
+        let high = area(n as f64 + 0.5);
+        loop {
+            let y = low + self.unit() * (high - low);
+            let rank = inverse(y).round().clamp(1.0, n as f64);
+            if y >= area(rank + 0.5) - libm::pow(rank, -exponent) {
+                return rank as u64;
+            }
+        }
+    }
 }
 
 /// Spreads a seed over a key (Steele, Lea and Flood 2014).
@@ -131,6 +176,25 @@ mod tests {
     }
     const GOLDEN_BITS: u64 = 4_477_450_705_495_651_599;
     const GOLDEN_GAMMA: u64 = 4_621_972_396_289_613_819;
+
+    #[test]
+    fn zipf_ranks_follow_their_power() {
+        for (n, exponent) in [(5u64, 1.0), (5, 0.0), (20, 1.5), (3, 2.5)] {
+            let draws = 100_000u64;
+            let mut counts = vec![0u64; n as usize + 1];
+            for index in 0..draws {
+                counts[Stream::new(3, Domain::Shared, index).zipf(n, exponent) as usize] += 1;
+            }
+            let weight = |rank: u64| (rank as f64).powf(-exponent);
+            let total: f64 = (1..=n).map(weight).sum();
+            for rank in 1..=n {
+                let p = weight(rank) / total;
+                // Four standard errors of a share.
+                let tolerance = 4.0 * (p * (1.0 - p) / draws as f64).sqrt();
+                close(counts[rank as usize] as f64 / draws as f64, p, tolerance);
+            }
+        }
+    }
 
     #[test]
     fn samplers_have_the_moments_of_their_distributions() {

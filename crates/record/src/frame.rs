@@ -109,8 +109,13 @@ pub(crate) struct Frame {
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
-const SOURCES: [TokenSource; 4] =
-    [TokenSource::Usage, TokenSource::Chunks, TokenSource::Events, TokenSource::Planned];
+const SOURCES: [TokenSource; 5] = [
+    TokenSource::Usage,
+    TokenSource::Chunks,
+    TokenSource::Events,
+    TokenSource::Planned,
+    TokenSource::Tokenizer,
+];
 
 /// Position in a table whose order is part of the format.
 fn number<T: PartialEq>(table: &[T], value: &T) -> u32 {
@@ -274,11 +279,7 @@ impl From<Frame> for RequestRecord {
             scheduled,
             pacer_lag: frame.pacer_lag_ns.map(Nanos),
             cap_wait: Nanos(frame.cap_wait_ns),
-            planned: Planned {
-                class: frame.class.into(),
-                input_tokens: frame.planned_input,
-                output_tokens: frame.planned_output,
-            },
+            planned: Planned::new(frame.class, frame.planned_input, frame.planned_output),
             exchange,
             prompt: None,
         }
@@ -346,7 +347,7 @@ pub(crate) mod tests {
             scheduled,
             pacer_lag: Some(Nanos(2)),
             cap_wait: Nanos(9),
-            planned: Planned { class: "chat".into(), input_tokens: 4, output_tokens: Some(8) },
+            planned: Planned::new("chat", 4, Some(8)),
             exchange: Exchange {
                 stamps: Stamps {
                     dispatched: scheduled + Nanos(3),

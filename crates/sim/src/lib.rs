@@ -12,7 +12,6 @@
 //! says which, and with what numbers.
 
 mod batching;
-mod delay;
 mod engine;
 mod kv;
 mod profile;
@@ -20,7 +19,6 @@ mod simulate;
 mod slots;
 mod step;
 
-pub use delay::{AnswerLength, Delay};
 pub use engine::{Engine, Gauges, Job, Output, QueueFull, TokenOf};
 pub use profile::{
     Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Start, Time,

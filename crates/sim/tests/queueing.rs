@@ -5,9 +5,9 @@
 mod common;
 
 use common::{engine, mean, poisson, small, standard_error, unique};
-use goodput_model::Nanos;
+use goodput_model::{Delay, Nanos};
 use goodput_random::{Domain, Stream};
-use goodput_sim::{Arrival, Delay, Engine, Outcome, Profile, simulate};
+use goodput_sim::{Arrival, Engine, Outcome, Profile, simulate};
 
 /// Drives the engine from event to event, integrates the number of requests in it, and compares
 /// that with the sum of their times: the finite form of Little's law, exact to the nanosecond.

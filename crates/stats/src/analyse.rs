@@ -287,6 +287,10 @@ impl Tally {
                 };
                 (rate, Some(arrivals.to_string()), *max_concurrency, None)
             }
+            Mode::Shaped { arrivals, max_concurrency, .. } => {
+                (None, Some(arrivals.to_string()), *max_concurrency, None)
+            }
+            Mode::Replay { max_concurrency, .. } => (None, None, *max_concurrency, None),
             Mode::Closed { concurrency, .. } => (None, None, None, Some(*concurrency)),
         };
         self.scheduled.sort_unstable();

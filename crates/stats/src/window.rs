@@ -95,7 +95,7 @@ impl Extremes {
                 Some(Window { start, end: start + Nanos::from(duration), kind: Kind::Time })
             }
             (_, Mode::Closed { concurrency, .. }) => self.between_cohorts(*concurrency as usize),
-            (_, Mode::Open { .. }) => {
+            (_, Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. }) => {
                 let end = self.last_measured.unwrap_or(start);
                 Some(Window { start, end, kind: Kind::Count })
             }

@@ -3,7 +3,7 @@
 //! Fields that some server refuses (`stream_options`, `ignore_eos`) are sent only when asked for.
 
 use bytes::Bytes;
-use goodput_model::{Api, Prompt};
+use goodput_model::{Api, Message, Part, Request};
 use serde_json::{Map, Value, json};
 
 /// Everything that is the same in every request body.
@@ -59,15 +59,27 @@ impl Dialect {
         Ok(self)
     }
 
-    /// The body for a prompt. Keys are sorted, so equal requests are equal bytes.
-    pub fn encode(&self, prompt: &Prompt) -> Bytes {
+    /// The body for a request that carries on a conversation. Keys are sorted, so equal requests
+    /// are equal bytes.
+    pub fn encode(&self, history: &[Message], request: &Request) -> Bytes {
+        let mut text = String::new();
+        for message in history.iter().chain(&request.messages) {
+            if let Message::Plain { parts, .. } = message {
+                for part in parts {
+                    if let Part::Text(piece) = part {
+                        text.push_str(piece);
+                    }
+                }
+            }
+        }
         let mut body = self.fields.clone();
         match self.api {
-            Api::Chat => body
-                .insert("messages".to_owned(), json!([{"role": "user", "content": prompt.text}])),
-            Api::Completions => body.insert("prompt".to_owned(), json!(prompt.text)),
+            Api::Chat => {
+                body.insert("messages".to_owned(), json!([{"role": "user", "content": text}]))
+            }
+            Api::Completions => body.insert("prompt".to_owned(), json!(text)),
         };
-        if let Some(limit) = prompt.planned.output_tokens {
+        if let Some(limit) = request.planned.output_tokens {
             body.insert("max_tokens".to_owned(), json!(limit));
         }
         body.extend(self.extra.clone());
@@ -81,21 +93,20 @@ mod tests {
 
     use super::*;
 
-    fn prompt() -> Prompt {
-        let planned = Planned { class: "chat".into(), input_tokens: 2, output_tokens: Some(7) };
-        Prompt { text: "say \"hi\"\n".to_owned(), planned }
+    fn prompt() -> Request {
+        Request::prompt("say \"hi\"\n", Planned::new("chat", 2, Some(7)))
     }
 
     #[test]
     fn only_what_was_asked_for_is_sent() {
-        let plain = Dialect::new(Api::Chat, "m", false).encode(&prompt());
+        let plain = Dialect::new(Api::Chat, "m", false).encode(&[], &prompt());
         assert_eq!(
             plain,
             r#"{"max_tokens":7,"messages":[{"content":"say \"hi\"\n","role":"user"}],"model":"m"}"#
         );
         let full = Dialect::new(Api::Completions, "m", true).with_usage().with_ignore_eos();
         assert_eq!(
-            full.encode(&prompt()),
+            full.encode(&[], &prompt()),
             r#"{"ignore_eos":true,"max_tokens":7,"model":"m","prompt":"say \"hi\"\n","stream":true,"stream_options":{"include_usage":true}}"#
         );
     }
@@ -104,7 +115,7 @@ mod tests {
     fn the_users_fields_win() {
         let dialect = Dialect::new(Api::Chat, "m", true);
         let merged = dialect.clone().with_extra(r#"{"model":"other","top_k":1}"#).unwrap();
-        let body: Value = serde_json::from_slice(&merged.encode(&prompt())).unwrap();
+        let body: Value = serde_json::from_slice(&merged.encode(&[], &prompt())).unwrap();
         assert_eq!((&body["model"], &body["top_k"]), (&json!("other"), &json!(1)));
         assert_eq!(dialect.clone().with_extra("[1]").unwrap_err(), BodyError::NotAnObject);
         assert!(matches!(dialect.with_extra("{"), Err(BodyError::NotJson(_))));

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Prompt};
+use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
 use crate::body::Dialect;
 use crate::client::Client;
@@ -47,12 +47,11 @@ fn is_final(class: ErrorClass) -> bool {
 
 /// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
 pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, ProbeError> {
-    let planned = Planned { class: "probe".into(), input_tokens: 2, output_tokens: Some(1) };
-    let prompt = Prompt { text: "Hi".to_owned(), planned };
+    let request = Request::prompt("Hi", Planned::new("probe", 2, Some(1)));
     let client = Client::new(Arc::clone(endpoint));
     let mut exchange = Exchange::default();
     let begin = now();
-    client.send(dialect.encode(&prompt), &mut exchange).await;
+    client.send(dialect.encode(&[], &request), &mut exchange).await;
     match &exchange.failure {
         Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
         Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),

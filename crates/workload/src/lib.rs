@@ -1,4 +1,4 @@
-//! *What*: the prompts of a run. Request *i* is a function of (seed, *i*) alone.
+//! *What*: the prompts of a run. Session *i* is a function of (seed, *i*) alone.
 //!
 //! Token counts here are estimates: the generator uses common words, of which a tokenizer makes
 //! one token each. What the server counted is in the record.
@@ -7,7 +7,9 @@ mod text;
 
 use std::sync::Arc;
 
-use goodput_model::{Planned, Prompt, WorkloadPlan};
+use goodput_model::{
+    ClassPlan, Clip, Lengths, Planned, Request, Session, SourcePlan, WorkloadPlan,
+};
 use goodput_random::{Domain, Stream};
 
 /// The prompts of a run.
@@ -19,130 +21,69 @@ pub struct Workload {
     seed: u64,
 }
 
-/// How lengths are distributed, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Lengths {
-    Fixed(u32),
-    /// Log-normal with this median and sigma 0.8, clipped.
-    LogNormal {
-        median: f64,
-        min: u32,
-        max: u32,
-    },
-}
-
-/// A preset that does not exist.
+/// Why a workload cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no workload named `{name}`")]
-pub struct UnknownWorkload {
-    name: String,
-    /// What there is.
-    pub known: &'static str,
+#[error("{message}")]
+pub struct WorkloadError {
+    message: String,
+    /// What to do about it.
+    pub hint: String,
 }
 
 /// The standard deviation of the logarithm of lengths, in every preset.
 const SIGMA: f64 = 0.8;
 
+/// Names of the presets.
+pub const PRESETS: [&str; 4] = ["chat", "code_generation", "long_context_qa", "summarization"];
+
+/// The class of traffic that seed 003 gives this name.
+pub fn preset(name: &str) -> Option<ClassPlan> {
+    let ([input, input_low, input_high], [output, output_low, output_high]) = match name {
+        "chat" => ([500, 50, 4_000], [200, 10, 2_000]),
+        "code_generation" => ([1_500, 200, 8_000], [500, 50, 4_000]),
+        "long_context_qa" => ([16_000, 2_000, 128_000], [300, 20, 2_000]),
+        "summarization" => ([4_000, 500, 32_000], [150, 50, 500]),
+        _ => return None,
+    };
+    let lengths =
+        |median: u32, low, high| Lengths::LogNormal(f64::from(median), SIGMA, Clip { low, high });
+    let input = lengths(input, input_low, input_high);
+    Some(ClassPlan::synthetic(name, input, lengths(output, output_low, output_high)))
+}
+
 impl Workload {
-    /// The workload that the plan names.
-    pub fn new(plan: &WorkloadPlan, seed: u64) -> Result<Self, UnknownWorkload> {
-        let (input, output) = match plan.name.as_str() {
-            // Length distributions of seed 003's chat class.
-            "chat" => (
-                Lengths::LogNormal { median: 500.0, min: 50, max: 4000 },
-                Lengths::LogNormal { median: 200.0, min: 10, max: 2000 },
-            ),
-            _ => return Err(UnknownWorkload { name: plan.name.clone(), known: "chat" }),
+    /// The workload that the plan describes.
+    pub fn new(plan: &WorkloadPlan, seed: u64) -> Result<Self, WorkloadError> {
+        let [class] = plan.classes.as_slice() else {
+            return Err(WorkloadError { message: "several classes".into(), hint: String::new() });
         };
-        Ok(Self {
-            class: Arc::from(plan.name.as_str()),
-            input: plan.input_tokens.map_or(input, Lengths::Fixed),
-            output: plan.max_tokens.map_or(output, Lengths::Fixed),
-            seed,
-        })
+        let SourcePlan::Synthetic { input, output } = &class.source else {
+            return Err(WorkloadError { message: "not synthetic".into(), hint: String::new() });
+        };
+        let class = Arc::from(class.name.as_str());
+        Ok(Self { class, input: *input, output: *output, seed })
     }
 
-    /// Request `index`.
-    pub fn prompt(&self, index: u64) -> Prompt {
-        let mut lengths = Stream::new(self.seed, Domain::Lengths, index);
+    /// Session `number`; `None` past the end of a workload that ends.
+    pub fn session(&self, number: u64) -> Option<Session> {
+        let mut lengths = Stream::new(self.seed, Domain::Lengths, number);
         let input_tokens = self.input.draw(&mut lengths);
         let output_tokens = Some(self.output.draw(&mut lengths));
-        let text = text::prompt(input_tokens, &mut Stream::new(self.seed, Domain::Text, index));
-        let planned = Planned { class: Arc::clone(&self.class), input_tokens, output_tokens };
-        Prompt { text, planned }
-    }
-
-    /// One line for people.
-    pub fn describe(&self) -> String {
-        format!(
-            "{}: input {}, output {}",
-            self.class,
-            self.input.describe(),
-            self.output.describe()
-        )
+        let text = text::prompt(input_tokens, &mut Stream::new(self.seed, Domain::Text, number));
+        let planned = Planned::new(Arc::clone(&self.class), input_tokens, output_tokens);
+        Some(Session::single(Request::prompt(&text, planned)))
     }
 }
 
-impl Lengths {
-    fn draw(self, stream: &mut Stream) -> u32 {
-        match self {
-            Self::Fixed(tokens) => tokens,
-            Self::LogNormal { median, min, max } => {
-                (stream.log_normal(median, SIGMA) as u32).clamp(min, max)
-            }
+/// One line for people.
+pub fn describe(plan: &WorkloadPlan) -> String {
+    let class = |class: &ClassPlan| match &class.source {
+        SourcePlan::Synthetic { input, output } => {
+            format!("{}: input {input}, output {output}", class.name)
         }
-    }
-
-    fn describe(self) -> String {
-        match self {
-            Self::Fixed(tokens) => format!("{tokens} tokens"),
-            Self::LogNormal { median, min, max } => {
-                format!("median {median} tokens (log-normal, {min} to {max})")
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chat(input_tokens: Option<u32>, max_tokens: Option<u32>) -> Workload {
-        let plan = WorkloadPlan {
-            name: "chat".to_owned(),
-            input_tokens,
-            max_tokens,
-            ignore_eos: false,
-            save_text: false,
-        };
-        Workload::new(&plan, 42).unwrap()
-    }
-
-    #[test]
-    fn a_prompt_is_a_function_of_seed_and_index() {
-        let (a, b) = (chat(None, None), chat(None, None));
-        assert_eq!(a.prompt(7), b.prompt(7));
-        assert_ne!(a.prompt(7).text, a.prompt(8).text);
-    }
-
-    #[test]
-    fn lengths_follow_the_preset() {
-        let workload = chat(None, None);
-        let mut inputs: Vec<_> =
-            (0..4000).map(|index| workload.prompt(index).planned.input_tokens).collect();
-        inputs.sort_unstable();
-        // The median of 4000 draws: one standard error is 1.6 %.
-        assert!((475..525).contains(&inputs[2000]), "median {}", inputs[2000]);
-        assert!(inputs[0] >= 50 && inputs[3999] <= 4000);
-    }
-
-    #[test]
-    fn fixed_lengths_are_fixed() {
-        let workload = chat(Some(100), Some(9));
-        let prompt = workload.prompt(3);
-        assert_eq!(prompt.planned.output_tokens, Some(9));
-        assert_eq!(prompt.planned.input_tokens, 100);
-        let words = prompt.text.split_whitespace().count();
-        assert!((70..=100).contains(&words), "{words} words");
-    }
+        SourcePlan::Pairs { file } => format!("{}: lengths of {file}", class.name),
+        SourcePlan::Dataset(data) => format!("{}: {}", class.name, data.file),
+        SourcePlan::Trace(trace) => format!("{}: {}", class.name, trace.file),
+    };
+    plan.classes.iter().map(class).collect::<Vec<_>>().join("; ")
 }

@@ -126,7 +126,7 @@ fn record() -> RequestRecord {
         scheduled: Nanos(100_000),
         pacer_lag: Some(Nanos(3_000)),
         cap_wait: Nanos::ZERO,
-        planned: Planned { class: "chat".into(), input_tokens: 500, output_tokens: Some(100) },
+        planned: Planned::new("chat", 500, Some(100)),
         exchange: Exchange {
             stamps,
             chunks: (0..ANSWER).map(chunk).collect(),

@@ -11,8 +11,8 @@ use std::time::Duration;
 use goodput_model::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::delay::{AnswerLength, Delay};
 use crate::step::Step;
+use goodput_model::{Delay, Lengths};
 
 /// What an engine is like.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Profile {
     /// Tokens of an answer when the request sets no limit.
     pub default_tokens: u32,
     /// Where answers end by themselves; without it they run to their limit.
-    pub answer: Option<AnswerLength>,
+    pub answer: Option<Lengths>,
     /// Prompt tokens that an image counts for.
     pub image_tokens: u32,
     /// How it serves.
@@ -208,7 +208,7 @@ struct Text {
     max_model_len: u32,
     default_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerLength>,
+    answer: Option<Lengths>,
     #[serde(default = "image_tokens")]
     image_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

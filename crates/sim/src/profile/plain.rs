@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Delays, Model, Profile};
-use crate::delay::Delay;
+use goodput_model::Delay;
 
 /// The profile named `default`.
 impl Default for Profile {

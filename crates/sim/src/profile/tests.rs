@@ -1,3 +1,5 @@
+use goodput_model::Clip;
+
 use super::*;
 
 fn batching() -> Profile {
@@ -52,7 +54,7 @@ fn settings_change_what_they_name() {
     assert_eq!((profile.model.as_str(), profile.max_model_len), ("other", 4096));
     assert_eq!(
         (profile.default_tokens, profile.answer),
-        (7, Some(AnswerLength::LogNormal(200, 0.8)))
+        (7, Some(Lengths::LogNormal(200.0, 0.8, Clip::NONE)))
     );
     let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
     let scheduler = Scheduler {

@@ -28,7 +28,7 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
 pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
-    let Mode::Closed { concurrency, think_time } = e.plan.load.mode else { return None };
+    let Mode::Closed { concurrency, think_time, .. } = e.plan.load.mode else { return None };
     let thinking = e.completions_per_s? * think_time.as_secs_f64();
     let share = (e.load.in_flight_mean? + thinking) / f64::from(concurrency);
     (share < 0.95 && !e.window.is_makespan()).then(|| {

@@ -102,7 +102,8 @@ fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
 /// deviations), and the wait for an answer grew.
 fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
     let Balance { arrivals, completions, in_flight_middle, in_flight_end, .. } = *e.balance;
-    let is_open = matches!(e.plan.load.mode, Mode::Open { max_concurrency: None, .. })
+    let is_open = !matches!(e.plan.load.mode, Mode::Closed { .. })
+        && e.plan.load.mode.cap().is_none()
         && !e.window.is_makespan();
     let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
     let chance = (3.0 * (2.0 * in_flight_middle as f64).sqrt()).max(5.0);

@@ -5,9 +5,9 @@ mod health;
 use std::time::Duration;
 
 use goodput_model::{
-    Api, Arrivals, Chunk, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http, Load,
-    Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage, Stamps, Target,
-    TokenCount, TokenSource, Verdict, WorkloadPlan,
+    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http,
+    Lengths, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage, Stamps,
+    Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
 };
 
 use crate::{RunFacts, RunState, Summary, analyse};
@@ -51,13 +51,11 @@ fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Pla
                 max_concurrency: None,
             },
         },
-        workload: WorkloadPlan {
-            name: "chat".to_owned(),
-            input_tokens: None,
-            max_tokens: None,
-            ignore_eos: false,
-            save_text: false,
-        },
+        workload: WorkloadPlan::of(ClassPlan::synthetic(
+            "chat",
+            Lengths::Fixed(50),
+            Lengths::Fixed(10),
+        )),
         measure: Measure { percentiles: vec![50.0, 99.0], canary: true },
     }
 }
@@ -98,7 +96,7 @@ fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
         scheduled,
         pacer_lag: None,
         cap_wait: Nanos::ZERO,
-        planned: Planned { class: "chat".into(), input_tokens: 50, output_tokens: None },
+        planned: Planned::new("chat", 50, None),
         exchange: Exchange {
             stamps: Stamps {
                 dispatched: scheduled,
@@ -337,7 +335,7 @@ fn a_closed_loop_that_misses_users_says_so() {
     let verdict = |concurrency, think_ms| {
         let mut plan = plan(Some(1), None, NO_WARMUP);
         let think_time = Duration::from_millis(think_ms);
-        plan.load.mode = Mode::Closed { concurrency, think_time };
+        plan.load.mode = Mode::Closed { concurrency, think_time, pause_first: false };
         summary(&plan, &records).verdict
     };
     assert_eq!(verdict(1, 0), Verdict::Valid);

@@ -1,12 +1,13 @@
-//! How long something takes, and how long an answer is: fixed or drawn.
+//! How long something takes, and how long a text is: fixed or drawn.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use goodput_model::Nanos;
 use goodput_random::Stream;
 use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
 
 /// A time, or a distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -99,78 +100,132 @@ impl From<Delay> for String {
     }
 }
 
-/// The natural length of an answer in tokens, or a distribution of lengths.
+/// A number of tokens, or a distribution of such numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum AnswerLength {
+pub enum Lengths {
     /// Always the same.
     Fixed(u32),
     /// Evenly between two, both included.
     Uniform(u32, u32),
     /// Exponential with this mean.
     Exponential(u32),
-    /// Log-normal with this median and standard deviation of the logarithm.
-    LogNormal(u32, f64),
+    /// Normal with this mean and standard deviation, clipped.
+    Normal(f64, f64, Clip),
+    /// Log-normal with this median and standard deviation of the logarithm, clipped.
+    LogNormal(f64, f64, Clip),
+    /// Between the two ends with a probability that falls with this power of the length.
+    Zipf(f64, Clip),
 }
 
-impl AnswerLength {
+/// The least and the greatest value; what is drawn beyond them is moved onto them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clip {
+    /// The least.
+    pub low: u32,
+    /// The greatest.
+    pub high: u32,
+}
+
+impl Clip {
+    /// Everything that a length can be.
+    pub const NONE: Self = Self { low: 1, high: MOST };
+}
+
+/// More tokens than any context holds.
+const MOST: u32 = 10_000_000;
+
+impl Lengths {
     /// The next length: at least one token.
     pub fn draw(self, stream: &mut Stream) -> u32 {
-        let tokens = match self {
+        let clipped = |value: f64, clip: Clip| (value as u32).clamp(clip.low, clip.high);
+        match self {
             Self::Fixed(tokens) => tokens,
             Self::Uniform(low, high) => {
                 let span = u64::from(high.saturating_sub(low)) + 1;
                 low.saturating_add(stream.below(span) as u32)
             }
-            Self::Exponential(mean) => (f64::from(mean) * stream.exponential()).round() as u32,
-            Self::LogNormal(median, sigma) => {
-                stream.log_normal(f64::from(median), sigma).round() as u32
+            Self::Exponential(mean) => {
+                clipped((f64::from(mean) * stream.exponential()).round(), Clip::NONE)
             }
-        };
-        tokens.max(1)
+            Self::Normal(mean, sd, clip) => clipped((mean + sd * stream.normal()).round(), clip),
+            // Whole tokens by cutting, as seed 003 has it.
+            Self::LogNormal(median, sigma, clip) => clipped(stream.log_normal(median, sigma), clip),
+            Self::Zipf(exponent, clip) => {
+                let span = u64::from(clip.high - clip.low) + 1;
+                clip.low + (stream.zipf(span, exponent) - 1) as u32
+            }
+        }
     }
 }
 
-impl FromStr for AnswerLength {
+impl FromStr for Lengths {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is not an answer length: write `200`, `uniform:50:400`, `exp:200` or \
-                 `lognormal:200:0.8`"
+                "`{text}` is not a length: write `200`, `uniform:50:400`, `exp:200`, \
+                 `normal:200:50[:MIN:MAX]`, `lognormal:200:0.8[:MIN:MAX]` (median, sigma) or \
+                 `zipf:1.2:MIN:MAX`"
             )
         };
-        let tokens = |text: &str| {
-            text.parse::<u32>().ok().filter(|n| (1..=10_000_000).contains(n)).ok_or_else(wrong)
+        let tokens =
+            |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or_else(wrong);
+        let clip = |low: &str, high: &str| match (tokens(low)?, tokens(high)?) {
+            (low, high) if low <= high => Ok(Clip { low, high }),
+            _ => Err(wrong()),
         };
+        let real = |text: &str, most: f64| {
+            text.parse::<f64>().ok().filter(|x| (0.0..=most).contains(x)).ok_or_else(wrong)
+        };
+        let most = f64::from(MOST);
         match text.split(':').collect::<Vec<_>>().as_slice() {
             [fixed] => Ok(Self::Fixed(tokens(fixed)?)),
-            ["uniform", low, high] => match (tokens(low)?, tokens(high)?) {
-                (low, high) if low <= high => Ok(Self::Uniform(low, high)),
-                _ => Err(wrong()),
-            },
+            ["uniform", low, high] => clip(low, high).map(|c| Self::Uniform(c.low, c.high)),
             ["exp", mean] => Ok(Self::Exponential(tokens(mean)?)),
+            ["normal", mean, sd] => {
+                Ok(Self::Normal(real(mean, most)?, real(sd, most)?, Clip::NONE))
+            }
+            ["normal", mean, sd, low, high] => {
+                Ok(Self::Normal(real(mean, most)?, real(sd, most)?, clip(low, high)?))
+            }
             ["lognormal", median, sigma] => {
-                Ok(Self::LogNormal(tokens(median)?, spread(sigma).ok_or_else(wrong)?))
+                let sigma = spread(sigma).ok_or_else(wrong)?;
+                Ok(Self::LogNormal(tokens(median)?.into(), sigma, Clip::NONE))
+            }
+            ["lognormal", median, sigma, low, high] => {
+                let sigma = spread(sigma).ok_or_else(wrong)?;
+                Ok(Self::LogNormal(tokens(median)?.into(), sigma, clip(low, high)?))
+            }
+            ["zipf", exponent, low, high] => {
+                Ok(Self::Zipf(real(exponent, 10.0)?, clip(low, high)?))
             }
             _ => Err(wrong()),
         }
     }
 }
 
-impl fmt::Display for AnswerLength {
+impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clip = match *self {
+            Self::Normal(.., clip) | Self::LogNormal(.., clip) if clip != Clip::NONE => {
+                format!(":{}:{}", clip.low, clip.high)
+            }
+            _ => String::new(),
+        };
         match self {
             Self::Fixed(tokens) => write!(f, "{tokens}"),
             Self::Uniform(low, high) => write!(f, "uniform:{low}:{high}"),
             Self::Exponential(mean) => write!(f, "exp:{mean}"),
-            Self::LogNormal(median, sigma) => write!(f, "lognormal:{median}:{sigma}"),
+            Self::Normal(mean, sd, _) => write!(f, "normal:{mean}:{sd}{clip}"),
+            Self::LogNormal(median, sigma, _) => write!(f, "lognormal:{median}:{sigma}{clip}"),
+            Self::Zipf(exponent, clip) => write!(f, "zipf:{exponent}:{}:{}", clip.low, clip.high),
         }
     }
 }
 
-impl TryFrom<String> for AnswerLength {
+impl TryFrom<String> for Lengths {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -178,8 +233,8 @@ impl TryFrom<String> for AnswerLength {
     }
 }
 
-impl From<AnswerLength> for String {
-    fn from(length: AnswerLength) -> Self {
+impl From<Lengths> for String {
+    fn from(length: Lengths) -> Self {
         length.to_string()
     }
 }
@@ -209,18 +264,37 @@ mod tests {
 
     #[test]
     fn lengths_have_a_text_form_and_are_never_zero() {
-        for text in ["200", "uniform:50:400", "exp:200", "lognormal:200:0.8"] {
-            assert_eq!(text.parse::<AnswerLength>().unwrap().to_string(), text);
+        for text in [
+            "200",
+            "uniform:50:400",
+            "exp:200",
+            "normal:200:12.5",
+            "normal:200:50:10:400",
+            "lognormal:200:0.8",
+            "lognormal:500:0.8:50:4000",
+            "zipf:1.2:16:4096",
+        ] {
+            assert_eq!(text.parse::<Lengths>().unwrap().to_string(), text);
         }
-        for bad in ["", "0", "uniform:9:3", "lognormal:200", "lognormal:200:-1", "exp:1ms"] {
-            assert!(bad.parse::<AnswerLength>().is_err(), "{bad}");
+        for bad in [
+            "",
+            "0",
+            "uniform:9:3",
+            "lognormal:200",
+            "lognormal:200:-1",
+            "exp:1ms",
+            "zipf:1:9:3",
+            "normal:nan:1",
+            "normal:200:50:10",
+        ] {
+            assert!(bad.parse::<Lengths>().is_err(), "{bad}");
         }
         let mut stream = Stream::new(1, Domain::Service, 0);
         let lengths: Vec<u32> =
-            (0..1000).map(|_| AnswerLength::Exponential(1).draw(&mut stream)).collect();
+            (0..1000).map(|_| Lengths::Exponential(1).draw(&mut stream)).collect();
         assert_eq!(lengths.iter().min(), Some(&1));
         let (low, high) = (0..1000)
-            .map(|_| AnswerLength::Uniform(3, 5).draw(&mut stream))
+            .map(|_| Lengths::Uniform(3, 5).draw(&mut stream))
             .fold((9, 0), |(low, high), n| (low.min(n), high.max(n)));
         assert_eq!((low, high), (3, 5));
     }

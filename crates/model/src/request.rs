@@ -1,0 +1,191 @@
+//! What is sent: a session of one or more steps, each of one or more requests.
+//!
+//! A plain prompt is a session of one step with one request. Text is shared, not copied: a system
+//! prompt or a context that many requests have in common is one allocation.
+
+use std::sync::Arc;
+
+use crate::{Nanos, Planned};
+
+/// A user's visit: its steps are asked one after another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// At least one.
+    pub steps: Vec<Step>,
+    /// What stands for the assistant's side in later steps.
+    pub history: History,
+}
+
+/// What stands for the assistant's side in the steps that follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum History {
+    /// What the server really answered.
+    #[default]
+    Server,
+    /// What the data set says was answered.
+    Dataset,
+}
+
+/// What is asked at one instant of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Pause between the end of the step before and this one: think time, or a tool at work. The
+    /// first step has none: it is due when the session arrives.
+    pub after: Nanos,
+    /// At least one. The first carries the conversation on; the others fan out beside it from the
+    /// same history, and the step ends when all of them have ended.
+    pub requests: Vec<Request>,
+    /// The answer that a data set holds for the first request.
+    pub reply: Option<Message>,
+}
+
+/// One request, without what is the same in all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is added to the conversation so far.
+    pub messages: Vec<Message>,
+    /// Further fields of the body as (key, JSON text), in the order of their keys. They win over
+    /// ours, and lose against the user's `--extra-body`.
+    pub fields: Arc<[(String, String)]>,
+    /// Another model than the run's: a LoRA adapter of this class.
+    pub model: Option<Arc<str>>,
+    /// What the answer must look like.
+    pub constraint: Option<Arc<Constraint>>,
+    /// What was aimed at.
+    pub planned: Planned,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Text and images in a role.
+    Plain {
+        /// Who says it.
+        role: Role,
+        /// What is said. Texts that follow one another are one text.
+        parts: Vec<Part>,
+    },
+    /// A message object as a data set has it, as JSON text: tool calls, names, foreign parts.
+    Raw(Arc<str>),
+}
+
+impl Message {
+    /// A message of one text.
+    pub fn text(role: Role, text: impl Into<Arc<str>>) -> Self {
+        Self::Plain { role, parts: vec![Part::Text(text.into())] }
+    }
+}
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The operator.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that the model called.
+    Tool,
+}
+
+impl Role {
+    /// The word in a body.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Text.
+    Text(Arc<str>),
+    /// An image, as the URL that goes into the body (`data:image/png;base64,…`).
+    Image(Arc<str>),
+}
+
+/// What an answer must look like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Constraint {
+    /// JSON that fits this schema (JSON text).
+    Json(String),
+    /// Text that matches this regular expression as a whole.
+    Regex(String),
+    /// One of these texts.
+    Choice(Vec<String>),
+    /// Text of this grammar, in the engine's own notation.
+    Grammar(String),
+}
+
+impl Constraint {
+    /// The word in records and reports.
+    pub fn kind(&self) -> ConstraintKind {
+        match self {
+            Self::Json(_) => ConstraintKind::Json,
+            Self::Regex(_) => ConstraintKind::Regex,
+            Self::Choice(_) => ConstraintKind::Choice,
+            Self::Grammar(_) => ConstraintKind::Grammar,
+        }
+    }
+}
+
+/// Which kind of constraint an answer was under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConstraintKind {
+    /// A JSON schema.
+    Json,
+    /// A regular expression.
+    Regex,
+    /// A list to choose from.
+    Choice,
+    /// A grammar.
+    Grammar,
+}
+
+impl ConstraintKind {
+    /// All of them, in the order of the record's numbers.
+    pub const ALL: [Self; 4] = [Self::Json, Self::Regex, Self::Choice, Self::Grammar];
+
+    /// The word on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Regex => "regex",
+            Self::Choice => "choice",
+            Self::Grammar => "grammar",
+        }
+    }
+}
+
+impl Session {
+    /// A session that asks once.
+    pub fn single(request: Request) -> Self {
+        let step = Step { after: Nanos::ZERO, requests: vec![request], reply: None };
+        Self { steps: vec![step], history: History::Server }
+    }
+
+    /// Number of requests in all its steps.
+    pub fn requests(&self) -> u64 {
+        self.steps.iter().map(|step| step.requests.len() as u64).sum()
+    }
+}
+
+impl Request {
+    /// A prompt of one user message, for checks beside the load.
+    pub fn prompt(text: &str, planned: Planned) -> Self {
+        Self {
+            messages: vec![Message::text(Role::User, text)],
+            fields: Arc::default(),
+            model: None,
+            constraint: None,
+            planned,
+        }
+    }
+}

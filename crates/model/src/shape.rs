@@ -1,0 +1,156 @@
+//! [`Shape`]: a rate that changes over time.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::ParseError;
+use crate::plan::wrong;
+
+/// A rate that changes over time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// One stage after another, then the end.
+    Stages(Vec<Stage>),
+    /// A wave around a mean: the day, or the hour.
+    Sine {
+        /// Requests per second on average.
+        mean: f64,
+        /// How far the rate goes above and below it; at most the mean.
+        amplitude: f64,
+        /// From crest to crest.
+        period: Duration,
+    },
+    /// So many at once, again and again.
+    Bursts {
+        /// Requests at one instant.
+        size: u32,
+        /// From one instant to the next.
+        every: Duration,
+    },
+}
+
+/// A part of a schedule, with a rate that is constant or changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stage {
+    /// How long it lasts.
+    pub length: Duration,
+    /// Requests per second at its beginning; 0 is a rest.
+    pub from: f64,
+    /// Requests per second at its end.
+    pub to: f64,
+}
+
+const EXPECTED: &str = "a schedule: stages `60s@5,30s@5..20,60s@20` (time@rate, `..` for a ramp), \
+                        `sine:MEAN:AMPLITUDE:PERIOD`, or `bursts:N/TIME`";
+
+/// Requests per second, at most: what nanoseconds can tell apart.
+const MOST: f64 = 1e9;
+
+impl Shape {
+    /// How long it lasts, where it ends by itself.
+    pub fn length(&self) -> Option<Duration> {
+        match self {
+            Self::Stages(stages) => Some(stages.iter().map(|stage| stage.length).sum()),
+            Self::Sine { .. } | Self::Bursts { .. } => None,
+        }
+    }
+}
+
+fn rate(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|rate| (0.0..=MOST).contains(rate))
+}
+
+fn time(text: &str) -> Option<Duration> {
+    humantime::parse_duration(text).ok().filter(|time| !time.is_zero())
+}
+
+fn stage(text: &str) -> Option<Stage> {
+    let (length, rates) = text.trim().split_once('@')?;
+    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+    Some(Stage { length: time(length)?, from: rate(from)?, to: rate(to)? })
+}
+
+impl FromStr for Shape {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        let read = || {
+            if let Some(sine) = text.strip_prefix("sine:") {
+                let (mean, rest) = sine.split_once(':')?;
+                let (amplitude, period) = rest.split_once(':')?;
+                let (mean, amplitude) = (rate(mean)?, rate(amplitude)?);
+                let is_whole = mean > 0.0 && amplitude <= mean;
+                return is_whole.then_some(Self::Sine { mean, amplitude, period: time(period)? });
+            }
+            if let Some(bursts) = text.strip_prefix("bursts:") {
+                let (size, every) = bursts.split_once('/')?;
+                let size = size.parse().ok().filter(|size| *size > 0)?;
+                return Some(Self::Bursts { size, every: time(every)? });
+            }
+            let stages: Vec<Stage> = text.split(',').map(stage).collect::<Option<_>>()?;
+            stages.iter().any(|stage| stage.from + stage.to > 0.0).then_some(Self::Stages(stages))
+        };
+        read().ok_or_else(|| wrong(text, EXPECTED))
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |time: &Duration| humantime::format_duration(*time).to_string().replace(' ', "");
+        match self {
+            Self::Stages(stages) => {
+                for (place, stage) in stages.iter().enumerate() {
+                    let comma = if place == 0 { "" } else { "," };
+                    write!(f, "{comma}{}@{}", time(&stage.length), stage.from)?;
+                    if stage.from != stage.to {
+                        write!(f, "..{}", stage.to)?;
+                    }
+                }
+                Ok(())
+            }
+            Self::Sine { mean, amplitude, period } => {
+                write!(f, "sine:{mean}:{amplitude}:{}", time(period))
+            }
+            Self::Bursts { size, every } => write!(f, "bursts:{size}/{}", time(every)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_has_a_text_form() {
+        for text in ["1m@5,2m@20,1m@5", "30s@0..50,1m30s500ms@7.5", "sine:5:4:10m", "bursts:50/30s"]
+        {
+            assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
+        }
+        for bad in [
+            "",
+            "60s",
+            "60s@",
+            "0s@5",
+            "60s@-1",
+            "60s@0",
+            "60s@nan",
+            "60s@5,",
+            "sine:5:6:10m",
+            "sine:0:0:1s",
+            "bursts:0/1s",
+            "bursts:5/0s",
+            "60s@1e99",
+        ] {
+            assert!(bad.parse::<Shape>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn stages_end_by_themselves() {
+        let stages: Shape = "60s@5,90s@5..20".parse().unwrap();
+        assert_eq!(stages.length(), Some(Duration::from_secs(150)));
+        assert_eq!("bursts:5/1s".parse::<Shape>().unwrap().length(), None);
+    }
+}
