@@ -15,7 +15,7 @@ use goodput_observe::Host;
 use goodput_stats::{RunFacts, RunState, Summary, analyse};
 use goodput_truth::{Timing, TruthServer};
 use goodput_wire::Dialect;
-use goodput_workload::Workload;
+use goodput_workload::{Setting, Workload};
 
 use crate::args::CalibrateArgs;
 use crate::error::{Failed, exit};
@@ -130,7 +130,7 @@ impl Bench {
         let run = Run {
             load: plan.load.clone(),
             timeout: plan.target.timeout,
-            workload: Workload::new(&plan.workload, plan.load.seed)?,
+            workload: Workload::new(&plan.workload, &Setting::of(plan.load.seed))?,
             dialect: Dialect::new(Api::Chat, "truth", true),
             endpoint: canary::endpoint(&server, false)?,
             connections: ConnectionPolicy::Reuse,

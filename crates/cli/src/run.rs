@@ -9,7 +9,7 @@ use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, Rate, RequestRecord,
 use goodput_observe::Host;
 use goodput_record::{FolderError, Logs, Manifest, RunFolder, State, TargetFacts};
 use goodput_stats::Summary;
-use goodput_workload::Workload;
+use goodput_workload::{Setting, Workload};
 
 use crate::args::RunArgs;
 use crate::error::{Failed, exit};
@@ -20,10 +20,11 @@ use crate::{calibrate, canary, host, mock, output, plan, report, signals};
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let mut plan = plan::resolve(args)?;
-    let workload = Workload::new(&plan.workload, plan.load.seed).map_err(|error| {
-        let failed = Failed::usage(error.to_string());
-        if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
-    })?;
+    let workload =
+        Workload::new(&plan.workload, &Setting::of(plan.load.seed)).map_err(|error| {
+            let failed = Failed::usage(error.to_string());
+            if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
+        })?;
     let fd_limit = goodput_engine::raise_fd_limit();
     check_connections(&plan, fd_limit)?;
     let ready = readiness::wait(&mut plan, args.output.quiet)?;

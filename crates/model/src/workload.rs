@@ -191,6 +191,14 @@ pub enum SourcePlan {
     Dataset(DatasetPlan),
     /// Instants, lengths and shared blocks of a recorded trace.
     Trace(TracePlan),
+    /// Sessions that `goodput workload make` wrote, byte for byte.
+    Frozen {
+        /// The file.
+        file: String,
+        /// SHA-256 of the file, once it was read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+    },
 }
 
 /// Prompts of a file.

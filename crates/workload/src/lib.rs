@@ -8,7 +8,7 @@ mod text;
 use std::sync::Arc;
 
 use goodput_model::{
-    ClassPlan, Clip, Lengths, Planned, Request, Session, SourcePlan, WorkloadPlan,
+    ClassPlan, Clip, Keep, Lengths, Nanos, Planned, Request, Session, SourcePlan, WorkloadPlan,
 };
 use goodput_random::{Domain, Stream};
 
@@ -19,6 +19,26 @@ pub struct Workload {
     input: Lengths,
     output: Lengths,
     seed: u64,
+}
+
+/// What a workload must know of the run that it is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    /// Seed of everything drawn.
+    pub seed: u64,
+    /// What is kept of a trace's time.
+    pub keep: Keep,
+    /// Trace time is multiplied by this.
+    pub time_scale: f64,
+    /// Requests that the run will need, about: so many entries of a file are kept.
+    pub requests: u64,
+}
+
+impl Setting {
+    /// For workloads that need neither trace nor file.
+    pub fn of(seed: u64) -> Self {
+        Self { seed, keep: Keep::Timestamps, time_scale: 1.0, requests: 1_000 }
+    }
 }
 
 /// Why a workload cannot be made.
@@ -53,7 +73,8 @@ pub fn preset(name: &str) -> Option<ClassPlan> {
 
 impl Workload {
     /// The workload that the plan describes.
-    pub fn new(plan: &WorkloadPlan, seed: u64) -> Result<Self, WorkloadError> {
+    pub fn new(plan: &WorkloadPlan, setting: &Setting) -> Result<Self, WorkloadError> {
+        let seed = setting.seed;
         let [class] = plan.classes.as_slice() else {
             return Err(WorkloadError { message: "several classes".into(), hint: String::new() });
         };
@@ -62,6 +83,12 @@ impl Workload {
         };
         let class = Arc::from(class.name.as_str());
         Ok(Self { class, input: *input, output: *output, seed })
+    }
+
+    /// When session `number` arrives, in a workload that brings its own instants, on the run's
+    /// clock; `None` past the end, and in workloads without instants.
+    pub fn arrival(&self, _number: u64) -> Option<Nanos> {
+        None
     }
 
     /// Session `number`; `None` past the end of a workload that ends.
@@ -84,6 +111,7 @@ pub fn describe(plan: &WorkloadPlan) -> String {
         SourcePlan::Pairs { file } => format!("{}: lengths of {file}", class.name),
         SourcePlan::Dataset(data) => format!("{}: {}", class.name, data.file),
         SourcePlan::Trace(trace) => format!("{}: {}", class.name, trace.file),
+        SourcePlan::Frozen { file, .. } => format!("{}: {file}", class.name),
     };
     plan.classes.iter().map(class).collect::<Vec<_>>().join("; ")
 }

@@ -1,0 +1,58 @@
+//! What files hold, whatever their form.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Message, Nanos};
+
+/// One conversation, prompt or row of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// Where it stands: the line, row or place in the array, from 1.
+    pub line: u64,
+    /// When it was asked, counted from the first entry of the trace.
+    pub at: Option<Nanos>,
+    /// What links it to other entries of the trace.
+    pub session: Option<String>,
+    /// Its class, where the file has such labels.
+    pub class: Option<String>,
+    /// At least one.
+    pub turns: Vec<Turn>,
+}
+
+/// One question, and what is known of its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// What is said; empty in traces that hold lengths only.
+    pub messages: Vec<Message>,
+    /// The answer on file.
+    pub reply: Option<Message>,
+    /// Prompt length that the file states, the history included.
+    pub input_tokens: Option<u32>,
+    /// Answer length that the file states.
+    pub output_tokens: Option<u32>,
+    /// Names of the blocks of text that the prompt begins with: equal names are equal text.
+    pub blocks: Vec<u64>,
+    /// Further fields of the body: key and JSON text, in the order of their keys.
+    pub fields: Vec<(String, String)>,
+    /// Pause since the answer before.
+    pub after: Option<Nanos>,
+    /// How long the answer took when it was recorded.
+    pub took: Option<Nanos>,
+}
+
+/// What was taken from a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Loaded {
+    /// In the order in which they are to be used.
+    pub entries: Vec<Entry>,
+    /// Entries that the file holds.
+    pub seen: u64,
+    /// Entries left out, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// SHA-256 of the file in hexadecimal.
+    pub sha256: String,
+    /// The form that was found (`sharegpt`, `mooncake` …).
+    pub format: &'static str,
+    /// Tokens of one block of a trace.
+    pub block_tokens: Option<u32>,
+}
