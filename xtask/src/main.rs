@@ -5,8 +5,10 @@ mod fit;
 mod gates;
 mod layers;
 mod prometheus;
+mod python;
 mod running;
 mod sdk;
+mod tokenizers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -20,7 +22,7 @@ const TASKS: [(&str, &str); 6] = [
     ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
-    ("judges", "the official OpenAI client and Prometheus against the simulated engine"),
+    ("judges", "the official OpenAI client, Prometheus and Python tokenizers against ours"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -67,13 +69,15 @@ fn test() -> Result<(), String> {
     gates::check()
 }
 
-/// Programs of others hold the simulated engine against what they expect of a server. One that
-/// cannot be had here is left out, and says so.
+/// Programs of others hold the simulated engine against what they expect of a server, and our
+/// tokens against theirs. One that cannot be had here is left out, and says so.
 fn judges() -> Result<(), String> {
     cargo(&["build", "--locked", "-p", "goodput"], &[])?;
     let goodput = target_folder().join("debug/goodput");
     sdk::check(&goodput)?;
-    prometheus::check(&goodput)
+    prometheus::check(&goodput)?;
+    cargo(&["build", "--locked", "-p", "goodput-tokens", "--example", "ids"], &[])?;
+    tokenizers::check(&target_folder().join("debug/examples/ids"))
 }
 
 fn build_release() -> Result<(), String> {

@@ -137,7 +137,7 @@ impl Constraint {
 }
 
 /// Which kind of constraint an answer was under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConstraintKind {
     /// A JSON schema.
     Json,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::ParseError;
 use crate::plan::wrong;
+use crate::{Nanos, ParseError};
 
 /// A rate that changes over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +54,50 @@ impl Shape {
             Self::Stages(stages) => Some(stages.iter().map(|stage| stage.length).sum()),
             Self::Sine { .. } | Self::Bursts { .. } => None,
         }
+    }
+
+    /// Arrivals to expect from `from` to just before `to`, counted from where the shape begins. A
+    /// wave begins at its mean and rises; the first burst is at the beginning.
+    pub fn expected(&self, from: Nanos, to: Nanos) -> f64 {
+        if from >= to {
+            return 0.0;
+        }
+        match self {
+            Self::Stages(stages) => {
+                let mut start = Nanos::ZERO;
+                let mut sum = 0.0;
+                for stage in stages {
+                    let end = start + Nanos::from(stage.length);
+                    let (begin, finish) = (from.max(start), to.min(end));
+                    sum += stage.expected(begin - start, finish - start);
+                    start = end;
+                }
+                sum
+            }
+            Self::Sine { mean, amplitude, period } => {
+                let period = period.as_secs_f64();
+                // Below a full turn the cosine is exact enough after any number of periods.
+                let until = |at: Nanos| {
+                    let turn = (at.as_secs() / period).fract() * std::f64::consts::TAU;
+                    amplitude * period / std::f64::consts::TAU * (1.0 - turn.cos())
+                };
+                mean * (to - from).as_secs() + until(to) - until(from)
+            }
+            Self::Bursts { size, every } => {
+                let every = Nanos::from(*every).0.max(1);
+                let before = |at: Nanos| at.0.div_ceil(every);
+                f64::from(*size) * (before(to) - before(from)) as f64
+            }
+        }
+    }
+}
+
+impl Stage {
+    /// Arrivals to expect between two instants since its beginning.
+    fn expected(&self, from: Nanos, to: Nanos) -> f64 {
+        let length = self.length.as_secs_f64();
+        let rate = |at: Nanos| self.from + (self.to - self.from) * (at.as_secs() / length);
+        f64::midpoint(rate(from), rate(to)) * (to - from).as_secs()
     }
 }
 
@@ -145,6 +189,30 @@ mod tests {
         ] {
             assert!(bad.parse::<Shape>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn arrivals_to_expect_are_the_area_under_the_rate() {
+        let expected = |shape: &str, from: u64, to: u64| {
+            let at = |s: u64| Nanos::from_millis(s * 1000);
+            shape.parse::<Shape>().unwrap().expected(at(from), at(to))
+        };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        let stages = "10s@5,10s@5..25,10s@0";
+        // 50, then a mean of 15 for 10 s, then a rest, then nothing.
+        close(expected(stages, 0, 100), 200.0);
+        close(expected(stages, 5, 10), 25.0);
+        // Half the ramp: from 15 to 25.
+        close(expected(stages, 15, 30), 100.0);
+        close(expected(stages, 30, 40), 0.0);
+        close(expected(stages, 10, 10), 0.0);
+        // A full wave is its mean; the rising half has amplitude·period/π on top.
+        close(expected("sine:5:4:100s", 0, 100), 500.0);
+        close(expected("sine:5:4:100s", 100, 150), 250.0 + 400.0 / std::f64::consts::PI);
+        // At 0, 10 and 20 s; the end does not belong to it.
+        close(expected("bursts:7/10s", 0, 21), 21.0);
+        close(expected("bursts:7/10s", 0, 20), 14.0);
+        close(expected("bursts:7/10s", 1, 10), 0.0);
     }
 
     #[test]

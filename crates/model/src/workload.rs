@@ -29,7 +29,14 @@ pub struct WorkloadPlan {
     /// How constraints are written.
     #[serde(default)]
     pub constraints: ConstraintDialect,
+    /// Tell the server to forget its prefix cache before the run.
+    #[serde(default)]
+    pub reset_cache: bool,
+    /// Tokens of one block of the server's prefix cache; hits are counted in whole blocks.
+    #[serde(default = "cache_block")]
+    pub cache_block: u32,
     /// Keep prompt and answer text in the run folder.
+    #[serde(default)]
     pub save_text: bool,
     /// What the tokenizer or the server said about our words; found before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +44,11 @@ pub struct WorkloadPlan {
     /// The classes of traffic, at least one.
     #[serde(rename = "class")]
     pub classes: Vec<ClassPlan>,
+}
+
+/// What the common engines have on GPUs.
+fn cache_block() -> u32 {
+    16
 }
 
 /// Whether answers have exactly the planned length.
@@ -75,6 +87,9 @@ pub struct Calibration {
     pub source: CalibrationSource,
     /// Tokens that the server adds to every prompt (chat template, first token).
     pub template_tokens: u32,
+    /// Tokens that it adds for each further message.
+    #[serde(default)]
+    pub message_tokens: u32,
     /// Tokens of each unit of the built-in vocabulary, one digit each in its order; 0 is unusable.
     pub costs: String,
 }
@@ -148,6 +163,8 @@ impl WorkloadPlan {
             skip_invalid: false,
             session_header: None,
             constraints: ConstraintDialect::default(),
+            reset_cache: false,
+            cache_block: cache_block(),
             save_text: false,
             calibration: None,
             classes: vec![class],
@@ -414,26 +431,19 @@ pub struct StructuredPlan {
 pub(crate) mod tests {
     use super::*;
 
-    /// A plan with every kind of source, prefix and shape in it.
-    pub(crate) fn everything() -> WorkloadPlan {
-        let class = |name: &str, source| ClassPlan {
-            name: name.to_owned(),
-            share: 0.5,
-            model: None,
-            source,
-            prefix: None,
-            session: None,
-            images: None,
-            structured: None,
-        };
-        let lengths = |text: &str| text.parse::<Lengths>().unwrap();
-        let mut chat = class(
-            "chat",
-            SourcePlan::Synthetic {
-                input: lengths("lognormal:500:0.8:50:4000"),
-                output: lengths("9"),
-            },
-        );
+    fn lengths(text: &str) -> Lengths {
+        text.parse().unwrap()
+    }
+
+    fn class(name: &str, source: SourcePlan) -> ClassPlan {
+        let mut class = ClassPlan::synthetic(name, Lengths::Fixed(1), Lengths::Fixed(1));
+        (class.share, class.source) = (0.5, source);
+        class
+    }
+
+    fn chat() -> ClassPlan {
+        let input = lengths("lognormal:500:0.8:50:4000");
+        let mut chat = class("chat", SourcePlan::Synthetic { input, output: lengths("9") });
         chat.prefix = Some(PrefixPlan {
             system_tokens: 100,
             shared: Some(SharedPlan::Groups { groups: 8, tokens: 512, zipf: 1.0 }),
@@ -451,13 +461,12 @@ pub(crate) mod tests {
                 tool_role: false,
             }),
         });
-        let mut data = class(
-            "sharegpt",
-            SourcePlan::Dataset(DatasetPlan {
-                file: "s.json".to_owned(),
-                ..DatasetPlan::default()
-            }),
-        );
+        chat
+    }
+
+    fn sharegpt() -> ClassPlan {
+        let plan = DatasetPlan { file: "s.json".to_owned(), ..DatasetPlan::default() };
+        let mut data = class("sharegpt", SourcePlan::Dataset(plan));
         data.structured = Some(StructuredPlan { share: 0.5, kind: "json".to_owned(), text: None });
         data.images = Some(ImagesPlan {
             count: 1,
@@ -467,17 +476,23 @@ pub(crate) mod tests {
             format: ImageFormat::Png,
             pool: 16,
         });
-        let trace = class(
-            "trace",
-            SourcePlan::Trace(TracePlan {
-                file: "t.jsonl".to_owned(),
-                format: Some("mooncake".to_owned()),
-                start_s: 10.0,
-                length_s: Some(60.0),
-                block_tokens: None,
-                sha256: None,
-            }),
-        );
+        data
+    }
+
+    fn trace() -> ClassPlan {
+        let plan = TracePlan {
+            file: "t.jsonl".to_owned(),
+            format: Some("mooncake".to_owned()),
+            start_s: 10.0,
+            length_s: Some(60.0),
+            block_tokens: None,
+            sha256: None,
+        };
+        class("trace", SourcePlan::Trace(plan))
+    }
+
+    /// A plan with every kind of source, prefix and shape in it.
+    pub(crate) fn everything() -> WorkloadPlan {
         WorkloadPlan {
             name: "mix".to_owned(),
             output: OutputLength::Exact,
@@ -486,13 +501,16 @@ pub(crate) mod tests {
             skip_invalid: true,
             session_header: Some("x-session-id".to_owned()),
             constraints: ConstraintDialect::Guided,
+            reset_cache: true,
+            cache_block: 128,
             save_text: false,
             calibration: Some(Calibration {
                 source: CalibrationSource::Usage,
                 template_tokens: 11,
+                message_tokens: 5,
                 costs: "1121".to_owned(),
             }),
-            classes: vec![chat, data, trace],
+            classes: vec![chat(), sharegpt(), trace()],
         }
     }
 }

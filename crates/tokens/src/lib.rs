@@ -1,1 +1,253 @@
-//! *How many*: tokenizers.
+//! *How many*: tokenizers, and where they lie.
+//!
+//! A [`Tokenizer`] counts the tokens of a text: by the rules of a `tokenizer.json`, by one of the
+//! vocabularies that are built in, or, without any, by an [estimate](TYPICAL_ERROR). Counts never
+//! hold a token that is not in the text: what a chat template or a server adds is not counted here.
+
+mod approximate;
+pub mod hub;
+mod vocabulary;
+
+use std::fs::File;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiktoken_rs::CoreBPE;
+
+pub use approximate::TYPICAL_ERROR;
+
+/// Names of the tokenizers that need no file.
+pub const BUILTIN: [&str; 5] = ["cl100k_base", "o200k_base", "p50k_base", "r50k_base", APPROXIMATE];
+
+const APPROXIMATE: &str = "approximate";
+
+/// The file that a folder of a model holds.
+pub const FILE_NAME: &str = "tokenizer.json";
+
+/// No published tokenizer comes near it.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Counts tokens. Clones share the vocabulary.
+#[derive(Clone)]
+pub struct Tokenizer {
+    name: Arc<str>,
+    rules: Rules,
+}
+
+#[derive(Clone)]
+enum Rules {
+    Builtin(&'static CoreBPE),
+    Ranks(Arc<CoreBPE>),
+    Json(Arc<tokenizers::Tokenizer>),
+    Approximate,
+}
+
+/// Why there is no tokenizer, or no count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenizerError {
+    /// The file cannot be read.
+    #[error("{}: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// The file is too large for a tokenizer.
+    #[error("{}: more than {} MiB, too large for a tokenizer", path.display(), MAX_FILE_BYTES >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not what its name says.
+    #[error("{}: line {line}: not a tokenizer: {why}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// A vocabulary whose name does not say how text is split.
+    #[error(
+        "{}: the name of a .tiktoken file must say how text is split (cl100k, o200k, p50k or r50k)",
+        path.display()
+    )]
+    UnknownSplit {
+        /// The file.
+        path: PathBuf,
+    },
+    /// This text cannot be split.
+    #[error("tokenizer {name} cannot count this text: {why}")]
+    Text {
+        /// The tokenizer.
+        name: String,
+        /// What the tokenizer says.
+        why: String,
+    },
+    /// An estimate knows counts, and no ids.
+    #[error("tokenizer {APPROXIMATE} has no ids: it only estimates counts")]
+    NoIds,
+}
+
+impl TokenizerError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => {
+                "name a tokenizer.json, a folder that holds one, a .tiktoken file, or a built-in \
+                 tokenizer: cl100k_base, o200k_base, p50k_base, r50k_base, approximate"
+            }
+            Self::TooLarge { .. } | Self::Malformed { .. } => {
+                "use the tokenizer.json of the model's repository, downloaded whole"
+            }
+            Self::UnknownSplit { .. } => {
+                "rename it after the split that it was made for, as in cl100k_base.tiktoken"
+            }
+            Self::Text { .. } | Self::NoIds => "use another tokenizer, such as o200k_base",
+        }
+    }
+}
+
+impl Tokenizer {
+    /// One of [`BUILTIN`].
+    pub fn builtin(name: &str) -> Option<Self> {
+        let rules = match name {
+            "cl100k_base" => Rules::Builtin(tiktoken_rs::cl100k_base_singleton()),
+            "o200k_base" => Rules::Builtin(tiktoken_rs::o200k_base_singleton()),
+            "p50k_base" => Rules::Builtin(tiktoken_rs::p50k_base_singleton()),
+            "r50k_base" => Rules::Builtin(tiktoken_rs::r50k_base_singleton()),
+            APPROXIMATE => Rules::Approximate,
+            _ => return None,
+        };
+        Some(Self { name: name.into(), rules })
+    }
+
+    /// From a `tokenizer.json`, a folder that holds one, or a `.tiktoken` vocabulary.
+    pub fn from_file(path: &Path) -> Result<Self, TokenizerError> {
+        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
+        let bytes = read(&file)?;
+        let is_vocabulary = file.extension().is_some_and(|extension| extension == "tiktoken");
+        let rules = if is_vocabulary {
+            Rules::Ranks(Arc::new(vocabulary::parse(&file, &bytes)?))
+        } else {
+            Rules::Json(Arc::new(parse(&file, &bytes)?))
+        };
+        Ok(Self { name: path.display().to_string().into(), rules })
+    }
+
+    /// The built-in name, or the path it was read from.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether counts are those of a vocabulary, and not estimates.
+    pub fn is_exact(&self) -> bool {
+        !matches!(self.rules, Rules::Approximate)
+    }
+
+    /// Tokens of this text, without any that a model wants before or after it.
+    pub fn count(&self, text: &str) -> Result<u32, TokenizerError> {
+        match &self.rules {
+            Rules::Approximate => Ok(approximate::count(text)),
+            _ => self.encode(text).map(|ids| u32::try_from(ids.len()).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Ids of the tokens of this text, without any that a model wants before or after it.
+    ///
+    /// Special tokens that are spelt out in the text are text to a `.tiktoken` vocabulary, and
+    /// special to a `tokenizer.json`, as they are to a server.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        match &self.rules {
+            Rules::Builtin(ranks) => self.ranked(ranks, text),
+            Rules::Ranks(ranks) => self.ranked(ranks, text),
+            Rules::Json(rules) => {
+                let encoded = guarded(|| rules.encode_fast(text, false));
+                let encoded = encoded.map_err(|why| self.refused(&why))?;
+                encoded
+                    .map(|encoding| encoding.get_ids().to_vec())
+                    .map_err(|error| self.refused(&error.to_string()))
+            }
+            Rules::Approximate => Err(TokenizerError::NoIds),
+        }
+    }
+
+    fn ranked(&self, ranks: &CoreBPE, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        // With no special token allowed, all text is ordinary; unlike `encode_ordinary`, this
+        // reports a text that is beyond the limits of the split.
+        let encoded = ranks.encode(text, &std::collections::HashSet::new());
+        encoded.map(|(ids, _)| ids).map_err(|error| self.refused(&error.message))
+    }
+
+    fn refused(&self, why: &str) -> TokenizerError {
+        TokenizerError::Text { name: self.name.to_string(), why: excerpt(why) }
+    }
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Tokenizer").field(&self.name).finish()
+    }
+}
+
+/// The whole file, if it is not too large.
+fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
+    let unreadable = |error: std::io::Error| TokenizerError::Unreadable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(TokenizerError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    let malformed = |line: usize, why: &str| TokenizerError::Malformed {
+        path: path.to_owned(),
+        line,
+        why: excerpt(why),
+    };
+    if bytes.starts_with(b"version https://git-lfs") {
+        return Err(malformed(1, "a pointer of Git LFS, not the file itself"));
+    }
+    let parsed = guarded(|| serde_json::from_slice::<tokenizers::Tokenizer>(bytes));
+    let parsed = parsed.map_err(|why| malformed(1, &why))?;
+    let mut rules = parsed.map_err(|error| malformed(error.line().max(1), &error.to_string()))?;
+    // Such settings are for training; they would cut or fill up what is counted.
+    rules.with_truncation(None).map_err(|error| malformed(1, &error.to_string()))?;
+    rules.with_padding(None);
+    Ok(rules)
+}
+
+/// What a foreign library returns, or what it said when it gave up: some of its checks on files
+/// are assertions.
+fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        said.or(payload.downcast_ref::<&str>().copied()).unwrap_or("it gave up").to_owned()
+    })
+}
+
+/// At most 80 characters of foreign text, none of which can move the cursor.
+fn excerpt(text: &str) -> String {
+    const MOST: usize = 80;
+    let shown: String = text.chars().take(MOST).flat_map(escaped).collect();
+    if text.chars().nth(MOST).is_some() { format!("{shown}…") } else { shown }
+}
+
+fn escaped(character: char) -> impl Iterator<Item = char> {
+    let escape = character.is_control().then(|| character.escape_default());
+    let plain = escape.is_none().then_some(character);
+    escape.into_iter().flatten().chain(plain)
+}
+
+#[cfg(test)]
+mod tests;

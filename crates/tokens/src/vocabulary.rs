@@ -1,0 +1,98 @@
+//! `.tiktoken` vocabularies: lines of a token in base64 and its rank.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tiktoken_rs::CoreBPE;
+
+use crate::{TokenizerError, excerpt};
+
+/// Where text is cut before pairs are merged, by what the file's name contains.
+const SPLITS: [(&str, &str); 5] = [
+    ("o200k", tiktoken_rs::O200K_BASE_PAT_STR),
+    ("cl100k", CL100K),
+    ("p50k", R50K),
+    ("r50k", R50K),
+    ("gpt2", R50K),
+];
+
+const CL100K: &str = concat!(
+    r"'(?i:[sdmt]|ll|ve|re)",
+    r"|[^\r\n\p{L}\p{N}]?+\p{L}++",
+    r"|\p{N}{1,3}+",
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+",
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+);
+
+const R50K: &str = concat!(
+    r"'(?:[sdmt]|ll|ve|re)",
+    r"| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++",
+    r"|\s++$|\s+(?!\S)|\s",
+);
+
+/// The vocabulary in these bytes.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<CoreBPE, TokenizerError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let split = SPLITS.iter().find(|(part, _)| name.contains(part));
+    let (_, split) = split.ok_or_else(|| TokenizerError::UnknownSplit { path: path.to_owned() })?;
+    let ranks = ranks(bytes).map_err(|(line, why)| TokenizerError::Malformed {
+        path: path.to_owned(),
+        line,
+        why,
+    })?;
+    // The library needs one special token to look for; none is ever allowed.
+    let unused = ranks.values().max().map_or(0, |rank| rank.saturating_add(1));
+    let special = [("<|endoftext|>".to_owned(), unused)];
+    let vocabulary =
+        CoreBPE::new(ranks.into_iter().collect(), special.into_iter().collect(), split);
+    vocabulary.map_err(|error| TokenizerError::Malformed {
+        path: path.to_owned(),
+        line: 1,
+        why: excerpt(&error.to_string()),
+    })
+}
+
+/// Rank by token, or the line and what is wrong with it.
+fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
+    let mut ranks = HashMap::new();
+    let mut used = HashSet::new();
+    let mut lines = 0;
+    for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        lines = index + 1;
+        let wrong = |what: &str| {
+            let shown = excerpt(&String::from_utf8_lossy(&line[..line.len().min(80)]));
+            (index + 1, format!("{what} in `{shown}`; expected a token in base64 and its rank"))
+        };
+        let (token, rank) = pair(line).map_err(wrong)?;
+        if !used.insert(rank) {
+            return Err(wrong("a rank for the second time"));
+        }
+        if ranks.insert(token, rank).is_some() {
+            return Err(wrong("a token for the second time"));
+        }
+    }
+    // Every text can be spelt in bytes only if each of them is a token.
+    match (0..=u8::MAX).find(|&byte| !ranks.contains_key([byte].as_slice())) {
+        Some(byte) => Err((lines.max(1), format!("no token for the byte 0x{byte:02x} up to here"))),
+        None => Ok(ranks),
+    }
+}
+
+fn pair(line: &[u8]) -> Result<(Vec<u8>, u32), &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| "bytes that are no text")?;
+    let (token, rank) = text.split_once(' ').ok_or("no rank")?;
+    let token = STANDARD.decode(token).map_err(|_| "no base64")?;
+    let rank = rank.trim().parse::<u32>().map_err(|_| "no rank")?;
+    // The library marks what cannot be merged by the highest rank.
+    if token.is_empty() || rank == u32::MAX {
+        return Err("an empty token, or a rank out of range");
+    }
+    Ok((token, rank))
+}

@@ -1,0 +1,66 @@
+//! Virtual environments of Python below the target folder, for the judges written in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::target_folder;
+
+/// What this machine's owner may have set for Python's programs.
+pub(crate) const OWNERS: [&str; 5] =
+    ["PYTHONPATH", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// A Python that has these packages (name, version), installed with these options of pip, or what
+/// is missing for it.
+pub(crate) fn environment(
+    folder: &str,
+    packages: &[(&str, &str)],
+    options: &[&str],
+) -> Result<PathBuf, String> {
+    let folder = target_folder().join(folder);
+    let python = folder.join("bin/python");
+    if is_ready(&python, packages) {
+        return Ok(python);
+    }
+    if !succeeds(Command::new("python3").arg("--version")) {
+        return Err("there is no python3".to_owned());
+    }
+    if !make(&folder) {
+        // On Debian it is a package of its own, which only root may install.
+        let mut install = Command::new("apt-get");
+        install.args(["install", "-y", "-q", "python3-venv"]);
+        succeeds(install.env("DEBIAN_FRONTEND", "noninteractive"));
+        if !make(&folder) {
+            return Err("python3 has no venv (`apt-get install python3-venv`)".to_owned());
+        }
+    }
+    let wanted: Vec<String> = packages.iter().map(|(name, v)| format!("{name}=={v}")).collect();
+    let mut pip = Command::new(&python);
+    succeeds(pip.args(["-m", "pip", "install", "-q"]).args(options).args(&wanted));
+    if is_ready(&python, packages) {
+        Ok(python)
+    } else {
+        Err(format!("pip could not get {} from PyPI", wanted.join(" ")))
+    }
+}
+
+/// Makes a virtual environment, in place of one of which half may be there.
+fn make(folder: &Path) -> bool {
+    // Where there is none, there is nothing to remove.
+    let _ = fs::remove_dir_all(folder);
+    succeeds(Command::new("python3").args(["-m", "venv"]).arg(folder))
+}
+
+fn is_ready(python: &Path, packages: &[(&str, &str)]) -> bool {
+    packages.iter().all(|(name, version)| {
+        let check =
+            format!("import importlib.metadata as m; assert m.version('{name}') == '{version}'");
+        succeeds(Command::new(python).args(["-c", &check]))
+    })
+}
+
+/// Whether a command runs and ends well; what it says is nobody's business.
+fn succeeds(command: &mut Command) -> bool {
+    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    silent.status().is_ok_and(|status| status.success())
+}
