@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Message, Nanos};
+use goodput_model::{Message, Nanos, Part};
 
 /// One conversation, prompt or row of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,4 +55,33 @@ pub struct Loaded {
     pub format: &'static str,
     /// Tokens of one block of a trace.
     pub block_tokens: Option<u32>,
+    /// What else a reader should know: fields left out, rows out of order.
+    pub notes: Vec<String>,
+}
+
+impl Entry {
+    /// Bytes of text in it, for bounds on memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        let turn = |turn: &Turn| {
+            let messages =
+                turn.messages.iter().chain(&turn.reply).map(message_bytes).sum::<usize>();
+            let fields =
+                turn.fields.iter().map(|(key, json)| key.len() + json.len()).sum::<usize>();
+            messages + fields + turn.blocks.len() * 8 + size_of::<Turn>()
+        };
+        (self.turns.iter().map(turn).sum::<usize>() + size_of::<Self>()) as u64
+    }
+}
+
+fn message_bytes(message: &Message) -> usize {
+    let text = match message {
+        Message::Raw(json) => json.len(),
+        Message::Plain { parts, .. } => parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) | Part::Image(text) => text.len(),
+            })
+            .sum(),
+    };
+    text + size_of::<Message>()
 }

@@ -2,7 +2,38 @@
 //!
 //! [`load`] streams a file and keeps the entries that were asked for; nothing is read as a whole
 //! but what is kept. What is left out is counted by reason.
+//!
+//! Memory is bounded: a line, array item or row has at most 64 MiB, candidates of a sample beyond
+//! its size hold at most 64 MiB of text, and what is kept at most 4 GiB; more is an error.
 
+mod convert;
 mod entry;
+mod error;
+mod filter;
+mod format;
+pub mod frozen;
+mod input;
+mod items;
+mod kind;
+mod load;
+mod messages;
+mod object;
+mod pairs;
+mod parquet;
+mod pass;
+mod prompts;
+mod sample;
+mod sharegpt;
+mod table;
+mod talk;
+pub mod trace;
 
+pub use convert::{Converted, Target, convert};
 pub use entry::{Entry, Loaded, Turn};
+pub use error::DatasetError;
+pub use format::{Format, TraceFormat, UnknownFormat};
+pub use input::sha256_of as file_sha256;
+pub use kind::{Kind, kind_of};
+pub use load::{Options, load};
+pub use pairs::load_pairs;
+pub use trace::{TraceOptions, load_trace};

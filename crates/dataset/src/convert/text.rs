@@ -1,0 +1,135 @@
+//! Forms that hold text.
+
+use std::io::{self, Write};
+
+use goodput_model::{Message, Part, Role};
+use serde_json::{Map, Value, json};
+
+use super::Converted;
+use crate::{Entry, Loaded, Turn};
+
+/// What no form of text holds.
+fn lose_times(entry: &Entry, converted: &mut Converted) {
+    converted.lose("at", entry.at.is_some());
+    converted.lose("session", entry.session.is_some());
+    converted.lose("class", entry.class.is_some());
+    for turn in &entry.turns {
+        converted.lose("input_tokens", turn.input_tokens.is_some());
+        converted.lose("blocks", !turn.blocks.is_empty());
+        converted.lose("after", turn.after.is_some());
+        converted.lose("took", turn.took.is_some());
+    }
+}
+
+/// Whether there is text to write.
+fn has_text(entry: &Entry, converted: &mut Converted) -> bool {
+    let has_text = entry.turns.first().is_some_and(|turn| !turn.messages.is_empty());
+    converted.lose("entries without text", !has_text);
+    has_text
+}
+
+pub(super) fn messages(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    for entry in &loaded.entries {
+        if !has_text(entry, converted) {
+            continue;
+        }
+        lose_times(entry, converted);
+        let Some(last) = entry.turns.last() else { continue };
+        for turn in entry.turns.iter().rev().skip(1) {
+            converted.lose("output_tokens", turn.reply.is_none() && turn.output_tokens.is_some());
+            converted.lose("fields of earlier turns", turn.fields != last.fields);
+        }
+        let messages = entry.turns.iter().flat_map(|turn| turn.messages.iter().chain(&turn.reply));
+        let messages: Vec<String> = messages.map(message).collect();
+        write!(out, r#"{{"messages":[{}]"#, messages.join(","))?;
+        if let Some(tokens) = last.output_tokens {
+            write!(out, r#","max_tokens":{tokens}"#)?;
+        }
+        for (key, json) in &last.fields {
+            write!(out, ",{}:{json}", Value::from(key.as_str()))?;
+        }
+        out.write_all(b"}\n")?;
+        converted.written += 1;
+    }
+    Ok(())
+}
+
+/// A message as the chat API writes it.
+fn message(message: &Message) -> String {
+    let (role, parts) = match message {
+        Message::Raw(json) => return json.to_string(),
+        Message::Plain { role, parts } => (role, parts),
+    };
+    let content = match parts.as_slice() {
+        [Part::Text(text)] => Value::from(text.as_ref()),
+        parts => parts.iter().map(part).collect(),
+    };
+    json!({"role": role.name(), "content": content}).to_string()
+}
+
+fn part(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => json!({"type": "text", "text": text.as_ref()}),
+        Part::Image(url) => json!({"type": "image_url", "image_url": {"url": url.as_ref()}}),
+    }
+}
+
+pub(super) fn prompts(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    for entry in &loaded.entries {
+        let Some(turn) = entry.turns.first().filter(|_| has_text(entry, converted)) else {
+            continue;
+        };
+        let Some(prompt) = turn.messages.iter().rev().find_map(user_text) else {
+            converted.lose("entries without a plain prompt", true);
+            continue;
+        };
+        lose_times(entry, converted);
+        converted.lose("later turns", entry.turns.len() > 1);
+        converted.lose("messages beside the prompt", turn.messages.len() > 1);
+        converted.lose("fields", !turn.fields.is_empty());
+        let line = Value::Object(prompt_line(turn, prompt, converted));
+        writeln!(out, "{line}")?;
+        converted.written += 1;
+    }
+    Ok(())
+}
+
+fn prompt_line(turn: &Turn, prompt: &str, converted: &mut Converted) -> Map<String, Value> {
+    let mut line = Map::new();
+    line.insert("prompt".to_owned(), prompt.into());
+    if let Some(tokens) = turn.output_tokens {
+        line.insert("output_tokens".to_owned(), tokens.into());
+    }
+    if let Some(reply) = &turn.reply {
+        match plain_text(reply) {
+            Some((_, text)) => {
+                line.insert("answer".to_owned(), text.into());
+            }
+            None => converted.lose("reply", true),
+        }
+    }
+    line
+}
+
+/// The text of a message that is nothing but text.
+fn plain_text(message: &Message) -> Option<(Role, &str)> {
+    match message {
+        Message::Plain { role, parts } => match parts.as_slice() {
+            [Part::Text(text)] => Some((*role, text)),
+            _ => None,
+        },
+        Message::Raw(_) => None,
+    }
+}
+
+fn user_text(message: &Message) -> Option<&str> {
+    plain_text(message).filter(|(role, _)| *role == Role::User).map(|(_, text)| text)
+}

@@ -1,0 +1,162 @@
+//! Forms that hold instants and lengths.
+
+use std::io::{self, Write};
+
+use goodput_model::Nanos;
+
+use super::Converted;
+use crate::trace::{Row, Writer, decimal};
+use crate::{Entry, Loaded};
+
+/// Tokens of one of Mooncake's blocks.
+const MOONCAKE_BLOCK: u32 = 512;
+
+/// The rows of all entries. A turn is due when the answer before it has ended and its pause is over.
+fn rows(
+    loaded: &Loaded,
+    converted: &mut Converted,
+    mut write: impl FnMut(Row, &mut Converted) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in &loaded.entries {
+        let mut at = entry.at;
+        for turn in &entry.turns {
+            let Some(now) = at else {
+                converted.lose("turns without an instant", true);
+                continue;
+            };
+            let took = turn.took.unwrap_or_default();
+            let (Some(input_tokens), Some(output_tokens)) = (turn.input_tokens, turn.output_tokens)
+            else {
+                converted.lose("turns without lengths", true);
+                continue;
+            };
+            converted.lose("text", !turn.messages.is_empty());
+            converted.lose("fields", !turn.fields.is_empty());
+            let row = Row {
+                at: now + turn.after.filter(|_| entry.turns.len() > 1).unwrap_or_default(),
+                session: session(entry),
+                class: entry.class.clone(),
+                input_tokens,
+                output_tokens,
+                blocks: turn.blocks.clone(),
+                took: turn.took,
+                after: turn.after,
+            };
+            at = Some(row.at + took);
+            write(row, converted)?;
+            converted.written += 1;
+        }
+    }
+    Ok(())
+}
+
+/// What links the turns of an entry: its session, or its place in the file.
+fn session(entry: &Entry) -> Option<String> {
+    let place = || (entry.turns.len() > 1).then(|| format!("line-{}", entry.line));
+    entry.session.clone().or_else(place)
+}
+
+pub(super) fn goodput(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    let mut writer = Writer::new(out, loaded.block_tokens)?;
+    rows(loaded, converted, |mut row, converted| {
+        if loaded.block_tokens.is_none() {
+            converted.lose("blocks", !row.blocks.is_empty());
+            row.blocks.clear();
+        }
+        writer.write(&row)
+    })
+}
+
+pub(super) fn mooncake(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    rows(loaded, converted, |mut row, converted| {
+        if loaded.block_tokens != Some(MOONCAKE_BLOCK) {
+            converted.lose("blocks of another size than 512", !row.blocks.is_empty());
+            row.blocks.clear();
+        }
+        converted.lose("took", row.took.is_some());
+        write!(
+            out,
+            r#"{{"timestamp":{},"input_length":{},"output_length":{},"hash_ids":{}"#,
+            millis(row.at),
+            row.input_tokens,
+            row.output_tokens,
+            serde_json::to_string(&row.blocks)?
+        )?;
+        for (name, text) in [("session_id", &row.session), ("type", &row.class)] {
+            if let Some(text) = text {
+                write!(out, r#","{name}":{}"#, serde_json::to_string(text)?)?;
+            }
+        }
+        if let Some(after) = row.after {
+            write!(out, r#","delay":{}"#, millis(after))?;
+        }
+        out.write_all(b"}\n")
+    })
+}
+
+/// Nanoseconds as decimal milliseconds, as short as they can be.
+fn millis(nanos: Nanos) -> String {
+    let text = format!("{}.{:06}", nanos.0 / 1_000_000, nanos.0 % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+pub(super) fn azure(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    writeln!(out, "TIMESTAMP,ContextTokens,GeneratedTokens")?;
+    rows(loaded, converted, |row, converted| {
+        converted.lose("session", row.session.is_some());
+        converted.lose("class", row.class.is_some());
+        converted.lose("blocks", !row.blocks.is_empty());
+        converted.lose("took", row.took.is_some());
+        converted.lose("after", row.after.is_some());
+        writeln!(out, "{},{},{}", decimal(row.at), row.input_tokens, row.output_tokens)
+    })
+}
+
+pub(super) fn burstgpt(
+    loaded: &Loaded,
+    out: &mut dyn Write,
+    converted: &mut Converted,
+) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record([
+        "Timestamp",
+        "Session ID",
+        "Elapsed time",
+        "Model",
+        "Request tokens",
+        "Response tokens",
+        "Total tokens",
+        "Log Type",
+    ])?;
+    rows(loaded, converted, |row, converted| {
+        converted.lose("blocks", !row.blocks.is_empty());
+        converted.lose("after", row.after.is_some());
+        let class = row.class.as_deref().unwrap_or_default();
+        let (model, kind) = class.split_once('/').unwrap_or((class, ""));
+        let total = u64::from(row.input_tokens) + u64::from(row.output_tokens);
+        table.write_record([
+            decimal(row.at).as_str(),
+            row.session.as_deref().unwrap_or_default(),
+            row.took.map(decimal).unwrap_or_default().as_str(),
+            model,
+            &row.input_tokens.to_string(),
+            &row.output_tokens.to_string(),
+            &total.to_string(),
+            kind,
+        ])?;
+        Ok(())
+    })?;
+    table.flush()
+}

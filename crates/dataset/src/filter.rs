@@ -1,0 +1,103 @@
+//! Which entries are long and short enough.
+
+use std::borrow::Cow;
+
+use goodput_model::{Message, Part};
+
+use crate::load::Options;
+use crate::object::Object;
+use crate::{Entry, Turn};
+
+/// Bounds on lengths, and who counts.
+pub(crate) struct Filter<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) count: &'a dyn Fn(&str) -> u32,
+}
+
+impl Filter<'_> {
+    /// Whether there is anything to check.
+    pub(crate) fn is_active(&self) -> bool {
+        let options = self.options;
+        options
+            .min_input
+            .or(options.max_input)
+            .or(options.min_output)
+            .or(options.max_total)
+            .is_some()
+    }
+
+    /// Cuts the entry to the turns that are played, fills in the lengths of its answers, and says
+    /// why it is left out. A prompt counts with the turns before it, as it is sent.
+    pub(crate) fn check(&self, entry: &mut Entry) -> Option<String> {
+        if let Some(turns) = self.options.turns {
+            entry.turns.truncate(turns.max(1) as usize);
+        }
+        let mut history = 0u32;
+        for turn in &mut entry.turns {
+            if turn.output_tokens.is_none() && turn.reply.is_some() {
+                turn.output_tokens = Some(self.messages(turn.reply.as_slice()).max(1));
+            }
+            if self.is_active() {
+                let input = match turn.input_tokens {
+                    Some(stated) => stated,
+                    None => history.saturating_add(self.messages(&turn.messages)),
+                };
+                if let Some(reason) = self.reason(input, turn) {
+                    return Some(reason);
+                }
+                history = input.saturating_add(self.messages(turn.reply.as_slice()));
+            }
+        }
+        None
+    }
+
+    fn reason(&self, input: u32, turn: &Turn) -> Option<String> {
+        let below = |least: Option<u32>, n: u32| least.filter(|least| n < *least);
+        let above = |most: Option<u32>, n: u32| most.filter(|most| n > *most);
+        if let Some(least) = below(self.options.min_input, input) {
+            return Some(format!("prompt below {least} tokens"));
+        }
+        if let Some(most) = above(self.options.max_input, input) {
+            return Some(format!("prompt above {most} tokens"));
+        }
+        let output = turn.output_tokens?;
+        if let Some(least) = below(self.options.min_output, output) {
+            return Some(format!("answer below {least} tokens"));
+        }
+        above(self.options.max_total, input.saturating_add(output))
+            .map(|most| format!("prompt and answer above {most} tokens"))
+    }
+
+    fn messages(&self, messages: &[Message]) -> u32 {
+        messages.iter().fold(0, |sum: u32, message| sum.saturating_add(self.message(message)))
+    }
+
+    fn message(&self, message: &Message) -> u32 {
+        match message {
+            Message::Raw(json) => raw_texts(json)
+                .iter()
+                .fold(0, |sum: u32, text| sum.saturating_add((self.count)(text))),
+            Message::Plain { parts, .. } => parts.iter().fold(0, |sum: u32, part| match part {
+                Part::Text(text) => sum.saturating_add((self.count)(text)),
+                // What an image costs only the server knows.
+                Part::Image(_) => sum,
+            }),
+        }
+    }
+}
+
+/// What of a foreign message becomes text in a prompt: its content and its tool calls.
+fn raw_texts(json: &str) -> Vec<Cow<'_, str>> {
+    let Ok(object) = serde_json::from_str::<Object<'_>>(json) else { return Vec::new() };
+    let mut texts = Vec::new();
+    if let Some(content) = object.value("content") {
+        if let Ok(text) = crate::object::string("content", content, "") {
+            texts.push(text);
+        } else if let Ok(parts) = serde_json::from_str::<Vec<Object<'_>>>(content.get()) {
+            let text = |part: &Object<'_>| part.label("text").map(Cow::Owned);
+            texts.extend(parts.iter().filter_map(text));
+        }
+    }
+    texts.extend(object.value("tool_calls").map(|calls| Cow::Borrowed(calls.get())));
+    texts
+}

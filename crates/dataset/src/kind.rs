@@ -1,0 +1,34 @@
+//! What a file is, where nobody has said.
+
+use std::path::Path;
+
+use crate::DatasetError;
+use crate::format::{first_item, is_schema, of_trace};
+use crate::object::Object;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Sessions of ours.
+    Frozen,
+    /// A trace with times.
+    Trace,
+    /// Prompts or conversations.
+    Dataset,
+}
+
+/// What this file holds, by its first item. Whatever is neither of ours nor a trace is taken for
+/// a data set.
+pub fn kind_of(path: &Path) -> Result<Kind, DatasetError> {
+    if path.is_dir() || crate::format::is_parquet(path)? {
+        return Ok(Kind::Dataset);
+    }
+    let (_, first) = first_item(path)?;
+    let object: Option<Object<'_>> = serde_json::from_str(&first).ok();
+    let is_frozen = object.is_some_and(|object| is_schema(&object, crate::frozen::SCHEMA));
+    Ok(match of_trace(path, None) {
+        _ if is_frozen => Kind::Frozen,
+        Ok(_) => Kind::Trace,
+        Err(_) => Kind::Dataset,
+    })
+}

@@ -1,0 +1,147 @@
+//! A JSON object whose values are still text, with its fields in the order of the file.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::error::{Fault, names};
+
+/// The longest length that is taken for one.
+pub(crate) const MOST_TOKENS: u32 = 10_000_000;
+
+/// An object, one level deep.
+pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Object<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Fault> {
+        serde_json::from_str(text).map_err(|error| json_fault(text, &error))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    /// A field that is there and not `null`.
+    pub(crate) fn value(&self, name: &str) -> Option<&'a RawValue> {
+        self.get(name).filter(|value| value.get() != "null")
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_ref())
+    }
+
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), *value))
+    }
+
+    /// A field that must be there.
+    pub(crate) fn need(&self, name: &str, expected: &str) -> Result<&'a RawValue, Fault> {
+        self.get(name).ok_or_else(|| Fault::missing(name, self.names(), expected))
+    }
+
+    /// A length in tokens, where there is one.
+    pub(crate) fn tokens(&self, name: &str) -> Result<Option<u32>, Fault> {
+        self.value(name).map(|value| tokens(name, value.get())).transpose()
+    }
+
+    /// A length in tokens that must be there.
+    pub(crate) fn need_tokens(&self, name: &str) -> Result<u32, Fault> {
+        tokens(name, self.need(name, TOKENS)?.get())
+    }
+
+    /// A text or a number as text, where there is one.
+    pub(crate) fn label(&self, name: &str) -> Option<String> {
+        let raw = self.value(name)?.get();
+        Some(serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned()))
+    }
+}
+
+/// The form of a length.
+pub(crate) const TOKENS: &str = "a number of tokens from 1 to 10000000";
+
+/// A length in tokens.
+pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, Fault> {
+    let wrong = || Fault::field(name, text, TOKENS);
+    let digits = text.trim();
+    // Tables that once had gaps write whole numbers as `12.0`.
+    let digits = digits.strip_suffix(".0").unwrap_or(digits);
+    let number: u32 = digits.parse().map_err(|_| wrong())?;
+    if (1..=MOST_TOKENS).contains(&number) { Ok(number) } else { Err(wrong()) }
+}
+
+/// A JSON text, borrowed where nothing in it is escaped.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A field's text.
+pub(crate) fn string<'a>(
+    name: &str,
+    raw: &'a RawValue,
+    expected: &str,
+) -> Result<Cow<'a, str>, Fault> {
+    serde_json::from_str::<Text<'a>>(raw.get())
+        .map(|text| text.0)
+        .map_err(|_| Fault::field(name, raw.get(), expected))
+}
+
+/// What is wrong with a JSON text.
+pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> Fault {
+    let shown = crate::error::excerpt(text.trim_start());
+    if error.is_eof() {
+        return Fault::with_hint(
+            format!("JSON ends too early in `{shown}`"),
+            "is the file truncated? One object on each line is expected, or an array of objects",
+        );
+    }
+    if error.is_data() {
+        return Fault::from(format!("expected a JSON object: `{shown}`"));
+    }
+    if let Some(fault) = no_number(text, error.line(), error.column()) {
+        return fault;
+    }
+    Fault::from(format!("no JSON at column {}: `{shown}`", error.column()))
+}
+
+/// `NaN` and infinities, which some writers take for JSON: the field that has one.
+fn no_number(text: &str, line: usize, column: usize) -> Option<Fault> {
+    let line = text.split('\n').nth(line.checked_sub(1)?)?;
+    // The column is that of the byte where the reader gave up: within the word.
+    let until = line.get(..column.min(line.len()))?;
+    let (before, word) = until.rsplit_once(':')?;
+    let word = word.trim_start();
+    let full = ["NaN", "Infinity", "-Infinity"]
+        .into_iter()
+        .find(|full| !word.is_empty() && full.starts_with(word))?;
+    let (_, name) = before.trim_end().strip_suffix('"')?.rsplit_once('"')?;
+    Some(Fault::field(name, full, "a finite number"))
+}
+
+/// Fields that a reader knows nothing of.
+pub(crate) fn unknown_field(name: &str, known: &[&str]) -> Fault {
+    let name = crate::error::excerpt(name);
+    Fault::from(format!("unknown field `{name}`, expected one of {}", names(known.iter().copied())))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                    fields.push((key, value));
+                }
+                Ok(Object(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}

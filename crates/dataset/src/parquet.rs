@@ -1,0 +1,215 @@
+//! Tables in Parquet, row by row, only the columns that are read.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
+
+use crate::error::{DatasetError, Fault, Place, excerpt, names};
+use crate::input::{open_file, sha256_of};
+use crate::load::Options;
+use crate::object::{MOST_TOKENS, TOKENS};
+use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::prompts::{ANSWERS, LENGTHS, PROMPTS, single};
+use crate::sharegpt::{Rules, Said, conversation};
+
+/// Columns that a conversation is looked for in.
+const TALKS: [&str; 3] = ["conversations", "conversation", "messages"];
+
+/// One pass over a table.
+pub(crate) fn scan(
+    path: &Path,
+    options: &Options,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let file = open_file(path)?;
+    let reader = guarded(|| SerializedFileReader::new(file))
+        .map_err(|fault| DatasetError::file(path, fault))?;
+    let schema = reader.metadata().file_metadata().schema();
+    let columns = Columns::of(schema, options).map_err(|fault| DatasetError::file(path, fault))?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    for field in schema.get_fields() {
+        if !columns.has(field.name()) {
+            pass.note(&format!("column `{}` not used", excerpt(field.name())));
+        }
+    }
+    let damaged = |row, fault| DatasetError::new(path, Place::Row(row), fault);
+    let projection = columns.projection(schema);
+    let mut rows = guarded(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
+    for number in 1.. {
+        let row = guarded(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
+        let Some(row) = row else { break };
+        pass.item(Place::Row(number), |build, notes| columns.read(&row, build, notes))?;
+    }
+    pass.finish(sha256_of(path)?)
+}
+
+/// Runs what reads the file. The crate answers some damaged files with a panic; to us both are one.
+fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Fault> {
+    let damaged = |what: &str| {
+        let what = format!("is a damaged Parquet file: {}", excerpt(what));
+        Fault::with_hint(what, "was its download complete?")
+    };
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(damaged(&error.to_string())),
+        Err(_) => Err(damaged("its parts contradict each other")),
+    }
+}
+
+struct Columns {
+    prompt: String,
+    length: Option<String>,
+    answer: Option<String>,
+}
+
+impl Columns {
+    fn of(schema: &Type, options: &Options) -> Result<Self, Fault> {
+        if !schema.is_group() {
+            return Err(Fault::from("has no columns"));
+        }
+        let there: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+        let first = |wanted: &[&str]| {
+            wanted.iter().find(|name| there.contains(name)).map(|n| (*n).to_owned())
+        };
+        let need = |wanted: &[&str]| {
+            first(wanted).ok_or_else(|| {
+                let (wanted, there) = (names(wanted.iter().copied()), names(there.iter().copied()));
+                let what = format!("no column {wanted}; columns there: {there}");
+                Fault::with_hint(what, "name the column of the prompt")
+            })
+        };
+        let prompt = match options.prompt_column.as_deref() {
+            Some(name) => need(&[name])?,
+            None => first(&TALKS).map_or_else(|| need(&PROMPTS), Ok)?,
+        };
+        let is_group =
+            |name: &str| schema.get_fields().iter().any(|f| f.name() == name && f.is_group());
+        let (length, answer) = match options.output_column.as_deref() {
+            // Numbers are lengths and texts are answers; `read` sees which.
+            Some(name) => (Some(need(&[name])?), None),
+            None if is_group(&prompt) => (first(&LENGTHS), None),
+            None => (first(&LENGTHS), first(&ANSWERS).filter(|name| *name != prompt)),
+        };
+        Ok(Self { prompt, length, answer })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let some = |column: &Option<String>| column.as_deref() == Some(name);
+        self.prompt == name || some(&self.length) || some(&self.answer)
+    }
+
+    /// The schema with nothing but these columns.
+    fn projection(&self, schema: &Type) -> parquet::errors::Result<Type> {
+        let fields = schema.get_fields().iter().filter(|field| self.has(field.name()));
+        let fields: Vec<Arc<Type>> = fields.cloned().collect();
+        Type::group_type_builder(schema.name()).with_fields(fields).build()
+    }
+
+    fn read(&self, row: &Row, build: bool, notes: &mut Notes) -> Result<Found, Fault> {
+        let field = |wanted: &str| {
+            row.get_column_iter().find(|(name, _)| *name == wanted).map(|(_, field)| field)
+        };
+        let prompt = field(&self.prompt).unwrap_or(&Field::Null);
+        let mut reply = None;
+        let mut output = None;
+        for name in [&self.length, &self.answer].into_iter().flatten() {
+            match field(name).unwrap_or(&Field::Null) {
+                Field::Null => {}
+                value => match text(value) {
+                    Some(answer) => reply = Some(answer),
+                    None => output = Some(length(name, value)?),
+                },
+            }
+        }
+        if let Field::ListInternal(list) = prompt {
+            return self.talk(list.elements(), output, build, notes);
+        }
+        let Some(prompt) = text(prompt) else {
+            let expected =
+                "a text, or a list of groups with `from` and `value` or `role` and `content`";
+            return Err(Fault::field(&self.prompt, &shown(prompt), expected));
+        };
+        if prompt.trim().is_empty() {
+            return Ok(Found::Skip("blank prompt".to_owned()));
+        }
+        let reply = reply.filter(|text| !text.trim().is_empty());
+        Ok(if build { single(prompt, output, reply) } else { Found::Good })
+    }
+
+    fn talk(
+        &self,
+        list: &[Field],
+        output: Option<u32>,
+        build: bool,
+        notes: &mut Notes,
+    ) -> Result<Found, Fault> {
+        let mut said: Vec<Said<'_>> = Vec::with_capacity(list.len());
+        let mut keeps_open = false;
+        for (place, element) in list.iter().enumerate() {
+            let Field::Group(group) = element else {
+                let name = format!("{}[{place}]", self.prompt);
+                return Err(Fault::field(&name, &shown(element), "a group"));
+            };
+            let one = |wanted: [&str; 2]| {
+                let found =
+                    group.get_column_iter().find(|(name, _)| wanted.contains(&name.as_str()));
+                let value = found.map_or(&Field::Null, |(_, value)| value);
+                let name = format!("{}[{place}].{}", self.prompt, wanted[0]);
+                text(value)
+                    .map(Cow::Borrowed)
+                    .ok_or_else(|| Fault::field(&name, &shown(value), "a text"))
+            };
+            keeps_open |= group.get_column_iter().any(|(name, _)| name == "role");
+            said.push((one(["from", "role"])?, one(["value", "content"])?));
+        }
+        let mut found = conversation(&said, Rules { build, keeps_open }, notes);
+        if let Found::Entry(entry) = &mut found
+            && let Some(last) = entry.turns.last_mut()
+        {
+            last.output_tokens = output;
+        }
+        Ok(found)
+    }
+}
+
+fn text(field: &Field) -> Option<&str> {
+    match field {
+        Field::Str(text) => Some(text),
+        Field::Bytes(bytes) => bytes.as_utf8().ok(),
+        _ => None,
+    }
+}
+
+/// A value for a message, whatever its size.
+fn shown(field: &Field) -> String {
+    match field {
+        Field::Null => "null".to_owned(),
+        Field::Group(_) => "a group".to_owned(),
+        Field::ListInternal(_) => "a list".to_owned(),
+        Field::MapInternal(_) => "a map".to_owned(),
+        Field::Bytes(_) => "bytes that are no text".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn length(name: &str, field: &Field) -> Result<u32, Fault> {
+    let number = match field {
+        Field::Byte(n) => i64::from(*n),
+        Field::Short(n) => i64::from(*n),
+        Field::Int(n) => i64::from(*n),
+        Field::Long(n) => *n,
+        Field::UByte(n) => i64::from(*n),
+        Field::UShort(n) => i64::from(*n),
+        Field::UInt(n) => i64::from(*n),
+        Field::ULong(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+        Field::Double(n) if n.fract() == 0.0 => *n as i64,
+        _ => 0,
+    };
+    let fits = u32::try_from(number).ok().filter(|n| (1..=MOST_TOKENS).contains(n));
+    fits.ok_or_else(|| Fault::field(name, &shown(field), TOKENS))
+}

@@ -1,0 +1,156 @@
+//! Conversations of `from` and `value`.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use goodput_model::{Message, Role};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::{DatasetError, Fault};
+use crate::input::open;
+use crate::items::Items;
+use crate::load::Options;
+use crate::object::{Object, json_fault, string};
+use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::talk::{Side, Talk};
+use crate::{Entry, Turn};
+
+/// One pass over a file.
+pub(crate) fn scan(
+    path: &Path,
+    options: &Options,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut items = Items::new(path, open(path)?)?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some((place, piece)) = items.next(path)? {
+        pass.item(place, |build, notes| {
+            let text = piece?;
+            if text.trim().is_empty() {
+                return Ok(Found::Skip("blank line".to_owned()));
+            }
+            let said = parse(text)?;
+            Ok(conversation(&said, Rules { build, keeps_open: false }, notes))
+        })?;
+    }
+    pass.finish(items.finish(path)?)
+}
+
+/// A speaker and what was said.
+pub(crate) type Said<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, alias = "conversation")]
+    conversations: Vec<Line<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, alias = "role")]
+    from: Cow<'a, str>,
+    #[serde(borrow, alias = "content")]
+    value: Cow<'a, str>,
+}
+
+fn parse(text: &str) -> Result<Vec<Said<'_>>, Fault> {
+    match serde_json::from_str::<Item<'_>>(text) {
+        Ok(item) => {
+            Ok(item.conversations.into_iter().map(|line| (line.from, line.value)).collect())
+        }
+        Err(_) => parse_slowly(text),
+    }
+}
+
+/// Finds the field that is wrong, or reads what has both of two names.
+fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, Fault> {
+    const LIST: &str = "an array of objects with `from` and `value`";
+    let object = Object::parse(text)?;
+    let name = if object.get("conversation").is_some() { "conversation" } else { "conversations" };
+    let list = object.need(name, LIST)?;
+    let lines: Vec<&RawValue> =
+        serde_json::from_str(list.get()).map_err(|_| Fault::field(name, list.get(), LIST))?;
+    let mut said = Vec::with_capacity(lines.len());
+    for (place, line) in lines.into_iter().enumerate() {
+        let line: Object<'_> = serde_json::from_str(line.get()).map_err(|error| {
+            if error.is_data() {
+                Fault::field(&format!("{name}[{place}]"), line.get(), "an object")
+            } else {
+                json_fault(line.get(), &error)
+            }
+        })?;
+        let one = |names: [&str; 2]| {
+            let found = names.into_iter().find_map(|name| Some((name, line.get(name)?)));
+            let Some((field, value)) = found else {
+                let field = format!("{name}[{place}].{}", names[0]);
+                return Err(Fault::missing(&field, line.names(), "a text"));
+            };
+            string(&format!("{name}[{place}].{field}"), value, "a text")
+        };
+        said.push((one(["from", "role"])?, one(["value", "content"])?));
+    }
+    Ok(said)
+}
+
+/// How a conversation is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Whether the entry is wanted.
+    pub(crate) build: bool,
+    /// Whether a last question without an answer counts.
+    pub(crate) keeps_open: bool,
+}
+
+/// Cuts a conversation into turns.
+pub(crate) fn conversation(said: &[Said<'_>], rules: Rules, notes: &mut Notes) -> Found {
+    let mut talk = Talk::new();
+    let mut is_begun = false;
+    for (from, value) in said {
+        let Some(role) = role(from) else {
+            return Found::Skip("a speaker other than human, gpt and system".to_owned());
+        };
+        if !is_begun && role == Role::Assistant {
+            return Found::Skip("first turn is not human".to_owned());
+        }
+        is_begun |= role == Role::User;
+        if value.trim().is_empty() {
+            if role == Role::System {
+                continue;
+            }
+            notes.add("conversation cut before an empty message");
+            break;
+        }
+        talk.say(side(role), rules.build.then(|| Message::text(role, value.as_ref())));
+    }
+    let pairs = talk.finish(rules.keeps_open, notes);
+    if pairs.is_empty() {
+        return Found::Skip("no question with an answer".to_owned());
+    }
+    if !rules.build {
+        return Found::Good;
+    }
+    let turns = pairs.into_iter().map(|pair| Turn {
+        messages: pair.asked.into_iter().flatten().collect(),
+        reply: pair.reply.flatten(),
+        ..Turn::default()
+    });
+    Found::Entry(Entry { turns: turns.collect(), ..Entry::default() })
+}
+
+fn side(role: Role) -> Side {
+    match role {
+        Role::User | Role::Tool => Side::Asking,
+        Role::Assistant => Side::Answering,
+        Role::System => Side::Beside,
+    }
+}
+
+fn role(from: &str) -> Option<Role> {
+    match from {
+        "human" | "user" => Some(Role::User),
+        "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" => Some(Role::Assistant),
+        "system" => Some(Role::System),
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! Tables with a header, row by row, in bounded memory.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use csv::{ByteRecord, Position, Reader, ReaderBuilder, Terminator};
+
+use crate::error::{DatasetError, Fault, Place, excerpt, names};
+use crate::format::extension;
+use crate::input::{LONGEST, Text, open, sha256, too_long, utf8};
+
+/// Refuses to give more than the longest record in one go.
+struct Bounded {
+    inner: Text,
+    /// Bytes given since the last whole record.
+    given: Rc<Cell<u64>>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given.get() > LONGEST {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        let read = self.inner.read(buffer)?;
+        self.given.set(self.given.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// A table that is being read.
+pub(crate) struct Table {
+    reader: Reader<Bounded>,
+    given: Rc<Cell<u64>>,
+    /// Names of the columns; empty where there is no header.
+    pub(crate) header: Vec<String>,
+    record: ByteRecord,
+    is_pending: bool,
+}
+
+impl Table {
+    /// A table whose first row names its columns, each name once.
+    pub(crate) fn open(path: &Path) -> Result<Self, DatasetError> {
+        let mut table = Self::open_bare(path)?;
+        let Some(row) = table.next(path)? else {
+            return Err(DatasetError::file(path, "holds no entries"));
+        };
+        let place = row.place;
+        let header: Result<Vec<String>, Fault> =
+            row.fields().map(|field| Ok(field?.trim().to_owned())).collect();
+        let header = header.map_err(|fault| DatasetError::new(path, place, fault))?;
+        let is_twice = |(at, name): &(usize, &String)| {
+            !name.is_empty() && header.iter().take(*at).any(|other| other == *name)
+        };
+        if let Some((_, name)) = header.iter().enumerate().find(is_twice) {
+            let fault = format!("two columns are named `{}`, expected one", excerpt(name));
+            return Err(DatasetError::new(path, place, Fault::from(fault)));
+        }
+        table.header = header;
+        Ok(table)
+    }
+
+    /// A table that may have no header.
+    pub(crate) fn open_bare(path: &Path) -> Result<Self, DatasetError> {
+        let given = Rc::new(Cell::new(0));
+        let source = Bounded { inner: open(path)?, given: Rc::clone(&given) };
+        let delimiter = if extension(path) == "tsv" { b'\t' } else { b',' };
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            // Not the default: with it, the line numbers of files with CRLF are one too low.
+            .terminator(Terminator::Any(b'\n'))
+            .from_reader(source);
+        let record = ByteRecord::new();
+        Ok(Self { reader, given, header: Vec::new(), record, is_pending: false })
+    }
+
+    /// The next row.
+    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<Row<'_>>, DatasetError> {
+        if !std::mem::take(&mut self.is_pending) {
+            loop {
+                if !self.read(path)? {
+                    return Ok(None);
+                }
+                let is_blank = self.record.len() == 1 && self.record.get(0) == Some(b"\r");
+                if !is_blank {
+                    break;
+                }
+            }
+        }
+        let place = Place::Line(self.record.position().map_or(0, Position::line));
+        Ok(Some(Row { place, header: &self.header, record: &self.record }))
+    }
+
+    fn read(&mut self, path: &Path) -> Result<bool, DatasetError> {
+        let line = self.reader.position().line();
+        let found = self.reader.read_byte_record(&mut self.record).map_err(|error| {
+            let is_long = matches!(error.kind(), csv::ErrorKind::Io(error)
+                if error.kind() == io::ErrorKind::FileTooLarge);
+            let fault = if is_long {
+                too_long("the row")
+            } else {
+                Fault::from(format!("cannot be read: {error}"))
+            };
+            DatasetError::new(path, Place::Line(line), fault)
+        })?;
+        self.given.set(0);
+        Ok(found)
+    }
+
+    /// The row that was just read is given once more.
+    pub(crate) fn again(&mut self) {
+        self.is_pending = true;
+    }
+
+    /// The place of a column by the first of these names that there is, whatever its case.
+    pub(crate) fn column(&self, wanted: &[&str]) -> Option<usize> {
+        let place =
+            |name: &&str| self.header.iter().position(|have| have.eq_ignore_ascii_case(name));
+        wanted.iter().find_map(place)
+    }
+
+    /// The same, for a column that must be there.
+    pub(crate) fn need(&self, path: &Path, wanted: &[&str]) -> Result<usize, DatasetError> {
+        self.column(wanted).ok_or_else(|| {
+            let (wanted, there) = (names(wanted.iter().copied()), self.names());
+            let what = format!("no column {wanted}; columns there: {there}");
+            DatasetError::new(path, Place::Line(1), Fault::with_hint(what, "name the column"))
+        })
+    }
+
+    pub(crate) fn names(&self) -> String {
+        names(self.header.iter().map(String::as_str))
+    }
+
+    pub(crate) fn finish(self, path: &Path) -> Result<String, DatasetError> {
+        sha256(path, self.reader.into_inner().inner)
+    }
+}
+
+/// One row.
+pub(crate) struct Row<'a> {
+    pub(crate) place: Place,
+    header: &'a [String],
+    record: &'a ByteRecord,
+}
+
+impl<'a> Row<'a> {
+    /// Its fields as text.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Result<&'a str, Fault>> + use<'a> {
+        let last = self.record.len().saturating_sub(1);
+        let trimmed = move |(place, field): (usize, &'a [u8])| match field {
+            [field @ .., b'\r'] if place == last => utf8(field),
+            field => utf8(field),
+        };
+        self.record.iter().enumerate().map(trimmed)
+    }
+
+    /// The field of a column; a row must have as many as the header.
+    pub(crate) fn get(&self, column: usize) -> Result<&'a str, Fault> {
+        let (have, want) = (self.record.len(), self.header.len());
+        if have != want {
+            return Err(Fault::from(format!(
+                "the row has {have} fields, expected {want} as in the header"
+            )));
+        }
+        self.fields().nth(column).unwrap_or(Ok("")).map_err(|fault| Fault {
+            what: format!("field `{}`: {}", excerpt(self.name(column)), fault.what),
+            hint: fault.hint,
+        })
+    }
+
+    /// The field of a column that may not be there, or be blank.
+    pub(crate) fn optional(&self, column: Option<usize>) -> Result<Option<&'a str>, Fault> {
+        let Some(column) = column else { return Ok(None) };
+        let text = self.get(column)?;
+        Ok(Some(text).filter(|text| !text.trim().is_empty()))
+    }
+
+    /// The name of a column.
+    pub(crate) fn name(&self, column: usize) -> &'a str {
+        self.header.get(column).map_or("", String::as_str)
+    }
+}

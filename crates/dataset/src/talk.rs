@@ -1,0 +1,96 @@
+//! Messages one after another, cut into turns.
+
+use crate::pass::Notes;
+
+/// Who speaks, as far as turns go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The user, or a tool that answers.
+    Asking,
+    Answering,
+    /// The operator.
+    Beside,
+}
+
+/// A question with what stands before it, and its answer.
+pub(crate) struct Pair<M> {
+    pub(crate) asked: Vec<M>,
+    pub(crate) reply: Option<M>,
+}
+
+/// A conversation that is being cut. `M` is a message, or nothing where none is built.
+pub(crate) struct Talk<M> {
+    pairs: Vec<Pair<M>>,
+    open: Vec<M>,
+    is_asking: bool,
+}
+
+impl<M> Talk<M> {
+    pub(crate) fn new() -> Self {
+        Self { pairs: Vec::new(), open: Vec::new(), is_asking: false }
+    }
+
+    /// The next message. A second answer in a row goes before the next question.
+    pub(crate) fn say(&mut self, side: Side, message: M) {
+        match side {
+            Side::Answering if self.is_asking => {
+                let asked = std::mem::take(&mut self.open);
+                self.pairs.push(Pair { asked, reply: Some(message) });
+                self.is_asking = false;
+            }
+            Side::Asking => {
+                self.open.push(message);
+                self.is_asking = true;
+            }
+            Side::Answering | Side::Beside => self.open.push(message),
+        }
+    }
+
+    /// The turns. A last question without an answer is one of them where `keeps_open`.
+    pub(crate) fn finish(mut self, keeps_open: bool, notes: &mut Notes) -> Vec<Pair<M>> {
+        if self.is_asking && keeps_open {
+            self.pairs.push(Pair { asked: self.open, reply: None });
+        } else if self.is_asking {
+            notes.add("last question without an answer left out");
+        } else if !self.open.is_empty() {
+            notes.add("messages behind the last answer left out");
+        }
+        self.pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns of a conversation of letters: `u`ser, `a`ssistant, `s`ystem.
+    fn turns(said: &str, keeps_open: bool) -> Vec<String> {
+        let mut talk = Talk::new();
+        for letter in said.chars() {
+            let side = match letter {
+                'u' => Side::Asking,
+                'a' => Side::Answering,
+                _ => Side::Beside,
+            };
+            talk.say(side, letter);
+        }
+        let turn = |pair: &Pair<char>| {
+            let asked: String = pair.asked.iter().collect();
+            format!("{asked}:{}", pair.reply.map(String::from).unwrap_or_default())
+        };
+        talk.finish(keeps_open, &mut Notes::default()).iter().map(turn).collect()
+    }
+
+    #[test]
+    fn every_message_goes_to_the_turn_it_was_said_before() {
+        assert_eq!(turns("suaua", true), ["su:a", "u:a"]);
+        assert_eq!(turns("uua", true), ["uu:a"]);
+        assert_eq!(turns("uaau", true), ["u:a", "au:"]);
+        assert_eq!(turns("uasua", true), ["u:a", "su:a"]);
+        assert_eq!(turns("usa", true), ["us:a"]);
+        assert_eq!(turns("auas", true), ["au:a"]);
+        assert_eq!(turns("uau", false), ["u:a"]);
+        assert_eq!(turns("s", true), Vec::<String>::new());
+        assert_eq!(turns("", true), Vec::<String>::new());
+    }
+}

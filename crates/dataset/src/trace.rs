@@ -1,0 +1,151 @@
+//! Traces: who asked how much, and when.
+
+mod decimal;
+mod lines;
+mod own;
+mod tables;
+
+use std::path::Path;
+
+use goodput_model::{Nanos, TracePlan};
+
+use crate::error::{DatasetError, Fault};
+use crate::format::{TraceFormat, UnknownFormat, of_trace};
+use crate::load::none_left;
+use crate::pass::{Keeper, Tally};
+use crate::sample::bounded;
+use crate::{Entry, Loaded};
+
+pub(crate) use decimal::decimal;
+pub(crate) use own::SCHEMA;
+pub use own::{Row, Writer};
+
+/// What to take from a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TraceOptions {
+    /// Its form; found out by name and content when absent.
+    pub format: Option<TraceFormat>,
+    /// Time to leave out at its beginning.
+    pub start: Nanos,
+    /// Time to take behind that; all when absent.
+    pub length: Option<Nanos>,
+    /// Tokens of one block of `hash_ids`; the format's own when absent.
+    pub block_tokens: Option<u32>,
+    /// Whether rows that cannot be read are left out and counted.
+    pub skip_invalid: bool,
+}
+
+impl TraceOptions {
+    /// What a plan asks for.
+    pub fn of(plan: &TracePlan, skip_invalid: bool) -> Result<Self, UnknownFormat> {
+        Ok(Self {
+            format: plan.format.as_deref().map(str::parse).transpose()?,
+            start: Nanos::from_secs_f64(plan.start_s),
+            length: plan.length_s.map(Nanos::from_secs_f64),
+            block_tokens: plan.block_tokens,
+            skip_invalid,
+        })
+    }
+}
+
+/// Reads a trace. Entries come in the order of their instants, which count from the first of them.
+pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, DatasetError> {
+    let format = of_trace(path, options.format)?;
+    let mut cut = Cut::default();
+    if options.start > Nanos::ZERO || options.length.is_some() {
+        let mut first = First(None);
+        scan(path, format, options, &mut first)?;
+        let start = first.0.unwrap_or_default() + options.start;
+        cut.from = start;
+        cut.to = options.length.map(|length| start + length);
+    }
+    let (tally, block_tokens) = scan(path, format, options, &mut cut)?;
+    if cut.entries.is_empty() {
+        return Err(nothing(path, &tally, cut.outside));
+    }
+    let mut entries = cut.entries;
+    entries.sort_by_key(|entry| entry.at);
+    let base = entries.first().and_then(|entry| entry.at).unwrap_or_default();
+    for entry in &mut entries {
+        entry.at = entry.at.map(|at| at - base);
+    }
+    let mut notes = tally.sentences();
+    if cut.out_of_order > 0 {
+        notes.push(format!("{} rows were out of order and have been sorted", cut.out_of_order));
+    }
+    let mut skipped = tally.skipped;
+    if cut.outside > 0 {
+        skipped.insert("outside of the part to play".to_owned(), cut.outside);
+    }
+    let name = format.name();
+    let (seen, sha256) = (tally.seen, tally.sha256);
+    Ok(Loaded { entries, seen, skipped, sha256, format: name, block_tokens, notes })
+}
+
+fn nothing(path: &Path, tally: &Tally, outside: u64) -> DatasetError {
+    if outside == 0 {
+        return none_left(path, tally);
+    }
+    let what = format!("none of its {} rows lies in the part to play", tally.seen);
+    DatasetError::file(path, Fault::with_hint(what, "choose an earlier start or a longer part"))
+}
+
+/// One pass over the file: what was counted, and the tokens of a block.
+fn scan(
+    path: &Path,
+    format: TraceFormat,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<(Tally, Option<u32>), DatasetError> {
+    match format {
+        TraceFormat::Mooncake | TraceFormat::Bailian => lines::scan(path, format, options, keeper),
+        TraceFormat::Burstgpt => Ok((tables::scan_burstgpt(path, options, keeper)?, None)),
+        TraceFormat::Azure => Ok((tables::scan_azure(path, options, keeper)?, None)),
+        TraceFormat::Goodput => own::scan(path, options, keeper),
+    }
+}
+
+/// Finds the earliest instant.
+struct First(Option<Nanos>);
+
+impl Keeper for First {
+    fn wants(&mut self, _number: u64) -> bool {
+        true
+    }
+
+    fn keep(&mut self, _number: u64, entry: Entry) -> Result<Option<String>, Fault> {
+        self.0 = self.0.into_iter().chain(entry.at).min();
+        Ok(None)
+    }
+}
+
+/// Keeps what lies in a part of the trace's time.
+#[derive(Default)]
+struct Cut {
+    from: Nanos,
+    to: Option<Nanos>,
+    entries: Vec<Entry>,
+    bytes: u64,
+    outside: u64,
+    latest: Nanos,
+    out_of_order: u64,
+}
+
+impl Keeper for Cut {
+    fn wants(&mut self, _number: u64) -> bool {
+        true
+    }
+
+    fn keep(&mut self, _number: u64, entry: Entry) -> Result<Option<String>, Fault> {
+        let at = entry.at.unwrap_or_default();
+        if at < self.from || self.to.is_some_and(|to| at >= to) {
+            self.outside += 1;
+            return Ok(None);
+        }
+        self.out_of_order += u64::from(at < self.latest);
+        self.latest = self.latest.max(at);
+        self.bytes += entry.bytes();
+        self.entries.push(entry);
+        bounded(self.bytes).map(|()| None)
+    }
+}

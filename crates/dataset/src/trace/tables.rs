@@ -1,0 +1,82 @@
+//! Traces in tables: BurstGPT's and Azure's.
+
+use std::path::Path;
+
+use goodput_model::Nanos;
+
+use super::TraceOptions;
+use super::decimal::{field, instant};
+use crate::error::DatasetError;
+use crate::object::tokens;
+use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::table::Table;
+use crate::{Entry, Turn};
+
+fn entry(at: Nanos, input: u32, output: u32) -> Entry {
+    let turn = Turn { input_tokens: Some(input), output_tokens: Some(output), ..Turn::default() };
+    Entry { at: Some(at), turns: vec![turn], ..Entry::default() }
+}
+
+/// One pass over a trace of BurstGPT.
+pub(super) fn scan_burstgpt(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut table = Table::open(path)?;
+    let time = table.need(path, &["Timestamp"])?;
+    let input = table.need(path, &["Request tokens"])?;
+    let output = table.need(path, &["Response tokens"])?;
+    let labels = [table.column(&["Model"]), table.column(&["Log Type"])];
+    let session = table.column(&["Session ID"]);
+    let elapsed = table.column(&["Elapsed time"]);
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some(row) = table.next(path)? {
+        pass.item(row.place, |_, _| {
+            let at = field(row.name(time), row.get(time)?, 9)?;
+            if matches!(row.get(output)?.trim(), "0" | "0.0") {
+                return Ok(Found::Skip(
+                    "failed when it was recorded (0 response tokens)".to_owned(),
+                ));
+            }
+            let asked = tokens(row.name(input), row.get(input)?)?;
+            let answered = tokens(row.name(output), row.get(output)?)?;
+            let mut entry = entry(at, asked, answered);
+            let label = |column| row.optional(column);
+            let class = [label(labels[0])?, label(labels[1])?];
+            let class: Vec<&str> = class.into_iter().flatten().map(str::trim).collect();
+            entry.class = (!class.is_empty()).then(|| class.join("/"));
+            let known = |text: &&str| !text.trim().eq_ignore_ascii_case("nan");
+            entry.session = row.optional(session)?.filter(known).map(|text| text.trim().to_owned());
+            if let Some(text) = row.optional(elapsed)?.filter(known)
+                && let Some(turn) = entry.turns.first_mut()
+            {
+                turn.took = Some(field("Elapsed time", text, 9)?);
+            }
+            Ok(Found::Entry(entry))
+        })?;
+    }
+    pass.finish(table.finish(path)?)
+}
+
+/// One pass over a trace of Azure.
+pub(super) fn scan_azure(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut table = Table::open(path)?;
+    let time = table.need(path, &["TIMESTAMP"])?;
+    let input = table.need(path, &["ContextTokens"])?;
+    let output = table.need(path, &["GeneratedTokens"])?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some(row) = table.next(path)? {
+        pass.item(row.place, |_, _| {
+            let at = instant(row.name(time), row.get(time)?)?;
+            let asked = tokens(row.name(input), row.get(input)?)?;
+            let answered = tokens(row.name(output), row.get(output)?)?;
+            Ok(Found::Entry(entry(at, asked, answered)))
+        })?;
+    }
+    pass.finish(table.finish(path)?)
+}

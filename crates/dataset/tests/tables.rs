@@ -1,0 +1,194 @@
+//! Parquet: tables written here, and what is read of them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{all, assistant, first_texts, message, system, user, words};
+use goodput_dataset::{Options, Turn, load};
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+/// A column with its definition and repetition levels.
+enum Column<'a> {
+    Texts(&'a [&'a str], &'a [i16], &'a [i16]),
+    Whole(&'a [i64], &'a [i16]),
+    Real(&'a [f64], &'a [i16]),
+}
+
+fn write(path: &Path, schema: &str, columns: &[Column<'_>], compression: Compression) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+    let mut writer =
+        SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for column in columns {
+        let mut out = group.next_column().unwrap().unwrap();
+        match column {
+            Column::Texts(texts, definition, repetition) => {
+                let values: Vec<ByteArray> =
+                    texts.iter().map(|text| ByteArray::from(*text)).collect();
+                out.typed::<ByteArrayType>()
+                    .write_batch(
+                        &values,
+                        Some(definition),
+                        (!repetition.is_empty()).then_some(*repetition),
+                    )
+                    .unwrap();
+            }
+            Column::Whole(values, definition) => {
+                out.typed::<Int64Type>().write_batch(values, Some(definition), None).unwrap();
+            }
+            Column::Real(values, definition) => {
+                out.typed::<DoubleType>().write_batch(values, Some(definition), None).unwrap();
+            }
+        }
+        out.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+fn scratch() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    (folder, path)
+}
+
+const FLAT: &str = "message schema { OPTIONAL BYTE_ARRAY id (UTF8); OPTIONAL BYTE_ARRAY ask (UTF8);
+    OPTIONAL INT64 len; OPTIONAL BYTE_ARRAY answer (UTF8); OPTIONAL DOUBLE score; }";
+
+fn flat(path: &Path, compression: Compression) {
+    let columns = [
+        Column::Texts(&["1", "2", "3"], &[1, 1, 1], &[]),
+        Column::Texts(&["a b", "c", " "], &[1, 1, 1], &[]),
+        Column::Whole(&[7], &[1, 0, 0]),
+        Column::Texts(&["x y z"], &[0, 1, 0], &[]),
+        Column::Real(&[0.5, 0.5, 0.5], &[1, 1, 1]),
+    ];
+    write(path, FLAT, &columns, compression);
+}
+
+fn asking(prompt: &str, output: Option<&str>) -> Options {
+    Options {
+        prompt_column: Some(prompt.to_owned()),
+        output_column: output.map(str::to_owned),
+        ..all()
+    }
+}
+
+#[test]
+fn columns_of_text_and_numbers() {
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(parquet::basic::ZstdLevel::default()),
+    ] {
+        let (_folder, path) = scratch();
+        flat(&path, compression);
+        let loaded = load(&path, &asking("ask", Some("len")), &words).unwrap();
+        assert_eq!(
+            (loaded.format, loaded.seen, first_texts(&loaded)),
+            ("parquet", 3, vec!["a b".to_owned(), "c".to_owned()])
+        );
+        let outputs: Vec<_> =
+            loaded.entries.iter().map(|entry| entry.turns[0].output_tokens).collect();
+        assert_eq!(outputs, [Some(7), None]);
+        assert_eq!(loaded.skipped["blank prompt"], 1);
+        assert_eq!(loaded.sha256, goodput_dataset::file_sha256(&path).unwrap());
+        assert_eq!(loaded.notes.len(), 3);
+        let loaded = load(&path, &asking("ask", Some("answer")), &words).unwrap();
+        assert_eq!(loaded.entries[1].turns[0].reply, Some(assistant("x y z")));
+        assert_eq!(loaded.entries[1].turns[0].output_tokens, Some(3));
+    }
+}
+
+#[test]
+fn columns_that_are_not_there_or_of_another_kind() {
+    let (_folder, path) = scratch();
+    flat(&path, Compression::UNCOMPRESSED);
+    let failure = |options: &Options| message(&load(&path, options, &words).unwrap_err());
+    assert_eq!(
+        failure(&all()),
+        "t.parquet: no column `prompt`, `text`, `question`, `instruction`, `query`, `input`; columns \
+         there: `id`, `ask`, `len`, `answer`, `score`"
+    );
+    assert_eq!(
+        failure(&asking("ask", Some("score"))),
+        "t.parquet, row 1: field `score` is `0.5`, expected a number of tokens from 1 to 10000000"
+    );
+    assert_eq!(
+        failure(&asking("len", None)),
+        "t.parquet, row 1: field `len` is `7`, expected a text, or a list of groups with `from` and \
+         `value` or `role` and `content`"
+    );
+}
+
+fn talks(path: &Path, names: [&str; 3]) {
+    let [column, from, value] = names;
+    let schema = format!(
+        "message schema {{ OPTIONAL GROUP {column} (LIST) {{ REPEATED GROUP list {{ OPTIONAL GROUP element {{
+            OPTIONAL BYTE_ARRAY {from} (UTF8); OPTIONAL BYTE_ARRAY {value} (UTF8); }} }} }} }}"
+    );
+    // Two conversations: of four messages, and of one that nobody answers.
+    let (definition, repetition) = ([4; 5], [0, 1, 1, 1, 0]);
+    let who: &[&str] = if from == "from" {
+        &["system", "human", "gpt", "human", "human"]
+    } else {
+        &["system", "user", "assistant", "user", "user"]
+    };
+    let said = &["s", "q", "r r", "open", "alone"];
+    let columns = [
+        Column::Texts(who, &definition, &repetition),
+        Column::Texts(said, &definition, &repetition),
+    ];
+    write(path, &schema, &columns, Compression::UNCOMPRESSED);
+}
+
+#[test]
+fn lists_of_messages() {
+    let (_folder, path) = scratch();
+    let answered = Turn {
+        messages: vec![system("s"), user("q")],
+        reply: Some(assistant("r r")),
+        output_tokens: Some(2),
+        ..Turn::default()
+    };
+    let open = |text: &str| Turn { messages: vec![user(text)], ..Turn::default() };
+    talks(&path, ["conversations", "from", "value"]);
+    let loaded = load(&path, &all(), &words).unwrap();
+    assert_eq!(loaded.entries.len(), 1);
+    assert_eq!(loaded.entries[0].turns, std::slice::from_ref(&answered));
+    assert_eq!(loaded.skipped["no question with an answer"], 1);
+    // In the words of the chat API, a last question without an answer is a request.
+    talks(&path, ["messages", "role", "content"]);
+    let loaded = load(&path, &all(), &words).unwrap();
+    assert_eq!(loaded.entries[0].turns, [answered, open("open")]);
+    assert_eq!(loaded.entries[1].turns, [open("alone")]);
+}
+
+#[test]
+fn a_damaged_table_is_an_error_wherever_it_is_damaged() {
+    let (_folder, path) = scratch();
+    flat(&path, Compression::SNAPPY);
+    let good = std::fs::read(&path).unwrap();
+    let options = asking("ask", Some("len"));
+    for cut in [4, good.len() / 2, good.len() - 1] {
+        std::fs::write(&path, &good[..cut]).unwrap();
+        let error = message(&load(&path, &options, &words).unwrap_err());
+        assert!(error.starts_with("t.parquet: is a damaged Parquet file: "), "{error}");
+    }
+    // Any one byte may be wrong: an error or a result, never a panic or a hang.
+    for at in 4..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 0x55;
+        std::fs::write(&path, &bad).unwrap();
+        let _ = load(&path, &options, &words);
+    }
+}
