@@ -141,6 +141,16 @@ impl Stream {
     }
 }
 
+/// The same sine on every machine.
+pub fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+
+/// The same cosine on every machine.
+pub fn cos(x: f64) -> f64 {
+    libm::cos(x)
+}
+
 /// Spreads a seed over a key (Steele, Lea and Flood 2014).
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,38 +1,66 @@
 //! Due instants of an open loop.
 
-use goodput_model::{Arrivals as Process, Nanos, Rate};
+use goodput_model::{Arrivals as Process, Nanos, Rate, Shape};
 use goodput_random::{Domain, Stream};
 
-/// The endless sequence of due instants. Gap *i* is a function of (seed, *i*) alone; the instants
-/// are absolute, so nothing drifts, and gaps are never rescaled to hit a count.
+use crate::shaped::Course;
+
+/// The sequence of due instants, endless unless a shape ends it. Gap *i* is a function of
+/// (seed, *i*) alone; the instants are absolute, so nothing drifts, and gaps are never rescaled to
+/// hit a count.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
-    rate: Rate,
+    pace: Pace,
     process: Process,
     seed: u64,
     index: u64,
     last: Nanos,
 }
 
+/// How the rate goes over time.
+#[derive(Debug, Clone)]
+enum Pace {
+    Even(Rate),
+    /// The sum of the gaps at a rate of one, and where on the shape's course that is.
+    Shaped(f64, Course),
+    /// So many at once, and the time to the next ones.
+    Bursts(u64, Nanos),
+}
+
 impl Arrivals {
     /// The arrivals of this process at this mean rate.
     pub fn new(rate: Rate, process: Process, seed: u64) -> Self {
-        Self { rate, process, seed, index: 0, last: Nanos::ZERO }
+        Self { pace: Pace::Even(rate), process, seed, index: 0, last: Nanos::ZERO }
+    }
+
+    /// The arrivals of this process at a rate that changes: those of a rate of one, moved to where
+    /// as many are expected under the shape. Bursts come on time whatever the process.
+    pub fn shaped(shape: &Shape, process: Process, seed: u64) -> Self {
+        let pace = match shape {
+            Shape::Stages(stages) => Pace::Shaped(0.0, Course::stages(stages)),
+            Shape::Sine { mean, amplitude, period } => {
+                Pace::Shaped(0.0, Course::sine(*mean, *amplitude, *period))
+            }
+            Shape::Bursts { size, every } => {
+                Pace::Bursts(u64::from(*size).max(1), Nanos::from(*every))
+            }
+        };
+        Self { pace, process, seed, index: 0, last: Nanos::ZERO }
     }
 
     /// Whether everything is due at the first instant.
     pub fn is_burst(&self) -> bool {
-        self.rate == Rate::Infinite
+        matches!(self.pace, Pace::Even(Rate::Infinite))
     }
+}
 
-    /// Gap before arrival `index` in units of the mean gap.
-    fn gap(&self, index: u64) -> f64 {
-        let mut stream = Stream::new(self.seed, Domain::Arrivals, index);
-        match self.process {
-            Process::Constant => 1.0,
-            Process::Poisson => stream.exponential(),
-            Process::Gamma(cv) => stream.gamma(1.0 / (cv * cv)),
-        }
+/// Gap before arrival `index` in units of the mean gap.
+fn gap(process: Process, seed: u64, index: u64) -> f64 {
+    let mut stream = Stream::new(seed, Domain::Arrivals, index);
+    match process {
+        Process::Constant => 1.0,
+        Process::Poisson => stream.exponential(),
+        Process::Gamma(cv) => stream.gamma(1.0 / (cv * cv)),
     }
 }
 
@@ -41,13 +69,26 @@ impl Iterator for Arrivals {
 
     fn next(&mut self) -> Option<Nanos> {
         let index = self.index;
-        self.index += 1;
-        self.last = match (self.rate, self.process) {
-            (Rate::Infinite, _) => Nanos::ZERO,
+        let gap = || gap(self.process, self.seed, index);
+        let at = match (&mut self.pace, self.process) {
+            (Pace::Even(Rate::Infinite), _) => Nanos::ZERO,
             // Computed from the index, so that a rounded gap is never added up.
-            (Rate::PerSecond(rate), Process::Constant) => Nanos::from_secs_f64(index as f64 / rate),
-            (Rate::PerSecond(rate), _) => self.last + Nanos::from_secs_f64(self.gap(index) / rate),
+            (Pace::Even(Rate::PerSecond(rate)), Process::Constant) => {
+                Nanos::from_secs_f64(index as f64 / *rate)
+            }
+            (Pace::Even(Rate::PerSecond(rate)), _) => {
+                self.last + Nanos::from_secs_f64(gap() / *rate)
+            }
+            (Pace::Bursts(size, every), _) => Nanos(every.0.saturating_mul(index / *size)),
+            (Pace::Shaped(_, course), Process::Constant) => course.at(index as f64)?,
+            (Pace::Shaped(sum, course), _) => {
+                *sum += gap();
+                course.at(*sum)?
+            }
         };
+        self.index += 1;
+        // Two that are a fraction of a nanosecond apart may be rounded past one another.
+        self.last = self.last.max(at);
         Some(self.last)
     }
 }

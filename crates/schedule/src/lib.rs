@@ -3,7 +3,8 @@
 //! Pure and seeded: no clock is read here. Instants are offsets from the run's epoch.
 
 mod arrivals;
+mod shaped;
 mod timeline;
 
 pub use arrivals::Arrivals;
-pub use timeline::Timeline;
+pub use timeline::{Placed, Timeline};
