@@ -1,24 +1,70 @@
-//! *What*: the prompts of a run. Session *i* is a function of (seed, *i*) alone.
+//! *What*: the sessions of a run. Session *i* is a function of (plan, seed, *i*) alone.
 //!
-//! Token counts here are estimates: the generator uses common words, of which a tokenizer makes
-//! one token each. What the server counted is in the record.
+//! `sources` reads what the classes need from files; everything else is pure. The `mix` says which
+//! class a session belongs to, and the class makes it: `synthetic` text by lengths, `entries` of a
+//! file, rows of a `trace`, or a frozen session as it is.
+//!
+//! Token counts are those of the plan's calibration; without one, a unit of the vocabulary is
+//! taken for one token. What the server counted is in the record.
 
+mod author;
+mod calibrate;
+mod check;
+mod class;
+mod constraint;
+mod describe;
+mod entries;
+mod hash;
+mod images;
+mod lexicon;
+mod mix;
+mod nonce;
+mod prefix;
+mod preset;
+mod repair;
+mod shelf;
+mod sources;
+mod synthetic;
 mod text;
+mod trace;
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use goodput_model::{
-    ClassPlan, Clip, Keep, Lengths, Nanos, Planned, Request, Session, SourcePlan, WorkloadPlan,
-};
-use goodput_random::{Domain, Stream};
+use goodput_dataset::Loaded;
+use goodput_model::{ClassPlan, Keep, Nanos, Session, SourcePlan, WorkloadPlan};
+use goodput_tokens::Tokenizer;
 
-/// The prompts of a run.
-#[derive(Debug, Clone)]
-pub struct Workload {
-    class: Arc<str>,
-    input: Lengths,
-    output: Lengths,
-    seed: u64,
+pub use author::Counter;
+pub use calibrate::{CalibrateError, Calibrated, calibrate};
+pub use constraint::Checker;
+pub use describe::describe;
+pub use lexicon::Lexicon;
+pub use preset::{PRESETS, preset};
+
+use author::Author;
+use class::{Class, Source};
+use hash::Canon;
+use mix::Mix;
+
+/// The sessions of a run. Cheap to clone.
+#[derive(Clone)]
+pub struct Workload(Arc<Inner>);
+
+struct Inner {
+    author: Author,
+    mix: Mix,
+    classes: Vec<Class>,
+    notes: Vec<String>,
+    /// What the hash holds beside the sessions.
+    identity: Vec<String>,
+}
+
+impl fmt::Debug for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workload").field("classes", &self.0.identity).finish_non_exhaustive()
+    }
 }
 
 /// What a workload must know of the run that it is for.
@@ -41,6 +87,30 @@ impl Setting {
     }
 }
 
+/// What a class needs beside its plan.
+#[derive(Debug, Clone, Default)]
+pub enum Material {
+    /// Nothing: text is generated, lengths are drawn.
+    #[default]
+    Synthetic,
+    /// Lengths of prompts and answers, together.
+    Pairs(Vec<(u32, u32)>),
+    /// Entries of a data set or rows of a trace.
+    Entries(Loaded),
+    /// Sessions as they are, with their instants.
+    Frozen(Vec<(Option<Nanos>, Session)>),
+}
+
+impl Material {
+    /// Counts the prompts and answers of a data set whose lengths its file does not state. Without
+    /// this they are guessed.
+    pub fn measure(&mut self, class: &ClassPlan, count: &dyn Fn(&str) -> u32) {
+        if let (Self::Entries(loaded), SourcePlan::Dataset(plan)) = (self, &class.source) {
+            entries::measure(&mut loaded.entries, plan, count);
+        }
+    }
+}
+
 /// Why a workload cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -50,68 +120,222 @@ pub struct WorkloadError {
     pub hint: String,
 }
 
-/// The standard deviation of the logarithm of lengths, in every preset.
-const SIGMA: f64 = 0.8;
-
-/// Names of the presets.
-pub const PRESETS: [&str; 4] = ["chat", "code_generation", "long_context_qa", "summarization"];
-
-/// The class of traffic that seed 003 gives this name.
-pub fn preset(name: &str) -> Option<ClassPlan> {
-    let ([input, input_low, input_high], [output, output_low, output_high]) = match name {
-        "chat" => ([500, 50, 4_000], [200, 10, 2_000]),
-        "code_generation" => ([1_500, 200, 8_000], [500, 50, 4_000]),
-        "long_context_qa" => ([16_000, 2_000, 128_000], [300, 20, 2_000]),
-        "summarization" => ([4_000, 500, 32_000], [150, 50, 500]),
-        _ => return None,
-    };
-    let lengths =
-        |median: u32, low, high| Lengths::LogNormal(f64::from(median), SIGMA, Clip { low, high });
-    let input = lengths(input, input_low, input_high);
-    Some(ClassPlan::synthetic(name, input, lengths(output, output_low, output_high)))
+impl WorkloadError {
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
 }
 
+/// Sessions that enter the hash.
+const HASHED: u64 = 100;
+
 impl Workload {
-    /// The workload that the plan describes.
+    /// The workload that the plan describes; reads its files.
     pub fn new(plan: &WorkloadPlan, setting: &Setting) -> Result<Self, WorkloadError> {
-        let seed = setting.seed;
-        let [class] = plan.classes.as_slice() else {
-            return Err(WorkloadError { message: "several classes".into(), hint: String::new() });
-        };
-        let SourcePlan::Synthetic { input, output } = &class.source else {
-            return Err(WorkloadError { message: "not synthetic".into(), hint: String::new() });
-        };
-        let class = Arc::from(class.name.as_str());
-        Ok(Self { class, input: *input, output: *output, seed })
+        Self::build(plan, setting, Self::load(plan, setting, None)?)
+    }
+
+    /// What each class needs from its files, in the order of the classes. The tokenizer chooses
+    /// entries by their length; without one, an estimate does.
+    pub fn load(
+        plan: &WorkloadPlan,
+        setting: &Setting,
+        tokenizer: Option<&Tokenizer>,
+    ) -> Result<Vec<Material>, WorkloadError> {
+        check::check(plan)?;
+        sources::load(plan, setting, tokenizer)
+    }
+
+    /// The workload that the plan describes, from what was loaded for each class.
+    pub fn build(
+        plan: &WorkloadPlan,
+        setting: &Setting,
+        loaded: Vec<Material>,
+    ) -> Result<Self, WorkloadError> {
+        Self::build_counted(plan, setting, loaded, None)
+    }
+
+    /// The same, with a counter for tokenizers whose words do not add up: each text is counted and
+    /// mended until it has its length, which takes time.
+    pub fn build_counted(
+        plan: &WorkloadPlan,
+        setting: &Setting,
+        loaded: Vec<Material>,
+        counter: Option<Counter>,
+    ) -> Result<Self, WorkloadError> {
+        check::check(plan)?;
+        let scale = setting.time_scale;
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(WorkloadError::new(
+                format!("a time scale of {scale} is none: expected a number above zero"),
+                "1 plays a trace as it was recorded, 0.5 twice as fast",
+            ));
+        }
+        let shares: Vec<(&str, f64)> =
+            plan.classes.iter().map(|class| (class.name.as_str(), class.share)).collect();
+        let mix = Mix::new(&shares, setting.seed)?;
+        let mut author = Author::new(plan, setting.seed)?;
+        author.counter = counter;
+        let mut materials = loaded.into_iter();
+        let (mut classes, mut notes, mut identity) = (Vec::new(), Vec::new(), Vec::new());
+        let (template, message) = (author.template, author.message);
+        identity.push(format!("seed {} template {template} {message}", setting.seed));
+        identity.push(plan.calibration.as_ref().map_or(String::new(), |c| c.costs.clone()));
+        for (index, class) in plan.classes.iter().enumerate() {
+            let material = materials.next().unwrap_or_default();
+            let sha256 = sha256(class, &material)?;
+            identity.push(hash::identity(class, sha256.as_deref()));
+            notes.extend(remarks(&class.name, &material));
+            let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
+            notes.extend(images_left_out(&made));
+            notes.extend(repeats(&made, mix.expected(index, setting.requests)));
+            classes.push(made);
+        }
+        Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
     }
 
     /// When session `number` arrives, in a workload that brings its own instants, on the run's
     /// clock; `None` past the end, and in workloads without instants.
-    pub fn arrival(&self, _number: u64) -> Option<Nanos> {
-        None
+    pub fn arrival(&self, number: u64) -> Option<Nanos> {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.arrival(local)
     }
 
     /// Session `number`; `None` past the end of a workload that ends.
     pub fn session(&self, number: u64) -> Option<Session> {
-        let mut lengths = Stream::new(self.seed, Domain::Lengths, number);
-        let input_tokens = self.input.draw(&mut lengths);
-        let output_tokens = Some(self.output.draw(&mut lengths));
-        let text = text::prompt(input_tokens, &mut Stream::new(self.seed, Domain::Text, number));
-        let planned = Planned::new(Arc::clone(&self.class), input_tokens, output_tokens);
-        Some(Session::single(Request::prompt(&text, planned)))
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.session(&self.0.author, number, local)
+    }
+
+    /// Sessions in all, of a workload that ends.
+    pub fn sessions(&self) -> Option<u64> {
+        self.0.classes.iter().find_map(|class| match &class.source {
+            Source::Trace(trace) => Some(trace.sessions() as u64),
+            Source::Frozen { sessions, .. } => Some(sessions.len() as u64),
+            _ => None,
+        })
+    }
+
+    /// What people should know of it: entries left out, entries repeated.
+    pub fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
+    /// SHA-256 of the plan's shapes and files and of the first hundred sessions, in hexadecimal:
+    /// the same on every machine that sends the same.
+    pub fn hash(&self) -> String {
+        let mut canon = Canon::default();
+        self.0.identity.iter().for_each(|line| canon.text(line));
+        for session in (0..HASHED).map_while(|number| self.session(number)) {
+            canon.session(&session);
+        }
+        canon.finish()
+    }
+
+    /// Share of the prompt tokens of the first `sessions` sessions that a prefix cache would hold,
+    /// warm and without limits, by the plan. What sessions share by chance is not in it.
+    pub fn cache_estimate(&self, sessions: u64) -> f64 {
+        let (mut cached, mut all) = (0u64, 0u64);
+        for session in (0..sessions).map_while(|number| self.session(number)) {
+            for request in session.steps.iter().flat_map(|step| &step.requests) {
+                cached += u64::from(request.planned.cached_tokens.unwrap_or(0));
+                all += u64::from(request.planned.input_tokens);
+            }
+        }
+        cached as f64 / all.max(1) as f64
     }
 }
 
-/// One line for people.
-pub fn describe(plan: &WorkloadPlan) -> String {
-    let class = |class: &ClassPlan| match &class.source {
-        SourcePlan::Synthetic { input, output } => {
-            format!("{}: input {input}, output {output}", class.name)
-        }
-        SourcePlan::Pairs { file } => format!("{}: lengths of {file}", class.name),
-        SourcePlan::Dataset(data) => format!("{}: {}", class.name, data.file),
-        SourcePlan::Trace(trace) => format!("{}: {}", class.name, trace.file),
-        SourcePlan::Frozen { file, .. } => format!("{}: {file}", class.name),
+/// The hash of the class's file, which must be the plan's where the plan has one.
+fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, WorkloadError> {
+    let (file, planned) = match &class.source {
+        SourcePlan::Dataset(data) => (&data.file, data.sha256.as_ref()),
+        SourcePlan::Trace(trace) => (&trace.file, trace.sha256.as_ref()),
+        SourcePlan::Frozen { file, sha256 } => (file, sha256.as_ref()),
+        SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. } => (&class.name, None),
     };
-    plan.classes.iter().map(class).collect::<Vec<_>>().join("; ")
+    let found = match material {
+        Material::Synthetic => None,
+        Material::Entries(loaded) => Some(loaded.sha256.clone()),
+        Material::Pairs(pairs) => {
+            let mut canon = Canon::default();
+            for (input, output) in pairs {
+                canon.number(u64::from(*input) << 32 | u64::from(*output));
+            }
+            Some(canon.finish())
+        }
+        Material::Frozen(sessions) => planned.cloned().or_else(|| {
+            let mut canon = Canon::default();
+            canon.number(sessions.len() as u64);
+            for (_, session) in sessions {
+                canon.session(session);
+            }
+            Some(canon.finish())
+        }),
+    };
+    match (planned, &found) {
+        (Some(planned), Some(found)) if planned != found => Err(WorkloadError::new(
+            format!(
+                "class `{}`: {file} is not the file of the plan: its hash is {found}",
+                class.name
+            ),
+            format!("the plan was made with {planned}; remove `sha256` from the plan to go on"),
+        )),
+        _ => Ok(found),
+    }
 }
+
+/// What the loader left out, and what else it has to say.
+fn remarks(class: &str, material: &Material) -> Vec<String> {
+    let Material::Entries(loaded) = material else { return Vec::new() };
+    let left_out = reasons(&loaded.skipped).map(|(total, reasons)| {
+        let seen = grouped(loaded.seen);
+        format!("{class}: {} of {seen} entries left out: {reasons}", grouped(total))
+    });
+    let notes = loaded.notes.iter().map(|note| format!("{class}: {note}"));
+    left_out.into_iter().chain(notes).collect()
+}
+
+fn images_left_out(class: &Class) -> Option<String> {
+    let (total, reasons) = reasons(&class.pool.skipped)?;
+    Some(format!("{}: {} images left out: {reasons}", class.name, grouped(total)))
+}
+
+/// How many were left out, and why; `None` where none were.
+fn reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
+    let reasons: Vec<String> =
+        skipped.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    (!reasons.is_empty()).then(|| (skipped.values().sum(), reasons.join(", ")))
+}
+
+/// Whether a file's entries are asked more than once.
+fn repeats(class: &Class, sessions: f64) -> Option<String> {
+    let Source::Entries(entries) = &class.source else { return None };
+    let count = entries.list.len();
+    let times = sessions / count as f64;
+    (times > 1.0).then(|| {
+        format!(
+            "{}: {} entries for {} requests: repeated {} times with fresh nonces",
+            class.name,
+            grouped(count as u64),
+            grouped(sessions.ceil() as u64),
+            (times * 10.0).round() / 10.0
+        )
+    })
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

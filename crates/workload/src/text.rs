@@ -1,46 +1,240 @@
-//! Natural-looking text: varied sentences of common words, because one repeated word would flatter
-//! speculative decoding and prefix caches alike.
+//! Natural-looking text of an exact number of tokens: sentences by templates over word classes.
+//! One repeated word would flatter speculative decoding and prefix caches alike, and words in no
+//! order would insult both.
 
 use goodput_random::Stream;
 
-/// Common words, each a single token in the usual vocabularies.
-const WORDS: &str = "the of and to in is that for it was on are with as his they be at one have \
-    this from had by hot word but what some we can out other were all there when up use your how \
-    said an each she which do their time if will way about many then them write would like so \
-    these her long make thing see him two has look more day could go come did number sound no \
-    most people my over know water than call first who may down side been now find any new work \
-    part take get place made live where after back little only round man year came show every \
-    good me give our under name very through just form sentence great think say help low line \
-    differ turn cause much mean before move right boy old too same tell does set three want air \
-    well also play small end put home read hand port large spell add even land here must big high \
-    such follow act why ask men change went light kind off need house picture try us again animal \
-    point mother world near build self earth father head stand own page should country found \
-    answer school grow study still learn plant cover food sun four between state keep eye never \
-    last let thought city tree cross farm hard start might story saw far sea draw left late run";
+use crate::lexicon::{Lexicon, Part, Unit};
 
-/// Tokens that the nonce takes, about.
-const NONCE_TOKENS: u32 = 10;
+/// How a text begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// It opens a message: no space before its first word.
+    Message,
+    /// It goes on where another text ended.
+    Continued,
+}
 
-/// A prompt of about this many tokens. It starts with a nonce, so that no prefix cache can answer.
-pub(crate) fn prompt(tokens: u32, stream: &mut Stream) -> String {
-    let words: Vec<&str> = WORDS.split_whitespace().collect();
-    let mut text = format!("[{:012x}]", stream.bits() >> 16);
-    let mut left = tokens.saturating_sub(NONCE_TOKENS);
-    while left > 0 {
-        let length = (4 + stream.below(12) as u32).min(left);
-        for position in 0..length {
-            let word = words[stream.below(words.len() as u64) as usize];
-            text.push(' ');
-            if position == 0 {
-                text.extend(word.chars().take(1).flat_map(char::to_uppercase));
-                text.push_str(&word[1..]);
-            } else {
-                text.push_str(word);
+use Part::{
+    Adjective as A, Adverb as V, Comma as C, Conjunction as J, Determiner as D, Intransitive as I,
+    Noun as N, Preposition as P, Pronoun as O, StartAdverb as SA, StartDeterminer as SD,
+    StartPronoun as SO, Stop as S, Transitive as T,
+};
+
+/// Sentences that begin with a determiner: the opener of a message can stand for it.
+const BY_DETERMINER: [&[Part]; 10] = [
+    &[SD, A, N, T, D, N, S],
+    &[SD, N, I, P, D, A, N, S],
+    &[SD, N, P, D, N, T, D, A, N, S],
+    &[SD, A, N, V, T, D, N, P, D, N, S],
+    &[SD, N, I, V, C, J, D, N, T, D, N, S],
+    &[SD, A, C, A, N, I, P, D, N, S],
+    &[SD, N, T, D, N, J, D, A, N, I, S],
+    &[SD, N, J, D, N, V, T, D, A, N, P, D, A, N, S],
+    &[SD, N, T, D, N, P, D, N, C, J, O, I, P, D, A, N, S],
+    &[SD, N, V, I, S],
+];
+
+/// The others.
+const BY_OTHERS: [&[Part]; 6] = [
+    &[SO, T, D, A, N, J, O, I, V, S],
+    &[SO, V, T, D, N, P, D, N, S],
+    &[SO, I, P, D, A, N, C, J, D, N, T, D, N, S],
+    &[SA, D, N, I, C, J, D, A, N, T, D, N, S],
+    &[SA, O, T, D, N, P, D, A, N, S],
+    &[SA, D, A, N, T, D, N, S],
+];
+
+/// Random numbers of 16 bits, four from each draw: choosing a word must be cheap.
+struct Dice<'a> {
+    stream: &'a mut Stream,
+    bits: u64,
+    left: u32,
+}
+
+impl Dice<'_> {
+    /// In `0..limit`. The bias is below `limit / 65536`: no matter for words.
+    fn below(&mut self, limit: usize) -> usize {
+        if self.left == 0 {
+            self.bits = self.stream.bits();
+            self.left = 4;
+        }
+        let chunk = (self.bits & 0xffff) as usize;
+        self.bits >>= 16;
+        self.left -= 1;
+        (chunk * limit) >> 16
+    }
+
+    fn pick<'u, T>(&mut self, from: &'u [T]) -> Option<&'u T> {
+        from.get(self.below(from.len()))
+    }
+}
+
+/// Writes one text.
+struct Writer<'a> {
+    lexicon: &'a Lexicon,
+    dice: Dice<'a>,
+    text: String,
+    /// Tokens still to write.
+    left: u32,
+    /// Writing ends when no more than this is left.
+    floor: u32,
+    /// Whether a mark may come next: neither at the beginning nor behind another mark.
+    may_mark: bool,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, unit: Unit) {
+        self.text.push_str(unit.text);
+        self.left -= unit.cost.min(self.left);
+        self.may_mark = true;
+    }
+
+    fn mark(&mut self, part: Part) {
+        let Some(unit) = self.lexicon.part(part).first().copied() else { return };
+        // One token behind a mark would be a sentence of one word.
+        if self.left == unit.cost + 1 {
+            self.word(Part::Adverb);
+        } else if self.may_mark && unit.cost <= self.left {
+            self.put(unit);
+            self.may_mark = false;
+        }
+    }
+
+    /// A word of this part; of one token where what is left, or the part, has no room for another.
+    fn word(&mut self, part: Part) {
+        let unit = self.dice.pick(self.lexicon.part(part)).copied();
+        let fits = unit.filter(|unit| unit.cost <= self.left);
+        if let Some(unit) = fits.or_else(|| self.dice.pick(&self.lexicon.filler).copied()) {
+            self.put(unit);
+        }
+    }
+
+    fn opener(&mut self) {
+        let openers = self.lexicon.part(Part::Opener);
+        let fits = |unit: &Unit| unit.cost <= self.left;
+        let drawn = self.dice.pick(openers).copied();
+        let cheapest = || openers.iter().min_by_key(|unit| unit.cost).copied();
+        if let Some(unit) = drawn.filter(fits).or_else(cheapest) {
+            self.put(unit);
+        }
+    }
+
+    /// The digits of a nonce that there is room for.
+    fn nonce(&mut self, value: u64) {
+        let digits = &self.lexicon.digits;
+        let bits = digits.len().checked_ilog2().unwrap_or(0).max(1);
+        let count = u64::BITS.div_ceil(bits);
+        let mask = (1u64 << bits) - 1;
+        for place in (0..count).rev() {
+            let digit = (value >> (place * bits)) & mask;
+            match digits.get(digit as usize).copied() {
+                Some(unit) if unit.cost <= self.left => self.put(unit),
+                _ => return,
             }
         }
-        text.push('.');
-        // The full stop is a token of its own.
-        left = left.saturating_sub(length + 1);
     }
-    text
+
+    fn sentence(&mut self, pattern: &[Part]) {
+        for &part in pattern {
+            if self.left == 1 {
+                self.mark(Part::Stop);
+            }
+            match part {
+                _ if self.left <= self.floor => return,
+                Part::Stop | Part::Comma => self.mark(part),
+                _ => self.word(part),
+            }
+        }
+    }
+
+    fn sentences(&mut self) {
+        while self.left > self.floor {
+            let which = self.dice.below(BY_DETERMINER.len() + BY_OTHERS.len());
+            let others = which.saturating_sub(BY_DETERMINER.len());
+            let pattern = BY_DETERMINER.get(which).or_else(|| BY_OTHERS.get(others));
+            self.sentence(pattern.unwrap_or(&BY_DETERMINER[0]));
+        }
+    }
+
+    /// The first sentence of a message, and those that follow.
+    fn message(&mut self) {
+        self.opener();
+        let pattern = self.dice.pick(&BY_DETERMINER).copied().unwrap_or(BY_DETERMINER[0]);
+        self.sentence(pattern.get(1..).unwrap_or_default());
+        self.sentences();
+    }
 }
+
+impl Lexicon {
+    /// Natural-looking text of exactly so many tokens by this vocabulary's costs; it opens a
+    /// message.
+    pub fn text(&self, tokens: u32, stream: &mut Stream) -> String {
+        self.write(tokens, Begin::Message, None, stream)
+    }
+
+    /// Text of exactly so many tokens, with a nonce at its beginning or without one. A text too
+    /// short for the whole nonce has the first words of it: its length goes before.
+    pub(crate) fn write(
+        &self,
+        tokens: u32,
+        begin: Begin,
+        nonce: Option<u64>,
+        stream: &mut Stream,
+    ) -> String {
+        if tokens == 0 {
+            return String::new();
+        }
+        let mut writer = self.writer(tokens, stream);
+        match nonce {
+            Some(value) => {
+                if begin == Begin::Message {
+                    writer.opener();
+                }
+                writer.nonce(value);
+                writer.mark(Part::Stop);
+            }
+            None if begin == Begin::Message => writer.message(),
+            None => {}
+        }
+        writer.sentences();
+        writer.text
+    }
+
+    /// The first `tokens` tokens of an endless text, to the end of the unit that they end in, and
+    /// how many tokens that is. A longer beginning of the same stream begins with a shorter one.
+    pub(crate) fn beginning(&self, tokens: u32, stream: &mut Stream) -> (String, u32) {
+        // What is left never gets so small that the end would shape the choice of words.
+        let endless = tokens.saturating_add(64);
+        let mut writer = self.writer(endless, stream);
+        writer.floor = endless - tokens;
+        if tokens > 0 {
+            writer.message();
+        }
+        let written = endless - writer.left;
+        (writer.text, written)
+    }
+
+    /// Tokens of a whole nonce, at most.
+    pub(crate) fn nonce_tokens(&self) -> u32 {
+        let bits = self.digits.len().checked_ilog2().unwrap_or(0).max(1);
+        let dearest = self.digits.iter().map(|unit| unit.cost).max().unwrap_or(0);
+        u64::BITS.div_ceil(bits) * dearest
+    }
+
+    fn writer<'a>(&'a self, tokens: u32, stream: &'a mut Stream) -> Writer<'a> {
+        // Five letters and a space, about; a text is seldom moved then.
+        let room = (tokens as usize).saturating_mul(6).min(1 << 22);
+        Writer {
+            lexicon: self,
+            dice: Dice { stream, bits: 0, left: 0 },
+            text: String::with_capacity(room),
+            left: tokens,
+            floor: 0,
+            may_mark: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What the texts of all classes have in common: vocabulary, template, nonces, shared texts.
+
+use std::sync::Arc;
+
+use goodput_model::WorkloadPlan;
+use goodput_random::{Domain, Stream};
+
+use crate::WorkloadError;
+use crate::lexicon::Lexicon;
+use crate::nonce::Nonces;
+use crate::shelf::Shelf;
+use crate::text::Begin;
+
+/// Counts the tokens of a text, for tokenizers whose words do not add up.
+pub type Counter = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
+
+/// Writes the texts of a run.
+pub(crate) struct Author {
+    pub(crate) seed: u64,
+    pub(crate) lexicon: Lexicon,
+    /// Tokens that the server adds to every prompt.
+    pub(crate) template: u32,
+    /// Tokens that it adds for each further message.
+    pub(crate) message: u32,
+    /// Tokens of a cache block.
+    pub(crate) block: u32,
+    pub(crate) nonces: Nonces,
+    pub(crate) shelf: Shelf,
+    pub(crate) counter: Option<Counter>,
+}
+
+impl Author {
+    pub(crate) fn new(plan: &WorkloadPlan, seed: u64) -> Result<Self, WorkloadError> {
+        let lexicon = match &plan.calibration {
+            Some(calibration) => Lexicon::from_costs(&calibration.costs)?,
+            None => Lexicon::estimate(),
+        };
+        Ok(Self {
+            seed,
+            lexicon,
+            template: plan.calibration.as_ref().map_or(0, |found| found.template_tokens),
+            message: plan.calibration.as_ref().map_or(0, |found| found.message_tokens),
+            block: plan.cache_block.max(1),
+            nonces: Nonces::new(seed),
+            shelf: Shelf::default(),
+            counter: None,
+        })
+    }
+
+    /// Tokens before the user's text: the template, and a system prompt where there is one.
+    pub(crate) fn before(&self, system: u32) -> u32 {
+        let message = if system > 0 { self.message } else { 0 };
+        self.template.saturating_add(system).saturating_add(message)
+    }
+
+    /// The tokens of whole cache blocks among so many.
+    pub(crate) fn blocks(&self, tokens: u32) -> u32 {
+        tokens / self.block * self.block
+    }
+
+    /// Text of so many tokens.
+    pub(crate) fn write(
+        &self,
+        tokens: u32,
+        begin: Begin,
+        nonce: Option<u64>,
+        stream: &mut Stream,
+    ) -> String {
+        let text = self.lexicon.write(tokens, begin, nonce, stream);
+        match &self.counter {
+            Some(count) if tokens > 0 => self.lexicon.fit(text, tokens, stream, count.as_ref()).0,
+            _ => text,
+        }
+    }
+
+    /// A text of so many tokens that many requests have in common.
+    pub(crate) fn shared(&self, number: u64, tokens: u32, begin: Begin) -> Arc<str> {
+        self.shelf.get((number, begin == Begin::Message), || self.common(number, tokens, begin))
+    }
+
+    /// The same, not kept.
+    pub(crate) fn common(&self, number: u64, tokens: u32, begin: Begin) -> String {
+        self.write(tokens, begin, None, &mut Stream::new(self.seed, Domain::Shared, number))
+    }
+}
+
+/// Tokens of a foreign text that nobody counted: four bytes each, about.
+pub(crate) fn guess(text: &str) -> u32 {
+    u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,170 @@
+//! Plans that cannot work, refused before anything is made.
+
+use goodput_model::{
+    ClassPlan, Lengths, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, WorkloadPlan,
+};
+
+use crate::WorkloadError;
+use crate::synthetic::is_sound;
+
+/// More tokens than any context holds: such a text would only fill the memory.
+pub(crate) const MOST_TOKENS: u32 = 10_000_000;
+/// Requests beside the main one, at most.
+const MOST_FAN_OUT: u32 = 1_000;
+/// Classes of a mix, at most: a share is at least one in a thousand.
+const MOST_CLASSES: usize = 1_000;
+
+/// Fails with the first thing that is wrong.
+pub(crate) fn check(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
+    if plan.classes.is_empty() || plan.classes.len() > MOST_CLASSES {
+        return Err(WorkloadError::new(
+            format!(
+                "the workload has {} classes: expected 1 to {MOST_CLASSES}",
+                plan.classes.len()
+            ),
+            "a plan has one [[workload.class]] table for each",
+        ));
+    }
+    let is_mix = plan.classes.len() > 1;
+    plan.classes.iter().try_for_each(|class| {
+        check_class(class, is_mix).map_err(|(message, hint)| {
+            WorkloadError::new(format!("class `{}`: {message}", class.name), hint)
+        })
+    })
+}
+
+/// What is wrong, and what to do about it.
+type Wrong = (String, &'static str);
+
+fn check_class(class: &ClassPlan, is_mix: bool) -> Result<(), Wrong> {
+    let is_generated =
+        matches!(class.source, SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. });
+    let is_dataset = matches!(class.source, SourcePlan::Dataset(_));
+    if is_mix && !is_generated && !is_dataset {
+        return Err((
+            "a trace or a frozen workload cannot be part of a mix: it brings its own instants"
+                .to_owned(),
+            "run it alone",
+        ));
+    }
+    match &class.source {
+        SourcePlan::Synthetic { input, output } => {
+            lengths("input", *input)?;
+            lengths("output", *output)?;
+        }
+        SourcePlan::Dataset(data) => {
+            data.output.map_or(Ok(()), |output| lengths("output", output))?;
+            if data.turns == Some(0) {
+                return Err(zero("turns"));
+            }
+        }
+        _ => {}
+    }
+    if let Some(prefix) = &class.prefix {
+        check_prefix(prefix, is_generated, is_dataset)?;
+    }
+    if let Some(session) = &class.session {
+        if !is_generated {
+            return Err((
+                "a session plan needs generated text".to_owned(),
+                "conversations of a file are played as the file has them: leave `session` out",
+            ));
+        }
+        check_session(session)?;
+    }
+    if let Some(structured) = &class.structured
+        && !(0.0..=1.0).contains(&structured.share)
+    {
+        return Err((
+            format!("a constraint on a share of {} of requests", structured.share),
+            "the share is between 0 and 1",
+        ));
+    }
+    Ok(())
+}
+
+fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Result<(), Wrong> {
+    if plan.system_tokens > 0 && !is_generated && !is_dataset {
+        return Err((
+            "a system prompt cannot be added to a trace or a frozen workload".to_owned(),
+            "its lengths are those of the file: leave `prefix` out",
+        ));
+    }
+    tokens("system_tokens", plan.system_tokens)?;
+    let Some(shared) = plan.shared else { return Ok(()) };
+    if !is_generated {
+        return Err((
+            "a shared beginning needs generated text".to_owned(),
+            "prompts of a file are sent as they are; only `system_tokens` can be added",
+        ));
+    }
+    match shared {
+        SharedPlan::Groups { groups, tokens: shared, zipf } => {
+            let is_power = (0.0..=10.0).contains(&zipf);
+            if !is_power {
+                return Err((
+                    format!("a popularity of the power {zipf}"),
+                    "zipf is between 0 (even) and 10",
+                ));
+            }
+            positive("groups", groups)?;
+            positive("tokens", shared)?;
+            tokens("tokens", shared)
+        }
+        SharedPlan::HitRate { share, groups } => {
+            if !(0.0..=1.0).contains(&share) {
+                return Err((
+                    format!("a hit rate of {share}"),
+                    "a hit rate is between 0 and 1 (0% and 100%)",
+                ));
+            }
+            positive("groups", groups)
+        }
+        SharedPlan::Tiling { contexts, tokens: context } => {
+            positive("contexts", contexts)?;
+            positive("tokens", context)?;
+            tokens("tokens", context)
+        }
+        SharedPlan::Repeat { prompts } => positive("prompts", prompts),
+    }
+}
+
+fn check_session(plan: &SessionPlan) -> Result<(), Wrong> {
+    lengths("turns", plan.turns)?;
+    plan.turn_input.map_or(Ok(()), |input| lengths("turn_input", input))?;
+    let Some(tools) = &plan.tools else { return Ok(()) };
+    lengths("calls", tools.calls)?;
+    lengths("result", tools.result)?;
+    if tools.fan_out > MOST_FAN_OUT {
+        return Err((
+            format!("a fan-out of {}: expected at most {MOST_FAN_OUT}", tools.fan_out),
+            "fan_out is the number of requests beside the main one",
+        ));
+    }
+    Ok(())
+}
+
+fn lengths(name: &str, lengths: Lengths) -> Result<(), Wrong> {
+    if is_sound(lengths) {
+        return Ok(());
+    }
+    Err((
+        format!("{name}: `{lengths}` can be below one, or is no distribution"),
+        "the least is 1, and not above the greatest",
+    ))
+}
+
+fn positive(name: &'static str, value: u32) -> Result<(), Wrong> {
+    if value == 0 { Err(zero(name)) } else { Ok(()) }
+}
+
+fn tokens(name: &str, value: u32) -> Result<(), Wrong> {
+    if value <= MOST_TOKENS {
+        return Ok(());
+    }
+    Err((format!("{name} is {value}: expected at most {MOST_TOKENS}"), "no context holds more"))
+}
+
+fn zero(name: &str) -> Wrong {
+    (format!("{name} is 0: expected at least 1"), "leave the table out to do without it")
+}

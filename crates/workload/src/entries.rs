@@ -1,0 +1,206 @@
+//! Entries of a file as sessions.
+
+use std::sync::Arc;
+
+use goodput_dataset::{Entry, Turn};
+use goodput_model::{
+    DatasetPlan, Delay, History, Lengths, Message, Nanos, Part, Role, Session, Step,
+};
+use serde_json::Value;
+
+use crate::author::guess;
+use crate::class::Maker;
+use crate::prefix;
+use crate::text::Begin;
+
+/// What a class takes from a file.
+pub(crate) struct Entries {
+    pub(crate) list: Vec<Entry>,
+    output: Option<Lengths>,
+    think: Option<Delay>,
+    turns: usize,
+    history: History,
+}
+
+impl Entries {
+    pub(crate) fn new(plan: &DatasetPlan, entries: Vec<Entry>) -> Self {
+        Self {
+            list: entries,
+            output: plan.output,
+            think: plan.think,
+            turns: plan.turns.map_or(usize::MAX, |turns| turns as usize),
+            history: plan.history,
+        }
+    }
+}
+
+/// The session of an entry. Past the end of the file it begins again, with a fresh nonce in front
+/// of the first thing that the user says.
+pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
+    let count = from.list.len() as u64;
+    let entry = from.list.get(maker.local.checked_rem(count)? as usize)?;
+    let is_repeated = maker.local >= count;
+    let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
+    let turns = entry.turns.len().min(from.turns);
+    let mut said = 0u32;
+    let mut images = 0;
+    let mut steps = Vec::with_capacity(turns);
+    for (number, turn) in entry.turns.iter().take(turns).enumerate() {
+        let mut messages = turn.messages.clone();
+        let mut added = 0;
+        if number == 0 {
+            added = maker.author.before(system);
+            if is_repeated {
+                added = added.saturating_add(set_apart(maker, &mut messages));
+            }
+            if system > 0 {
+                messages.insert(0, prefix::system_message(maker, system));
+            }
+            images = maker.illustrate(&mut messages);
+        }
+        let is_first = number == 0;
+        let input = input_tokens(turn, is_first, said).saturating_add(added);
+        let output = output_tokens(maker, from, turn);
+        let mut planned = maker.planned(input, output);
+        if let Some(label) = &entry.class {
+            planned.class = Arc::from(label.as_str());
+        }
+        planned.session = (turns > 1).then_some(maker.number);
+        planned.turn = number as u32;
+        planned.images = images + pictures(entry, number);
+        // Only what the file says twice on purpose is known to be cached: the history.
+        planned.cached_tokens = match (turns > 1, system) {
+            (false, 0) => None,
+            _ if is_first && system == 0 => Some(0),
+            _ if is_first => Some(maker.author.blocks(maker.author.before(system))),
+            _ => Some(maker.author.blocks(said)),
+        };
+        said = input.saturating_add(output.unwrap_or(0));
+        let after = if is_first { Nanos::ZERO } else { pause(maker, from, turn) };
+        let mut request = maker.request(messages, planned);
+        request.fields = turn.fields.clone().into();
+        steps.push(Step { after, requests: vec![request], reply: turn.reply.clone() });
+    }
+    Some(Session { steps, history: from.history })
+}
+
+fn pause(maker: &mut Maker, from: &Entries, turn: &Turn) -> Nanos {
+    let drawn = from.think.map(|think| think.draw(&mut maker.pauses));
+    turn.after.or(drawn).unwrap_or(Nanos::ZERO)
+}
+
+/// The prompt's length: what the file says, or everything said so far and a guess at the rest.
+fn input_tokens(turn: &Turn, is_first: bool, said: u32) -> u32 {
+    let new = || turn.messages.iter().map(size).fold(0u32, u32::saturating_add);
+    match turn.input_tokens {
+        Some(tokens) if is_first => tokens,
+        // The file does not know what the template and a nonce added to the turns before.
+        Some(tokens) => tokens.max(said.saturating_add(1)),
+        None => said.saturating_add(new()),
+    }
+}
+
+/// The answer's length: by the file, by the plan, by the answer on file, or none.
+fn output_tokens(maker: &mut Maker, from: &Entries, turn: &Turn) -> Option<u32> {
+    let planned = from.output.map(|lengths| lengths.draw(&mut maker.lengths));
+    turn.output_tokens.or(planned).or_else(|| turn.reply.as_ref().map(|reply| size(reply).max(1)))
+}
+
+/// Tokens of a foreign message, about.
+fn size(message: &Message) -> u32 {
+    guess(&said_in(message))
+}
+
+/// What a message says, without the words of its form.
+fn said_in(message: &Message) -> String {
+    let json = match message {
+        Message::Plain { parts, .. } => {
+            let text = |part: &Part| match part {
+                Part::Text(text) => text.to_string(),
+                Part::Image(_) => String::new(),
+            };
+            return parts.iter().map(text).collect();
+        }
+        Message::Raw(json) => json,
+    };
+    let message: Value = serde_json::from_str(json).unwrap_or_default();
+    match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
+        }
+        // Tool calls and the like: all of it is read by the model, in one form or another.
+        _ => json.to_string(),
+    }
+}
+
+/// Counts what the file does not state: prompts with their history, and, where the plan has no
+/// answer lengths, the answers on file.
+pub(crate) fn measure(entries: &mut [Entry], plan: &DatasetPlan, count: &dyn Fn(&str) -> u32) {
+    for entry in entries {
+        let mut said = 0u32;
+        for turn in &mut entry.turns {
+            if turn.input_tokens.is_none() && !turn.messages.is_empty() {
+                let new = turn.messages.iter().map(|message| count(&said_in(message)));
+                turn.input_tokens = Some(new.fold(said, u32::saturating_add));
+            }
+            if turn.output_tokens.is_none() && plan.output.is_none() {
+                turn.output_tokens = turn.reply.as_ref().map(|reply| count(&said_in(reply)).max(1));
+            }
+            let answer = turn.output_tokens.unwrap_or(0);
+            said = turn.input_tokens.unwrap_or(said).saturating_add(answer);
+        }
+    }
+}
+
+/// Images that the file itself holds, up to this turn.
+fn pictures(entry: &Entry, turn: usize) -> u32 {
+    let said = entry.turns.iter().take(turn + 1).flat_map(|turn| &turn.messages);
+    let parts = said.flat_map(|message| match message {
+        Message::Plain { parts, .. } => parts.as_slice(),
+        Message::Raw(_) => &[],
+    });
+    parts.filter(|part| matches!(part, Part::Image(_))).count() as u32
+}
+
+/// Puts a nonce in front of the first thing that the user says; returns its tokens.
+fn set_apart(maker: &mut Maker, messages: &mut Vec<Message>) -> u32 {
+    let lexicon = &maker.author.lexicon;
+    // The opener and the full stop take a token each, and more where the vocabulary is small.
+    let tokens = lexicon.nonce_tokens().saturating_add(2);
+    let nonce = maker.author.nonces.of(maker.number, 0);
+    let mut text = lexicon.write(tokens, Begin::Message, Some(nonce), &mut maker.text);
+    text.push(' ');
+    for message in messages.iter_mut() {
+        match message {
+            Message::Plain { role: Role::User, parts } => {
+                parts.insert(0, Part::Text(text.into()));
+                return tokens;
+            }
+            Message::Raw(json) => {
+                if let Some(marked) = raw_with(json, &text) {
+                    *json = marked.into();
+                    return tokens;
+                }
+            }
+            Message::Plain { .. } => {}
+        }
+    }
+    messages.insert(0, Message::text(Role::User, text.trim_end()));
+    tokens
+}
+
+/// A user's message object with a text in front of what it says; `None` for other roles and for
+/// contents of an unknown form.
+fn raw_with(json: &str, text: &str) -> Option<String> {
+    let mut message: Value = serde_json::from_str(json).ok()?;
+    if message.get("role")?.as_str()? != "user" {
+        return None;
+    }
+    match message.get_mut("content")? {
+        Value::String(said) => said.insert_str(0, text),
+        Value::Array(parts) => parts.insert(0, serde_json::json!({"type": "text", "text": text})),
+        _ => return None,
+    }
+    Some(message.to_string())
+}

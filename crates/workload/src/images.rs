@@ -1,0 +1,228 @@
+//! Images beside the text: generated or from a folder, encoded once, and shared as data URLs.
+
+mod captions;
+mod check;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use goodput_model::{ImageFormat, ImagesPlan};
+use goodput_random::{Domain, Stream};
+
+use crate::WorkloadError;
+
+/// Largest image, as a file or in its pixels.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// As cameras and phones write them.
+const JPEG_QUALITY: u8 = 85;
+
+/// Endings of names in a folder that are taken for images.
+const ENDINGS: [&str; 5] = ["jpg", "jpeg", "png", "webp", "gif"];
+
+/// The images that requests share.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Images {
+    /// At least one.
+    pub(crate) images: Vec<Image>,
+    /// Files left out, by reason.
+    pub(crate) skipped: BTreeMap<String, u64>,
+}
+
+/// One image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    /// `data:image/png;base64,…`
+    pub(crate) url: Arc<str>,
+    /// What the folder says about it.
+    pub(crate) caption: Option<Arc<str>>,
+}
+
+/// The different images of a plan. Of a folder these are the first ones by name; files that are
+/// no whole images are refused, or left out and counted.
+pub(crate) fn pool(
+    plan: &ImagesPlan,
+    seed: u64,
+    skip_invalid: bool,
+) -> Result<Images, WorkloadError> {
+    if plan.pool == 0 {
+        return Err(wrong("images: `pool` is 0, and must be at least 1", "ask for 1 or more"));
+    }
+    if let Some(folder) = &plan.folder {
+        return from_folder(Path::new(folder), plan.pool as usize, skip_invalid);
+    }
+    let kind = match plan.format {
+        ImageFormat::Jpeg => "jpeg",
+        ImageFormat::Png => "png",
+    };
+    let images = (0..u64::from(plan.pool)).map(|number| {
+        let bytes = generated(plan, &mut Stream::new(seed, Domain::Images, number))?;
+        Ok(Image { url: url(kind, &bytes), caption: None })
+    });
+    Ok(Images { images: images.collect::<Result<_, _>>()?, skipped: BTreeMap::new() })
+}
+
+fn wrong(message: impl Into<String>, hint: &str) -> WorkloadError {
+    WorkloadError { message: message.into(), hint: hint.to_owned() }
+}
+
+fn url(kind: &str, bytes: &[u8]) -> Arc<str> {
+    let mut url = format!("data:image/{kind};base64,");
+    STANDARD.encode_string(bytes, &mut url);
+    url.into()
+}
+
+/// One image of noise over a gradient, which no codec makes small.
+fn generated(plan: &ImagesPlan, stream: &mut Stream) -> Result<Vec<u8>, WorkloadError> {
+    let side = |pixels: u32| u16::try_from(pixels).ok().filter(|&pixels| pixels > 0);
+    let sides = side(plan.width).zip(side(plan.height));
+    let fits =
+        |&(width, height): &(u16, u16)| u64::from(width) * u64::from(height) * 3 <= MAX_BYTES;
+    let (width, height) = sides.filter(fits).ok_or_else(|| {
+        let asked = format!("images: {} x {} pixels", plan.width, plan.height);
+        let why = "a side must be 1 to 65535, and the whole at most 22 million pixels";
+        wrong(format!("{asked}: {why}"), "ask for a size such as 1024x1024")
+    })?;
+    let pixels = pixels(width, height, stream);
+    let mut bytes = Vec::new();
+    let encoded = match plan.format {
+        ImageFormat::Png => png(&mut bytes, width, height, &pixels).map_err(|e| e.to_string()),
+        ImageFormat::Jpeg => {
+            let mut jpeg = jpeg_encoder::Encoder::new(&mut bytes, JPEG_QUALITY);
+            jpeg.set_sampling_factor(jpeg_encoder::SamplingFactor::R_4_2_0);
+            jpeg.encode(&pixels, width, height, jpeg_encoder::ColorType::Rgb)
+                .map_err(|e| e.to_string())
+        }
+    };
+    encoded
+        .map_err(|why| wrong(format!("images: cannot be encoded: {why}"), "use another size"))?;
+    Ok(bytes)
+}
+
+/// Three quarters noise, one quarter gradient: each byte holds 7.6 bits that nothing predicts.
+fn pixels(width: u16, height: u16, stream: &mut Stream) -> Vec<u8> {
+    let mut noise = Noise { bits: 0, left: 0 };
+    let mut pixels = Vec::with_capacity(usize::from(width) * usize::from(height) * 3);
+    for y in 0..u32::from(height) {
+        let down = y * 63 / u32::from(height);
+        for x in 0..u32::from(width) {
+            let across = x * 63 / u32::from(width);
+            for slope in [across, down, 63 - across] {
+                let random = u32::from(noise.byte(stream)) * 3 / 4;
+                // At most 63 + 191.
+                pixels.push((slope + random) as u8);
+            }
+        }
+    }
+    pixels
+}
+
+/// Random bytes, eight from each draw.
+struct Noise {
+    bits: u64,
+    left: u32,
+}
+
+impl Noise {
+    fn byte(&mut self, stream: &mut Stream) -> u8 {
+        if self.left == 0 {
+            *self = Self { bits: stream.bits(), left: 8 };
+        }
+        let byte = self.bits as u8;
+        self.bits >>= 8;
+        self.left -= 1;
+        byte
+    }
+}
+
+/// Stored without compression, which would gain nothing: so the bytes do not change with the
+/// version of a compressor.
+fn png(
+    bytes: &mut Vec<u8>,
+    width: u16,
+    height: u16,
+    pixels: &[u8],
+) -> Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(bytes, width.into(), height.into());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_deflate_compression(png::DeflateCompression::NoCompression);
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()
+}
+
+fn from_folder(folder: &Path, most: usize, skip_invalid: bool) -> Result<Images, WorkloadError> {
+    const HINT: &str = "name a folder with .jpg, .png, .webp or .gif files";
+    let failed = |error: io::Error| wrong(format!("{}: {error}", folder.display()), HINT);
+    let mut files = Vec::new();
+    walk(folder, &mut files).map_err(failed)?;
+    files.sort();
+    let captions = captions::Captions::of(folder)?;
+    let mut found = Images::default();
+    for path in files {
+        if found.images.len() == most {
+            break;
+        }
+        match whole(&path) {
+            Ok((kind, bytes)) => {
+                let caption = captions.find(folder, &path)?;
+                found.images.push(Image { url: url(kind, &bytes), caption });
+            }
+            Err(reason) if skip_invalid => {
+                *found.skipped.entry(reason).or_default() += 1;
+            }
+            Err(reason) => {
+                let hint = "replace or remove it, or leave such files out with --skip-invalid";
+                return Err(wrong(format!("{}: {reason}", path.display()), hint));
+            }
+        }
+    }
+    if found.images.is_empty() {
+        let left_out: u64 = found.skipped.values().sum();
+        let message = format!("{}: no image in it ({left_out} left out)", folder.display());
+        return Err(wrong(message, HINT));
+    }
+    Ok(found)
+}
+
+/// Files below a folder that are called images. Links to folders are not followed, so that no walk
+/// runs in a circle.
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            walk(&path, found)?;
+        } else if is_image_name(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_image_name(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}
+
+/// The kind and the bytes of an image, or why it is none.
+fn whole(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
+    let unreadable = |error: io::Error| format!("unreadable: {}", error.kind());
+    let bytes = fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > MAX_BYTES {
+        return Err(format!("larger than {} MiB", MAX_BYTES >> 20));
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    let kind = check::kind(&bytes)?;
+    Ok((kind, bytes))
+}
+
+#[cfg(test)]
+mod tests;

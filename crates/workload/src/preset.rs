@@ -1,0 +1,59 @@
+//! Classes of traffic that have a name.
+
+use std::time::Duration;
+
+use goodput_model::{ClassPlan, Clip, Delay, History, Lengths, SessionPlan, ToolsPlan};
+
+/// The standard deviation of the logarithm of lengths, in every preset.
+const SIGMA: f64 = 0.8;
+
+/// Names of the presets.
+pub const PRESETS: [&str; 6] =
+    ["chat", "code_generation", "long_context_qa", "summarization", "multi_turn", "agent"];
+
+/// The class of this name: the first four by seed 003, and two that talk for longer.
+pub fn preset(name: &str) -> Option<ClassPlan> {
+    let ([input, input_low, input_high], [output, output_low, output_high]) = match name {
+        "chat" => ([500, 50, 4_000], [200, 10, 2_000]),
+        "code_generation" => ([1_500, 200, 8_000], [500, 50, 4_000]),
+        "long_context_qa" => ([16_000, 2_000, 128_000], [300, 20, 2_000]),
+        "summarization" => ([4_000, 500, 32_000], [150, 50, 500]),
+        "multi_turn" => ([300, 20, 4_000], [200, 10, 2_000]),
+        "agent" => ([2_000, 200, 16_000], [100, 20, 1_000]),
+        _ => return None,
+    };
+    let input = lengths(input, input_low, input_high);
+    let mut class = ClassPlan::synthetic(name, input, lengths(output, output_low, output_high));
+    class.session = match name {
+        "multi_turn" => Some(talk()),
+        "agent" => Some(SessionPlan { tools: Some(tools()), ..talk() }),
+        _ => None,
+    };
+    Some(class)
+}
+
+fn lengths(median: u32, low: u32, high: u32) -> Lengths {
+    Lengths::LogNormal(f64::from(median), SIGMA, Clip { low, high })
+}
+
+/// Two to eight turns, with time to read and write between them.
+fn talk() -> SessionPlan {
+    SessionPlan {
+        turns: Lengths::Uniform(2, 8),
+        think: Delay::LogNormal(Duration::from_secs(8), SIGMA),
+        turn_input: Some(lengths(80, 5, 1_000)),
+        history: History::Server,
+        tools: None,
+    }
+}
+
+/// One to six calls of tools that answer in about a second, and one sub-agent beside each.
+fn tools() -> ToolsPlan {
+    ToolsPlan {
+        calls: Lengths::Uniform(1, 6),
+        delay: Delay::LogNormal(Duration::from_secs(1), SIGMA),
+        result: lengths(400, 20, 8_000),
+        fan_out: 1,
+        tool_role: false,
+    }
+}

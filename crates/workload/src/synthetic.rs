@@ -1,0 +1,183 @@
+//! Sessions of generated text: single prompts, conversations, agents with tools.
+//!
+//! Prompt lengths of later steps are what the plan says: everything said so far, answers at their
+//! planned length. The server's answers need not count the same as text, so they are about right.
+
+use goodput_model::{
+    History, Lengths, Message, Nanos, Role, Session, SessionPlan, Step, ToolsPlan,
+};
+use goodput_random::{Domain, Stream};
+
+use crate::author::guess;
+use crate::class::{Maker, Source};
+use crate::prefix;
+use crate::text::Begin;
+
+/// Steps of a session at most: a distribution without an end must not fill the memory.
+const MOST_STEPS: usize = 10_000;
+
+/// Prompt and answer length by the class's source.
+fn draw(maker: &mut Maker) -> (u32, u32) {
+    match &maker.class.source {
+        Source::Lengths { input, output } => {
+            let input = input.draw(&mut maker.lengths);
+            (input, output.draw(&mut maker.lengths))
+        }
+        Source::Pairs(pairs) => {
+            let index = maker.lengths.below(pairs.len() as u64) as usize;
+            pairs.get(index).copied().unwrap_or((1, 1))
+        }
+        _ => (1, 1),
+    }
+}
+
+/// The prompt length of session `number`, whichever session is being made.
+pub(crate) fn input_of(maker: &Maker, number: u64) -> Option<u32> {
+    let mut lengths = Stream::new(maker.author.seed, Domain::Lengths, number);
+    match &maker.class.source {
+        Source::Lengths { input, .. } => Some(input.draw(&mut lengths)),
+        Source::Pairs(pairs) => {
+            let index = lengths.below(pairs.len() as u64) as usize;
+            pairs.get(index).map(|(input, _)| *input)
+        }
+        _ => None,
+    }
+}
+
+/// A session of generated text.
+pub(crate) fn session(maker: &mut Maker) -> Session {
+    let (input, output) = draw(maker);
+    let mut opening = prefix::open(maker, input);
+    let captions: Vec<&str> = maker.images().filter_map(|image| image.caption.as_deref()).collect();
+    if !captions.is_empty() {
+        let text = captions.join(" ");
+        opening.tokens = maker.author.template.saturating_add(guess(&text));
+        opening.messages = vec![Message::text(Role::User, text)];
+        opening.cached = None;
+    }
+    let images = maker.illustrate(&mut opening.messages);
+    let Some(plan) = maker.class.session.as_ref() else {
+        let mut planned = maker.planned(opening.tokens, Some(output));
+        planned.cached_tokens = opening.cached;
+        planned.images = images;
+        return Session::single(maker.request(opening.messages, planned));
+    };
+    let history = plan.history;
+    let cached = opening.cached.unwrap_or(0);
+    let ask = Ask { messages: opening.messages, input: opening.tokens, cached, output };
+    let mut talk = Talk { maker, plan, images, steps: Vec::new(), said: 0 };
+    talk.turns(ask);
+    Session { steps: talk.steps, history }
+}
+
+/// One request in the making.
+struct Ask {
+    messages: Vec<Message>,
+    /// Tokens of the whole prompt.
+    input: u32,
+    cached: u32,
+    output: u32,
+}
+
+/// A conversation in the making.
+struct Talk<'m, 'a> {
+    maker: &'m mut Maker<'a>,
+    plan: &'a SessionPlan,
+    images: u32,
+    steps: Vec<Step>,
+    /// Tokens of everything said so far, the last answer included.
+    said: u32,
+}
+
+impl Talk<'_, '_> {
+    fn turns(&mut self, opening: Ask) {
+        let turns = self.plan.turns.draw(&mut self.maker.pauses).max(1);
+        self.step(Nanos::ZERO, opening, Vec::new());
+        self.tools();
+        for _ in 1..turns {
+            if self.steps.len() >= MOST_STEPS {
+                return;
+            }
+            let (drawn, output) = draw(self.maker);
+            let tokens = match self.plan.turn_input {
+                Some(lengths) => lengths.draw(&mut self.maker.lengths),
+                None => drawn,
+            };
+            let think = self.plan.think.draw(&mut self.maker.pauses);
+            let ask = self.ask(Role::User, tokens, output);
+            self.step(think, ask, Vec::new());
+            self.tools();
+        }
+    }
+
+    /// The tool calls of a turn: each answer so far was a call, the tool works, and its result is
+    /// the next request.
+    fn tools(&mut self) {
+        let Some(tools) = &self.plan.tools else { return };
+        let calls = tools.calls.draw(&mut self.maker.pauses);
+        for _ in 0..calls {
+            if self.steps.len() >= MOST_STEPS {
+                return;
+            }
+            let delay = tools.delay.draw(&mut self.maker.pauses);
+            let role = if tools.tool_role { Role::Tool } else { Role::User };
+            let main = self.result(tools, role);
+            let others = (0..tools.fan_out).map(|_| self.result(tools, Role::User)).collect();
+            self.step(delay, main, others);
+        }
+    }
+
+    fn result(&mut self, tools: &ToolsPlan, role: Role) -> Ask {
+        let tokens = tools.result.draw(&mut self.maker.lengths);
+        let (_, output) = draw(self.maker);
+        self.ask(role, tokens, output)
+    }
+
+    /// A request that adds one message to what was said.
+    fn ask(&mut self, role: Role, tokens: u32, output: u32) -> Ask {
+        let text = self.maker.author.write(tokens, Begin::Message, None, &mut self.maker.text);
+        Ask {
+            messages: vec![Message::text(role, text)],
+            // The answer before it is a message of its own.
+            input: self.said.saturating_add(tokens).saturating_add(2 * self.maker.author.message),
+            cached: self.maker.author.blocks(self.said),
+            output,
+        }
+    }
+
+    fn step(&mut self, after: Nanos, main: Ask, others: Vec<Ask>) {
+        self.said = main.input.saturating_add(main.output);
+        let reply = (self.plan.history == History::Dataset).then(|| {
+            let maker = &mut *self.maker;
+            let text = maker.author.write(main.output, Begin::Message, None, &mut maker.text);
+            Message::text(Role::Assistant, text)
+        });
+        let turn = self.steps.len() as u32;
+        let mut requests = Vec::with_capacity(1 + others.len());
+        for ask in std::iter::once(main).chain(others) {
+            let mut planned = self.maker.planned(ask.input, Some(ask.output));
+            planned.session = Some(self.maker.number);
+            planned.turn = turn;
+            planned.cached_tokens = Some(ask.cached);
+            planned.images = self.images;
+            requests.push(self.maker.request(ask.messages, planned));
+        }
+        self.steps.push(Step { after, requests, reply });
+    }
+}
+
+/// Whether lengths can be drawn from it.
+pub(crate) fn is_sound(lengths: Lengths) -> bool {
+    let real = |x: f64| x.is_finite() && x >= 0.0;
+    let order = |low: u32, high: u32| low >= 1 && low <= high;
+    match lengths {
+        Lengths::Fixed(tokens) => tokens >= 1,
+        Lengths::Uniform(low, high) => order(low, high),
+        Lengths::Exponential(mean) => mean >= 1,
+        Lengths::Normal(mean, sd, clip) => real(mean) && real(sd) && order(clip.low, clip.high),
+        Lengths::LogNormal(median, sigma, clip) => {
+            real(median) && real(sigma) && order(clip.low, clip.high)
+        }
+        Lengths::Zipf(exponent, clip) => real(exponent) && order(clip.low, clip.high),
+    }
+}

@@ -1,0 +1,209 @@
+//! A recorded trace as sessions.
+//!
+//! Blocks with the same name become the same text, so a server's prefix cache finds them as the
+//! recorded one did. What a prompt has beyond its blocks is its own.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use goodput_dataset::{Entry, Loaded, Turn};
+use goodput_model::{Keep, Message, Nanos, Part, Role, Session, Step, TracePlan};
+
+use crate::check::MOST_TOKENS;
+use crate::class::{Maker, scale};
+use crate::text::Begin;
+use crate::{Setting, WorkloadError};
+
+/// Tokens of a block where neither file nor plan says: Mooncake's.
+const TRACE_BLOCK: u32 = 512;
+
+/// A trace in the order of its instants.
+pub(crate) struct Trace {
+    entries: Vec<Row>,
+    /// Rows of each session, in the order of their first instants.
+    sessions: Vec<Vec<usize>>,
+    block: u32,
+    scale: f64,
+}
+
+struct Row {
+    entry: Entry,
+    at: Nanos,
+    /// Tokens that a cache without limits would hold when it comes; `None` without blocks.
+    cached: Option<u32>,
+    /// Number of the linked session, and which of its requests this is.
+    link: Option<(u64, u32)>,
+}
+
+impl Trace {
+    pub(crate) fn new(
+        plan: &TracePlan,
+        loaded: Loaded,
+        setting: &Setting,
+    ) -> Result<Self, WorkloadError> {
+        let block = plan.block_tokens.or(loaded.block_tokens).unwrap_or(TRACE_BLOCK);
+        if block == 0 {
+            return Err(WorkloadError::new(
+                format!("{}: blocks of zero tokens", plan.file),
+                "Mooncake's blocks have 512 tokens",
+            ));
+        }
+        let mut rows = Vec::with_capacity(loaded.entries.len());
+        for entry in loaded.entries {
+            let Some(at) = entry.at else {
+                return Err(WorkloadError::new(
+                    format!("{} line {}: an entry without an instant", plan.file, entry.line),
+                    "a trace needs a timestamp on every entry; use the file as a data set instead",
+                ));
+            };
+            let longest = entry.turns.iter().filter_map(|turn| turn.input_tokens).max();
+            if let Some(tokens) = longest.filter(|tokens| *tokens > MOST_TOKENS) {
+                return Err(WorkloadError::new(
+                    format!(
+                        "{} line {}: a prompt of {tokens} tokens: expected at most {MOST_TOKENS}",
+                        plan.file, entry.line
+                    ),
+                    "no context holds more; cut the trace or correct the row",
+                ));
+            }
+            rows.push(Row { entry, at, cached: None, link: None });
+        }
+        rows.sort_by_key(|row| row.at);
+        remember(&mut rows, block);
+        let sessions = link(&mut rows, setting.keep);
+        Ok(Self { entries: rows, sessions, block, scale: setting.time_scale })
+    }
+
+    pub(crate) fn arrival(&self, number: u64) -> Option<Nanos> {
+        let rows = self.sessions.get(usize::try_from(number).ok()?)?;
+        rows.first().and_then(|row| self.entries.get(*row)).map(|row| scale(row.at, self.scale))
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+}
+
+/// What a cache without limits would hold of each prompt: the blocks at its beginning that were
+/// asked before.
+fn remember(rows: &mut [Row], block: u32) {
+    let mut seen: HashSet<u64> = HashSet::new();
+    for row in rows {
+        let Some(turn) = row.entry.turns.first().filter(|turn| !turn.blocks.is_empty()) else {
+            continue;
+        };
+        let known = turn.blocks.iter().take_while(|name| seen.contains(name)).count();
+        let tokens = u32::try_from(known).unwrap_or(u32::MAX).saturating_mul(block);
+        // The last token is always computed.
+        let most = turn.input_tokens.unwrap_or(u32::MAX).saturating_sub(1);
+        row.cached = Some(tokens.min(most));
+        seen.extend(&turn.blocks);
+    }
+}
+
+/// Which rows make a session. A linked session has the number of its first row's session.
+fn link(rows: &mut [Row], keep: Keep) -> Vec<Vec<usize>> {
+    // Number, and requests so far, of each linked session.
+    let mut known: HashMap<String, (u64, u32)> = HashMap::new();
+    let mut sessions: Vec<Vec<usize>> = Vec::new();
+    for (index, row) in rows.iter_mut().enumerate() {
+        let next = sessions.len() as u64;
+        let link = row.entry.session.clone().map(|name| known.entry(name).or_insert((next, 0)));
+        row.link = link.as_deref().copied();
+        let joined = match (&link, keep) {
+            (Some((session, _)), Keep::ThinkTimes) => sessions.get_mut(*session as usize),
+            _ => None,
+        };
+        match joined {
+            Some(rows) => rows.push(index),
+            None => sessions.push(vec![index]),
+        }
+        if let Some((_, requests)) = link {
+            *requests += 1;
+        }
+    }
+    sessions
+}
+
+/// The session of this number; `None` past the end of the trace.
+pub(crate) fn session(maker: &mut Maker, trace: &Trace) -> Option<Session> {
+    let rows = trace.sessions.get(usize::try_from(maker.local).ok()?)?;
+    let mut steps: Vec<Step> = Vec::with_capacity(rows.len());
+    let mut said = 0u32;
+    let mut before: Option<&Row> = None;
+    for row in rows.iter().filter_map(|row| trace.entries.get(*row)) {
+        for (number, turn) in row.entry.turns.iter().enumerate() {
+            let is_first = steps.is_empty();
+            let (mut messages, input) = prompt(maker, trace, turn, said, is_first);
+            let images = if is_first { maker.illustrate(&mut messages) } else { 0 };
+            let mut planned = maker.planned(input, turn.output_tokens);
+            if let Some(label) = &row.entry.class {
+                planned.class = Arc::from(label.as_str());
+            }
+            planned.images = images;
+            planned.session = row.link.map(|(session, _)| session);
+            planned.turn = row.link.map_or(0, |(_, turn)| turn) + number as u32;
+            let in_blocks = row.cached.map(|cached| maker.author.blocks(cached));
+            planned.cached_tokens =
+                if is_first { in_blocks } else { Some(maker.author.blocks(said)) };
+            planned.trace_at = (number == 0).then(|| scale(row.at, trace.scale));
+            let gap = before.filter(|_| number == 0).map(|last| pause(last, row));
+            let after = if is_first { None } else { turn.after.or(gap) };
+            said = input.saturating_add(turn.output_tokens.unwrap_or(0));
+            let mut request = maker.request(messages, planned);
+            request.fields = turn.fields.clone().into();
+            steps.push(Step {
+                after: after.map_or(Nanos::ZERO, |after| scale(after, trace.scale)),
+                requests: vec![request],
+                reply: turn.reply.clone(),
+            });
+        }
+        before = Some(row);
+    }
+    let history = goodput_model::History::Server;
+    (!steps.is_empty()).then_some(Session { steps, history })
+}
+
+/// The pause between an answer and the next question: the gap between the two instants, without
+/// the time that the answer took where that is known.
+fn pause(last: &Row, row: &Row) -> Nanos {
+    let took = last.entry.turns.last().and_then(|turn| turn.took).unwrap_or(Nanos::ZERO);
+    row.at - last.at - took
+}
+
+/// What is asked, and the tokens of the whole prompt.
+fn prompt(
+    maker: &mut Maker,
+    trace: &Trace,
+    turn: &Turn,
+    said: u32,
+    is_first: bool,
+) -> (Vec<Message>, u32) {
+    let before = if is_first { maker.author.template } else { said };
+    // A prompt is at least one token longer than what stands before it.
+    let input = turn.input_tokens.unwrap_or(1).max(before.saturating_add(1));
+    if !turn.messages.is_empty() {
+        return (turn.messages.clone(), input);
+    }
+    let mut left = input - before;
+    let mut parts = Vec::new();
+    // A history holds its blocks already.
+    let blocks = if is_first { turn.blocks.as_slice() } else { &[] };
+    for &name in blocks {
+        let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
+        if left >= trace.block {
+            parts.push(Part::Text(maker.author.shared(name, trace.block, begin)));
+            left -= trace.block;
+        } else if left > 0 {
+            parts.push(Part::Text(maker.author.common(name, left, begin).into()));
+            left = 0;
+        }
+    }
+    if left > 0 {
+        let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
+        let nonce = is_first.then(|| maker.nonce());
+        let own = maker.author.write(left, begin, nonce, &mut maker.text);
+        parts.push(Part::Text(own.into()));
+    }
+    (vec![Message::Plain { role: Role::User, parts }], input)
+}
