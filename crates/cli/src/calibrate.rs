@@ -130,11 +130,13 @@ impl Bench {
         let run = Run {
             load: plan.load.clone(),
             timeout: plan.target.timeout,
-            workload: Workload::new(&plan.workload, &Setting::of(plan.load.seed))?,
+            workload: Box::new(Workload::new(&plan.workload, &Setting::of(plan.load.seed))?),
             dialect: Dialect::new(Api::Chat, "truth", true),
             endpoint: canary::endpoint(&server, false)?,
             connections: ConnectionPolicy::Reuse,
             keep_text: false,
+            keep_answers: false,
+            session_header: None,
             pacing: host::pacing(),
             canary: Some(canary),
             pin_to: self.client_cpus().to_vec(),
@@ -142,7 +144,7 @@ impl Bench {
         let sink = Memory { records: Vec::new(), samples: Vec::new(), host: Host::new() };
         let ended = goodput_engine::run(run, &Control::new(), &Arc::new(Live::default()), sink)?;
         let Memory { records, samples, .. } = ended.sink;
-        let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples);
+        let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples, []);
         Ok((summary, server.stop()?.write_lateness_ms.p99.unwrap_or(0.0)))
     }
 
@@ -246,6 +248,10 @@ fn facts() -> RunFacts {
         unwritten_records: 0,
         log_damaged: false,
         ceiling: None,
+        workload_hash: String::new(),
+        notes: Vec::new(),
+        calibration: None,
+        cut_requests: 0,
     }
 }
 

@@ -6,6 +6,9 @@ mod canary;
 mod curve;
 mod error;
 mod host;
+mod hub;
+mod judge;
+mod materials;
 mod mock;
 mod output;
 mod plan;
@@ -14,6 +17,8 @@ mod readiness;
 mod report;
 mod run;
 mod signals;
+mod vocabulary;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -29,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Mock(args) => mock::mock(&args),
+        Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),

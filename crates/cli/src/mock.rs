@@ -114,9 +114,10 @@ fn settings(args: &MockArgs) -> Result<Settings, Failed> {
     ];
     let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
     let set = args.set.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let loras = args.lora.iter().map(|lora| ("lora", lora.as_str()));
     let faults = args.fault.iter().map(|fault| ("fault", fault.as_str()));
     let metrics = [("metrics", args.metrics.as_str())];
-    let changes = flags.chain(set).chain(faults).chain(metrics);
+    let changes = flags.chain(set).chain(loras).chain(faults).chain(metrics);
     settings.set_all(changes.collect()).map_err(wrong)?;
     if let Some(name) = &args.api_key_env {
         let key = std::env::var(name).ok().filter(|key| !key.is_empty());

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_mock::{Mock, Settings as MockSettings};
-use goodput_model::{ErrorClass, Failure, Header, Nanos, OutputLength, Plan, REDACTED};
+use goodput_model::{
+    ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
+    REDACTED, SourcePlan,
+};
 use goodput_wire::{
     BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
 };
@@ -76,20 +79,21 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
         let mut dialect = dialect(plan, &model)?;
         let mut probed = None;
         if plan.target.probe {
-            let first = waiter.probe(&endpoint, &dialect).await;
-            let outcome = match first {
-                Err(Refusal::Fields) if plan.target.usage => {
-                    waiter.say("the server refuses stream_options: token counts come from chunks");
-                    plan.target.usage = false;
-                    dialect = self::dialect(plan, &model)?;
-                    waiter.probe(&endpoint, &dialect).await
+            let mut outcome = waiter.probe(&endpoint, &dialect).await;
+            while let Err(Refusal::Fields(field, _)) = &outcome {
+                if !give_up(plan, *field, &waiter) {
+                    break;
                 }
-                other => other,
-            };
+                dialect = self::dialect(plan, &model)?;
+                outcome = waiter.probe(&endpoint, &dialect).await;
+            }
             probed =
                 Some(outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?.took);
         }
         plan.target.model = Some(model.clone());
+        if plan.workload.reset_cache {
+            reset_cache(&endpoint, &shown).await?;
+        }
         Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, mock })
     })
 }
@@ -133,17 +137,26 @@ fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
         headers,
         cacert: cacert.transpose()?,
         insecure: target.insecure,
-        keep_text: plan.workload.save_text,
+        keep_text: plan.workload.save_text || needs_answers(plan),
     })
 }
 
-fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
+/// How bodies are written.
+pub(crate) fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
     let mut dialect = Dialect::new(plan.target.api, model, plan.target.stream);
     if plan.target.usage {
         dialect = dialect.with_usage();
     }
     if plan.workload.output == OutputLength::Exact {
-        dialect = dialect.with_ignore_eos();
+        dialect = dialect.with_exact_output();
+    }
+    for structured in plan.workload.classes.iter().filter_map(|class| class.structured.as_ref()) {
+        let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == structured.kind);
+        if kind.is_some_and(|kind| !dialect.can_express(kind)) {
+            let kind = &structured.kind;
+            return Err(Failed::usage(format!("this dialect has no way to ask for a {kind}"))
+                .hint("--structured-dialect names another"));
+        }
     }
     match &plan.target.extra_body {
         Some(extra) => dialect.with_extra(extra).map_err(|error| Failed::usage(error.to_string())),
@@ -165,7 +178,7 @@ struct Waiter {
 /// Why a run would be pointless.
 enum Refusal {
     /// The server refuses a field that can be left out.
-    Fields,
+    Fields(Field, Failure),
     /// Nobody answers.
     Unreachable(Failure),
     /// The answer will be the same for every request.
@@ -275,10 +288,12 @@ impl Waiter {
                     }
                     Some(failure) => failure.clone(),
                 },
-                Ok(Err(ProbeError::Refused(failure))) if refuses_fields(&failure) => {
-                    return Err(Refusal::Fields);
+                Ok(Err(ProbeError::Refused(failure))) => {
+                    return Err(match refused_field(&failure) {
+                        Some(field) => Refusal::Fields(field, failure),
+                        None => Refusal::Final(failure),
+                    });
                 }
-                Ok(Err(ProbeError::Refused(failure))) => return Err(Refusal::Final(failure)),
                 Ok(Err(ProbeError::Unreachable(failure))) if self.is_over() => {
                     return Err(Refusal::Unreachable(failure));
                 }
@@ -309,9 +324,71 @@ impl Waiter {
     }
 }
 
-fn refuses_fields(failure: &Failure) -> bool {
-    matches!(failure.class, ErrorClass::Http(400 | 422))
-        && failure.message.contains("stream_options")
+/// Fields that a run can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    /// `stream_options`
+    Usage,
+    /// `min_tokens`, `ignore_eos`
+    Exact,
+}
+
+/// The field that a refusal is about.
+fn refused_field(failure: &Failure) -> Option<Field> {
+    let is_about = |name: &str| failure.message.contains(name);
+    match failure.class {
+        ErrorClass::Http(400 | 422) if is_about("stream_options") => Some(Field::Usage),
+        ErrorClass::Http(400 | 422) if is_about("ignore_eos") || is_about("min_tokens") => {
+            Some(Field::Exact)
+        }
+        _ => None,
+    }
+}
+
+/// Leaves a field out, and says what that means; false if it was left out already.
+fn give_up(plan: &mut Plan, field: Field, waiter: &Waiter) -> bool {
+    match field {
+        Field::Usage if plan.target.usage => {
+            waiter.say("the server refuses stream_options: token counts come from chunks");
+            plan.target.usage = false;
+        }
+        Field::Exact if plan.workload.output == OutputLength::Exact => {
+            waiter.say(
+                "the server refuses min_tokens and ignore_eos: answers may be shorter than planned",
+            );
+            plan.workload.output = OutputLength::Limit;
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Whether anybody needs the text of answers: later turns, or a judge.
+fn needs_answers(plan: &Plan) -> bool {
+    let workload = &plan.workload;
+    let is_judged = workload.count_with.is_some()
+        || (workload.tokenizer.is_some() && plan.target.stream && !plan.target.usage);
+    let class = |class: &ClassPlan| {
+        let is_carried_on = match &class.source {
+            SourcePlan::Dataset(data) => data.turns != Some(1) && data.history == History::Server,
+            SourcePlan::Frozen { .. } => true,
+            _ => class.session.as_ref().is_some_and(|s| s.history == History::Server),
+        };
+        is_carried_on || class.structured.is_some()
+    };
+    is_judged || workload.classes.iter().any(class)
+}
+
+/// Tells the server to forget its prefix cache.
+async fn reset_cache(endpoint: &Arc<Endpoint>, shown: &str) -> Result<(), Failed> {
+    match goodput_wire::reset_prefix_cache(endpoint).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failed::target(format!(
+            "{shown} knows neither /reset_prefix_cache nor /flush_cache"
+        ))
+        .hint("vLLM has it with VLLM_SERVER_DEV_MODE=1; --cache cold needs none")),
+        Err(failure) => Err(unreachable(shown, &failure)),
+    }
 }
 
 fn unreachable(shown: &str, failure: &Failure) -> Failed {
@@ -335,7 +412,6 @@ impl Refusal {
     fn explain(self, plan: &Plan, model: &str, shown: &str) -> Failed {
         let failure = match self {
             Self::Unreachable(failure) => return unreachable(shown, &failure),
-            Self::Fields => return Failed::target(format!("{shown} refuses the request's fields")),
             Self::NeverReady(failure) => {
                 return Failed::target(format!(
                     "{shown} did not become ready: {}: {}",
@@ -343,7 +419,7 @@ impl Refusal {
                 ))
                 .hint("look at the server's log, wait longer, or run without --wait-ready to count failures");
             }
-            Self::Final(failure) => failure,
+            Self::Final(failure) | Self::Fields(_, failure) => failure,
         };
         let failed = Failed::target(format!(
             "{shown} refuses requests: {}: {}",

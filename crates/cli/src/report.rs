@@ -57,10 +57,15 @@ pub(crate) fn summarise(
         unwritten_records,
         log_damaged: check.is_damaged(),
         ceiling: manifest.ceiling,
+        workload_hash: manifest.workload.hash.clone(),
+        notes: manifest.workload.notes.clone(),
+        calibration: manifest.workload.calibration.clone(),
+        cut_requests: manifest.workload.cut_requests,
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();
-    Ok(analyse(plan, facts, || folder.records().into_iter().flatten(), &samples))
+    let records = || folder.records().into_iter().flatten();
+    Ok(analyse(plan, facts, records, &samples, folder.judgements()))
 }
 
 /// A summary as its file has it.

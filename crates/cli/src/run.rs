@@ -7,34 +7,52 @@ use std::sync::Arc;
 use goodput_engine::{Control, Ended, Live, Run, Sink};
 use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict};
 use goodput_observe::Host;
-use goodput_record::{FolderError, Logs, Manifest, RunFolder, State, TargetFacts};
+use goodput_record::{
+    FolderError, Logs, Manifest, RunFolder, Spool, Spooled, State, TargetFacts, WorkloadFacts,
+};
 use goodput_stats::Summary;
-use goodput_workload::{Setting, Workload};
+use goodput_workload::Workload;
 
 use crate::args::RunArgs;
 use crate::error::{Failed, exit};
+use crate::hub::Hub;
+use crate::judge::Judge;
+use crate::materials::{self, Materials};
 use crate::progress::Progress;
 use crate::readiness::{self, Ready};
-use crate::{calibrate, canary, host, mock, output, plan, report, signals};
+use crate::{calibrate, canary, host, mock, output, plan, report, signals, vocabulary, workload};
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
+    let quiet = args.output.quiet;
     let mut plan = plan::resolve(args)?;
-    let workload =
-        Workload::new(&plan.workload, &Setting::of(plan.load.seed)).map_err(|error| {
-            let failed = Failed::usage(error.to_string());
-            if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
-        })?;
+    let hub = Hub::new(quiet);
+    let setting = materials::setting(&plan.load);
+    let materials = Materials::gather(&mut plan.workload, setting, &hub)?;
+    if args.output.dry_run {
+        return workload::dry_run(&mut plan, materials, args.output.json);
+    }
     let fd_limit = goodput_engine::raise_fd_limit();
     check_connections(&plan, fd_limit)?;
-    let ready = readiness::wait(&mut plan, args.output.quiet)?;
-    let manifest = manifest(&plan, &ready, fd_limit.0);
+    let ready = readiness::wait(&mut plan, quiet)?;
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), quiet)?;
+    let judge = Judge::new(&plan, materials.tokenizer.as_ref(), &hub)?;
+    let workload = materials.workload(&plan.workload)?;
+    plan::check_workload(&plan, &workload)?;
+    let manifest = manifest(&plan, &ready, &workload, fd_limit.0);
     let path = folder_path(args, &plan);
     let (folder, logs) =
         RunFolder::create(&path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
+    let answers =
+        judge.is_some().then(|| Spool::new(&path)).transpose().map_err(|error| {
+            Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
+        })?;
     let texts = plan.workload.save_text.then(|| path.clone());
-    let recorder = Recorder { logs, host: Host::new(), texts };
-    let sent = send(&plan, &ready, workload, recorder, args.output.quiet)?;
+    let recorder = Recorder { logs, host: Host::new(), texts, answers };
+    let mut sent = send(&plan, &ready, workload, recorder, quiet)?;
+    if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
+        judge.judge(answers, &path, quiet)?;
+    }
     let summary = conclude(&plan, folder, manifest, sent)?;
     show(args, &summary, &path)?;
     if let Some(mock) = &ready.mock {
@@ -65,11 +83,13 @@ fn send(
     let run = Run {
         load: plan.load.clone(),
         timeout: plan.target.timeout,
-        workload,
+        workload: Box::new(workload),
         dialect: ready.dialect.clone(),
         endpoint: Arc::clone(&ready.endpoint),
         connections: plan.target.connections,
         keep_text: plan.workload.save_text,
+        keep_answers: recorder.answers.is_some(),
+        session_header: plan::session_header(&plan.workload)?,
         pacing: host::pacing(),
         canary,
         pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
@@ -97,6 +117,7 @@ fn conclude(
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
     manifest.ended = Some(host::timestamp());
     manifest.lost_records = sent.ended.lost + unwritten.lost;
+    manifest.workload.cut_requests = sent.ended.cut_requests;
     if let Some(error) = &unwritten.error {
         output::note(&format!("warning: the disk refused part of the record: {error}"));
     }
@@ -118,6 +139,8 @@ struct Recorder {
     host: Host,
     /// The run folder, when texts are kept.
     texts: Option<PathBuf>,
+    /// Answers to be judged after the run.
+    answers: Option<Spool>,
 }
 
 impl Sink for Recorder {
@@ -128,6 +151,11 @@ impl Sink for Recorder {
         {
             output::note(&format!("warning: {error}; texts are no longer kept"));
             self.texts = None;
+        }
+        if let (Some(answers), Some(text)) = (&mut self.answers, record.exchange.text) {
+            let class = record.planned.class.to_string();
+            let (index, constraint) = (record.index, record.planned.constraint);
+            answers.push(Spooled { index, class, constraint, text });
         }
     }
 
@@ -162,7 +190,8 @@ fn check_connections(plan: &Plan, limit: goodput_engine::FdLimit) -> Result<(), 
     .hint("raise it with `ulimit -n`, or ask for fewer at once (--concurrency, --max-concurrency)"))
 }
 
-fn manifest(plan: &Plan, ready: &Ready, fd_limit: u64) -> Manifest {
+fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> Manifest {
+    let calibration = plan.workload.calibration.as_ref();
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -184,6 +213,12 @@ fn manifest(plan: &Plan, ready: &Ready, fd_limit: u64) -> Manifest {
         clocks: host::clocks(),
         ceiling: calibrate::ceiling(plan),
         lost_records: 0,
+        workload: WorkloadFacts {
+            hash: workload.hash(),
+            notes: workload.notes().to_vec(),
+            calibration: calibration.map(|found| found.source.name().to_owned()),
+            cut_requests: 0,
+        },
     }
 }
 

@@ -1,51 +1,241 @@
-//! The feeder: builds requests ahead of their instants, on a thread of its own.
+//! The feeder: builds sessions ahead of their instants, on a thread of its own.
 
-use bytes::Bytes;
-use goodput_model::{Nanos, Phase, Planned};
-use goodput_wire::Dialect;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::SyncSender;
+
+use crossbeam_queue::ArrayQueue;
+use goodput_clock::pause;
+use goodput_model::{Nanos, Session};
+use goodput_schedule::{Arrivals, Timeline};
 use goodput_workload::Workload;
 
-/// Requests built ahead of the pacer. At 3,000 requests/s this is more than a second.
+use crate::pacer::Arrival;
+use crate::senders::Senders;
+use crate::session::{Scribe, Visit};
+
+/// Sessions built ahead of the pacer. At 3,000 sessions/s this is more than a second.
 pub(crate) const AHEAD: usize = 4096;
 
-/// A request that is ready to be sent.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) index: u64,
-    pub(crate) body: Bytes,
-    pub(crate) planned: Planned,
-    /// The prompt, only when text is to be kept.
-    pub(crate) prompt: Option<String>,
+/// Bytes built ahead, about: fewer sessions than [`AHEAD`] where prompts are long or have images.
+const BYTES_AHEAD: u64 = 256 << 20;
+
+/// How long a feeder with enough ahead sleeps. What is ahead lasts far longer; waking more often
+/// would cost the workers.
+const REST: Nanos = Nanos::from_millis(20);
+
+/// What a run sends: sessions by their number, each always the same.
+pub trait Sessions: Send {
+    /// Session `number`; `None` past the end.
+    fn session(&self, number: u64) -> Option<Session>;
+    /// When session `number` arrives, in workloads that bring their own instants; in order.
+    fn arrival(&self, number: u64) -> Option<Nanos>;
 }
 
-/// A request that is due.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) prepared: Prepared,
-    /// When it is due; a user of a closed loop asks when its turn has come.
-    pub(crate) scheduled: Option<Nanos>,
-    /// How late the pacer woke for it.
-    pub(crate) pacer_lag: Option<Nanos>,
-    pub(crate) phase: Phase,
+impl Sessions for Workload {
+    fn session(&self, number: u64) -> Option<Session> {
+        Workload::session(self, number)
+    }
+
+    fn arrival(&self, number: u64) -> Option<Nanos> {
+        Workload::arrival(self, number)
+    }
 }
 
-/// Builds requests from a workload.
-#[derive(Debug, Clone)]
+/// Builds sessions, and numbers their requests: first those of session 0, then those of session 1.
 pub(crate) struct Feeder {
-    pub(crate) workload: Workload,
-    pub(crate) dialect: Dialect,
-    pub(crate) keep_text: bool,
+    sessions: Box<dyn Sessions>,
+    scribe: Scribe,
+    senders: Senders,
+    number: u64,
+    index: u64,
 }
 
 impl Feeder {
-    pub(crate) fn prepare(&self, index: u64) -> Option<Prepared> {
-        let session = self.workload.session(index)?;
-        let request = session.steps.into_iter().next()?.requests.into_iter().next()?;
-        Some(Prepared {
-            index,
-            body: self.dialect.encode(&[], &request),
-            planned: request.planned,
-            prompt: None,
-        })
+    pub(crate) fn new(sessions: Box<dyn Sessions>, scribe: Scribe, senders: Senders) -> Self {
+        Self { sessions, scribe, senders, number: 0, index: 0 }
+    }
+
+    /// When the next session arrives, by the workload's own instants.
+    fn arrival(&self) -> Option<Nanos> {
+        self.sessions.arrival(self.number)
+    }
+}
+
+impl Iterator for Feeder {
+    type Item = Visit;
+
+    fn next(&mut self) -> Option<Visit> {
+        let session = self.sessions.session(self.number)?;
+        let place = (self.number, self.index);
+        self.number += 1;
+        self.index += session.requests();
+        Visit::new(session, place, &self.scribe, &self.senders)
+    }
+}
+
+/// How much is built and not yet taken.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// Sessions built so far.
+    pub(crate) fed: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Ahead {
+    pub(crate) fn add(&self, visit: &Visit) {
+        self.bytes.fetch_add(visit.bytes, Relaxed);
+        self.fed.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn take(&self, visit: &Visit) {
+        self.bytes.fetch_sub(visit.bytes, Relaxed);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.load(Relaxed) >= BYTES_AHEAD
+    }
+}
+
+/// Feeds the pacer of an open loop.
+pub(crate) struct OpenFeed {
+    pub(crate) feeder: Feeder,
+    /// `None`: the workload brings its own.
+    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) ahead: Arc<Ahead>,
+    pub(crate) arrive: SyncSender<Arrival>,
+}
+
+impl OpenFeed {
+    /// Runs until arrivals or sessions end, the run has enough of them, or the pacer is gone.
+    pub(crate) fn run(mut self) {
+        // A burst leaves as a whole, so it is built as a whole, however large it is.
+        let is_burst = self.arrivals.as_ref().is_some_and(Arrivals::is_burst);
+        while let Some(arrival) = self.next() {
+            self.ahead.add(&arrival.visit);
+            if self.arrive.send(arrival).is_err() {
+                return;
+            }
+            while !is_burst && self.ahead.is_full() && Arc::strong_count(&self.ahead) > 1 {
+                pause(REST);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        let at = match &mut self.arrivals {
+            Some(arrivals) => arrivals.next(),
+            None => self.feeder.arrival(),
+        }?;
+        let mut visit = self.feeder.next()?;
+        visit.place(self.timeline.place_session(at, visit.requests())?);
+        Some(Arrival { at, visit })
+    }
+}
+
+/// Sessions that wait for the users of a closed loop, in order.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    visits: ArrayQueue<Visit>,
+    pub(crate) ahead: Ahead,
+}
+
+impl Queue {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { visits: ArrayQueue::new(capacity), ahead: Ahead::default() }
+    }
+
+    pub(crate) fn pop(&self) -> Option<Visit> {
+        let visit = self.visits.pop()?;
+        self.ahead.take(&visit);
+        Some(visit)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.visits.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.visits.is_full() || self.ahead.is_full()
+    }
+
+    /// Keeps the queue full until the sessions end or every worker has let go of it.
+    pub(crate) fn feed(self: &Arc<Self>, feeder: Feeder) {
+        for visit in feeder {
+            while self.is_full() && Arc::strong_count(self) > 1 {
+                pause(REST);
+            }
+            if Arc::strong_count(self) == 1 {
+                return;
+            }
+            self.ahead.add(&visit);
+            // There is room: nobody else pushes.
+            let _ = self.visits.push(visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Api, History, Planned, Request, Step};
+    use goodput_wire::Dialect;
+
+    use super::*;
+
+    /// Sessions whose second step has a text of 32 MiB, which they share.
+    struct Large(Session);
+
+    impl Sessions for Large {
+        fn session(&self, _: u64) -> Option<Session> {
+            Some(self.0.clone())
+        }
+
+        fn arrival(&self, _: u64) -> Option<Nanos> {
+            None
+        }
+    }
+
+    fn feeder() -> Feeder {
+        let step = |text: &str| Step {
+            after: Nanos::ZERO,
+            requests: vec![Request::prompt(text, Planned::new("test", 1, None))],
+            reply: None,
+        };
+        let steps = vec![step("small"), step(&"x".repeat(32 << 20))];
+        let large = Large(Session { steps, history: History::Server });
+        let scribe = Scribe { dialect: Dialect::new(Api::Chat, "m", true), keep_text: false };
+        Feeder::new(Box::new(large), scribe, Senders::default())
+    }
+
+    #[test]
+    fn requests_are_numbered_session_by_session() {
+        let visits: Vec<Visit> = feeder().take(3).collect();
+        let numbers: Vec<(u64, u64)> =
+            visits.iter().map(|visit| (visit.first.main.session, visit.first.main.index)).collect();
+        assert_eq!(numbers, [(0, 0), (1, 2), (2, 4)]);
+    }
+
+    #[test]
+    fn what_is_ahead_is_bounded_in_bytes() {
+        let queue = Arc::new(Queue::new(AHEAD));
+        let feeding = {
+            let queue = Arc::clone(&queue);
+            std::thread::spawn(move || queue.feed(feeder()))
+        };
+        let fill = || {
+            while !queue.is_full() {
+                pause(Nanos::from_millis(1));
+            }
+            // Time to do wrong.
+            pause(REST);
+            queue.len()
+        };
+        // 256 MiB: eight texts, for there are bodies beside them.
+        assert_eq!(fill(), 8);
+        assert!(queue.pop().is_some());
+        assert_eq!(fill(), 8);
+        drop(queue);
+        assert!(feeding.join().is_ok());
     }
 }

@@ -1,27 +1,41 @@
-//! *The run*: requests are prepared ahead, let go at their instants, sent by workers, and handed
-//! to the caller as records.
+//! *The run*: sessions are prepared ahead, begun at their instants, played by workers, and every
+//! request is handed to the caller as a record.
 //!
 //! ```text
-//! feeder ──prepared──► pacer ──due──► worker ┐
-//!   (bodies built        (open loop)   worker ├──records──► collector (the caller's sink)
-//!    before they         closed loop:  worker ┘
-//!    are due)            feeder ──► worker, each user waiting for its answer
+//! feeder ──sessions──► pacer ──due──► worker ┐ ◄─┐ steps still to come:
+//!   (first bodies        (open loop)   worker ├───┘ built after an answer, sent after a pause
+//!    built before        closed loop:  worker ┴──records──► collector (the caller's sink)
+//!    they are due)       feeder ──► worker, each user playing one session after another
 //! ```
 //!
-//! One thread each for feeder, pacer and collector, and one current-thread runtime per worker.
-//! Nothing between a due instant and the socket takes a lock or builds a body; a slow sink delays
-//! no dispatch.
+//! A session ([`goodput_model::Session`]) is what arrives; most have one step with one request. In
+//! an open loop sessions arrive whatever the server does, and each then waits for its own answers
+//! between its steps. One that fails at a step is over, and what it would have asked is counted
+//! ([`Ended::cut_requests`]).
+//!
+//! One thread each for feeder, pacer and collector, and one current-thread runtime per worker. A
+//! session stays with its worker. Nothing between a due instant and the socket takes a lock or builds
+//! a body; a slow sink delays no dispatch.
+//!
+//! Sessions built ahead are bounded in number and bytes. A burst is not: all of it must be in memory
+//! at its instant.
 
+mod collector;
 mod control;
 mod feeder;
 mod heart;
 mod limits;
 mod live;
 mod pacer;
+mod play;
 mod run;
+mod senders;
+mod session;
+mod users;
 mod worker;
 
 pub use control::Control;
+pub use feeder::Sessions;
 pub use heart::Canary;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{Live, Snapshot};

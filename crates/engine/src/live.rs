@@ -12,6 +12,8 @@ pub struct Live {
     pub(crate) first_token_ns: AtomicU64,
     pub(crate) first_tokens: AtomicU64,
     pub(crate) lost: AtomicU64,
+    pub(crate) sessions: AtomicU64,
+    pub(crate) ended_sessions: AtomicU64,
 }
 
 /// One look at [`Live`].
@@ -29,6 +31,10 @@ pub struct Snapshot {
     pub ttft_sum_ns: u64,
     /// Number of requests in that sum.
     pub ttft_count: u64,
+    /// Sessions that have begun.
+    pub sessions: u64,
+    /// Sessions that are over, whether or not all of their requests were sent.
+    pub ended_sessions: u64,
 }
 
 impl Live {
@@ -42,6 +48,8 @@ impl Live {
             tokens: read(&self.tokens),
             ttft_sum_ns: read(&self.first_token_ns),
             ttft_count: read(&self.first_tokens),
+            sessions: read(&self.sessions),
+            ended_sessions: read(&self.ended_sessions),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! The pacer: lets each request of an open loop go at its instant, whatever the server does.
+//! The pacer: lets each session of an open loop begin at its instant, whatever the server does.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use goodput_clock::{now, sleep_until, use_fine_timer_slack};
-use goodput_model::{Nanos, Phase};
+use goodput_model::Nanos;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::control::Control;
-use crate::feeder::{Job, Prepared};
+use crate::feeder::Ahead;
+use crate::session::Visit;
 
 /// How exactly instants are kept, and at what price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,38 +32,57 @@ impl Pacing {
     }
 }
 
-/// A prepared request with its place in the schedule, as an offset from the epoch.
+/// A session with its place in the schedule, as an offset from the epoch.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: Nanos,
-    pub(crate) phase: Phase,
-    pub(crate) prepared: Prepared,
+    pub(crate) visit: Visit,
 }
 
-/// Waits for each arrival and hands it to the workers in turn. Instants are absolute: lateness at
-/// one arrival never moves another, and a backlog after a stall is sent with its lateness on record.
-pub(crate) fn pace(
-    epoch: Nanos,
-    pacing: Pacing,
-    arrivals: &Receiver<Arrival>,
-    workers: &[UnboundedSender<Job>],
-    control: &Control,
-) {
-    use_fine_timer_slack();
-    for (arrival, worker) in arrivals.iter().zip(workers.iter().cycle()) {
-        let scheduled = epoch + arrival.at;
-        let hand_over = scheduled - pacing.lead();
-        if !sleep_until(hand_over, || control.is_stopping()) {
-            return;
-        }
-        let job = Job {
-            prepared: arrival.prepared,
-            scheduled: Some(scheduled),
-            pacer_lag: Some(now() - hand_over),
-            phase: arrival.phase,
-        };
-        if worker.send(job).is_err() {
-            return;
+/// A session that begins.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) visit: Visit,
+    pub(crate) due: Due,
+}
+
+/// When a step is due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    /// `None` for a user of a closed loop who takes a new session: due when the turn has come.
+    pub(crate) at: Option<Nanos>,
+    /// How late the pacer woke for it; only the first step of an open loop's session has a pacer.
+    pub(crate) pacer_lag: Option<Nanos>,
+}
+
+/// Hands sessions over.
+pub(crate) struct Pacer {
+    pub(crate) epoch: Nanos,
+    pub(crate) pacing: Pacing,
+    pub(crate) arrivals: Receiver<Arrival>,
+    pub(crate) ahead: Arc<Ahead>,
+    pub(crate) workers: Vec<UnboundedSender<Job>>,
+    pub(crate) control: Control,
+}
+
+impl Pacer {
+    /// Waits for each arrival and hands it to the workers in turn. Instants are absolute: lateness
+    /// at one arrival never moves another, and a backlog after a stall is sent with its lateness on
+    /// record.
+    pub(crate) fn run(self) {
+        use_fine_timer_slack();
+        for (Arrival { at, visit }, worker) in self.arrivals.iter().zip(self.workers.iter().cycle())
+        {
+            self.ahead.take(&visit);
+            let scheduled = self.epoch + at;
+            let hand_over = scheduled - self.pacing.lead();
+            if !sleep_until(hand_over, || self.control.is_stopping()) {
+                return;
+            }
+            let due = Due { at: Some(scheduled), pacer_lag: Some(now() - hand_over) };
+            if worker.send(Job { visit, due }).is_err() {
+                return;
+            }
         }
     }
 }

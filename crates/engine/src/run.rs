@@ -1,34 +1,32 @@
 //! [`run`]: the threads of a run, from the first prepared request to the last answer.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_queue::ArrayQueue;
 use goodput_clock::{now, pause};
-use goodput_model::{Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord};
+use goodput_model::{
+    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape,
+};
 use goodput_schedule::{Arrivals, Timeline};
-use goodput_wire::{Dialect, Endpoint};
-use goodput_workload::Workload;
+use goodput_wire::{Dialect, Endpoint, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::collector::Collector;
 use crate::control::Control;
-use crate::feeder::{AHEAD, Feeder, Prepared};
+use crate::feeder::{AHEAD, Ahead, Feeder, OpenFeed, Queue, Sessions};
 use crate::heart::{Canary, Observations};
 use crate::live::Live;
-use crate::pacer::{Arrival, Pacing, pace};
-use crate::worker::{Shared, Source, Users, work};
+use crate::pacer::{Pacer, Pacing};
+use crate::senders::Senders;
+use crate::session::Scribe;
+use crate::users::{Habits, Users};
+use crate::worker::{Shared, Source, work};
 
 /// Records that may wait for the sink: several seconds of the highest rates.
 const RECORD_QUEUE: usize = 1 << 14;
-
-/// How often the sink is asked to make its records safe.
-const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
-
-/// How often workers and host are looked at.
-const OBSERVE_EVERY: Nanos = Nanos::from_millis(1_000);
 
 /// Most requests of a burst built ahead: some hundred megabytes of prompts.
 const BURST_AHEAD: usize = 1 << 16;
@@ -43,15 +41,20 @@ pub struct Run {
     /// Limit for one request.
     pub timeout: Duration,
     /// What to send.
-    pub workload: Workload,
+    pub workload: Box<dyn Sessions>,
     /// How to write it.
     pub dialect: Dialect,
     /// Whom to send it to.
     pub endpoint: Arc<Endpoint>,
     /// Whether connections are kept.
     pub connections: ConnectionPolicy,
-    /// Whether prompts are handed to the sink.
+    /// Whether prompts and answers are handed to the sink. For answers the endpoint must keep text.
     pub keep_text: bool,
+    /// Whether answers are handed to the sink, to be judged after the run. For sessions that quote
+    /// answers it is enough that the endpoint keeps text.
+    pub keep_answers: bool,
+    /// A header that is the same in all requests of a session and differs between sessions.
+    pub session_header: Option<SessionHeader>,
     /// How exactly instants are kept.
     pub pacing: Pacing,
     /// A server of known timing to ask beside the load.
@@ -76,6 +79,9 @@ pub trait Sink: Send {
 pub struct Ended<S> {
     /// Records that the sink was too slow to take.
     pub lost: u64,
+    /// Requests that sessions had begun to lead to and that were never sent: a step before them
+    /// failed, or the run ended. Those beyond the number that was asked for are not among them.
+    pub cut_requests: u64,
     /// The sink, with everything it took.
     pub sink: S,
 }
@@ -104,9 +110,10 @@ pub fn run<S: Sink + 'static>(
         let collector = Collector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
         spawn("collector", move || collector.collect(&collected))?
     };
-    let cap = run.load.mode.cap().map(|cap| Semaphore::new(cap as usize));
+    let scribe = Scribe { dialect: run.dialect, keep_text: run.keep_text };
+    let senders = Senders::default();
     let shared = Arc::new(Shared {
-        endpoint: Arc::clone(&run.endpoint),
+        endpoint: run.endpoint,
         timeout: run.timeout,
         live: Arc::clone(live),
         control: control.clone(),
@@ -117,32 +124,46 @@ pub fn run<S: Sink + 'static>(
         pacing: run.pacing,
         workers: run.load.mode.workers(run.load.workers),
         pin_to: run.pin_to,
-        cap,
+        cap: run.load.mode.cap().map(|cap| Semaphore::new(cap as usize)),
         connections: run.connections,
+        timeline: Arc::new(Timeline::new(&run.load)),
+        is_closed: matches!(run.load.mode, Mode::Closed { .. }),
+        scribe: scribe.clone(),
+        keep_answers: run.keep_text || run.keep_answers,
+        session_header: run.session_header,
+        senders: senders.clone(),
         sent_all: AtomicBool::new(false),
+        fed_all: AtomicBool::new(false),
+        cut_requests: AtomicU64::new(0),
     });
-    let timeline = Arc::new(Timeline::new(&run.load));
-    let feeder = Feeder { workload: run.workload, dialect: run.dialect, keep_text: run.keep_text };
-    let team = match run.load.mode {
-        Mode::Open { rate, arrivals, .. } => {
-            let arrivals = Arrivals::new(rate, arrivals, run.load.seed);
-            start_open(&run.load, (arrivals, run.pacing), feeder, &shared, &timeline)?
-        }
-        Mode::Shaped { .. } | Mode::Replay { .. } => {
-            return Err(EngineError::Start(std::io::Error::other("not yet")));
-        }
-        Mode::Closed { concurrency, think_time, .. } => {
-            let users = (concurrency, Nanos::from(think_time));
-            start_closed(users, feeder, &shared, &timeline)?
-        }
-    };
-    let drain = Nanos::from(run.load.drain);
-    let outcome = see_through(team, &shared, &timeline, drain);
+    let feeder = Feeder::new(run.workload, scribe, senders);
+    let team = start(&run.load, feeder, &shared)?;
+    let outcome = see_through(team, &shared, Nanos::from(run.load.drain));
+    let cut_requests = shared.cut_requests.load(Ordering::Relaxed);
     // The collector ends when the last sender is gone.
     drop(shared);
     let sink = collector.join().map_err(|_| EngineError::Panicked)?;
     outcome?;
-    Ok(Ended { lost: live.lost.load(Relaxed), sink })
+    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, sink })
+}
+
+fn start(load: &Load, feeder: Feeder, shared: &Arc<Shared>) -> Result<Team, EngineError> {
+    match &load.mode {
+        Mode::Open { rate, arrivals, .. } => {
+            let arrivals = Arrivals::new(*rate, *arrivals, load.seed);
+            start_open(load, Some(arrivals), feeder, shared)
+        }
+        Mode::Shaped { shape, arrivals, .. } => {
+            let arrivals = Arrivals::shaped(shape, *arrivals, load.seed);
+            start_open(load, Some(arrivals), feeder, shared)
+        }
+        Mode::Replay { .. } => start_open(load, None, feeder, shared),
+        Mode::Closed { concurrency, think_time, pause_first } => {
+            let think_time = Nanos::from(*think_time);
+            let habits = Habits { think_time, pause_first: *pause_first };
+            start_closed((*concurrency, habits), feeder, shared)
+        }
+    }
 }
 
 /// The threads that send.
@@ -153,36 +174,26 @@ struct Team {
     workers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
+/// Starts an open loop; without `arrivals` sessions arrive when the workload says.
 fn start_open(
     load: &Load,
-    (arrivals, pacing): (Arrivals, Pacing),
+    arrivals: Option<Arrivals>,
     feeder: Feeder,
     shared: &Arc<Shared>,
-    timeline: &Arc<Timeline>,
 ) -> Result<Team, EngineError> {
-    let is_burst = arrivals.is_burst();
-    // A burst is built as a whole before it leaves.
-    let burst = load.num_requests.filter(|_| is_burst).unwrap_or(0);
-    let ahead = usize::try_from(burst).unwrap_or(usize::MAX).clamp(AHEAD, BURST_AHEAD);
-    let (arrive, due) = sync_channel(ahead);
-    let fed = Arc::new(AtomicU64::new(0));
+    let is_burst = arrivals.as_ref().is_some_and(Arrivals::is_burst);
+    let burst = burst(load, is_burst);
+    let capacity = burst.clamp(AHEAD, BURST_AHEAD);
+    let (arrive, due) = sync_channel(capacity);
+    let ahead = Arc::new(Ahead::default());
     let feeder = {
-        let (timeline, fed) = (Arc::clone(timeline), Arc::clone(&fed));
-        spawn("feeder", move || {
-            for (index, at) in (0u64..).zip(arrivals) {
-                let Some(phase) = timeline.place(at) else { return };
-                let Some(prepared) = feeder.prepare(index) else { return };
-                if arrive.send(Arrival { at, phase, prepared }).is_err() {
-                    return;
-                }
-                fed.fetch_add(1, Relaxed);
-            }
-        })?
+        let (timeline, ahead) = (Arc::clone(&shared.timeline), Arc::clone(&ahead));
+        let feed = OpenFeed { feeder, arrivals, timeline, ahead, arrive };
+        spawn("feeder", move || feed.run())?
     };
     let (ready, all_ready) = channel();
     // A burst needs all of its connections at once, unless a cap holds it back.
-    let at_once = shared.cap.as_ref().map_or(usize::MAX, Semaphore::available_permits);
-    let at_once = usize::try_from(burst).unwrap_or(usize::MAX).min(at_once);
+    let at_once = shared.cap.as_ref().map_or(burst, |cap| burst.min(cap.available_permits()));
     let connections = u32::try_from(at_once.div_ceil(shared.workers as usize)).unwrap_or(1).max(1);
     let mut inboxes = Vec::new();
     let mut workers = Vec::new();
@@ -194,26 +205,46 @@ fn start_open(
     drop(ready);
     wait_for_all(&all_ready);
     let begin = now();
-    while !feeder.is_finished() && fed.load(Relaxed) < ahead as u64 {
-        if !is_burst && now() - begin > HEAD_START && fed.load(Relaxed) > 0 {
+    let needed = if is_burst { capacity } else { burst.clamp(1, capacity) } as u64;
+    while (is_burst || !ahead.is_full()) && !feeder.is_finished() {
+        let fed = ahead.fed.load(Ordering::Relaxed);
+        if fed >= capacity as u64 || (fed >= needed && now() - begin > HEAD_START) {
             break;
         }
         pause(Nanos::from_micros(200));
     }
-    let epoch = set_epoch(shared);
-    let control = shared.control.clone();
-    let pacer = spawn("pacer", move || pace(epoch, pacing, &due, &inboxes, &control))?;
+    let sender = shared.senders.enter();
+    let pacer = Pacer {
+        epoch: set_epoch(shared),
+        pacing: shared.pacing,
+        arrivals: due,
+        ahead,
+        workers: inboxes,
+        control: shared.control.clone(),
+    };
+    let pacer = spawn("pacer", move || {
+        pacer.run();
+        drop(sender);
+    })?;
     Ok(Team { pacer: Some(pacer), feeder, workers })
 }
 
+/// Requests that are due at one instant, where many are. They are built before it.
+fn burst(load: &Load, is_burst: bool) -> usize {
+    match &load.mode {
+        Mode::Shaped { shape: Shape::Bursts { size, .. }, .. } => *size as usize,
+        _ if is_burst => usize::try_from(load.num_requests.unwrap_or(0)).unwrap_or(usize::MAX),
+        _ => 0,
+    }
+}
+
 fn start_closed(
-    (concurrency, think_time): (u32, Nanos),
+    (concurrency, habits): (u32, Habits),
     feeder: Feeder,
     shared: &Arc<Shared>,
-    timeline: &Arc<Timeline>,
 ) -> Result<Team, EngineError> {
     let (ready, all_ready) = channel();
-    let prepared = Arc::new(ArrayQueue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
+    let queue = Arc::new(Queue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
     let mut starts = Vec::new();
     let mut workers = Vec::new();
     let worker_count = shared.workers;
@@ -221,22 +252,25 @@ fn start_closed(
         let count = concurrency / worker_count + u32::from(id < concurrency % worker_count);
         let (start, started) = oneshot::channel();
         starts.push(start);
-        let (prepared, timeline) = (Arc::clone(&prepared), Arc::clone(timeline));
-        let users = Users { count, think_time, prepared, timeline, start: started };
+        let (queue, sender) = (Arc::clone(&queue), shared.senders.enter());
+        let users = Users { count, habits, queue, start: started, sender };
         workers.push(spawn_worker(id, shared, Source::Closed(users), &ready)?);
     }
     drop(ready);
     let feeder = {
-        let prepared = Arc::clone(&prepared);
-        spawn("feeder", move || feed_closed(&feeder, &prepared))?
+        let (queue, fed_all) = (Arc::clone(&queue), FedAll(Arc::clone(shared)));
+        spawn("feeder", move || {
+            queue.feed(feeder);
+            drop(fed_all);
+        })?
     };
     wait_for_all(&all_ready);
-    // All users start at once, so their first requests are ready before that.
-    while prepared.len() < prepared.capacity().min(concurrency as usize) {
+    // All users start at once, so their first sessions are ready before that.
+    while queue.len() < concurrency as usize && !queue.is_full() && !feeder.is_finished() {
         pause(Nanos::from_micros(200));
     }
     let epoch = set_epoch(shared);
-    drop(prepared);
+    drop(queue);
     for start in starts {
         // A worker that is gone shows when it is joined.
         let _ = start.send(epoch);
@@ -244,21 +278,13 @@ fn start_closed(
     Ok(Team { pacer: None, feeder, workers })
 }
 
-/// Keeps the queue full, in order of the index, until every worker has let go of it.
-fn feed_closed(feeder: &Feeder, queue: &Arc<ArrayQueue<Prepared>>) {
-    for index in 0u64.. {
-        let Some(mut prepared) = feeder.prepare(index) else { return };
-        loop {
-            if Arc::strong_count(queue) == 1 {
-                return;
-            }
-            match queue.push(prepared) {
-                Ok(()) => break,
-                Err(back) => prepared = back,
-            }
-            // The queue lasts far longer than this; waking more often would cost the workers.
-            pause(Nanos::from_millis(20));
-        }
+/// Tells the users of a closed loop, when dropped, that no session will follow: the workload has
+/// ended, or its thread has.
+struct FedAll(Arc<Shared>);
+
+impl Drop for FedAll {
+    fn drop(&mut self) {
+        self.0.fed_all.store(true, Ordering::Release);
     }
 }
 
@@ -273,22 +299,17 @@ fn wait_for_all(ready: &Receiver<()>) {
 }
 
 /// Waits until all is sent and answered; past the drain limit, for nothing more.
-fn see_through(
-    team: Team,
-    shared: &Shared,
-    timeline: &Timeline,
-    drain: Nanos,
-) -> Result<(), EngineError> {
+fn see_through(team: Team, shared: &Shared, drain: Nanos) -> Result<(), EngineError> {
     let mut sent_since = None;
     while !team.workers.iter().all(JoinHandle::is_finished) {
         let present = now();
         let epoch = shared.epoch.get().copied().unwrap_or(present);
-        let is_over = timeline.end().is_some_and(|end| present > epoch + end);
-        let is_sent = match &team.pacer {
-            Some(pacer) => pacer.is_finished(),
-            None => is_over || shared.sent_all.load(Relaxed),
-        };
-        if team.pacer.is_none() && is_sent {
+        let is_over = shared.timeline.end().is_some_and(|end| present > epoch + end);
+        let is_handed_over = team.pacer.as_ref().is_none_or(JoinHandle::is_finished);
+        let is_sent = shared.senders.are_gone()
+            || shared.sent_all.load(Ordering::Relaxed)
+            || (is_over && is_handed_over);
+        if shared.is_closed && is_sent {
             // Users in thought need not wake up any more.
             shared.control.stop();
         }
@@ -311,49 +332,6 @@ fn see_through(
         worker.join().map_err(|_| EngineError::Panicked)??;
     }
     Ok(())
-}
-
-/// Brings records and observations to the sink.
-struct Collector<S> {
-    epoch: Arc<OnceLock<Nanos>>,
-    seen: Arc<Observations>,
-    sink: S,
-}
-
-impl<S: Sink> Collector<S> {
-    /// Runs until the last worker is gone; the sink, with everything.
-    fn collect(mut self, records: &Receiver<RequestRecord>) -> S {
-        let mut flushed = now();
-        let mut observed = Nanos::ZERO;
-        loop {
-            match records.recv_timeout(FLUSH_EVERY.into()) {
-                Ok(record) => self.sink.record(record),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.observe();
-                    self.sink.flush();
-                    return self.sink;
-                }
-            }
-            let present = now();
-            if present - observed >= OBSERVE_EVERY {
-                observed = present;
-                self.observe();
-            }
-            if present - flushed >= FLUSH_EVERY {
-                flushed = present;
-                self.sink.flush();
-            }
-        }
-    }
-
-    fn observe(&mut self) {
-        // Before the epoch there is nothing to see but the start.
-        if let Some(epoch) = self.epoch.get() {
-            let (beats, canary) = self.seen.take();
-            self.sink.observe(now() - *epoch, beats, canary);
-        }
-    }
 }
 
 fn spawn_worker(

@@ -2,31 +2,28 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crossbeam_queue::ArrayQueue;
 use goodput_clock::{Timer, now, use_fine_timer_slack};
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage, TokenCount,
 };
 use goodput_schedule::Timeline;
-use goodput_wire::{Client, Endpoint};
+use goodput_wire::{Client, Endpoint, SessionHeader, SessionTag, Tagged};
 use tokio::runtime::LocalOptions;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::control::Control;
-use crate::feeder::{Job, Prepared};
 use crate::heart::{Canary, CanaryTask, Observations, beat};
 use crate::live::Live;
-use crate::pacer::Pacing;
-
-/// How long a user of a closed loop waits after a failure that cost no time. Without it a dead
-/// server would be asked thousands of times a second.
-const BACK_OFF: Nanos = Nanos::from_millis(100);
+use crate::pacer::{Job, Pacing};
+use crate::senders::Senders;
+use crate::session::{Prepared, Scribe};
+use crate::users::Users;
 
 /// Longest time spent on opening connections before the run.
 const CONNECT_AHEAD: Duration = Duration::from_secs(5);
@@ -50,8 +47,20 @@ pub(crate) struct Shared {
     /// `--max-concurrency`, over all workers.
     pub(crate) cap: Option<Semaphore>,
     pub(crate) connections: ConnectionPolicy,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) is_closed: bool,
+    /// Writes the later steps of sessions.
+    pub(crate) scribe: Scribe,
+    /// Whether the texts of answers go into the record.
+    pub(crate) keep_answers: bool,
+    pub(crate) session_header: Option<SessionHeader>,
+    pub(crate) senders: Senders,
     /// A closed loop has sent all it was to send.
     pub(crate) sent_all: AtomicBool,
+    /// The workload of a closed loop has ended.
+    pub(crate) fed_all: AtomicBool,
+    /// Planned requests of sessions that ended early.
+    pub(crate) cut_requests: AtomicU64,
 }
 
 /// Where a worker's requests come from.
@@ -60,16 +69,6 @@ pub(crate) enum Source {
     Open(UnboundedReceiver<Job>, u32),
     /// Users of a closed loop.
     Closed(Users),
-}
-
-/// The users of a closed loop that live on one worker.
-pub(crate) struct Users {
-    pub(crate) count: u32,
-    pub(crate) think_time: Nanos,
-    /// Shared by all workers, so that requests leave in order of their index.
-    pub(crate) prepared: Arc<ArrayQueue<Prepared>>,
-    pub(crate) timeline: Arc<Timeline>,
-    pub(crate) start: oneshot::Receiver<Nanos>,
 }
 
 /// Runs a worker on the current thread until its source ends and its last answer has come.
@@ -109,13 +108,24 @@ pub(crate) fn work(
     })
 }
 
-struct Worker {
+pub(crate) struct Worker {
     id: u32,
     client: Client,
-    timer: Timer,
-    shared: Arc<Shared>,
+    pub(crate) timer: Timer,
+    pub(crate) shared: Arc<Shared>,
+    /// Sessions under way.
     under_way: Cell<u64>,
     quiet: Notify,
+}
+
+/// What became of a request, as far as its session goes.
+pub(crate) struct Outcome {
+    pub(crate) is_ok: bool,
+    /// Whether it failed without costing time.
+    pub(crate) failed_at_once: bool,
+    pub(crate) ended: Nanos,
+    /// What the server said, for a session that goes on.
+    pub(crate) answer: Option<String>,
 }
 
 impl Worker {
@@ -167,31 +177,7 @@ impl Worker {
 
     async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
         while let Some(job) = jobs.recv().await {
-            self.spawn(job, None);
-        }
-    }
-
-    async fn serve_closed(self: &Rc<Self>, users: Users) {
-        let Ok(epoch) = users.start.await else { return };
-        let think = ThinkTime { length: users.think_time, timer: self.timer.clone() };
-        think.timer.sleep_until(epoch).await;
-        let (free, mut next) = unbounded_channel();
-        for _ in 0..users.count {
-            let _ = free.send(());
-        }
-        loop {
-            tokio::select! {
-                biased;
-                () = self.shared.control.stopped() => break,
-                Some(()) = next.recv() => {}
-            }
-            let Some(phase) = users.timeline.place(now() - epoch) else {
-                self.shared.sent_all.store(true, Relaxed);
-                break;
-            };
-            let prepared = next_prepared(&users.prepared, &think.timer).await;
-            let user = User { think: think.clone(), free: free.clone() };
-            self.spawn(Job { prepared, scheduled: None, pacer_lag: None, phase }, Some(user));
+            self.begin(job);
         }
     }
 
@@ -202,63 +188,79 @@ impl Worker {
         }
     }
 
-    fn spawn(self: &Rc<Self>, job: Job, user: Option<User>) {
+    /// One more session.
+    pub(crate) fn enter(&self) {
         self.under_way.set(self.under_way.get() + 1);
-        self.shared.live.started.fetch_add(1, Relaxed);
-        let worker = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            let (failed_at_once, ended) = worker.carry(job).await;
-            worker.under_way.set(worker.under_way.get() - 1);
-            if worker.under_way.get() == 0 {
-                worker.quiet.notify_one();
-            }
-            if let Some(user) = user {
-                user.think_then_ask(ended, failed_at_once).await;
-            }
-        });
+        self.shared.live.sessions.fetch_add(1, Relaxed);
     }
 
-    /// Carries one request from its due instant to its record. Returns whether it failed without
-    /// costing time, and when it ended.
-    async fn carry(&self, job: Job) -> (bool, Nanos) {
-        // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
-        // come. A client too slow to give everybody a turn shows as users missing from the loop.
-        let scheduled = job.scheduled.unwrap_or_else(now);
-        let request_id = self.shared.endpoint.request_id(job.prepared.index);
+    /// One session less.
+    pub(crate) fn leave(&self) {
+        self.shared.live.ended_sessions.fetch_add(1, Relaxed);
+        self.under_way.set(self.under_way.get() - 1);
+        if self.under_way.get() == 0 {
+            self.quiet.notify_one();
+        }
+    }
+
+    /// The run's first instant. It is set before anything is due.
+    pub(crate) fn epoch(&self) -> Nanos {
+        self.shared.epoch.get().copied().unwrap_or_else(now)
+    }
+
+    /// Carries one request from its due instant to its record. The answer's text comes back when
+    /// the session goes on.
+    pub(crate) async fn carry(&self, prepared: Prepared, due: Carried) -> Outcome {
+        self.shared.live.started.fetch_add(1, Relaxed);
+        let Shared { endpoint, session_header, .. } = self.shared.as_ref();
+        let request_id = endpoint.request_id(prepared.index);
+        let header = session_header.as_ref();
+        let tag = header.and_then(|header| endpoint.session_tag(header, prepared.session));
         let mut exchange = Exchange { request_id, ..Exchange::default() };
-        hold_until(scheduled).await;
+        hold_until(due.at).await;
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
         match &slot {
             Slot::None => exchange.failure = Some(cut_off(Stage::Connect)),
-            Slot::Free | Slot::Permit(_) => self.converse(job.prepared.body, &mut exchange).await,
+            Slot::Free | Slot::Permit(_) => {
+                self.converse(prepared.body, tag.as_ref(), &mut exchange).await;
+            }
         }
         drop(slot);
         exchange.stamps.ended = now();
-        let ended = exchange.stamps.ended;
+        let outcome = self.outcome(&mut exchange, due.goes_on);
+        let epoch = self.epoch();
+        exchange.stamps = exchange.stamps.since(epoch);
+        for chunk in &mut exchange.chunks {
+            chunk.at = chunk.at - epoch;
+        }
+        self.record(RequestRecord {
+            index: prepared.index,
+            phase: prepared.phase,
+            worker: self.id,
+            scheduled: due.at - epoch,
+            pacer_lag: due.pacer_lag,
+            cap_wait,
+            planned: prepared.planned,
+            exchange,
+            prompt: prepared.prompt,
+        });
+        outcome
+    }
+
+    /// What the session needs to know. The text of the answer stays only where it was asked for.
+    fn outcome(&self, exchange: &mut Exchange, goes_on: bool) -> Outcome {
+        let text = exchange.text.take();
+        let answer = text.as_ref().filter(|_| goes_on).cloned();
+        exchange.text = text.filter(|_| self.shared.keep_answers);
         let failed_at_once = exchange.failure.as_ref().is_some_and(|failure| {
             matches!(
                 failure.class,
                 ErrorClass::Connect | ErrorClass::Closed | ErrorClass::LocalLimit | ErrorClass::Tls
             )
         });
-        let epoch = self.shared.epoch.get().copied().unwrap_or(scheduled);
-        exchange.stamps = exchange.stamps.since(epoch);
-        for chunk in &mut exchange.chunks {
-            chunk.at = chunk.at - epoch;
-        }
-        self.record(RequestRecord {
-            index: job.prepared.index,
-            phase: job.phase,
-            worker: self.id,
-            scheduled: scheduled - epoch,
-            pacer_lag: job.pacer_lag,
-            cap_wait,
-            planned: job.prepared.planned,
-            exchange,
-            prompt: job.prepared.prompt,
-        });
-        (failed_at_once, ended)
+        let (is_ok, ended) = (exchange.failure.is_none(), exchange.stamps.ended);
+        Outcome { is_ok, failed_at_once, ended, answer }
     }
 
     /// Waits for `--max-concurrency`, first come first served, unless the run is stopped first.
@@ -278,10 +280,15 @@ impl Worker {
     }
 
     /// Sends and reads until the answer ends, its time is up, or the run is cut off.
-    async fn converse(&self, body: bytes::Bytes, exchange: &mut Exchange) {
+    async fn converse(
+        &self,
+        body: bytes::Bytes,
+        session: Option<&SessionTag>,
+        exchange: &mut Exchange,
+    ) {
         let failure = tokio::select! {
             biased;
-            () = self.client.send(body, exchange) => None,
+            () = self.client.send_tagged(Tagged { body, session }, exchange) => None,
             () = self.shared.control.aborted() => Some(cut_off(exchange.stamps.stage())),
             () = tokio::time::sleep(self.shared.timeout) => {
                 let limit = self.shared.timeout.as_secs_f64();
@@ -321,6 +328,16 @@ pub(crate) async fn hold_until(instant: Nanos) {
     }
 }
 
+/// How a request is carried.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    /// When it is due.
+    pub(crate) at: Nanos,
+    pub(crate) pacer_lag: Option<Nanos>,
+    /// Whether more steps follow, which need its answer.
+    pub(crate) goes_on: bool,
+}
+
 /// Leave to send.
 enum Slot<'a> {
     /// There is no cap.
@@ -334,39 +351,4 @@ enum Slot<'a> {
 fn cut_off(stage: Stage) -> Failure {
     let message = "the run ended before the answer".to_owned();
     Failure { class: ErrorClass::CutOff, stage, message }
-}
-
-/// The next request. The feeder is ahead but for the very first ones and for very long prompts.
-async fn next_prepared(queue: &ArrayQueue<Prepared>, timer: &Timer) -> Prepared {
-    loop {
-        match queue.pop() {
-            Some(prepared) => return prepared,
-            None => timer.sleep_until(now() + Nanos::from_micros(100)).await,
-        }
-    }
-}
-
-/// One user of a closed loop, between an answer and the next question.
-struct User {
-    think: ThinkTime,
-    free: UnboundedSender<()>,
-}
-
-#[derive(Clone)]
-struct ThinkTime {
-    length: Nanos,
-    timer: Timer,
-}
-
-impl User {
-    /// The user asks again a think time after the answer ended.
-    async fn think_then_ask(self, ended: Nanos, failed_at_once: bool) {
-        let pause =
-            if failed_at_once { self.think.length.max(BACK_OFF) } else { self.think.length };
-        if pause > Nanos::ZERO {
-            self.think.timer.sleep_until(ended + pause).await;
-        }
-        // The worker no longer listens once the run has sent enough.
-        let _ = self.free.send(());
-    }
 }

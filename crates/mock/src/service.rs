@@ -200,9 +200,7 @@ impl Service {
                     Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
                 }
             }
-            (&Method::GET, "/v1/models") => {
-                (json, api::models(&head, self.settings.profile.longest_request()))
-            }
+            (&Method::GET, "/v1/models") => (json, api::models(&head, &self.rules())),
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
             (&Method::GET, "/version") => (json, api::version()),
             (&Method::GET, "/metrics") => {
@@ -245,6 +243,7 @@ impl Service {
         let profile = &self.settings.profile;
         Rules {
             model: &profile.model,
+            loras: &self.settings.loras,
             max_model_len: profile.longest_request(),
             default_tokens: profile.default_tokens,
             image_tokens: profile.image_tokens,

@@ -17,6 +17,8 @@ pub struct Settings {
     pub profile: Profile,
     /// Seed of everything drawn.
     pub seed: u64,
+    /// Names of adapters that are served beside the model.
+    pub loras: Vec<String>,
     /// What goes wrong on purpose.
     pub faults: Vec<Fault>,
     /// Whose names `/metrics` uses.
@@ -42,7 +44,7 @@ pub struct SettingsError {
 }
 
 /// Settings that are not the profile's.
-const OWN: &str = "seed, fault, metrics, reasoning, tool_calls, queue_full_status, patience";
+const OWN: &str = "seed, lora, fault, metrics, reasoning, tool_calls, queue_full_status, patience";
 
 /// The most patience.
 const LONGEST: Duration = Duration::from_hours(24);
@@ -53,6 +55,7 @@ impl Settings {
         Self {
             profile,
             seed: 1,
+            loras: Vec::new(),
             faults: Vec::new(),
             metrics: Dialect::default(),
             api_key: None,
@@ -105,6 +108,8 @@ impl Settings {
             "seed" => {
                 self.seed = value.parse().map_err(|_| wrong("a seed is a number".to_owned()))?;
             }
+            "lora" if value.is_empty() => return Err(wrong("an adapter has a name".to_owned())),
+            "lora" => self.loras.push(value.to_owned()),
             "fault" => {
                 let fault =
                     value.parse().map_err(|error: crate::FaultError| wrong(error.to_string()));

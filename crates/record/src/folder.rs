@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Header, Plan, REDACTED, RequestRecord, Sample};
+use goodput_model::{Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
 
 use crate::log::{LogReader, LogWriter, Unwritten};
@@ -17,12 +17,17 @@ pub struct RunFolder {
     /// What the disk refused, so that the report of this process lacks nothing.
     unwritten: Unwritten,
     unwritten_samples: Unwritten,
+    unwritten_judgements: Unwritten,
 }
 
 impl RunFolder {
     fn at(path: &Path) -> Self {
-        let unwritten = Unwritten::default;
-        Self { path: path.to_owned(), unwritten: unwritten(), unwritten_samples: unwritten() }
+        Self {
+            path: path.to_owned(),
+            unwritten: Unwritten::default(),
+            unwritten_samples: Unwritten::default(),
+            unwritten_judgements: Unwritten::default(),
+        }
     }
 }
 
@@ -68,6 +73,7 @@ const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
 const LOG: &str = "requests.log";
 const SAMPLES: &str = "server.log";
+pub(crate) const JUDGEMENTS: &str = "judgements.log";
 const SUMMARY: &str = "summary.json";
 const TEXT: &str = "text.jsonl";
 
@@ -143,6 +149,17 @@ impl RunFolder {
     pub fn samples(&self) -> impl Iterator<Item = Sample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         LogReader::open(&self.file(SAMPLES), unwritten).into_iter().flatten()
+    }
+
+    /// What was found out about the answers after the run; nothing where nothing was.
+    pub fn judgements(&self) -> impl Iterator<Item = Judgement> + use<> {
+        let unwritten = self.unwritten_judgements.bytes.clone();
+        LogReader::open(&self.file(JUDGEMENTS), unwritten).into_iter().flatten()
+    }
+
+    /// Remembers what the disk refused of the judgements.
+    pub fn keep_unwritten_judgements(&mut self, judgements: Unwritten) {
+        self.unwritten_judgements = judgements;
     }
 
     /// Remembers what the disk refused.

@@ -5,8 +5,8 @@
 //! as differences, because they are most of the data.
 
 use goodput_model::{
-    Chunk, Connect, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span, Stage, Stamps,
-    TcpFacts, TokenCount, TokenSource,
+    Chunk, Connect, ConstraintKind, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span,
+    Stage, Stamps, TcpFacts, TokenCount, TokenSource,
 };
 use prost::Message;
 
@@ -106,6 +106,19 @@ pub(crate) struct Frame {
     tcp: Vec<u64>,
     #[prost(string, optional, tag = "43")]
     request_id: Option<String>,
+    #[prost(uint64, optional, tag = "44")]
+    session: Option<u64>,
+    #[prost(uint32, tag = "45")]
+    turn: u32,
+    /// Place among the kinds plus one, zero for none.
+    #[prost(uint32, tag = "46")]
+    constraint: u32,
+    #[prost(uint32, tag = "47")]
+    images: u32,
+    #[prost(uint32, optional, tag = "48")]
+    planned_cached: Option<u32>,
+    #[prost(uint64, optional, tag = "49")]
+    trace_at_ns: Option<u64>,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -175,12 +188,28 @@ impl From<&RequestRecord> for Frame {
             head_lag_us: exchange.head_lag_us,
             pacer_lag_ns: record.pacer_lag.map(|lag| lag.0),
             request_id: exchange.request_id.clone(),
+            session: planned.session,
+            turn: planned.turn,
+            constraint: constraint_number(planned.constraint),
+            images: planned.images,
+            planned_cached: planned.cached_tokens,
+            trace_at_ns: planned.trace_at.map(|at| at.0),
             tcp: exchange.tcp.map_or_else(Vec::new, |tcp| {
                 let counts = [u64::from(tcp.retransmits), u64::from(tcp.out_of_order)];
                 counts.into_iter().chain([tcp.window_limited.0, tcp.min_rtt.0]).collect()
             }),
         }
     }
+}
+
+/// Zero for none.
+pub(crate) fn constraint_number(kind: Option<ConstraintKind>) -> u32 {
+    kind.map_or(0, |kind| number(&ConstraintKind::ALL, &kind) + 1)
+}
+
+/// A kind of a newer version is none that this one knows.
+pub(crate) fn constraint_kind(number: u32) -> Option<ConstraintKind> {
+    ConstraintKind::ALL.get((number as usize).checked_sub(1)?).copied()
 }
 
 /// Rounded to microseconds from the due instant first, so that rounding does not add up.
@@ -254,6 +283,7 @@ impl From<Frame> for RequestRecord {
             done: frame.done.map(at),
             ended: at(frame.ended),
         };
+        let planned = planned(&frame);
         let exchange = Exchange {
             stamps,
             chunks: chunks(&frame, scheduled),
@@ -279,10 +309,22 @@ impl From<Frame> for RequestRecord {
             scheduled,
             pacer_lag: frame.pacer_lag_ns.map(Nanos),
             cap_wait: Nanos(frame.cap_wait_ns),
-            planned: Planned::new(frame.class, frame.planned_input, frame.planned_output),
+            planned,
             exchange,
             prompt: None,
         }
+    }
+}
+
+fn planned(frame: &Frame) -> Planned {
+    Planned {
+        session: frame.session,
+        turn: frame.turn,
+        constraint: constraint_kind(frame.constraint),
+        images: frame.images,
+        cached_tokens: frame.planned_cached,
+        trace_at: frame.trace_at_ns.map(Nanos),
+        ..Planned::new(frame.class.as_str(), frame.planned_input, frame.planned_output)
     }
 }
 
@@ -385,6 +427,45 @@ pub(crate) mod tests {
             },
             prompt: None,
         }
+    }
+
+    /// A frame of the version before sessions, byte for byte: it still reads, and what has nothing
+    /// new in it is still written like that.
+    #[test]
+    fn an_older_log_still_reads() {
+        const OLD: &str = "08071001180320c0843d28093204636861743804400848035204054d054d5864788827900188\
+                           279a01020500a201020404aa01020002b201020001ba010102c001c801ca0108687474705f34\
+                           3239d00102da0109736c6f7720646f776ee201066c656e677468e8010cf80103800202880200\
+                           900201980201a00263a8028927b0020bba02020002c00206c80202d2020401020304da020572\
+                           756e2d37";
+        let old: Vec<u8> = (0..OLD.len() / 2)
+            .map(|at| u8::from_str_radix(&OLD[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+        let expected = record(7, Nanos(1_000_000), &[5, 0]);
+        let copy = RequestRecord::from(Frame::decode(old.as_slice()).unwrap());
+        assert_eq!(copy, expected);
+        assert_eq!(Frame::from(&expected).encode_to_vec(), old);
+    }
+
+    #[test]
+    fn every_part_of_what_was_planned_survives() {
+        let kinds = ConstraintKind::ALL.map(Some).into_iter().chain([None]);
+        for (number, constraint) in kinds.enumerate() {
+            let mut original = record(1, Nanos(5), &[]);
+            original.planned = Planned {
+                session: Some(number as u64),
+                turn: 3,
+                constraint,
+                images: 2,
+                cached_tokens: Some(0),
+                trace_at: Some(Nanos(0)),
+                ..original.planned
+            };
+            let bytes = Frame::from(&original).encode_to_vec();
+            let copy = RequestRecord::from(Frame::decode(bytes.as_slice()).unwrap());
+            assert_eq!(copy.planned, original.planned);
+        }
+        assert_eq!(constraint_kind(5), None, "a kind of a newer version");
     }
 
     proptest! {

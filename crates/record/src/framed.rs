@@ -2,10 +2,11 @@
 
 use std::io;
 
-use goodput_model::{RequestRecord, Sample};
+use goodput_model::{Judgement, RequestRecord, Sample};
 use prost::Message;
 
 use crate::frame::Frame;
+use crate::judgement::JudgementFrame;
 use crate::sample::SampleFrame;
 
 /// Something with a form in a log. The message is not empty.
@@ -33,5 +34,15 @@ impl Framed for Sample {
 
     fn decode(message: &[u8]) -> io::Result<Self> {
         Ok(SampleFrame::decode(message).map_err(io::Error::other)?.into())
+    }
+}
+
+impl Framed for Judgement {
+    fn encode(&self) -> Vec<u8> {
+        JudgementFrame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(JudgementFrame::decode(message).map_err(io::Error::other)?.into())
     }
 }

@@ -1,12 +1,13 @@
 //! *The run on disk*: a folder that survives `kill -9` and can be reported on at any time.
 //!
 //! ```text
-//! plan.toml      what was asked; repeats the run
-//! manifest.json  versions, host, target, clocks, state: running | complete | interrupted
-//! requests.log   one checksummed frame per request, append-only
-//! server.log     what was observed beside the requests, in the same form
-//! summary.json   every number; written once the run is over, and by `report`
-//! text.jsonl     prompts and answers, only with --save-text
+//! plan.toml       what was asked; repeats the run
+//! manifest.json   versions, host, target, clocks, state: running | complete | interrupted
+//! requests.log    one checksummed frame per request, append-only
+//! server.log      what was observed beside the requests, in the same form
+//! judgements.log  what was found out about the answers after the run, in the same form
+//! summary.json    every number; written once the run is over, and by `report`
+//! text.jsonl      prompts and answers, only with --save-text
 //! ```
 //!
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
@@ -14,11 +15,17 @@
 mod folder;
 mod frame;
 mod framed;
+mod judgement;
 mod log;
 mod manifest;
 mod sample;
+mod spool;
+mod workload;
 
 pub use folder::{FolderError, Logs, RunFolder, read_plan};
 pub use framed::Framed;
+pub use judgement::JudgementLog;
 pub use log::{LogReader, LogWriter, Unwritten};
-pub use manifest::{Clocks, Host, Manifest, State, TargetFacts};
+pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
+pub use spool::{Spool, Spooled};
+pub use workload::read_workload;

@@ -17,6 +17,9 @@ const MARK: &[u8; 8] = b"goodput\x01";
 /// Most bytes kept in memory while the disk refuses them.
 const BACKLOG: usize = 64 << 20;
 
+/// Bytes that are worth a write, where nobody waits for them.
+const FLUSH_AT: usize = 1 << 18;
+
 /// Length and checksum before each message.
 const FRAME_HEAD: usize = 8;
 
@@ -38,7 +41,11 @@ pub struct LogWriter {
 impl LogWriter {
     /// A new log; a file that is there already is not touched.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut file = File::create_new(path)?;
+        Self::on(File::create_new(path)?)
+    }
+
+    /// A new log in an empty file.
+    pub(crate) fn on(mut file: File) -> io::Result<Self> {
         file.write_all(MARK)?;
         Ok(Self {
             file,
@@ -56,6 +63,11 @@ impl LogWriter {
             return;
         }
         let message = record.encode();
+        // A reader would stop at it and lose what follows.
+        if message.len() > FRAME_LIMIT as usize {
+            self.lost += 1;
+            return;
+        }
         self.pending.extend_from_slice(&(message.len() as u32).to_le_bytes());
         self.pending.extend_from_slice(&crc32fast::hash(&message).to_le_bytes());
         self.pending.extend_from_slice(&message);
@@ -76,6 +88,13 @@ impl LogWriter {
         }
     }
 
+    /// Writes once there is enough of it, to keep memory small.
+    pub(crate) fn flush_if_many(&mut self) {
+        if self.pending.len() > FLUSH_AT {
+            self.flush();
+        }
+    }
+
     /// Takes bytes that have been written from what is pending.
     fn forget(&mut self, mut bytes: usize) {
         self.pending.drain(..bytes);
@@ -89,6 +108,11 @@ impl LogWriter {
         }
     }
 
+    /// Records that were given up.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// What the disk said when it last refused something.
     pub fn error(&self) -> Option<&str> {
         self.last_error.as_deref()
@@ -100,6 +124,11 @@ impl LogWriter {
         if let Err(error) = self.file.sync_all() {
             self.last_error = Some(error.to_string());
         }
+        self.into_unwritten()
+    }
+
+    /// Ends it without waiting for the disk.
+    pub(crate) fn into_unwritten(self) -> Unwritten {
         Unwritten {
             bytes: self.pending,
             frames: self.pending_frames.len() as u64,
@@ -132,7 +161,11 @@ pub struct LogReader<T> {
 impl<T: Framed> LogReader<T> {
     /// Opens a log; `unwritten` are frames that follow it.
     pub fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        Self::of(File::open(path)?, unwritten)
+    }
+
+    /// Reads a file that stands at its beginning.
+    pub(crate) fn of(mut file: File, unwritten: Vec<u8>) -> io::Result<Self> {
         let mut mark = [0; MARK.len()];
         // A log that was cut within its mark is an empty one.
         let is_empty = file.read_exact(&mut mark).is_err();

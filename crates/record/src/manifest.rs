@@ -29,6 +29,9 @@ pub struct Manifest {
     /// Records that were measured and lost: the sink or the disk could not take them.
     #[serde(default)]
     pub lost_records: u64,
+    /// What was sent.
+    #[serde(default)]
+    pub workload: WorkloadFacts,
 }
 
 impl Manifest {
@@ -80,6 +83,22 @@ pub struct TargetFacts {
     pub probe_ms: Option<f64>,
 }
 
+/// What was found out about the workload before the run and at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkloadFacts {
+    /// Hash of everything that the plan sends; the same on every machine. Empty where nobody
+    /// computed it.
+    pub hash: String,
+    /// What a reader should know: entries left out, prompts that repeat, lengths that were cut.
+    pub notes: Vec<String>,
+    /// Who counted the tokens of our words, and what was found, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<String>,
+    /// Requests of sessions under way that were not sent any more when the run ended.
+    pub cut_requests: u64,
+}
+
 /// Both clocks at one instant, to align the log with other logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
@@ -87,4 +106,28 @@ pub struct Clocks {
     pub monotonic_ns: u64,
     /// Unix time at the same instant, in nanoseconds.
     pub unix_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_manifest_still_reads() {
+        let old = r#"{"schema": "goodput.manifest/1", "version": "0.2.0", "state": "complete",
+            "started": "2026-01-01T00:00:00Z",
+            "host": {"system": "-", "cpu": "-", "cpus": 2, "fd_limit": 1024},
+            "target": {"url": "-", "route": "-", "address": "-", "model": "-"},
+            "clocks": {"monotonic_ns": 1, "unix_ns": 2}}"#;
+        let mut manifest: Manifest = serde_json::from_str(old).unwrap();
+        assert_eq!(manifest.workload, WorkloadFacts::default());
+        manifest.workload = WorkloadFacts {
+            hash: "ab".to_owned(),
+            notes: vec!["3 entries left out".to_owned()],
+            calibration: Some("tokenizer".to_owned()),
+            cut_requests: 4,
+        };
+        let text = serde_json::to_string(&manifest).unwrap();
+        assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
+    }
 }

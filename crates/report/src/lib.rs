@@ -3,12 +3,19 @@
 //! Pure: the same summary gives the same page. Text that came from a server or a file is made
 //! harmless by [`plain`] wherever it is shown.
 
+mod breakdown;
 mod calibration;
 mod number;
 mod plain;
+mod preview;
 mod text;
+mod workload;
 mod wrap;
+
+#[cfg(test)]
+mod tests;
 
 pub use calibration::{calibration, calibration_step};
 pub use plain::plain;
+pub use preview::{Histogram, Preview, WorkloadView, workload_text};
 pub use text::text;

@@ -20,6 +20,17 @@ pub(crate) fn amount(value: f64) -> String {
     }
 }
 
+/// A share in percent; what is not all is never rounded to all, nor something to nothing.
+pub(crate) fn percent(share: f64) -> String {
+    match share {
+        1.0 => "100 %".to_owned(),
+        0.0 => "0 %".to_owned(),
+        most if most < 1.0 && most > 0.9995 => "99.9 %".to_owned(),
+        few if few > 0.0 && few < 0.0005 => "<0.1 %".to_owned(),
+        share => format!("{:.1} %", share * 100.0),
+    }
+}
+
 /// A whole number with thousands apart.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -48,5 +59,7 @@ mod tests {
         assert_eq!(cell(1234.56), "1234.6");
         assert_eq!(cell(99.999), "100.0");
         assert_eq!(cell(123_456.7), "123457");
+        let shares = [1.0, 0.99999, 0.5, 0.00001, 0.0].map(percent);
+        assert_eq!(shares, ["100 %", "99.9 %", "50.0 %", "<0.1 %", "0 %"]);
     }
 }

@@ -9,9 +9,10 @@ use unicode_width::UnicodeWidthStr;
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
+use crate::{breakdown, workload};
 
 /// Columns of the page.
-const WIDTH: usize = 80;
+pub(crate) const WIDTH: usize = 80;
 /// Columns of the labels at the left.
 const LABEL: usize = 10;
 /// Columns of a cell.
@@ -44,6 +45,7 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     head(page, summary)?;
     table(page, summary)?;
     waterfall(page, summary)?;
+    breakdown::tables(page, summary)?;
     rates(page, summary);
     client(page, summary);
     errors(page, summary);
@@ -64,7 +66,7 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
         run.version,
         run.seed
     )?;
-    field(page, "Workload", &plain(&run.workload));
+    field(page, "Workload", &workload::name(run));
     field(page, "Load", &load(summary));
     field(page, "Window", &window(summary));
     let requests = &summary.requests;
@@ -81,13 +83,13 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     }
     field(page, "Requests", &sample);
     field(page, "Tokens", &tokens(summary));
+    workload::facts(page, summary);
     Ok(())
 }
 
 fn load(summary: &Summary) -> String {
     let load = &summary.load;
     let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
-    let cv = load.gap_cv.map_or(String::new(), |cv| format!(", gap CV {cv:.2}"));
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
     match load.mode.as_str() {
         "closed" => format!(
@@ -104,15 +106,24 @@ fn load(summary: &Summary) -> String {
                 ),
                 None => "open loop".to_owned(),
             };
-            if load.offered_rps.is_none() {
-                return format!("{kind}, all due at once");
+            let cv = load.gap_cv.map_or(String::new(), |cv| format!(", gap CV {cv:.2}"));
+            let [offered, due, sent] =
+                [load.offered_rps, load.scheduled_rps, load.delivered_rps].map(rate);
+            let unit = if summary.sessions.is_some() { "sessions/s" } else { "req/s" };
+            match (&load.shape, &summary.replay) {
+                (Some(shape), _) => format!(
+                    "{kind}, {arrivals} arrivals over {shape}, {offered} {unit} offered on average; \
+                     {due} req/s due, {sent} sent"
+                ),
+                (_, Some(_)) => {
+                    format!("{kind}, the instants of a trace; {due} req/s due, {sent} sent")
+                }
+                _ if load.offered_rps.is_none() => format!("{kind}, all due at once"),
+                _ => format!(
+                    "{kind}, {arrivals} arrivals, {offered} {unit} offered; {due} {}due, {sent} sent{cv}",
+                    if summary.sessions.is_some() { "req/s " } else { "" }
+                ),
             }
-            format!(
-                "{kind}, {arrivals} arrivals, {} req/s offered; {} due, {} sent{cv}",
-                rate(load.offered_rps),
-                rate(load.scheduled_rps),
-                rate(load.delivered_rps)
-            )
         }
     }
 }
@@ -275,6 +286,7 @@ fn rates(page: &mut String, summary: &Summary) {
         rate(whole.output_tokens_per_s)
     );
     field(page, "Throughput", &text);
+    workload::recount(page, summary);
 }
 
 /// How the client fared, in the order in which a doubter would ask.
@@ -352,7 +364,7 @@ fn verdict(page: &mut String, summary: &Summary) {
 }
 
 /// A label and prose beside it, wrapped.
-fn field(page: &mut String, label: &str, prose: &str) {
+pub(crate) fn field(page: &mut String, label: &str, prose: &str) {
     for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
         let label = if index == 0 { label } else { "" };
         let pad = (LABEL + 2).saturating_sub(label.width());

@@ -3,40 +3,53 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen, TokenCount, Verdict,
+    Arrivals, Judgement, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
+    TokenSource, Verdict,
 };
 
 use crate::caveats::{self, Evidence};
 use crate::client::ClientTally;
 use crate::cuts::Cuts;
+use crate::flow::{Balance, Flow, input_tokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
 use crate::sample::Sample;
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
-    Throughput, Tokens, WindowSummary,
+    Tokens, WindowSummary,
 };
 use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
+use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
 
-/// The numbers of a run, from its records and from what was observed beside them. `records` is
-/// called twice and must give the same records each time.
+/// The numbers of a run, from its records, from what was observed beside them, and from what was
+/// found out about its answers. `records` is called twice and must give the same records each time.
 pub fn analyse<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: RunFacts,
     records: impl Fn() -> I,
     samples: &[Seen],
+    judgements: impl IntoIterator<Item = Judgement>,
 ) -> Summary {
     let mut extremes = Extremes::default();
-    records().for_each(|record| extremes.add(&record));
+    let mut differences = Differences::default();
+    for record in records() {
+        extremes.add(&record);
+        differences.add(&record);
+    }
     let window = extremes.window(&plan.load, run.state);
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
         end: extremes.last.unwrap_or_default(),
         kind: Kind::Makespan,
     };
-    let mut tally = Tally::new(window, whole, plan.target.stream, Cuts::new(samples));
-    records().for_each(|record| tally.add(&record));
+    let judgements = Judgements::new(judgements);
+    let workload = WorkloadTally::new(plan, window, &differences, judgements);
+    let mut tally = Tally::new(whole, plan.target.stream, Cuts::new(samples), workload);
+    for mut record in records() {
+        tally.workload.complete(&mut record);
+        tally.add(&record);
+    }
     tally.finish(plan, run, samples)
 }
 
@@ -67,33 +80,13 @@ struct Tally {
     /// Mean time under way of measured requests.
     time_under_way: Sample,
     events_in_window: u64,
-}
-
-/// What passed during an interval.
-#[derive(Default)]
-struct Flow {
-    completions: u64,
-    output_tokens: f64,
-    input_tokens: f64,
-}
-
-/// The second half of the window: arrivals and completions, who is there at its ends, and the
-/// wait for an answer in each of its halves.
-#[derive(Debug, Default)]
-pub(crate) struct Balance {
-    pub(crate) arrivals: u64,
-    pub(crate) completions: u64,
-    pub(crate) in_flight_start: u64,
-    pub(crate) in_flight_middle: u64,
-    pub(crate) in_flight_end: u64,
-    third_quarter: Sample,
-    last_quarter: Sample,
+    workload: WorkloadTally,
 }
 
 impl Tally {
-    fn new(window: Window, whole: Window, stream: bool, cuts: Cuts) -> Self {
+    fn new(whole: Window, stream: bool, cuts: Cuts, workload: WorkloadTally) -> Self {
         Self {
-            window,
+            window: workload.window,
             whole,
             stream,
             metrics: Metrics::default(),
@@ -115,14 +108,17 @@ impl Tally {
             client: ClientTally::default(),
             time_under_way: Sample::default(),
             events_in_window: 0,
+            workload,
         }
     }
 
     fn add(&mut self, record: &RequestRecord) {
         // A makespan is that of the measured requests, so it counts only those.
-        if record.phase == Phase::Measured || !self.window.is_makespan() {
+        let counts = record.phase == Phase::Measured || !self.window.is_makespan();
+        if counts {
             self.in_window.add(record, self.window);
         }
+        self.workload.add(record, counts, &self.cuts);
         self.in_whole.add(record, self.whole);
         // A request that a cap holds back is not yet on its way.
         self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
@@ -216,20 +212,24 @@ impl Tally {
         self.tokens.output_source = source(&self.output_sources);
         let load = self.load(plan);
         let client = self.client(samples, &load);
+        let figures = self.workload.finish(plan, run.cut_requests);
         let caveats = caveats::find(&Evidence {
             plan,
             run: &run,
             load: &load,
             requests: &self.requests,
             tokens: &self.tokens,
+            is_counted_by_chunks: self.output_sources.contains_key(TokenSource::Events.name()),
             window: self.window,
             balance: &self.balance,
             client: &client,
+            figures: &figures,
             ttft_p50_ms: self.metrics.ttft_p50(),
             itl_p50_ms: self.metrics.itl_p50(),
             run_end_s: self.whole.end.as_secs(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
+        let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             verdict: Verdict::of(&caveats),
@@ -248,6 +248,13 @@ impl Tally {
             metrics: self.metrics.finish(&percentiles(plan)),
             waterfall: self.waterfalls.finish(),
             client,
+            lengths,
+            breakdown,
+            cache,
+            replay,
+            structured,
+            recount,
+            sessions,
         }
     }
 
@@ -279,137 +286,63 @@ impl Tally {
     }
 
     fn load(&mut self, plan: &Plan) -> LoadSummary {
-        let (offered_rps, arrivals, max_concurrency, concurrency) = match &plan.load.mode {
-            Mode::Open { rate, arrivals, max_concurrency } => {
-                let rate = match rate {
-                    Rate::PerSecond(rate) => Some(*rate),
-                    Rate::Infinite => None,
-                };
-                (rate, Some(arrivals.to_string()), *max_concurrency, None)
-            }
-            Mode::Shaped { arrivals, max_concurrency, .. } => {
-                (None, Some(arrivals.to_string()), *max_concurrency, None)
-            }
-            Mode::Replay { max_concurrency, .. } => (None, None, *max_concurrency, None),
-            Mode::Closed { concurrency, .. } => (None, None, None, Some(*concurrency)),
-        };
         self.scheduled.sort_unstable();
         self.sent.sort_unstable();
+        let mode = &plan.load.mode;
+        let (arrivals, shape, concurrency) = match mode {
+            Mode::Open { arrivals, .. } => (Some(arrivals.to_string()), None, None),
+            Mode::Shaped { arrivals, shape, .. } => {
+                (Some(arrivals.to_string()), Some(shape.to_string()), None)
+            }
+            Mode::Replay { .. } => (None, None, None),
+            Mode::Closed { concurrency, .. } => (None, None, Some(*concurrency)),
+        };
+        let offered_rps = self.offered(mode);
+        // What arrives by schedule is the session, not each of its requests.
+        let sessions = &mut self.workload.sessions;
+        sessions.due.sort_unstable();
+        sessions.sent.sort_unstable();
+        let (due, sent) = if sessions.due.is_empty() {
+            (&self.scheduled, &self.sent)
+        } else {
+            (&sessions.due, &sessions.sent)
+        };
+        let poisson = poisson_rate(plan);
         let seconds = self.window.seconds();
         LoadSummary {
-            mode: plan.load.mode.name().to_owned(),
+            mode: mode.name().to_owned(),
             arrivals,
+            shape,
             offered_rps,
             scheduled_rps: rate_of(&self.scheduled, self.window),
             delivered_rps: rate_of(&self.sent, self.window),
             delivered_share: (!self.scheduled.is_empty())
                 .then(|| self.sent.len() as f64 / self.scheduled.len() as f64),
             gap_cv: gap_cv(&self.sent),
-            due_gaps: poisson_rate(plan).and_then(|rate| exponential_gaps(&self.scheduled, rate)),
-            sent_gaps: poisson_rate(plan).and_then(|rate| exponential_gaps(&self.sent, rate)),
+            due_gaps: poisson.and_then(|rate| exponential_gaps(due, rate)),
+            sent_gaps: poisson.and_then(|rate| exponential_gaps(sent, rate)),
             concurrency,
-            max_concurrency,
+            max_concurrency: mode.cap(),
             delayed: self.delayed,
             slip_ms: std::mem::take(&mut self.slip).quick(),
             in_flight_mean: (seconds > 0.0).then(|| self.residence.as_secs() / seconds),
             in_flight_end: self.balance.in_flight_end,
         }
     }
-}
 
-impl Flow {
-    fn add(&mut self, record: &RequestRecord, window: Window) {
-        let exchange = &record.exchange;
-        let stamps = &exchange.stamps;
-        if record.is_ok() && window.contains(record.end()) {
-            self.completions += 1;
-        }
-        // A prompt has been worked through when its first token is there. What an answer that
-        // failed had for a prompt is known only if its usage came.
-        let worked_through = stamps.first_token.or(stamps.last_token);
-        let is_known = record.is_ok() || exchange.input_tokens.is_some();
-        if is_known && worked_through.is_some_and(|at| window.contains(at)) {
-            self.input_tokens += f64::from(input_tokens(record).n);
-        }
-        self.output_tokens += arrived_tokens(record, window);
-    }
-
-    fn rates(&self, window: Window) -> Throughput {
-        let seconds = window.seconds();
-        let rate = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
-        Throughput {
-            requests_per_s: rate(self.completions as f64),
-            output_tokens_per_s: rate(self.output_tokens),
-            total_tokens_per_s: rate(self.input_tokens + self.output_tokens),
-        }
-    }
-}
-
-impl Balance {
-    fn add(&mut self, record: &RequestRecord, window: Window) {
-        let (scheduled, end) = (record.scheduled, record.end());
-        let dispatched = record.exchange.stamps.dispatched;
-        let quarter = Nanos((window.end - window.start).0 / 4);
-        let middle = window.end - quarter - quarter;
-        let is_late = |at: Nanos| middle <= at && at < window.end;
-        let is_there = |at: Nanos| dispatched <= at && at < end;
-        self.arrivals += u64::from(is_late(scheduled));
-        self.completions += u64::from(is_late(end));
-        self.in_flight_start += u64::from(is_there(window.start));
-        self.in_flight_middle += u64::from(is_there(middle));
-        self.in_flight_end += u64::from(is_there(window.end));
-        if is_late(scheduled) {
-            let is_last = scheduled >= window.end - quarter;
-            let sample = if is_last { &mut self.last_quarter } else { &mut self.third_quarter };
-            let answered = record.exchange.stamps.first_token.or(record.exchange.stamps.last_token);
-            match answered {
-                Some(at) => sample.push((at - scheduled).as_ms()),
-                None => sample.push_censored(),
+    /// The rate asked for: arrivals per second, on average over the window where it changes.
+    fn offered(&self, mode: &Mode) -> Option<f64> {
+        let Window { start, end, .. } = self.window;
+        let seconds = self.window.seconds();
+        match mode {
+            Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(*rate),
+            Mode::Shaped { shape, .. } if !self.window.is_makespan() && seconds > 0.0 => {
+                Some(shape.expected(start, end) / seconds)
             }
+            Mode::Replay { .. } => rate_of(&self.scheduled, self.window),
+            _ => None,
         }
     }
-
-    /// By how much the median wait grew from the third quarter of the window to the last.
-    pub(crate) fn wait_growth(&self) -> Option<f64> {
-        let median = |sample: &Sample| {
-            let mut sample = sample.clone();
-            sample.sort();
-            // Beyond every time limit, when half of them have no answer.
-            (!sample.is_empty()).then(|| sample.percentile(50.0).unwrap_or(f64::INFINITY))
-        };
-        Some(median(&self.last_quarter)? / median(&self.third_quarter)?)
-    }
-}
-
-/// Prompt tokens by the server's word, else by plan.
-fn input_tokens(record: &RequestRecord) -> TokenCount {
-    let planned =
-        TokenCount { n: record.planned.input_tokens, source: goodput_model::TokenSource::Planned };
-    record.exchange.input_tokens.unwrap_or(planned)
-}
-
-/// Output tokens that arrived inside the window. Where chunks do not say how many tokens they
-/// hold, the request's total is spread over them evenly.
-fn arrived_tokens(record: &RequestRecord, window: Window) -> f64 {
-    let exchange = &record.exchange;
-    let total = exchange.output_tokens.map(|count| f64::from(count.n));
-    if exchange.chunks.is_empty() {
-        let arrived = exchange.stamps.last_token.is_some_and(|at| window.contains(at));
-        return if arrived { total.unwrap_or(0.0) } else { 0.0 };
-    }
-    let listed: Option<u64> = exchange.chunks.iter().map(|chunk| chunk.tokens.map(u64::from)).sum();
-    let even = total.unwrap_or(exchange.chunks.len() as f64) / exchange.chunks.len() as f64;
-    // Listed tokens may miss what carried no text (an end-of-text token): the total holds.
-    let scale = match (listed, total) {
-        (Some(listed), Some(total)) if listed > 0 => total / listed as f64,
-        _ => 1.0,
-    };
-    let weight = |tokens: Option<u32>| match (listed, tokens) {
-        (Some(_), Some(tokens)) => f64::from(tokens) * scale,
-        _ => even,
-    };
-    let inside = exchange.chunks.iter().filter(|chunk| window.contains(chunk.at));
-    inside.map(|chunk| weight(chunk.tokens)).sum()
 }
 
 /// The rate of a Poisson process that nothing holds back.

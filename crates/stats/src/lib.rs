@@ -9,12 +9,14 @@ mod analyse;
 mod caveats;
 mod client;
 mod cuts;
+mod flow;
 mod kolmogorov;
 mod metrics;
 mod sample;
 mod summary;
 mod waterfall;
 mod window;
+mod workload;
 
 #[cfg(test)]
 mod tests;
@@ -25,4 +27,8 @@ pub use summary::{
     CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
     Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,
     Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
+};
+pub use workload::{
+    Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
+    Slice, Spread, StructuredSummary,
 };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Nanos, RequestRecord};
+use goodput_model::{Nanos, RequestRecord, TokenSource};
 
 use crate::cuts::Cuts;
 use crate::sample::Sample;
 use crate::summary::Metric;
+use crate::workload::Spread;
 
 /// Samples of every metric, filled request by request.
 #[derive(Debug, Default)]
@@ -32,8 +33,16 @@ pub(crate) struct Metrics {
 fn hidden_end(record: &RequestRecord) -> f64 {
     let exchange = &record.exchange;
     let is_stop = exchange.finish.as_deref() == Some("stop");
-    let tokens = exchange.output_tokens.map_or(0, |count| count.n as usize);
+    // A tokenizer of ours counts text, and so no token without any.
+    let counted = exchange.output_tokens.filter(|count| count.source != TokenSource::Tokenizer);
+    let tokens = counted.map_or(0, |count| count.n as usize);
     if is_stop && tokens == exchange.chunks.len() + 1 { 1.0 } else { 0.0 }
+}
+
+/// How many answers a request asked for, as far as its chunks show it.
+pub(crate) fn answers(record: &RequestRecord) -> u32 {
+    let chunks = record.exchange.chunks.iter();
+    chunks.map(|chunk| chunk.choice.saturating_add(1)).max().unwrap_or(1)
 }
 
 impl Metrics {
@@ -113,9 +122,7 @@ impl Metrics {
     fn add_pace(&mut self, record: &RequestRecord, stream: bool) {
         let exchange = &record.exchange;
         let Some(tokens) = exchange.output_tokens.map(|count| f64::from(count.n)) else { return };
-        let answers =
-            exchange.chunks.iter().map(|chunk| chunk.choice.saturating_add(1)).max().unwrap_or(1);
-        let tokens = tokens / f64::from(answers);
+        let tokens = tokens / f64::from(answers(record));
         let Some(last) = exchange.stamps.last_token else { return };
         let e2e = last - record.scheduled;
         if tokens > 0.0 {
@@ -143,6 +150,13 @@ impl Metrics {
     pub(crate) fn itl_p50(&mut self) -> Option<f64> {
         let middle = self.gaps_us.len().checked_sub(1)? / 2;
         Some(f64::from(*self.gaps_us.select_nth_unstable(middle).1) / 1e3)
+    }
+
+    /// TTFT, TPOT, ITL and E2E in few numbers.
+    pub(crate) fn spreads(self) -> [Spread; 4] {
+        let long = self.long_gaps_us.iter().map(|(gap_us, _)| gap_us);
+        let itl: Sample = self.gaps_us.iter().chain(long).map(|us| f64::from(*us) / 1e3).collect();
+        [self.ttft, self.tpot, itl, self.e2e].map(Sample::spread)
     }
 
     pub(crate) fn finish(mut self, percentiles: &[f64]) -> BTreeMap<String, Metric> {

@@ -1,6 +1,7 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
 use crate::summary::{Metric, Percentile, Quick};
+use crate::workload::Spread;
 
 /// The values of a metric. All are kept; nothing is binned.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,6 +71,18 @@ impl Sample {
             p50: self.percentile(50.0),
             p99: self.percentile(99.0),
             max: self.percentile(100.0),
+        }
+    }
+
+    /// The distribution of a slice.
+    pub(crate) fn spread(mut self) -> Spread {
+        self.sort();
+        Spread {
+            n: self.len(),
+            mean: self.mean().filter(|_| self.censored == 0),
+            p50: self.percentile(50.0),
+            p90: self.percentile(90.0),
+            p99: self.percentile(99.0),
         }
     }
 

@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, Ceiling, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::workload::{
+    Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
+    StructuredSummary,
+};
+
 /// Everything that is known about a run, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -36,6 +41,27 @@ pub struct Summary {
     /// How the client fared.
     #[serde(default)]
     pub client: ClientSummary,
+    /// Lengths as planned and as counted.
+    #[serde(default)]
+    pub lengths: Lengths,
+    /// The main figures by what requests have in common; empty where they do not differ.
+    #[serde(default)]
+    pub breakdown: Breakdown,
+    /// The prefix cache, asked for and seen; none where neither was.
+    #[serde(default)]
+    pub cache: Option<CacheSummary>,
+    /// How close a replay kept to its trace.
+    #[serde(default)]
+    pub replay: Option<ReplaySummary>,
+    /// Answers under constraints, by kind.
+    #[serde(default)]
+    pub structured: BTreeMap<String, StructuredSummary>,
+    /// Answers counted by a tokenizer of ours.
+    #[serde(default)]
+    pub recount: Option<RecountSummary>,
+    /// Sessions of several requests.
+    #[serde(default)]
+    pub sessions: Option<SessionsSummary>,
 }
 
 impl Summary {
@@ -75,6 +101,18 @@ pub struct RunFacts {
     /// What the client can carry on its machine, where `goodput calibrate` has found that out.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
+    /// Hash of everything that the plan sends; empty where nobody computed it.
+    #[serde(default)]
+    pub workload_hash: String,
+    /// What a reader should know about the workload.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Who counted the tokens of our words, in one line.
+    #[serde(default)]
+    pub calibration: Option<String>,
+    /// Requests of sessions that were not sent any more because the run ended.
+    #[serde(default)]
+    pub cut_requests: u64,
 }
 
 /// How a run ended.
@@ -92,11 +130,15 @@ pub enum RunState {
 /// The load, as asked and as delivered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSummary {
-    /// `open`, `capped`, `burst` or `closed`.
+    /// `open`, `shaped`, `replay`, `capped`, `burst` or `closed`.
     pub mode: String,
     /// Arrival process of an open loop.
     pub arrivals: Option<String>,
-    /// Rate asked for.
+    /// How the rate changes over time, where it does.
+    #[serde(default)]
+    pub shape: Option<String>,
+    /// Rate of arrivals asked for: of sessions, where there are such; the mean over the window,
+    /// where it changes.
     pub offered_rps: Option<f64>,
     /// Rate of the due instants: the offered rate with the chance of this schedule in it.
     pub scheduled_rps: Option<f64>,
@@ -186,7 +228,7 @@ pub struct Tokens {
     pub input_source: String,
     /// Output tokens.
     pub output: u64,
-    /// Who counted them: `usage`, `token_ids` or `chunks`, or `mixed`.
+    /// Who counted them: `usage`, `token_ids`, `tokenizer` or `chunks`, or `mixed`.
     pub output_source: String,
     /// Good answers that nobody counted the tokens of; they are missing from `output`.
     #[serde(default)]

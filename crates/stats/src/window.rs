@@ -94,6 +94,10 @@ impl Extremes {
             (Some(duration), _) if ended_by_time => {
                 Some(Window { start, end: start + Nanos::from(duration), kind: Kind::Time })
             }
+            (None, Mode::Shaped { shape, .. }) if ended_by_time && shape.length().is_some() => {
+                let end = Nanos::from(shape.length().unwrap_or_default());
+                Some(Window { start, end, kind: Kind::Time })
+            }
             (_, Mode::Closed { concurrency, .. }) => self.between_cohorts(*concurrency as usize),
             (_, Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. }) => {
                 let end = self.last_measured.unwrap_or(start);

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage};
+use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage, Stamps};
 use http::Method;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::answer::{AnswerReader, Fault, Read, excerpt};
 use crate::connection::{Connection, Request};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, SessionTag};
 use crate::fault::is_stream_reset;
 use crate::head::{Head, Trouble};
 use crate::pool::{Lease, Pool};
@@ -39,6 +39,15 @@ const DONE_GRACE: Duration = Duration::from_millis(100);
 /// The sending side of one worker. Lives on a current-thread runtime with a local task set.
 pub struct Client {
     pool: Rc<Pool>,
+}
+
+/// A body, and which session it belongs to.
+#[derive(Clone)]
+pub struct Tagged<'a> {
+    /// What is sent.
+    pub body: Bytes,
+    /// Sent as a header with it.
+    pub session: Option<&'a SessionTag>,
 }
 
 /// How a status-200 answer is to be read, by its content type.
@@ -87,15 +96,20 @@ impl Client {
     /// Sends one request and reads its answer. Whatever happens is in `exchange`, step by step,
     /// so a caller that stops waiting still has everything that came.
     pub async fn send(&self, body: Bytes, exchange: &mut Exchange) {
-        exchange.body_bytes = body.len() as u64;
-        if let Err(failure) = self.try_send(body, exchange).await {
+        self.send_tagged(Tagged { body, session: None }, exchange).await;
+    }
+
+    /// As [`Client::send`], for a request that says which session it belongs to.
+    pub async fn send_tagged(&self, request: Tagged<'_>, exchange: &mut Exchange) {
+        exchange.body_bytes = request.body.len() as u64;
+        if let Err(failure) = self.try_send(request, exchange).await {
             let message = self.pool.endpoint().secrets.scrub(failure.message);
             let message = message.chars().take(MESSAGE_LIMIT).collect();
             exchange.failure = Some(Failure { message, ..failure });
         }
     }
 
-    async fn try_send(&self, body: Bytes, exchange: &mut Exchange) -> Result<(), Failure> {
+    async fn try_send(&self, request: Tagged<'_>, exchange: &mut Exchange) -> Result<(), Failure> {
         let begin = now();
         let mut lease = self.pool.lease().await?;
         // Only a shared connection is waited for; taking an idle one is the client's own time.
@@ -106,7 +120,7 @@ impl Client {
             let was_reused = lease.opened.is_none();
             exchange.stamps.connect = lease.opened;
             exchange.connection = lease.connection.id;
-            match self.talk(lease, body.clone(), exchange).await {
+            match self.talk(lease, request.clone(), exchange).await {
                 // The server had closed the idle connection; not a byte of an answer came.
                 Err(failure)
                     if failure.class == ErrorClass::Closed
@@ -128,10 +142,10 @@ impl Client {
     async fn talk(
         &self,
         mut lease: Lease,
-        body: Bytes,
+        request: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
-        let outcome = self.converse(&mut lease.connection, body, exchange).await;
+        let outcome = self.converse(&mut lease.connection, request, exchange).await;
         exchange.tcp = lease.connection.tcp_facts();
         // A refusal that was read to its end leaves a good connection; the pool looks at it.
         self.pool.give_back(lease.connection);
@@ -141,12 +155,13 @@ impl Client {
     async fn converse(
         &self,
         connection: &mut Connection,
-        body: Bytes,
+        Tagged { body, session }: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
+        let (method, path) = (Method::POST, endpoint.route.as_str());
         let id = exchange.request_id.as_deref();
-        let request = Request { endpoint, method: Method::POST, path: &endpoint.route, body, id };
+        let request = Request { endpoint, method, path, body, id, session };
         let head = connection
             .request(request, &mut exchange.stamps)
             .await
@@ -172,21 +187,39 @@ impl Client {
 
     /// Fetches a path below the base URL: status and body.
     pub(crate) async fn get(&self, route: &str) -> Result<(u16, Vec<u8>), Failure> {
-        let endpoint = self.pool.endpoint();
-        let mut lease = self.pool.open().await?;
-        let path = endpoint.url.route(route);
-        let request =
-            Request { endpoint, method: Method::GET, path: &path, body: Bytes::new(), id: None };
-        let mut exchange = Exchange::default();
-        let head = lease
-            .connection
-            .request(request, &mut exchange.stamps)
-            .await
-            .map_err(|trouble| trouble.at(Stage::Headers))?;
-        let bytes = collect(&mut lease.connection, WHOLE_LIMIT)
-            .await
-            .map_err(|trouble| trouble.at(Stage::Stream))?;
-        Ok((head.status, bytes))
+        let path = self.pool.endpoint().url.route(route);
+        self.ask(Method::GET, &path, Bytes::new()).await
+    }
+
+    /// Asks something beside the load: status and body. A connection that was kept may have been
+    /// closed meanwhile; then a new one is tried.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(u16, Vec<u8>), Failure> {
+        let mut lease = self.pool.lease().await?;
+        loop {
+            let was_reused = lease.opened.is_none();
+            let endpoint = self.pool.endpoint();
+            let (method, body) = (method.clone(), body.clone());
+            let request = Request { endpoint, method, path, body, id: None, session: None };
+            let asked = lease.connection.request(request, &mut Stamps::default()).await;
+            match asked.map_err(|trouble| trouble.at(Stage::Headers)) {
+                Ok(head) => {
+                    let bytes = collect(&mut lease.connection, WHOLE_LIMIT)
+                        .await
+                        .map_err(|trouble| trouble.at(Stage::Stream))?;
+                    self.pool.give_back(lease.connection);
+                    return Ok((head.status, bytes));
+                }
+                Err(failure) if failure.class == ErrorClass::Closed && was_reused => {
+                    lease = self.pool.open().await?;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts};
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, REQUEST_ID, SessionTag};
 use crate::fault;
 use crate::head::{Head, Trouble};
 use crate::http1::Http1;
@@ -235,9 +235,9 @@ pub(crate) struct Request<'a> {
     pub(crate) body: Bytes,
     /// Sent as `x-request-id`.
     pub(crate) id: Option<&'a str>,
+    /// What it shares with the other requests of its session. It wins over the user's headers.
+    pub(crate) session: Option<&'a SessionTag>,
 }
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Request<'_> {
     /// Head and body in one piece, so that they leave in one write.
@@ -247,7 +247,10 @@ impl Request<'_> {
         bytes.push(b' ');
         bytes.extend_from_slice(self.path.as_bytes());
         bytes.extend_from_slice(b" HTTP/1.1\r\n");
-        for (name, value) in &self.endpoint.headers {
+        let session = self.session.map(|tag| (&tag.name, &tag.value));
+        let is_said = |name| session.is_some_and(|(said, _)| said == name);
+        let others = self.endpoint.headers.iter().filter(|(name, _)| !is_said(*name));
+        for (name, value) in others.chain(session) {
             bytes.extend_from_slice(name.as_str().as_bytes());
             bytes.extend_from_slice(b": ");
             bytes.extend_from_slice(value.as_bytes());
@@ -271,6 +274,9 @@ impl Request<'_> {
         *request.headers_mut() = self.endpoint.headers.clone();
         if let Some(id) = self.id.and_then(|id| HeaderValue::from_str(id).ok()) {
             request.headers_mut().insert(REQUEST_ID, id);
+        }
+        if let Some(tag) = self.session {
+            request.headers_mut().insert(tag.name.clone(), tag.value.clone());
         }
         request
     }
@@ -342,5 +348,54 @@ impl Body for SendBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.bytes.as_ref().map_or(0, Bytes::len) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Api, ConnectionPolicy, Header};
+
+    use super::*;
+    use crate::endpoint::Settings;
+
+    #[test]
+    fn a_session_is_said_once_in_both_protocols() {
+        let header = Header { name: "X-Session".into(), value: "the user's".into() };
+        let endpoint = Endpoint::new(&Settings {
+            url: "http://127.0.0.1:1".parse().unwrap(),
+            api: Api::Chat,
+            stream: true,
+            http: Http::Http1,
+            connections: ConnectionPolicy::Reuse,
+            api_key: None,
+            headers: vec![header],
+            cacert: None,
+            insecure: false,
+            keep_text: false,
+        })
+        .unwrap();
+        let tag = endpoint.session_tag(&"x-session".parse().unwrap(), 7).unwrap();
+        let run = endpoint.request_id(3).unwrap();
+        let expected = format!("{}-s7", run.strip_suffix("-3").unwrap());
+        let request = |session| Request {
+            endpoint: &endpoint,
+            method: Method::POST,
+            path: "/",
+            body: Bytes::new(),
+            id: Some(&run),
+            session,
+        };
+        let said = |session| {
+            let text = String::from_utf8(request(session).http1()).unwrap();
+            let lines = text.lines().filter_map(|line| line.strip_prefix("x-session: "));
+            let one: Vec<String> = lines.map(str::to_owned).collect();
+            let sent = request(session).http2();
+            let values = sent.headers().get_all("x-session").iter();
+            let two: Vec<String> = values.map(|v| v.to_str().unwrap().to_owned()).collect();
+            (one, two)
+        };
+        assert_eq!(said(Some(&tag)), (vec![expected.clone()], vec![expected]));
+        let users = || vec!["the user's".to_owned()];
+        assert_eq!(said(None), (users(), users()));
     }
 }

@@ -206,15 +206,50 @@ pub struct Endpoint {
     pub(crate) tls: Option<Arc<TlsSettings>>,
     pub(crate) keep_text: bool,
     pub(crate) secrets: Secrets,
-    /// What the ids of this run's requests begin with; `None` where the user sets them.
-    id_prefix: Option<String>,
+    /// What the ids of this run's requests and sessions begin with.
+    run: String,
+    /// Whether the user sets `x-request-id`.
+    has_ids: bool,
 }
+
+/// A header that tells sessions apart, for gateways that keep each of them on one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionHeader(HeaderName);
+
+impl FromStr for SessionHeader {
+    type Err = EndpointError;
+
+    fn from_str(name: &str) -> Result<Self, EndpointError> {
+        let parsed = header_name(name)?;
+        if [header::HOST, REQUEST_ID].contains(&parsed) {
+            let reason = "it says something else in every request".to_owned();
+            return Err(EndpointError::Header { name: name.to_owned(), reason });
+        }
+        Ok(Self(parsed))
+    }
+}
+
+/// A [`SessionHeader`] with the value of one session.
+#[derive(Debug, Clone)]
+pub struct SessionTag {
+    pub(crate) name: HeaderName,
+    pub(crate) value: HeaderValue,
+}
+
+/// Carries the id of a request.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Endpoint {
     /// The id of request `index`, unlike that of any other run: engines refuse an id that is in
     /// use, and logs of two runs may lie side by side.
     pub fn request_id(&self, index: u64) -> Option<String> {
-        self.id_prefix.as_ref().map(|prefix| format!("{prefix}-{index}"))
+        (!self.has_ids).then(|| format!("{}-{index}", self.run))
+    }
+
+    /// What marks every request of this session, unlike any session of another run.
+    pub fn session_tag(&self, header: &SessionHeader, session: u64) -> Option<SessionTag> {
+        let value = HeaderValue::try_from(format!("{}-s{session}", self.run)).ok()?;
+        Some(SessionTag { name: header.0.clone(), value })
     }
 
     /// Resolves the name and prepares headers and TLS.
@@ -250,7 +285,8 @@ impl Endpoint {
         let (_, Nanos(unix)) = goodput_clock::now_and_unix();
         Ok(Self {
             // Microseconds: two runs that begin in one millisecond still differ.
-            id_prefix: (!has_ids).then(|| format!("goodput-{:x}", unix / 1_000)),
+            run: format!("goodput-{:x}", unix / 1_000),
+            has_ids,
             secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
             headers: headers(settings)?,
             addresses,
@@ -312,18 +348,19 @@ fn headers(settings: &Settings) -> Result<HeaderMap, EndpointError> {
         map.insert(header::AUTHORIZATION, bearer);
     }
     for Header { name, value: text } in &settings.headers {
-        let parsed = HeaderName::from_str(name).map_err(|error| EndpointError::Header {
-            name: name.clone(),
-            reason: error.to_string(),
-        })?;
-        if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&parsed)
-        {
-            let reason = "it belongs to the connection".to_owned();
-            return Err(EndpointError::Header { name: name.clone(), reason });
-        }
-        map.insert(parsed, value(name, text)?);
+        map.insert(header_name(name)?, value(name, text)?);
     }
     Ok(map)
+}
+
+/// The name of a header that a user may set.
+fn header_name(name: &str) -> Result<HeaderName, EndpointError> {
+    let refused = |reason: String| EndpointError::Header { name: name.to_owned(), reason };
+    let parsed = HeaderName::from_str(name).map_err(|error| refused(error.to_string()))?;
+    if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&parsed) {
+        return Err(refused("it belongs to the connection".to_owned()));
+    }
+    Ok(parsed)
 }
 
 fn value(name: &str, text: &str) -> Result<HeaderValue, EndpointError> {
@@ -381,6 +418,14 @@ mod tests {
             let error = url.parse::<BaseUrl>().unwrap_err();
             assert!(error.hint.contains(hint), "{url}: {error} / {}", error.hint);
             assert!(!format!("{error} {}", error.hint).contains("hunter22"));
+        }
+    }
+
+    #[test]
+    fn a_session_header_is_a_header_that_is_free() {
+        assert!("x-session-id".parse::<SessionHeader>().is_ok());
+        for taken in ["", "x y", "a\r\nb", "Host", "Content-Length", "X-Request-Id"] {
+            assert!(taken.parse::<SessionHeader>().is_err(), "{taken}");
         }
     }
 

@@ -10,9 +10,11 @@
 
 mod answer;
 mod arrival;
+mod beside;
 mod body;
 mod client;
 mod connection;
+mod download;
 mod endpoint;
 mod fault;
 mod framing;
@@ -27,13 +29,19 @@ mod socket;
 mod sse;
 mod tcp_info;
 mod tls;
+mod tokenize;
 
 pub use answer::AnswerReader;
+pub use beside::reset_prefix_cache;
 pub use body::{BodyError, Dialect};
-pub use client::Client;
-pub use endpoint::{BaseUrl, Endpoint, EndpointError, Settings, UrlError};
-pub use probe::{Probe, ProbeError, list_models, probe};
+pub use client::{Client, Tagged};
+pub use download::{DownloadError, download};
+pub use endpoint::{
+    BaseUrl, Endpoint, EndpointError, SessionHeader, SessionTag, Settings, UrlError,
+};
+pub use probe::{Probe, ProbeError, ask, list_models, probe};
 pub use sse::{Event, EventTooLarge, SseParser};
+pub use tokenize::{Tokenizing, tokenize};
 
 /// The hot path in pieces, for the instruction gates (`cargo xtask gates`) and nobody else.
 #[doc(hidden)]

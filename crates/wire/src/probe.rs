@@ -45,13 +45,19 @@ fn is_final(class: ErrorClass) -> bool {
     }
 }
 
+/// Sends one request beside the load, and reads its answer to the end.
+pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &Dialect, request: &Request) -> Exchange {
+    let client = Client::new(Arc::clone(endpoint));
+    let mut exchange = Exchange::default();
+    client.send(dialect.encode(&[], request), &mut exchange).await;
+    exchange
+}
+
 /// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
 pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, ProbeError> {
     let request = Request::prompt("Hi", Planned::new("probe", 2, Some(1)));
-    let client = Client::new(Arc::clone(endpoint));
-    let mut exchange = Exchange::default();
     let begin = now();
-    client.send(dialect.encode(&[], &request), &mut exchange).await;
+    let exchange = ask(endpoint, dialect, &request).await;
     match &exchange.failure {
         Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
         Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),

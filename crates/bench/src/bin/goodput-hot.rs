@@ -9,7 +9,7 @@ use std::hint::black_box;
 use goodput_model::{
     Chunk, Exchange, Nanos, Phase, Plan, Planned, RequestRecord, Stamps, TokenCount, TokenSource,
 };
-use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts};
+use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts, WorkloadFacts};
 use goodput_wire::hot::{Framing, read_answer};
 use goodput_wire::{AnswerReader, SseParser};
 use serde_json::json;
@@ -154,7 +154,7 @@ fn plan() -> serde_json::Result<Plan> {
             "seed": 1, "num_requests": 1, "warmup": "0s", "cooldown": "0s", "drain": "1m",
             "workers": 1, "mode": {"kind": "closed", "concurrency": 1, "think_time": "0s"},
         },
-        "workload": {"name": "chat", "ignore_eos": false, "save_text": false},
+        "workload": {"name": "chat", "class": [{"name": "chat", "source": {"kind": "synthetic", "input": "500", "output": "100"}}]},
         "measure": {"percentiles": [50.0]},
     }))
 }
@@ -178,5 +178,6 @@ fn manifest() -> Manifest {
         clocks: Clocks { monotonic_ns: 0, unix_ns: 0 },
         ceiling: None,
         lost_records: 0,
+        workload: WorkloadFacts::default(),
     }
 }

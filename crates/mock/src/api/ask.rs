@@ -34,6 +34,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub(crate) model: &'a str,
+    /// Adapters that are served beside it.
+    pub(crate) loras: &'a [String],
     /// Tokens of prompt and answer together.
     pub(crate) max_model_len: u32,
     /// Tokens of an answer that nothing else limits.
@@ -336,7 +338,9 @@ fn limit_field(fields: &Fields<'_>) -> &'static str {
 /// Another model than the one that is served is refused; none is as good as it.
 pub(super) fn check_model(fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
     match fields.text("model")? {
-        Some(model) if model != rules.model => Err(Refusal::model_not_found(model, rules.model)),
+        Some(model) if model != rules.model && rules.loras.iter().all(|lora| lora != model) => {
+            Err(Refusal::model_not_found(model, rules.model))
+        }
         _ => Ok(()),
     }
 }

@@ -64,17 +64,27 @@ pub(crate) fn detokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refu
     Ok(out)
 }
 
-/// `/v1/models`: the one model.
-pub(crate) fn models(head: &Head<'_>, max_model_len: u32) -> Vec<u8> {
-    let mut out = br#"{"object":"list","data":[{"id":"#.to_vec();
-    quoted(&mut out, head.model);
-    let created = head.created;
-    push(
-        &mut out,
-        format_args!(r#","object":"model","created":{created},"owned_by":"goodput","root":"#),
-    );
-    quoted(&mut out, head.model);
-    push(&mut out, format_args!(r#","parent":null,"max_model_len":{max_model_len}}}]}}"#));
+/// `/v1/models`: the model, then its adapters.
+pub(crate) fn models(head: &Head<'_>, rules: &Rules<'_>) -> Vec<u8> {
+    let (created, length) = (head.created, rules.max_model_len);
+    let mut out = br#"{"object":"list","data":["#.to_vec();
+    let adapters = rules.loras.iter().map(|lora| (lora.as_str(), Some(rules.model)));
+    for (place, (name, parent)) in [(rules.model, None)].into_iter().chain(adapters).enumerate() {
+        out.extend_from_slice(if place == 0 { br#"{"id":"# } else { br#",{"id":"# });
+        quoted(&mut out, name);
+        push(
+            &mut out,
+            format_args!(r#","object":"model","created":{created},"owned_by":"goodput","root":"#),
+        );
+        quoted(&mut out, name);
+        out.extend_from_slice(br#","parent":"#);
+        match parent {
+            Some(parent) => quoted(&mut out, parent),
+            None => out.extend_from_slice(b"null"),
+        }
+        push(&mut out, format_args!(r#","max_model_len":{length}}}"#));
+    }
+    out.extend_from_slice(b"]}");
     out
 }
 

@@ -1,6 +1,6 @@
 //! Was it the client? METHOD 3.9, check by check.
 
-use goodput_model::{Caveat, Mode, Severity};
+use goodput_model::{Caveat, Mode, Severity, Shape};
 
 use super::Evidence;
 use crate::summary::{ClientSummary, ThreadSummary};
@@ -13,7 +13,8 @@ fn tolerance_ms(e: &Evidence<'_>) -> f64 {
 /// Valid to the tolerance at p99, suspect to five times that.
 pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
     // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
-    let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst")?;
+    let is_bursts = matches!(e.plan.load.mode, Mode::Shaped { shape: Shape::Bursts { .. }, .. });
+    let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst" && !is_bursts)?;
     let limit = tolerance_ms(e);
     if p99 <= limit {
         return None;
@@ -29,7 +30,13 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
 /// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
 pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
     let Mode::Closed { concurrency, think_time, .. } = e.plan.load.mode else { return None };
-    let thinking = e.completions_per_s? * think_time.as_secs_f64();
+    let between_steps = e.figures.sessions.and_then(|sessions| sessions.thinking_mean);
+    let between_visits = match e.figures.sessions {
+        // A user pauses after a session, not after each of its requests.
+        Some(sessions) => e.completions_per_s? / sessions.requests_mean.max(1.0),
+        None => e.completions_per_s?,
+    } * think_time.as_secs_f64();
+    let thinking = between_visits + between_steps.unwrap_or(0.0);
     let share = (e.load.in_flight_mean? + thinking) / f64::from(concurrency);
     (share < 0.95 && !e.window.is_makespan()).then(|| {
         let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
@@ -241,7 +248,9 @@ pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// METHOD 3.8: our own accounts must agree.
 pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
-    let law = e.client.littles_law?;
+    // A load that changes is not steady by intention; its ends may weigh more than its mean.
+    let is_steady = matches!(e.plan.load.mode, Mode::Open { .. } | Mode::Closed { .. });
+    let law = e.client.littles_law.filter(|_| is_steady)?;
     (law.residual > law.limit).then(|| {
         let message = format!(
             "Little's law does not hold: {:.1} requests under way, but {:.1} arrivals a second \

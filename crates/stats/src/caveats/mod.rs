@@ -1,12 +1,14 @@
 //! What may make these numbers untrustworthy: each check with its evidence and its advice.
 
 mod client;
+mod workload;
 
 use goodput_model::{Caveat, Mode, Plan, Severity};
 
-use crate::analyse::Balance;
+use crate::flow::Balance;
 use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, RunState, Tokens};
 use crate::window::Window;
+use crate::workload::Figures;
 
 /// What the checks look at.
 pub(crate) struct Evidence<'a> {
@@ -15,9 +17,12 @@ pub(crate) struct Evidence<'a> {
     pub(crate) load: &'a LoadSummary,
     pub(crate) requests: &'a Requests,
     pub(crate) tokens: &'a Tokens,
+    /// Whether chunks were taken for tokens in any answer.
+    pub(crate) is_counted_by_chunks: bool,
     pub(crate) window: Window,
     pub(crate) balance: &'a Balance,
     pub(crate) client: &'a ClientSummary,
+    pub(crate) figures: &'a Figures,
     pub(crate) ttft_p50_ms: Option<f64>,
     pub(crate) itl_p50_ms: Option<f64>,
     /// The end of the last answer.
@@ -53,6 +58,14 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         not_complete,
         client::slow_reader,
         client::lossy,
+        workload::output_length,
+        workload::input_length,
+        workload::cache_differs,
+        workload::cache_unplanned,
+        workload::cache_unseen,
+        workload::structured_invalid,
+        workload::bimodal_mix,
+        workload::sessions_cut,
         tokens_by_chunks,
         tokens_uncounted,
         several_tokens_a_chunk,
@@ -99,11 +112,11 @@ fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// In the second half of the window the server answered clearly less than it was asked, more
 /// requests piled up than chance explains (the difference of two Poisson counts, three standard
-/// deviations), and the wait for an answer grew.
+/// deviations), and the wait for an answer grew. Where the rate itself changes, all of that is to be
+/// expected of a server that keeps up.
 fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
     let Balance { arrivals, completions, in_flight_middle, in_flight_end, .. } = *e.balance;
-    let is_open = !matches!(e.plan.load.mode, Mode::Closed { .. })
-        && e.plan.load.mode.cap().is_none()
+    let is_open = matches!(e.plan.load.mode, Mode::Open { max_concurrency: None, .. })
         && !e.window.is_makespan();
     let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
     let chance = (3.0 * (2.0 * in_flight_middle as f64).sqrt()).max(5.0);
@@ -116,7 +129,7 @@ fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
             "the server cannot keep up: {:.1} req/s offered, {:.1} req/s answered, and the queue \
              grows by {per_s:.1} req/s, so every latency here depends on how long the run was; \
              offer less",
-            e.load.offered_rps.unwrap_or_default(),
+            e.load.scheduled_rps.or(e.load.offered_rps).unwrap_or_default(),
             e.completions_per_s.unwrap_or_default(),
         );
         Caveat::new("overloaded", Severity::Warn, message)
@@ -161,8 +174,7 @@ fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
-    let by_chunks = ["chunks", "mixed"].contains(&e.tokens.output_source.as_str());
-    (by_chunks && e.tokens.output > 0).then(|| {
+    (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
         let message = "the server did not report token usage for every answer: tokens are counted \
                        as chunks, which may hold several";
         Caveat::new("tokens_by_chunks", Severity::Info, message)

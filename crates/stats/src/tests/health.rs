@@ -1,8 +1,6 @@
 //! The client's own signals: what they cut, what they say, and the verdict that follows.
 
-use goodput_model::{
-    Beat, CanaryReading, Ceiling, HostSample, Sample, Severity, ThreadSample, Throttled,
-};
+use goodput_model::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
 use proptest::prelude::*;
 
 use super::*;
@@ -68,11 +66,7 @@ fn analysed(samples: &[Sample], ceiling: Option<Ceiling>) -> Summary {
     let (plan, records) = minute();
     let records = with_lag(records, 30);
     let facts = RunFacts { ceiling, ..facts(RunState::Complete) };
-    analyse(&plan, facts, || records.iter().cloned(), samples)
-}
-
-fn severity_of(summary: &Summary, code: &str) -> Option<Severity> {
-    summary.caveats.iter().find(|caveat| caveat.code == code).map(|caveat| caveat.severity)
+    analyse(&plan, facts, || records.iter().cloned(), samples, [])
 }
 
 #[test]
@@ -178,13 +172,13 @@ fn a_stall_is_cut_and_counted() {
             record.exchange.stamps.first_token = Some(ms(22_010.0));
         }
     }
-    let clean = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &[]);
+    let clean = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &[], []);
     assert!(
         clean.metrics["ttft"].max.unwrap() > 2_000.0,
         "without the signal it is in the numbers"
     );
     let seen = samples(quiet(), stall, Vec::new());
-    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &seen);
+    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &seen, []);
     assert_eq!(summary.metrics["ttft"].max, Some(100.0));
     assert_eq!(summary.requests.scheduled, clean.requests.scheduled, "no request is left out");
     let stalls = &summary.client.stalls;
@@ -197,7 +191,7 @@ fn a_stall_is_cut_and_counted() {
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Warn));
     assert_eq!(severity_of(&summary, "schedule_slip"), None, "the lateness is the stall's");
     let long = samples(quiet(), vec![beat(20_000.0, 4_000.0)], Vec::new());
-    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &long);
+    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &long, []);
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Void));
 }
 
@@ -222,7 +216,7 @@ proptest! {
         one.exchange.blocked = Nanos(blocked);
         let mut plan = plan(Some(60), None, Extent::Requests(0));
         plan.load.num_requests = Some(1);
-        let summary = analyse(&plan, facts(RunState::Complete), || std::iter::once(one.clone()), &[]);
+        let summary = analyse(&plan, facts(RunState::Complete), || std::iter::once(one.clone()), &[], []);
         let band = summary.waterfall.unwrap().median;
         let sum: f64 = band.parts.iter().map(|part| part.ms).sum();
         let ttft = Nanos(offsets[4]).as_ms();

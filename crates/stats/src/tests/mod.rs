@@ -1,13 +1,15 @@
 //! Whole summaries of runs whose every instant is written down here.
 
 mod health;
+mod time;
+mod workload;
 
 use std::time::Duration;
 
 use goodput_model::{
     Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http,
-    Lengths, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage, Stamps,
-    Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
+    Judgement, Lengths, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord,
+    Severity, Stage, Stamps, Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
 };
 
 use crate::{RunFacts, RunState, Summary, analyse};
@@ -76,6 +78,10 @@ fn facts(state: RunState) -> RunFacts {
         unwritten_records: 0,
         log_damaged: false,
         ceiling: None,
+        workload_hash: String::new(),
+        notes: Vec::new(),
+        calibration: None,
+        cut_requests: 0,
     }
 }
 
@@ -137,7 +143,22 @@ fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
 }
 
 fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
-    analyse(plan, facts(RunState::Complete), || records.iter().cloned(), &health::observed())
+    judged(plan, records, &[])
+}
+
+fn judged(plan: &Plan, records: &[RequestRecord], judgements: &[Judgement]) -> Summary {
+    let facts = facts(RunState::Complete);
+    let judgements = judgements.iter().copied();
+    analyse(plan, facts, || records.iter().cloned(), &health::observed(), judgements)
+}
+
+fn severity_of(summary: &Summary, code: &str) -> Option<Severity> {
+    summary.caveats.iter().find(|caveat| caveat.code == code).map(|caveat| caveat.severity)
+}
+
+/// Two seconds.
+fn short() -> Plan {
+    plan(Some(2), None, NO_WARMUP)
 }
 
 fn p50(summary: &Summary, metric: &str) -> f64 {
@@ -147,6 +168,13 @@ fn p50(summary: &Summary, metric: &str) -> f64 {
 fn close(actual: Option<f64>, expected: f64) {
     let actual = actual.unwrap();
     assert!((actual - expected).abs() < 1e-6, "{actual} is not {expected}");
+}
+
+/// A request of a session.
+fn turn(index: u64, session: u64, turn: u32, due: f64) -> RequestRecord {
+    let mut record = record(index, due, &[]);
+    (record.planned.session, record.planned.turn) = (Some(session), turn);
+    record
 }
 
 const NO_WARMUP: Extent = Extent::Requests(0);

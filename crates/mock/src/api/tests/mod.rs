@@ -10,7 +10,7 @@ mod reading;
 mod streaming;
 
 const RULES: Rules<'static> =
-    Rules { model: "mock", max_model_len: 4096, default_tokens: 20, image_tokens: 100 };
+    Rules { model: "mock", loras: &[], max_model_len: 4096, default_tokens: 20, image_tokens: 100 };
 const HEAD: Head<'static> =
     Head { id: 0xb770_7c0e_b6fc_f054, created: 1_794_711_920, model: "mock" };
 

@@ -290,7 +290,7 @@ fn texts_are_tokenized_and_back() {
 
 #[test]
 fn lists_of_models_and_versions_are_json() {
-    let body: Value = serde_json::from_slice(&models(&HEAD, 4096)).unwrap();
+    let body: Value = serde_json::from_slice(&models(&HEAD, &RULES)).unwrap();
     assert_eq!(
         body,
         json!({"object": "list", "data": [{
@@ -298,6 +298,14 @@ fn lists_of_models_and_versions_are_json() {
             "root": "mock", "parent": null, "max_model_len": 4096,
         }]})
     );
+    let loras = ["lora \"1\"".to_owned()];
+    let rules = Rules { loras: &loras, ..RULES };
+    let body: Value = serde_json::from_slice(&models(&HEAD, &rules)).unwrap();
+    assert_eq!(body["data"][1]["id"], "lora \"1\"");
+    assert_eq!(body["data"][1]["parent"], "mock");
+    let adapted = json!({"model": "lora \"1\"", "prompt": "hi"}).to_string();
+    assert!(Ask::read(Kind::Completion, adapted.as_bytes(), &rules).is_ok());
+    assert!(Ask::read(Kind::Completion, adapted.as_bytes(), &RULES).is_err());
     let body: Value = serde_json::from_slice(&version()).unwrap();
     assert_eq!(body, json!({"version": "0.1.0"}));
 }

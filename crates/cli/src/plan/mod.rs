@@ -1,14 +1,21 @@
 //! From what was typed to a [`Plan`], and what may not be written beside it.
 
+mod load;
+mod workload;
+
+pub(crate) use load::default_workers;
+pub(crate) use workload::resolve as workload;
+
 use goodput_model::{
-    Api, Arrivals, ConnectionPolicy, Header, Http, Load, Measure, Mode, OutputLength, ParseError,
-    Plan, REDACTED, Rate, SourcePlan, Target, WorkloadPlan,
+    Api, ConnectionPolicy, Header, Http, Measure, Mode, Plan, REDACTED, Target, WorkloadPlan,
 };
 use goodput_record::read_plan;
-use goodput_workload::{PRESETS, preset};
+use goodput_wire::SessionHeader;
+use goodput_workload::Workload;
 
 use crate::args::{ApiName, ConnectionsName, EndpointArgs, LoadArgs, RunArgs, Switch};
 use crate::error::Failed;
+use crate::vocabulary;
 
 /// The plan of a run.
 pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
@@ -37,34 +44,22 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
 
 fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
     let url = args.target.clone().unwrap_or_default();
+    let mut workload = workload::resolve(&args.workload)?;
+    workload.save_text = args.output.save_text;
+    if args.workload.no_length_check && workload.calibration.is_none() {
+        workload.calibration = Some(vocabulary::estimate());
+    }
+    session_header(&workload)?;
     Ok(Plan {
         schema: Plan::SCHEMA.to_owned(),
         target: target(url, &args.endpoint, &args.load)?,
-        load: load(&args.load)?,
-        workload: workload(args)?,
+        load: load::resolve(&args.load, &workload, &args.workload.trace)?,
+        workload,
         measure: Measure {
             percentiles: percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)),
             canary: args.load.canary == Switch::On,
         },
     })
-}
-
-fn workload(args: &RunArgs) -> Result<WorkloadPlan, Failed> {
-    let asked = &args.workload;
-    let mut class = preset(&asked.workload).ok_or_else(|| {
-        Failed::usage(format!("there is no workload named `{}`", asked.workload))
-            .hint(format!("there is: {}", PRESETS.join(", ")))
-    })?;
-    if let SourcePlan::Synthetic { input, output } = &mut class.source {
-        *input = asked.input_tokens.unwrap_or(*input);
-        *output = asked.max_tokens.unwrap_or(*output);
-    }
-    let mut plan = WorkloadPlan::of(class);
-    if asked.ignore_eos {
-        plan.output = OutputLength::Exact;
-    }
-    plan.save_text = args.output.save_text;
-    Ok(plan)
 }
 
 fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, Failed> {
@@ -112,52 +107,6 @@ fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
     lines.iter().map(read).collect()
 }
 
-fn load(args: &LoadArgs) -> Result<Load, Failed> {
-    let mode = match (args.rate, args.concurrency) {
-        (Some(rate), _) => {
-            Mode::Open { rate, arrivals: arrivals(args)?, max_concurrency: args.max_concurrency }
-        }
-        (None, Some(concurrency)) => {
-            Mode::Closed { concurrency, think_time: args.think_time, pause_first: false }
-        }
-        (None, None) => {
-            return Err(Failed::usage("how much load? neither --rate nor --concurrency is given")
-                .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
-        }
-    };
-    let is_burst = args.rate == Some(Rate::Infinite);
-    let default_duration = args.num_requests.is_none().then_some(DEFAULT_DURATION);
-    Ok(Load {
-        seed: args.seed,
-        duration: args.duration.or(default_duration).filter(|_| !is_burst),
-        num_requests: args.num_requests,
-        warmup: args.warmup,
-        cooldown: args.cooldown,
-        drain: args.drain,
-        workers: args.workers.unwrap_or_else(default_workers),
-        pin: args.pin,
-        mode,
-    })
-}
-
-/// METHOD 3.16: what a quick look takes.
-const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_mins(1);
-
-fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
-    let Some(shape) = args.burstiness else { return Ok(args.arrivals) };
-    let wrong = |error: ParseError| Failed::usage(error.to_string());
-    if shape <= 0.0 || !shape.is_finite() {
-        return Err(Failed::usage("--burstiness must be a positive number").hint("1 is Poisson"));
-    }
-    format!("gamma:{}", 1.0 / shape.sqrt()).parse().map_err(wrong)
-}
-
-/// One core is left for pacing and recording where there is more than one.
-pub(crate) fn default_workers() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    u32::try_from(cores.saturating_sub(1).clamp(1, 64)).unwrap_or(1)
-}
-
 fn percentiles(asked: &[f64]) -> Vec<f64> {
     let mut percentiles = asked.to_vec();
     percentiles.sort_by(f64::total_cmp);
@@ -197,10 +146,6 @@ fn check(plan: &Plan) -> Result<(), Failed> {
         return Err(Failed::usage("the plan does not hold the query values of its URL")
             .hint("give the target again: goodput run URL --plan FILE"));
     }
-    let is_burst = matches!(plan.load.mode, Mode::Open { rate: Rate::Infinite, .. });
-    if plan.load.duration.is_none() && plan.load.num_requests.is_none() && !is_burst {
-        return Err(Failed::usage("the plan has neither a duration nor a number of requests"));
-    }
     if !(1..=MOST_WORKERS).contains(&plan.load.workers)
         || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
     {
@@ -208,24 +153,24 @@ fn check(plan: &Plan) -> Result<(), Failed> {
             "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
         )));
     }
-    let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
-    match plan.load.mode {
-        _ if plan.load.mode.cap() == Some(0) => no_room,
-        Mode::Closed { concurrency: 0, .. } => no_room,
-        Mode::Open { rate: Rate::Infinite, .. } => check_burst(&plan.load),
-        _ => Ok(()),
-    }
+    load::check(&plan.load)
 }
 
-/// Everything at one instant: nothing comes before or after it, and it must end.
-fn check_burst(load: &Load) -> Result<(), Failed> {
-    if load.num_requests.is_none() {
-        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
-            .hint("add --num-requests N"));
+/// What is only known once the workload is there.
+pub(crate) fn check_workload(plan: &Plan, workload: &Workload) -> Result<(), Failed> {
+    if matches!(plan.load.mode, Mode::Replay { .. }) && workload.arrival(0).is_none() {
+        return Err(Failed::usage("how much load? the workload does not say when")
+            .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
     }
-    if !load.warmup.is_none() || !load.cooldown.is_zero() {
-        return Err(Failed::usage("a burst has neither warm-up nor cooldown")
-            .hint("warm the server up with a run of its own"));
+    let has_images = plan.workload.classes.iter().any(|class| class.images.is_some());
+    if has_images && plan.target.api == Api::Completions {
+        return Err(Failed::usage("completions cannot carry images").hint("use --api chat"));
     }
     Ok(())
+}
+
+/// The header that tells sessions apart, where one was asked for.
+pub(crate) fn session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Failed> {
+    let header = plan.session_header.as_deref().map(str::parse).transpose();
+    header.map_err(|error: goodput_wire::EndpointError| Failed::usage(error.to_string()))
 }

@@ -1,0 +1,320 @@
+//! What can be typed. Nothing past `plan` sees these types.
+
+mod load;
+mod mock;
+mod workload;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub(crate) use load::{LoadArgs, Switch};
+pub(crate) use mock::MockArgs;
+pub(crate) use workload::{
+    AmountArgs, ConvertArgs, DataArgs, HistoryName, MakeArgs, OutputName, ReplayName, SampleArgs,
+    SessionArgs, ShapeArgs, ShowArgs, StructuredDialectName, TraceArgs, WorkloadArgs, WorkloadVerb,
+};
+
+/// How much load an LLM endpoint carries while its users stay happy, how sure we are, and what it
+/// costs.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Run(Box<RunArgs>),
+    Report(ReportArgs),
+    Mock(Box<MockArgs>),
+    /// Make, look at, convert and sample workloads and traces
+    #[command(subcommand)]
+    Workload(WorkloadVerb),
+    Calibrate(CalibrateArgs),
+    /// Print a completion script for a shell
+    ///
+    /// For example: goodput completions bash > /etc/bash_completion.d/goodput
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page, of goodput or of one verb
+    ///
+    /// For example: goodput man run | man -l -
+    Man {
+        /// Which verb
+        verb: Option<String>,
+    },
+}
+
+/// Flags that a plan answers already.
+const FIXED_BY_A_PLAN: [&str; 17] = [
+    "LoadArgs",
+    "WorkloadArgs",
+    "DataArgs",
+    "TraceArgs",
+    "SessionArgs",
+    "ShapeArgs",
+    "api",
+    "no_stream",
+    "no_usage",
+    "wait_ready",
+    "no_probe",
+    "api_key_env",
+    "extra_body",
+    "cacert",
+    "insecure",
+    "http2",
+    "connections",
+];
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  goodput run mock --rate 20 --duration 20s
+      Try it without a server: open-loop Poisson chat traffic on the simulated engine
+  goodput run http://localhost:8000 --rate 8 --duration 5m --warmup 30s
+      Measure a server at 8 requests per second
+  goodput run https://host/v1 --model llama --concurrency 64 --duration 2m --cacert ca.pem
+      64 users, each waiting for its answer, over TLS with a private certificate authority
+  goodput run http://localhost:8000 --rate inf --num-requests 500 --max-tokens 100
+      Everything at once
+  goodput run http://localhost:8000 --rate 5 --mix chat=70%,long_context_qa=30% --tokenizer ./model
+      A mix of two kinds of traffic, with prompts exact to the token
+  goodput run http://localhost:8000 --trace mooncake.jsonl --time-scale 0.5
+      A recorded trace at twice its speed
+  goodput run --plan runs/2026-11-15T10-22-07Z-chat-run/plan.toml
+      Repeat a run
+
+Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong,
+            5 result void, 130 interrupted with a partial report written.
+            A report of a saved run exits with 0 whatever its verdict.";
+
+/// Measure one load level
+///
+/// TARGET is a base URL (http://host:8000, https://host/prefix/v1), or `mock[:SETTINGS]`, which
+/// starts the simulated engine inside the process (see `goodput mock --help` for the settings).
+///
+/// Before the run one small request checks that the target answers; --no-probe leaves it out.
+/// Latencies count from the instant a request was due, not from when it was sent.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Base URL, or `mock[:SETTINGS]`
+    #[arg(required_unless_present = "plan")]
+    pub(crate) target: Option<String>,
+
+    /// Repeat the run of this plan file; only the target, --model, --header and output flags may be added
+    #[arg(long, value_name = "FILE", conflicts_with_all = FIXED_BY_A_PLAN)]
+    pub(crate) plan: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) endpoint: EndpointArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ApiName {
+    /// /v1/chat/completions
+    Chat,
+    /// /v1/completions
+    Completions,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ConnectionsName {
+    /// Keep connections for later requests
+    Reuse,
+    /// Open one for every request
+    PerRequest,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Endpoint")]
+pub(crate) struct EndpointArgs {
+    /// Which API [default: chat, or what the URL names]
+    #[arg(long, value_enum)]
+    pub(crate) api: Option<ApiName>,
+
+    /// Ask for answers in one piece instead of streams
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Do not ask for token counts in streams (`stream_options`)
+    #[arg(long)]
+    pub(crate) no_usage: bool,
+
+    /// Model name [default: the first that /v1/models lists]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// Wait this long for the server to become ready
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "0s", conflicts_with = "no_probe")]
+    pub(crate) wait_ready: Duration,
+
+    /// Send no request ahead of the run
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+
+    /// Environment variable that holds the API key [default: OPENAI_API_KEY, if set]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) api_key_env: Option<String>,
+
+    /// An extra header, `Name: value`; may be repeated
+    #[arg(long = "header", short = 'H', value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+
+    /// A JSON object merged into every request body; it is saved with the plan
+    #[arg(long, value_name = "JSON")]
+    pub(crate) extra_body: Option<String>,
+
+    /// PEM file with certificates to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<String>,
+
+    /// Do not check the server's certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Speak HTTP/2 (by ALPN on https, with prior knowledge on http)
+    #[arg(long)]
+    pub(crate) http2: bool,
+
+    /// What becomes of a connection after its answer
+    #[arg(long, value_enum, default_value = "reuse", value_name = "POLICY")]
+    pub(crate) connections: ConnectionsName,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// The run folder [default: runs/TIME-WORKLOAD-run]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print the summary as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print neither progress nor table
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Percentiles to report, between 0 and 100 [default: 50,75,90,95,99,99.9]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
+    pub(crate) percentiles: Option<Vec<f64>>,
+
+    /// Keep prompts and answers in the run folder (text.jsonl)
+    #[arg(long)]
+    pub(crate) save_text: bool,
+
+    /// Print what would be sent, and send nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The table that the run printed
+    Text,
+    /// summary.json, computed anew from the log
+    Json,
+}
+
+/// Show the results of a saved run, also of one that was killed
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  goodput report runs/2026-11-15T10-22-07Z-chat-run\n  goodput report runs/… --format json | jq .metrics.ttft"
+)]
+pub(crate) struct ReportArgs {
+    /// The run folder
+    pub(crate) folder: PathBuf,
+
+    /// What to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+
+    /// Print JSON; the same as --format json
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  goodput calibrate
+      About two minutes; later runs on this machine warn above half of the ceiling it finds
+  goodput calibrate --workers 4 --json > calibration.json
+
+The result is kept in $XDG_STATE_HOME/goodput (or ~/.local/state/goodput) for runs with the same
+number of workers on the same machine; --out keeps it elsewhere, and then runs do not use it.";
+
+/// Measure this client on this machine: how exact, and how fast
+///
+/// Rising load against a server of known timing inside this process: error of TTFT and ITL at rising
+/// numbers of streams, schedule error at rising request rates, and the rates at which the error
+/// passes 1 ms. Do nothing else on the machine meanwhile.
+#[derive(Debug, Args)]
+#[command(after_help = CALIBRATE_EXAMPLES)]
+pub(crate) struct CalibrateArgs {
+    /// Threads that send and receive [default: as `goodput run` has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) workers: Option<u32>,
+
+    /// Measured time of each level
+    #[arg(long, value_name = "TIME", value_parser = level_time, default_value = "4s")]
+    pub(crate) level_duration: Duration,
+
+    /// Keep the result in this file instead
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print no progress and no table
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+fn positive_time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("must be longer than nothing".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(format!("{error}; write `90s`, `2m`, `500ms`")),
+    }
+}
+
+/// Answers take two seconds: a shorter level would see none.
+fn level_time(text: &str) -> Result<Duration, String> {
+    let time = positive_time(text)?;
+    let is_fit = (Duration::from_secs(3)..=Duration::from_mins(10)).contains(&time);
+    if is_fit { Ok(time) } else { Err("between 3s and 10m".to_owned()) }
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent),
+        _ => Err("a percentile lies between 0 and 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

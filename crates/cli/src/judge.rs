@@ -1,0 +1,90 @@
+//! What is found out about answers after the last request: their tokens by one tokenizer, and
+//! whether they keep their constraints. Never between the first request and the last.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use goodput_clock::now;
+use goodput_model::{ClassPlan, ConstraintKind, Judgement, Nanos, Plan};
+use goodput_record::{JudgementLog, Spool};
+use goodput_tokens::Tokenizer;
+use goodput_workload::Checker;
+
+use crate::error::Failed;
+use crate::hub::Hub;
+use crate::output;
+
+/// How often a long judgement is heard of.
+const WORD: Nanos = Nanos::from_millis(5_000);
+
+/// Looks at answers.
+pub(crate) struct Judge {
+    tokenizer: Option<Tokenizer>,
+    checkers: HashMap<(String, ConstraintKind), Checker>,
+}
+
+impl Judge {
+    /// Whoever is needed for this plan; nobody where there is nothing to judge.
+    pub(crate) fn new(
+        plan: &Plan,
+        own: Option<&Tokenizer>,
+        hub: &Hub,
+    ) -> Result<Option<Self>, Failed> {
+        let workload = &plan.workload;
+        let tokenizer = match &workload.count_with {
+            Some(name) => Some(hub.tokenizer(name)?),
+            // A server that counts is believed; one that does not is counted for.
+            None if plan.target.stream && !plan.target.usage => own.cloned(),
+            None => None,
+        };
+        let mut checkers = HashMap::new();
+        for class in &workload.classes {
+            if let Some((kind, checker)) = checker(class)? {
+                checkers.insert((class.name.clone(), kind), checker);
+            }
+        }
+        let is_needed = tokenizer.is_some() || !checkers.is_empty();
+        Ok(is_needed.then_some(Self { tokenizer, checkers }))
+    }
+
+    /// Judges every answer, and writes what it finds into the run folder.
+    pub(crate) fn judge(&self, answers: Spool, folder: &Path, quiet: bool) -> Result<(), Failed> {
+        let lost = answers.lost();
+        let broken = |error: &dyn std::fmt::Display| {
+            Failed::internal(format!("the answers cannot be judged: {error}"))
+        };
+        let mut log = JudgementLog::create(folder).map_err(|error| broken(&error))?;
+        let mut next = now() + WORD;
+        for (count, answer) in answers.drain().map_err(|error| broken(&error))?.enumerate() {
+            let key = answer.constraint.map(|kind| (answer.class.clone(), kind));
+            let checker = key.and_then(|key| self.checkers.get(&key));
+            log.append(&Judgement {
+                index: answer.index,
+                output_tokens: self.tokenizer.as_ref().and_then(|t| t.count(&answer.text).ok()),
+                characters: u32::try_from(answer.text.chars().count()).unwrap_or(u32::MAX),
+                valid: checker.and_then(|checker| checker.check(&answer.text)),
+            });
+            if !quiet && now() >= next {
+                next = now() + WORD;
+                output::note(&format!("judged {count} answers"));
+            }
+        }
+        let unwritten = log.finish();
+        if let Some(error) = unwritten.error {
+            output::note(&format!("warning: the disk refused part of the judgements: {error}"));
+        }
+        if lost > 0 {
+            output::note(&format!("warning: {lost} answers could not be kept for judgement"));
+        }
+        Ok(())
+    }
+}
+
+fn checker(class: &ClassPlan) -> Result<Option<(ConstraintKind, Checker)>, Failed> {
+    let Some(plan) = &class.structured else { return Ok(None) };
+    let checker = Checker::of(plan).map_err(|error| {
+        let hint = error.hint.clone();
+        Failed::usage(error.to_string()).hint(hint)
+    })?;
+    Ok(Some(checker))
+}

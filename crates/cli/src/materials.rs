@@ -1,0 +1,90 @@
+//! What a workload needs beside its plan: a tokenizer and files, gathered before the target is
+//! asked anything.
+
+use goodput_model::{Extent, Keep, Load, Mode, Nanos, Rate, SourcePlan, WorkloadPlan};
+use goodput_tokens::Tokenizer;
+use goodput_workload::{Material, Setting, Workload, WorkloadError};
+
+use crate::error::Failed;
+use crate::hub::Hub;
+
+/// Entries of a file that are kept at most, where the plan does not say how many.
+const MOST_ENTRIES: u64 = 100_000;
+
+/// Entries that are kept where nobody knows how many requests there will be.
+const SOME_ENTRIES: u64 = 10_000;
+
+/// A tokenizer and files.
+pub(crate) struct Materials {
+    pub(crate) tokenizer: Option<Tokenizer>,
+    setting: Setting,
+    loaded: Vec<Material>,
+}
+
+impl Materials {
+    /// Reads what the plan names, and writes the files' hashes into it.
+    pub(crate) fn gather(
+        plan: &mut WorkloadPlan,
+        setting: Setting,
+        hub: &Hub,
+    ) -> Result<Self, Failed> {
+        let tokenizer = plan.tokenizer.as_deref().map(|name| hub.tokenizer(name)).transpose()?;
+        let mut local = plan.clone();
+        for class in &mut local.classes {
+            let file = match &mut class.source {
+                SourcePlan::Dataset(data) => &mut data.file,
+                SourcePlan::Trace(trace) => &mut trace.file,
+                SourcePlan::Pairs { file } | SourcePlan::Frozen { file, .. } => file,
+                SourcePlan::Synthetic { .. } => continue,
+            };
+            *file = hub.dataset(file)?.to_string_lossy().into_owned();
+        }
+        let loaded = Workload::load(&local, &setting, tokenizer.as_ref()).map_err(failed)?;
+        for (class, material) in plan.classes.iter_mut().zip(&loaded) {
+            let Material::Entries(loaded) = material else { continue };
+            match &mut class.source {
+                SourcePlan::Dataset(data) => data.sha256.get_or_insert(loaded.sha256.clone()),
+                SourcePlan::Trace(trace) => trace.sha256.get_or_insert(loaded.sha256.clone()),
+                _ => continue,
+            };
+        }
+        Ok(Self { tokenizer, setting, loaded })
+    }
+
+    /// The workload, once it is known what its words cost.
+    pub(crate) fn workload(self, plan: &WorkloadPlan) -> Result<Workload, Failed> {
+        Workload::build(plan, &self.setting, self.loaded).map_err(failed)
+    }
+}
+
+fn failed(error: WorkloadError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
+}
+
+/// What a workload must know of this load.
+pub(crate) fn setting(load: &Load) -> Setting {
+    let (keep, time_scale) = match load.mode {
+        Mode::Replay { keep, time_scale, .. } => (keep, time_scale),
+        _ => (Keep::Timestamps, 1.0),
+    };
+    Setting { seed: load.seed, keep, time_scale, requests: requests(load) }
+}
+
+/// Requests that the load will need, about.
+fn requests(load: &Load) -> u64 {
+    let (before, time) = match load.warmup {
+        Extent::Requests(requests) => (requests, Nanos::ZERO),
+        Extent::Time(time) => (0, Nanos::from(time)),
+    };
+    let by_count = load.num_requests.map(|requests| requests.saturating_add(before));
+    let length = load.duration.map(|length| time + length.into() + load.cooldown.into());
+    let by_time = length.and_then(|length| match &load.mode {
+        Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(rate * length.as_secs()),
+        Mode::Shaped { shape, .. } => Some(shape.expected(Nanos::ZERO, length)),
+        _ => None,
+    });
+    // Room for chance: arrivals are random.
+    let by_time = by_time.map(|mean| (mean + 4.0 * mean.sqrt()).ceil() as u64 + before);
+    by_count.into_iter().chain(by_time).min().unwrap_or(SOME_ENTRIES).min(MOST_ENTRIES)
+}

@@ -1,0 +1,139 @@
+//! How much load, when, and for how long.
+
+use std::time::Duration;
+
+use goodput_model::{
+    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SharedPlan, SourcePlan,
+    WorkloadPlan,
+};
+
+use crate::args::{LoadArgs, ReplayName, TraceArgs};
+use crate::error::Failed;
+
+/// How much load, when, and for how long.
+pub(super) fn resolve(
+    args: &LoadArgs,
+    workload: &WorkloadPlan,
+    trace: &TraceArgs,
+) -> Result<Load, Failed> {
+    let brings_instants = |class: &ClassPlan| {
+        matches!(class.source, SourcePlan::Trace(_) | SourcePlan::Frozen { .. })
+    };
+    let max_concurrency = args.max_concurrency;
+    let mode = if let Some(rate) = args.rate {
+        Mode::Open { rate, arrivals: arrivals(args)?, max_concurrency }
+    } else if let Some(shape) = args.schedule.clone() {
+        Mode::Shaped { shape, arrivals: arrivals(args)?, max_concurrency }
+    } else if let Some(concurrency) = args.concurrency {
+        Mode::Closed { concurrency, think_time: args.think_time, pause_first: false }
+    } else if let Some(idle) = args.idle {
+        Mode::Closed { concurrency: 1, think_time: idle, pause_first: true }
+    } else if workload.classes.iter().any(brings_instants) {
+        let keep = match trace.replay {
+            ReplayName::Timestamps => Keep::Timestamps,
+            ReplayName::ThinkTimes => Keep::ThinkTimes,
+        };
+        Mode::Replay { time_scale: trace.time_scale, keep, max_concurrency }
+    } else {
+        return Err(Failed::usage("how much load? neither --rate nor --concurrency is given")
+            .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
+    };
+    Ok(Load {
+        seed: args.seed,
+        duration: duration(args, &mode),
+        num_requests: args.num_requests.or(args.idle.map(|_| 1)),
+        warmup: warmup(args, workload),
+        cooldown: args.cooldown,
+        drain: args.drain,
+        workers: args.workers.unwrap_or_else(default_workers),
+        pin: args.pin,
+        mode,
+    })
+}
+
+/// The length of the measured part, where it is not something else that ends it.
+fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
+    let default = args.num_requests.is_none().then_some(DEFAULT_DURATION);
+    match mode {
+        Mode::Open { rate: Rate::Infinite, .. } => None,
+        Mode::Shaped { shape, .. } => {
+            let warmup = match args.warmup {
+                Extent::Time(time) => time,
+                Extent::Requests(_) => Duration::ZERO,
+            };
+            let rest = shape
+                .length()
+                .map(|length| length.saturating_sub(warmup).saturating_sub(args.cooldown));
+            args.duration.or(rest).or(default)
+        }
+        Mode::Replay { .. } => args.duration,
+        _ if args.idle.is_some() => None,
+        _ => args.duration.or(default),
+    }
+}
+
+/// A cache is warm once each prompt has been there.
+fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
+    let shared = |class: &ClassPlan| class.prefix.as_ref().and_then(|prefix| prefix.shared);
+    let prompts = workload.classes.iter().filter_map(shared).map(|shared| match shared {
+        SharedPlan::Repeat { prompts } => u64::from(prompts),
+        _ => 0,
+    });
+    match prompts.max().unwrap_or(0) {
+        n if n > 0 && args.warmup.is_none() => Extent::Requests(n),
+        _ => args.warmup,
+    }
+}
+
+/// METHOD 3.16: what a quick look takes.
+const DEFAULT_DURATION: Duration = Duration::from_mins(1);
+
+fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
+    let Some(shape) = args.burstiness else { return Ok(args.arrivals) };
+    let wrong = |error: ParseError| Failed::usage(error.to_string());
+    if shape <= 0.0 || !shape.is_finite() {
+        return Err(Failed::usage("--burstiness must be a positive number").hint("1 is Poisson"));
+    }
+    format!("gamma:{}", 1.0 / shape.sqrt()).parse().map_err(wrong)
+}
+
+/// One core is left for pacing and recording where there is more than one.
+pub(crate) fn default_workers() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(cores.saturating_sub(1).clamp(1, 64)).unwrap_or(1)
+}
+
+/// What flags and plan files can both get wrong.
+pub(super) fn check(load: &Load) -> Result<(), Failed> {
+    let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
+    let ends = load.duration.is_some() || load.num_requests.is_some();
+    match load.mode {
+        _ if load.mode.cap() == Some(0) => no_room,
+        Mode::Closed { concurrency: 0, .. } => no_room,
+        Mode::Open { rate: Rate::Infinite, .. } => check_burst(load),
+        Mode::Replay { time_scale, .. } if !(1e-6..=1e6).contains(&time_scale) => {
+            Err(Failed::usage(format!("a time scale of {time_scale} is of no use")))
+        }
+        Mode::Replay { .. } => Ok(()),
+        _ if !ends => {
+            Err(Failed::usage("the plan has neither a duration nor a number of requests"))
+        }
+        Mode::Shaped { .. } if load.duration.is_some_and(|duration| duration.is_zero()) => {
+            Err(Failed::usage("warm-up and cooldown leave nothing of the schedule to measure"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Everything at one instant: nothing comes before or after it, and it must end.
+fn check_burst(load: &Load) -> Result<(), Failed> {
+    if load.num_requests.is_none() {
+        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
+            .hint("add --num-requests N"));
+    }
+    if !load.warmup.is_none() || !load.cooldown.is_zero() {
+        return Err(Failed::usage("a burst has neither warm-up nor cooldown")
+            .hint("warm the server up with a run of its own"));
+    }
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! What to send.
+
+use std::path::Path;
+
+use goodput_model::{
+    ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImageFormat, ImagesPlan, Lengths,
+    OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
+    TracePlan, WorkloadPlan,
+};
+use goodput_record::read_workload;
+use goodput_workload::{PRESETS, preset};
+
+use crate::args::{
+    DataArgs, HistoryName, OutputName, SessionArgs, ShapeArgs, StructuredDialectName, TraceArgs,
+    WorkloadArgs,
+};
+use crate::error::Failed;
+
+/// The workload that the flags describe.
+pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
+    let mut plan = described(args)?;
+    for class in &mut plan.classes {
+        overlay(class, args)?;
+    }
+    let is_generated = |class: &ClassPlan| !matches!(class.source, SourcePlan::Dataset(_));
+    plan.output = match args.output_length {
+        Some(OutputName::Exact) => OutputLength::Exact,
+        Some(OutputName::Limit) => OutputLength::Limit,
+        None if args.ignore_eos || plan.classes.iter().all(is_generated) => OutputLength::Exact,
+        None => plan.output,
+    };
+    plan.tokenizer = args.tokenizer.clone().or(plan.tokenizer);
+    plan.count_with = args.count_with.clone().or(plan.count_with);
+    plan.session_header = args.session.session_header.clone().or(plan.session_header);
+    plan.skip_invalid |= args.data.skip_invalid;
+    plan.cache_block = args.shape.cache_block;
+    plan.reset_cache |= args.shape.cache.as_deref() == Some("reset");
+    if args.shape.structured.is_some() {
+        plan.constraints = match args.shape.structured_dialect {
+            StructuredDialectName::ResponseFormat => ConstraintDialect::ResponseFormat,
+            StructuredDialectName::StructuredOutputs => ConstraintDialect::StructuredOutputs,
+            StructuredDialectName::Guided => ConstraintDialect::Guided,
+            StructuredDialectName::Sglang => ConstraintDialect::Sglang,
+            StructuredDialectName::Llamacpp => ConstraintDialect::Llamacpp,
+        };
+    }
+    Ok(plan)
+}
+
+/// The classes before single flags change them.
+fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
+    let named = |name: &str, source| {
+        let mut class = ClassPlan::synthetic(name, Lengths::Fixed(1), Lengths::Fixed(1));
+        class.source = source;
+        WorkloadPlan::of(class)
+    };
+    if let Some(mix) = &args.mix {
+        return mixed(mix);
+    }
+    if let Some(file) = &args.trace.trace {
+        return Ok(named(&stem(file), SourcePlan::Trace(trace(file, &args.trace))));
+    }
+    if let Some(folder) = args.data.dataset.as_ref().filter(|file| is_images(file, &args.data)) {
+        return Ok(captioned(folder, args.max_tokens));
+    }
+    if let Some(file) = &args.data.dataset {
+        let source = SourcePlan::Dataset(dataset(file, &args.data, args));
+        return Ok(named(&stem(file), source));
+    }
+    if let Some(file) = &args.lengths {
+        return Ok(named(&stem(file), SourcePlan::Pairs { file: file.clone() }));
+    }
+    let name = args.workload.as_str();
+    match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => read_workload(Path::new(name), preset).map_err(|error| {
+            Failed::usage(error.to_string()).hint("docs/workloads.md shows such a file")
+        }),
+        Some("jsonl") => {
+            let source = SourcePlan::Frozen { file: name.to_owned(), sha256: None };
+            Ok(named(&stem(name), source))
+        }
+        _ => known(name).map(WorkloadPlan::of),
+    }
+}
+
+fn known(name: &str) -> Result<ClassPlan, Failed> {
+    preset(name).ok_or_else(|| {
+        Failed::usage(format!("there is no workload named `{name}`")).hint(format!(
+            "there is: {}; or name a .toml file, or a .jsonl file of `goodput workload make`",
+            PRESETS.join(", ")
+        ))
+    })
+}
+
+/// `chat=70%,long_context_qa=30%`
+fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
+    let wrong = || {
+        Failed::usage(format!("`{text}` is not a mix"))
+            .hint("write --mix chat=70%,long_context_qa=30%")
+    };
+    let class = |part: &str| {
+        let (name, share) = part.split_once('=').ok_or_else(wrong)?;
+        let share = self::share(share).filter(|share| *share > 0.0).ok_or_else(wrong)?;
+        Ok(ClassPlan { share, ..known(name.trim())? })
+    };
+    let classes = text.split(',').map(class).collect::<Result<Vec<_>, Failed>>()?;
+    let first = classes.first().cloned().ok_or_else(wrong)?;
+    Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::of(first) })
+}
+
+/// `70%`, or a weight.
+fn share(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse().ok()?,
+    };
+    (share.is_finite() && share >= 0.0).then_some(share)
+}
+
+/// Whether a data set is a folder of images.
+fn is_images(file: &str, args: &DataArgs) -> bool {
+    args.dataset_format.as_deref() == Some("images")
+        || (args.dataset_format.is_none() && Path::new(file).is_dir())
+}
+
+/// Images of a folder, asked about with their captions.
+fn captioned(folder: &str, output: Option<Lengths>) -> WorkloadPlan {
+    let output = output.unwrap_or(Lengths::Fixed(CAPTION_ANSWER));
+    let mut class = ClassPlan::synthetic(&stem(folder), Lengths::Fixed(64), output);
+    class.images = Some(ImagesPlan {
+        count: 1,
+        folder: Some(folder.to_owned()),
+        width: 0,
+        height: 0,
+        format: ImageFormat::Jpeg,
+        pool: FOLDER_IMAGES,
+    });
+    WorkloadPlan::of(class)
+}
+
+/// Tokens of an answer about an image, when nothing is said.
+const CAPTION_ANSWER: u32 = 100;
+
+/// Images of a folder that are kept in memory.
+const FOLDER_IMAGES: u32 = 1_000;
+
+/// The name of a file without folder and extension.
+fn stem(file: &str) -> String {
+    let name = Path::new(file).file_stem().and_then(|name| name.to_str()).unwrap_or("file");
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain: String = name.chars().filter(is_plain).take(40).collect();
+    if plain.is_empty() { "file".to_owned() } else { plain }
+}
+
+fn trace(file: &str, args: &TraceArgs) -> TracePlan {
+    TracePlan {
+        file: file.to_owned(),
+        format: args.trace_format.clone(),
+        start_s: args.trace_start.map_or(0.0, |time| time.as_secs_f64()),
+        length_s: args.trace_length.map(|time| time.as_secs_f64()),
+        block_tokens: args.block_tokens,
+        sha256: None,
+    }
+}
+
+fn dataset(file: &str, data: &DataArgs, args: &WorkloadArgs) -> DatasetPlan {
+    // What vLLM leaves out of ShareGPT.
+    let usual = |limit: u32| data.filter_lengths.then_some(limit);
+    let session = &args.session;
+    DatasetPlan {
+        file: file.to_owned(),
+        format: data.dataset_format.clone(),
+        prompt_column: data.prompt_column.clone(),
+        output_column: data.output_column.clone(),
+        sample: data.sample,
+        in_order: data.in_order,
+        output: args.max_tokens,
+        min_input: data.min_input.or(usual(4)),
+        max_input: data.max_input.or(usual(1024)),
+        min_output: data.min_output.or(usual(4)),
+        max_total: data.max_total.or(usual(2048)),
+        turns: match session.turns {
+            Some(Lengths::Fixed(turns)) => Some(turns),
+            Some(_) => None,
+            // Single prompts unless conversations were asked for.
+            None => Some(1),
+        },
+        think: session.turn_pause,
+        history: history(session.history),
+        sha256: None,
+    }
+}
+
+fn history(asked: Option<HistoryName>) -> History {
+    match asked {
+        Some(HistoryName::Dataset) => History::Dataset,
+        Some(HistoryName::Server) | None => History::Server,
+    }
+}
+
+/// Changes a class as single flags ask.
+fn overlay(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
+    if let SourcePlan::Synthetic { input, output } = &mut class.source {
+        *input = args.input_tokens.unwrap_or(*input);
+        *output = args.max_tokens.unwrap_or(*output);
+    }
+    if !matches!(class.source, SourcePlan::Dataset(_) | SourcePlan::Trace(_)) {
+        class.session = session(class.session.take(), &args.session)?;
+    }
+    if let Some(prefix) = prefix(&args.shape)? {
+        class.prefix = Some(prefix);
+    }
+    if let Some(images) = images(&args.shape)? {
+        class.images = Some(images);
+    }
+    if let Some(structured) = structured(&args.shape)? {
+        class.structured = Some(structured);
+    }
+    Ok(())
+}
+
+fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Result<Option<SessionPlan>, Failed> {
+    let has_tools = args.tool_calls.is_some() || args.fan_out.is_some();
+    let Some(base) = preset.or_else(|| {
+        (args.turns.is_some() || has_tools).then_some(SessionPlan {
+            turns: Lengths::Fixed(1),
+            think: Delay::Fixed(std::time::Duration::ZERO),
+            turn_input: None,
+            history: History::Server,
+            tools: None,
+        })
+    }) else {
+        if args.turn_pause.is_some() || args.turn_input.is_some() || args.history.is_some() {
+            return Err(Failed::usage("a pause, length or history of turns, but no turns")
+                .hint("add --turns 4, or --workload multi_turn"));
+        }
+        return Ok(None);
+    };
+    let tools = match (base.tools, has_tools) {
+        (None, false) => None,
+        (tools, _) => {
+            let tools = tools.unwrap_or(ToolsPlan {
+                calls: Lengths::Fixed(1),
+                delay: Delay::Fixed(std::time::Duration::from_secs(1)),
+                result: Lengths::Fixed(200),
+                fan_out: 0,
+                tool_role: false,
+            });
+            Some(ToolsPlan {
+                calls: args.tool_calls.unwrap_or(tools.calls),
+                delay: args.tool_delay.unwrap_or(tools.delay),
+                result: args.tool_result.unwrap_or(tools.result),
+                fan_out: args.fan_out.unwrap_or(tools.fan_out),
+                tool_role: args.tool_role || tools.tool_role,
+            })
+        }
+    };
+    Ok(Some(SessionPlan {
+        turns: args.turns.unwrap_or(base.turns),
+        think: args.turn_pause.unwrap_or(base.think),
+        turn_input: args.turn_input.or(base.turn_input),
+        history: args.history.map_or(base.history, |asked| history(Some(asked))),
+        tools,
+    }))
+}
+
+/// Different prompts of a warm cache, and groups that share a beginning, when nothing is said.
+const WARM_PROMPTS: u32 = 16;
+const HIT_GROUPS: u32 = 8;
+
+fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
+    let wrong = |text: &str| {
+        Failed::usage(format!("`{text}` is not a state of the cache"))
+            .hint("cold, reset, warm[=PROMPTS], hit=70%[:GROUPS] or tiling=CONTEXTS:TOKENS")
+    };
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    let shared = match args.cache.as_deref() {
+        None => args.prefix_tokens.map(|tokens| SharedPlan::Groups {
+            groups: args.prefix_groups.unwrap_or(1),
+            tokens,
+            zipf: args.prefix_zipf,
+        }),
+        Some("cold" | "reset") => None,
+        Some("warm") => Some(SharedPlan::Repeat { prompts: WARM_PROMPTS }),
+        Some(text) => {
+            let read = || match text.split_once('=')? {
+                ("warm", prompts) => Some(SharedPlan::Repeat { prompts: number(prompts)? }),
+                ("hit", rest) => {
+                    let (hit, groups) = match rest.split_once(':') {
+                        Some((hit, groups)) => (hit, number(groups)?),
+                        None => (rest, HIT_GROUPS),
+                    };
+                    let share = share(hit).filter(|share| *share < 1.0)?;
+                    Some(SharedPlan::HitRate { share, groups })
+                }
+                ("tiling", rest) => {
+                    let (contexts, tokens) = rest.split_once(':')?;
+                    let (contexts, tokens) = (number(contexts)?, number(tokens)?);
+                    Some(SharedPlan::Tiling { contexts, tokens })
+                }
+                _ => None,
+            };
+            Some(read().ok_or_else(|| wrong(text))?)
+        }
+    };
+    let system_tokens = args.system_tokens.unwrap_or(0);
+    let is_shaped = system_tokens > 0 || shared.is_some();
+    Ok(is_shaped.then_some(PrefixPlan { system_tokens, shared }))
+}
+
+fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
+    let text = match (&args.images, &args.image_dir) {
+        (None, None) => return Ok(None),
+        (Some(text), _) => text.as_str(),
+        (None, Some(_)) => "1",
+    };
+    let read = || {
+        let mut parts = text.split(':');
+        let count = parts.next()?.parse().ok().filter(|count| (1..=64).contains(count))?;
+        let (width, height) = match parts.next() {
+            None => (512, 512),
+            Some(size) => {
+                let (width, height) = size.split_once('x')?;
+                (width.parse().ok()?, height.parse().ok()?)
+            }
+        };
+        let format = match parts.next() {
+            None | Some("jpeg" | "jpg") => ImageFormat::Jpeg,
+            Some("png") => ImageFormat::Png,
+            Some(_) => return None,
+        };
+        let fits = |pixels: u32| (1..=8192).contains(&pixels);
+        let is_whole = parts.next().is_none() && fits(width) && fits(height);
+        let folder = args.image_dir.clone();
+        let pool = if folder.is_some() { FOLDER_IMAGES } else { 16 };
+        is_whole.then_some(ImagesPlan { count, folder, width, height, format, pool })
+    };
+    read().map(Some).ok_or_else(|| {
+        Failed::usage(format!("`{text}` does not describe images"))
+            .hint("write 1, 2:640x480 or 1:1024x1024:png; at most 64 of 8192x8192")
+    })
+}
+
+fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
+    let Some(text) = &args.structured else { return Ok(None) };
+    let (kind, share) = text.split_once(':').unwrap_or((text, "100%"));
+    let is_known = matches!(kind, "json" | "regex" | "choice" | "grammar");
+    let share = self::share(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
+        Failed::usage(format!("`{text}` is not a constraint on answers"))
+            .hint("write json, regex, choice or grammar, with a share as in json:50%")
+    })?;
+    let read = |path: &std::path::PathBuf| {
+        std::fs::read_to_string(path)
+            .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
+    };
+    let text = args.structured_file.as_ref().map(read).transpose()?;
+    Ok(Some(StructuredPlan { share, kind: kind.to_owned(), text }))
+}

@@ -1,0 +1,139 @@
+//! `goodput workload`: traffic that is looked at, written and converted, but not sent.
+
+mod convert;
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use goodput_dataset::frozen;
+use goodput_dataset::{DatasetError, Kind, kind_of};
+use goodput_model::{Keep, Plan};
+use goodput_wire::Dialect;
+use goodput_workload::{Setting, Workload};
+
+use crate::args::{AmountArgs, MakeArgs, ReplayName, ShowArgs, WorkloadArgs, WorkloadVerb};
+use crate::error::{Failed, exit};
+use crate::hub::Hub;
+use crate::materials::Materials;
+use crate::{output, plan, readiness, vocabulary};
+
+/// Runs the verb.
+pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
+    match verb {
+        WorkloadVerb::Show(args) => show(args)?,
+        WorkloadVerb::Make(args) => make(args)?,
+        WorkloadVerb::Convert(args) => convert::convert(args)?,
+        WorkloadVerb::Sample(args) => convert::sample(args)?,
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// `goodput run --dry-run`
+pub(crate) fn dry_run(
+    plan: &mut Plan,
+    materials: Materials,
+    json: bool,
+) -> Result<ExitCode, Failed> {
+    vocabulary::by_tokenizer(&mut plan.workload, materials.tokenizer.as_ref())?;
+    let workload = materials.workload(&plan.workload)?;
+    plan::check_workload(plan, &workload)?;
+    let model = plan.target.model.as_deref().unwrap_or("MODEL");
+    let dialect = readiness::dialect(plan, model)?;
+    let requests = plan.load.num_requests.unwrap_or(LOOKED_AT).min(LOOKED_AT);
+    output::note("nothing is sent: this is what would be");
+    show::print(&plan.workload, &workload, &dialect, (requests, json))?;
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Requests of a dry run that are looked at.
+const LOOKED_AT: u64 = 1_000;
+
+fn show(args: &ShowArgs) -> Result<(), Failed> {
+    let mut described = args.workload.clone();
+    if let Some(file) = &args.file {
+        describe(&mut described, file)?;
+    }
+    let (workload, plan) = build(&described, &args.amount)?;
+    let dialect = Dialect::new(goodput_model::Api::Chat, "MODEL", true);
+    show::print(&plan, &workload, &dialect, (args.amount.num_requests, args.json))
+}
+
+/// Says in flags what a file is.
+fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
+    let path = Path::new(file);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        file.clone_into(&mut args.workload);
+        return Ok(());
+    }
+    match kind_of(path).map_err(|error| refused(&error))? {
+        Kind::Frozen => file.clone_into(&mut args.workload),
+        Kind::Trace => args.trace.trace = Some(file.to_owned()),
+        Kind::Dataset => args.data.dataset = Some(file.to_owned()),
+    }
+    Ok(())
+}
+
+/// The workload that the flags describe.
+fn build(
+    args: &WorkloadArgs,
+    amount: &AmountArgs,
+) -> Result<(Workload, goodput_model::WorkloadPlan), Failed> {
+    let mut plan = plan::workload(args)?;
+    let keep = match args.trace.replay {
+        ReplayName::Timestamps => Keep::Timestamps,
+        ReplayName::ThinkTimes => Keep::ThinkTimes,
+    };
+    let setting = Setting {
+        seed: amount.seed,
+        keep,
+        time_scale: args.trace.time_scale,
+        requests: amount.num_requests,
+    };
+    let materials = Materials::gather(&mut plan, setting, &Hub::new(false))?;
+    vocabulary::by_tokenizer(&mut plan, materials.tokenizer.as_ref())?;
+    Ok((materials.workload(&plan)?, plan))
+}
+
+fn make(args: &MakeArgs) -> Result<(), Failed> {
+    let (workload, plan) = build(&args.workload, &args.amount)?;
+    let mut header = frozen::Header::new(&plan.name, args.amount.seed);
+    header.facts.insert("description".to_owned(), goodput_workload::describe(&plan));
+    header.facts.insert("workload".to_owned(), workload.hash());
+    let mut writer =
+        frozen::Writer::create(&args.output, header).map_err(|error| refused(&error))?;
+    let mut left = args.amount.num_requests;
+    for number in 0.. {
+        let Some(session) = workload.session(number).filter(|_| left > 0) else { break };
+        left = left.saturating_sub(session.requests());
+        writer.write(workload.arrival(number), &session).map_err(|error| refused(&error))?;
+    }
+    let header = writer.finish().map_err(|error| refused(&error))?;
+    for note in workload.notes() {
+        output::note(&goodput_report::plain(&format!("note: {note}")));
+    }
+    output::note(&goodput_report::plain(&format!(
+        "{}: {} requests in {} sessions, sha256 {}",
+        args.output.display(),
+        header.requests,
+        header.sessions,
+        header.sha256
+    )));
+    Ok(())
+}
+
+fn refused(error: &DatasetError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+/// A new file; what is there already is not overwritten.
+fn create(path: &PathBuf) -> Result<std::fs::File, Failed> {
+    std::fs::File::options().write(true).create_new(true).open(path).map_err(|error| {
+        Failed::usage(format!("cannot write `{}`: {error}", path.display()))
+            .hint("files that exist are not overwritten")
+    })
+}

@@ -1,0 +1,59 @@
+//! The collector: brings records and observations to the caller's sink, on a thread of its own.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+
+use goodput_clock::now;
+use goodput_model::{Nanos, RequestRecord};
+
+use crate::heart::Observations;
+use crate::run::Sink;
+
+/// How often the sink is asked to make its records safe.
+const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
+
+/// How often workers and host are looked at.
+const OBSERVE_EVERY: Nanos = Nanos::from_millis(1_000);
+
+/// Brings records and observations to the sink.
+pub(crate) struct Collector<S> {
+    pub(crate) epoch: Arc<OnceLock<Nanos>>,
+    pub(crate) seen: Arc<Observations>,
+    pub(crate) sink: S,
+}
+
+impl<S: Sink> Collector<S> {
+    /// Runs until the last worker is gone; the sink, with everything.
+    pub(crate) fn collect(mut self, records: &Receiver<RequestRecord>) -> S {
+        let mut flushed = now();
+        let mut observed = Nanos::ZERO;
+        loop {
+            match records.recv_timeout(FLUSH_EVERY.into()) {
+                Ok(record) => self.sink.record(record),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.observe();
+                    self.sink.flush();
+                    return self.sink;
+                }
+            }
+            let present = now();
+            if present - observed >= OBSERVE_EVERY {
+                observed = present;
+                self.observe();
+            }
+            if present - flushed >= FLUSH_EVERY {
+                flushed = present;
+                self.sink.flush();
+            }
+        }
+    }
+
+    fn observe(&mut self) {
+        // Before the epoch there is nothing to see but the start.
+        if let Some(epoch) = self.epoch.get() {
+            let (beats, canary) = self.seen.take();
+            self.sink.observe(now() - *epoch, beats, canary);
+        }
+    }
+}

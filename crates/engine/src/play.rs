@@ -1,0 +1,137 @@
+//! Playing sessions: one step after another, each at its instant.
+//!
+//! A step is due a pause after the last request of the step before has ended. Its bodies are built
+//! before the pause, so nothing is built between a due instant and the socket unless there is no
+//! pause; what building takes then shows as slip.
+//!
+//! A session whose main request fails is over: a user who gets an error leaves. What it would have
+//! asked is counted, not sent.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use goodput_clock::now;
+use goodput_model::{Nanos, Phase};
+
+use crate::pacer::{Due, Job};
+use crate::session::{Asking, Prepared, Rest, Visit};
+use crate::worker::{Carried, Outcome, Worker};
+
+impl Worker {
+    /// Begins a session of an open loop, and returns at once.
+    pub(crate) fn begin(self: &Rc<Self>, Job { visit, due }: Job) {
+        self.enter();
+        let worker = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            worker.play(visit, due).await;
+            worker.leave();
+        });
+    }
+
+    /// Plays a session to its end. What became of its last step comes back.
+    pub(crate) async fn play(self: &Rc<Self>, visit: Visit, due: Due) -> Outcome {
+        let Visit { first, rest, .. } = visit;
+        let phase = first.main.phase;
+        let outcome = self.ask(first, due, rest.is_some()).await;
+        match rest {
+            None => outcome,
+            // On the heap: most sessions have one step, and should not pay for those that have more.
+            Some(rest) => Box::pin(self.go_on(*rest, phase, outcome)).await,
+        }
+    }
+
+    /// Asks everything of a step at its instant, and waits for all answers.
+    async fn ask(self: &Rc<Self>, asking: Asking, due: Due, goes_on: bool) -> Outcome {
+        // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
+        // come. A client too slow to give everybody a turn shows as users missing from the loop.
+        let at = due.at.unwrap_or_else(now);
+        let how = Carried { at, pacer_lag: due.pacer_lag, goes_on };
+        let Asking { main, beside } = asking;
+        if beside.is_empty() {
+            self.carry(main, how).await
+        } else {
+            Box::pin(self.fan_out(main, beside, how)).await
+        }
+    }
+
+    /// Asks several things at once. Only the main answer carries the session on.
+    async fn fan_out(
+        self: &Rc<Self>,
+        main: Prepared,
+        beside: Vec<Prepared>,
+        how: Carried,
+    ) -> Outcome {
+        let carry = |prepared| {
+            let worker = Rc::clone(self);
+            let how = Carried { goes_on: false, ..how };
+            tokio::task::spawn_local(async move { worker.carry(prepared, how).await })
+        };
+        let others: Vec<_> = beside.into_iter().map(carry).collect();
+        let mut outcome = self.carry(main, how).await;
+        for other in others {
+            if let Ok(other) = other.await {
+                outcome.ended = outcome.ended.max(other.ended);
+                outcome.failed_at_once |= other.failed_at_once;
+            }
+        }
+        outcome
+    }
+
+    /// Plays the later steps.
+    async fn go_on(self: &Rc<Self>, mut rest: Rest, phase: Phase, mut outcome: Outcome) -> Outcome {
+        let shared = &self.shared;
+        while outcome.is_ok && !shared.control.is_stopping() {
+            rest.hear(outcome.answer.take());
+            let due = outcome.ended + rest.pause();
+            // In a closed loop requests are placed when their turn comes, not before.
+            let step_phase = if shared.is_closed {
+                Some(phase)
+            } else {
+                shared.timeline.follow(due - self.epoch(), phase)
+            };
+            if step_phase.is_none() {
+                break;
+            }
+            let Some(mut asking) = rest.next(&shared.scribe) else { break };
+            let unsent = asking.len();
+            let place = || if shared.is_closed { self.place(due) } else { step_phase };
+            if !self.wait_for(due).await || !asking.place(place) {
+                self.cut(unsent);
+                break;
+            }
+            self.cut(unsent - asking.len());
+            let goes_on = rest.left > 0;
+            let due = Due { at: Some(due), pacer_lag: None };
+            if !goes_on {
+                drop(rest);
+                return self.ask(asking, due, false).await;
+            }
+            outcome = self.ask(asking, due, true).await;
+        }
+        self.cut(rest.left);
+        outcome
+    }
+
+    /// Waits until shortly before an instant, as the pacer does; whether it is still to be kept.
+    async fn wait_for(&self, instant: Nanos) -> bool {
+        tokio::select! {
+            biased;
+            () = self.shared.control.stopped() => false,
+            () = self.timer.sleep_until(instant - self.shared.pacing.lead()) => true,
+        }
+    }
+
+    /// Counts requests of a session that will not be sent. What goes beyond the number of requests
+    /// that a closed loop was asked for was never planned.
+    pub(crate) fn cut(&self, requests: u64) {
+        if requests == 0 {
+            return;
+        }
+        let shared = &self.shared;
+        let present = now() + shared.pacing.lead() - self.epoch();
+        let is_over = shared.timeline.end().is_some_and(|end| present >= end);
+        if is_over || !shared.sent_all.load(Relaxed) {
+            shared.cut_requests.fetch_add(requests, Relaxed);
+        }
+    }
+}

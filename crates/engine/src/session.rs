@@ -1,0 +1,240 @@
+//! A session on its way: the step that is ready to be sent, and the steps still to come.
+
+use bytes::Bytes;
+use goodput_model::{History, Message, Nanos, Part, Phase, Planned, Request, Role, Session, Step};
+use goodput_schedule::Placed;
+use goodput_wire::Dialect;
+
+use crate::senders::{Sender, Senders};
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) index: u64,
+    /// Number of its session.
+    pub(crate) session: u64,
+    pub(crate) phase: Phase,
+    pub(crate) body: Bytes,
+    pub(crate) planned: Planned,
+    /// What is new in it, only when text is to be kept.
+    pub(crate) prompt: Option<String>,
+}
+
+/// What is asked at one instant, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    /// Carries the conversation on.
+    pub(crate) main: Prepared,
+    /// Asked beside it.
+    pub(crate) beside: Vec<Prepared>,
+}
+
+impl Asking {
+    pub(crate) fn len(&self) -> u64 {
+        1 + self.beside.len() as u64
+    }
+
+    /// Gives each request its phase, in order. Those from the first without one on are left out.
+    pub(crate) fn place(&mut self, mut phase: impl FnMut() -> Option<Phase>) -> bool {
+        let Some(main) = phase() else { return false };
+        self.main.phase = main;
+        let mut placed = 0;
+        for prepared in &mut self.beside {
+            let Some(phase) = phase() else { break };
+            prepared.phase = phase;
+            placed += 1;
+        }
+        self.beside.truncate(placed);
+        true
+    }
+
+    fn bytes(&self) -> u64 {
+        self.beside.iter().fold(self.main.body.len(), |sum, one| sum + one.body.len()) as u64
+    }
+}
+
+/// A session that is ready to begin.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) first: Asking,
+    /// `None` in a session of one step, which costs nothing more than its request.
+    pub(crate) rest: Option<Box<Rest>>,
+    /// Memory that it takes, about.
+    pub(crate) bytes: u64,
+}
+
+impl Visit {
+    /// Builds the first step. `index` is the number of the session's first request, `number` its
+    /// own. `None` for a session that asks nothing.
+    pub(crate) fn new(
+        session: Session,
+        (number, index): (u64, u64),
+        scribe: &Scribe,
+        senders: &Senders,
+    ) -> Option<Self> {
+        let requests = session.requests();
+        let history = session.history;
+        let mut steps = session.steps.into_iter();
+        let first = steps.next()?;
+        let mut cursor = Cursor { session: number, index, turn: 0, is_alone: requests == 1 };
+        let mut said = Vec::new();
+        let reply = first.reply;
+        let first = scribe.write_step(&mut said, first.requests, &mut cursor)?;
+        let left = requests - first.len();
+        let rest = (left > 0).then(|| {
+            let sender = senders.enter();
+            Box::new(Rest { history, said, reply, steps, cursor, left, _sender: sender })
+        });
+        let bytes = first.bytes() + rest.as_ref().map_or(0, |rest| rest.text_bytes());
+        Some(Self { first, rest, bytes })
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.first.len() + self.rest.as_ref().map_or(0, |rest| rest.left)
+    }
+
+    /// Puts the first step into its phase, and leaves out what the run does not ask for.
+    pub(crate) fn place(&mut self, Placed { phase, allowed }: Placed) {
+        let mut allowed = allowed;
+        self.first.place(|| {
+            allowed = allowed.checked_sub(1)?;
+            Some(phase)
+        });
+        if let Some(rest) = &mut self.rest {
+            rest.left = rest.left.min(allowed);
+        }
+        self.rest.take_if(|rest| rest.left == 0);
+    }
+}
+
+/// The steps of a session that are still to come.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    history: History,
+    /// The conversation so far.
+    said: Vec<Message>,
+    /// The answer that the data set has for the step under way.
+    reply: Option<Message>,
+    steps: std::vec::IntoIter<Step>,
+    cursor: Cursor,
+    /// Requests to come.
+    pub(crate) left: u64,
+    /// The run has not sent everything while this is there.
+    _sender: Sender,
+}
+
+impl Rest {
+    /// Takes the server's answer to the step that has ended, or the data set's in its place.
+    pub(crate) fn hear(&mut self, answer: Option<String>) {
+        let answer = answer.filter(|text| !text.is_empty());
+        let answer = answer.map(|text| Message::text(Role::Assistant, text));
+        let reply = self.reply.take().filter(|_| self.history == History::Dataset);
+        self.said.extend(reply.or(answer));
+    }
+
+    /// How long after the end of the step before the next one is due.
+    pub(crate) fn pause(&self) -> Nanos {
+        self.steps.as_slice().first().map_or(Nanos::ZERO, |step| step.after)
+    }
+
+    /// Builds the next step.
+    pub(crate) fn next(&mut self, scribe: &Scribe) -> Option<Asking> {
+        let mut step = self.steps.next().filter(|_| self.left > 0)?;
+        step.requests.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.reply = step.reply;
+        let asking = scribe.write_step(&mut self.said, step.requests, &mut self.cursor)?;
+        self.left -= asking.len();
+        Some(asking)
+    }
+
+    /// Bytes of text in the steps to come. Images are shared by all sessions.
+    fn text_bytes(&self) -> u64 {
+        let requests = self.steps.as_slice().iter().flat_map(|step| &step.requests);
+        let messages = requests.flat_map(|request| &request.messages);
+        let bytes = messages.map(|message| match message {
+            Message::Plain { parts, .. } => parts.iter().map(text_length).sum(),
+            Message::Raw(json) => json.len(),
+        });
+        bytes.sum::<usize>() as u64
+    }
+}
+
+fn text_length(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Image(_) => 0,
+    }
+}
+
+/// Where a session is.
+#[derive(Debug)]
+struct Cursor {
+    session: u64,
+    /// Number of the next request.
+    index: u64,
+    /// Number of the next step.
+    turn: u32,
+    /// Whether the session has but one request.
+    is_alone: bool,
+}
+
+/// Writes bodies.
+#[derive(Debug, Clone)]
+pub(crate) struct Scribe {
+    pub(crate) dialect: Dialect,
+    /// Whether prompts are kept.
+    pub(crate) keep_text: bool,
+}
+
+impl Scribe {
+    /// Writes the requests of a step, all from the same history, and adds what the first one says
+    /// to it.
+    fn write_step(
+        &self,
+        said: &mut Vec<Message>,
+        requests: Vec<Request>,
+        cursor: &mut Cursor,
+    ) -> Option<Asking> {
+        let mut requests = requests.into_iter();
+        let (main, messages) = self.write(said, requests.next()?, cursor);
+        let beside = requests.map(|request| self.write(said, request, cursor).0).collect();
+        cursor.turn += 1;
+        said.extend(messages);
+        Some(Asking { main, beside })
+    }
+
+    /// Writes one request; the messages that are new in it come back.
+    fn write(
+        &self,
+        said: &[Message],
+        request: Request,
+        cursor: &mut Cursor,
+    ) -> (Prepared, Vec<Message>) {
+        let body = self.dialect.encode(said, &request);
+        let prompt = self.keep_text.then(|| text(&request.messages));
+        let Request { messages, mut planned, .. } = request;
+        // A request that is alone may be part of a session that only its workload knows.
+        if !cursor.is_alone {
+            planned.session = Some(cursor.session);
+            planned.turn = cursor.turn;
+        }
+        let (index, session) = (cursor.index, cursor.session);
+        cursor.index += 1;
+        (Prepared { index, session, phase: Phase::Measured, body, planned, prompt }, messages)
+    }
+}
+
+/// The text of messages, for people.
+fn text(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        match message {
+            Message::Plain { parts, .. } => text.extend(parts.iter().map(|part| match part {
+                Part::Text(text) => text,
+                Part::Image(_) => "[image]",
+            })),
+            Message::Raw(json) => text.push_str(json),
+        }
+    }
+    text
+}

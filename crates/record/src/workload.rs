@@ -1,0 +1,110 @@
+//! A workload on disk: TOML with one table per class.
+
+use std::fs;
+use std::path::Path;
+
+use goodput_model::{ClassPlan, WorkloadPlan};
+use toml::{Table, Value};
+
+use crate::folder::FolderError;
+
+/// Reads a workload. A class may name a `preset`, and then only says what is different.
+pub fn read_workload(
+    path: &Path,
+    preset: impl Fn(&str) -> Option<ClassPlan>,
+) -> Result<WorkloadPlan, FolderError> {
+    let damaged = |error: String| FolderError::Damaged { path: path.to_owned(), error };
+    let text = fs::read_to_string(path).map_err(|error| FolderError::Io {
+        action: "read",
+        path: path.to_owned(),
+        error,
+    })?;
+    let mut table: Table = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let Some(Value::Array(classes)) = table.get_mut("class") else {
+        return Err(damaged("it has no [[class]]".to_owned()));
+    };
+    for class in classes {
+        let Value::Table(class) = class else { continue };
+        let Some(name) = class.remove("preset") else { continue };
+        let known = name.as_str().and_then(&preset);
+        let known = known.ok_or_else(|| damaged(format!("there is no preset named {name}")))?;
+        let base = Table::try_from(&known).map_err(|error| damaged(error.to_string()))?;
+        merge(class, base);
+    }
+    if !table.contains_key("name") {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload");
+        table.insert("name".to_owned(), Value::String(stem.to_owned()));
+    }
+    let plan: WorkloadPlan =
+        table.try_into().map_err(|error: toml::de::Error| damaged(error.to_string()))?;
+    if plan.classes.is_empty() {
+        return Err(damaged("it has no [[class]]".to_owned()));
+    }
+    Ok(plan)
+}
+
+/// Adds what `table` does not say itself, table by table.
+fn merge(table: &mut Table, base: Table) {
+    for (key, value) in base {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(own)), Value::Table(base)) => merge(own, base),
+            (Some(_), _) => {}
+            (None, value) => {
+                table.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Lengths, SourcePlan};
+
+    use super::*;
+
+    fn chat(name: &str) -> Option<ClassPlan> {
+        (name == "chat")
+            .then(|| ClassPlan::synthetic("chat", Lengths::Fixed(500), Lengths::Fixed(200)))
+    }
+
+    fn read(text: &str) -> Result<WorkloadPlan, FolderError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("traffic.toml");
+        fs::write(&path, text).unwrap();
+        read_workload(&path, chat)
+    }
+
+    #[test]
+    fn a_class_says_what_differs_from_its_preset() {
+        let plan = read(
+            "[[class]]\npreset = \"chat\"\nname = \"short\"\nshare = 0.7\nsource.output = \"20\"\n\
+             [[class]]\npreset = \"chat\"\nmodel = \"lora-1\"\n",
+        )
+        .unwrap();
+        assert_eq!(plan.name, "traffic");
+        let source = |input, output| SourcePlan::Synthetic {
+            input: Lengths::Fixed(input),
+            output: Lengths::Fixed(output),
+        };
+        assert_eq!(plan.classes[0].source, source(500, 20));
+        assert_eq!((plan.classes[0].name.as_str(), plan.classes[0].share), ("short", 0.7));
+        assert_eq!(plan.classes[1].source, source(500, 200));
+        assert_eq!(plan.classes[1].model.as_deref(), Some("lora-1"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("", "no [[class]]"),
+            ("class = []", "no [[class]]"),
+            ("[[class]]\npreset = \"nope\"", "nope"),
+            ("[[class]]\npreset = \"chat\"\nshaer = 1", "shaer"),
+            ("[[class]]\npreset = \"chat\"\nsource.output = \"lots\"", "lots"),
+            ("[[class", "TOML parse error"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+            assert!(error.contains("traffic.toml"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! One table for each thing in which requests differ.
+
+use std::fmt::{Error, Write};
+
+use goodput_stats::{Slice, Summary};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::number::cell;
+use crate::plain::plain;
+use crate::text::WIDTH;
+
+/// Columns of a number.
+const CELL: usize = 7;
+
+/// A column: its heading in two lines, and its value.
+type Column = (&'static str, &'static str, fn(&Slice) -> Option<f64>);
+
+const COLUMNS: [Column; 8] = [
+    ("mean", "in", |slice| slice.input_tokens_mean),
+    ("mean", "out", |slice| slice.output_tokens_mean),
+    ("TTFT", "p50", |slice| slice.ttft_ms.p50),
+    ("TTFT", "p99", |slice| slice.ttft_ms.p99),
+    ("TPOT", "p50", |slice| slice.tpot_ms.p50),
+    ("E2E", "p50", |slice| slice.e2e_ms.p50),
+    ("E2E", "p99", |slice| slice.e2e_ms.p99),
+    ("output", "tok/s", |slice| slice.output_tps),
+];
+
+/// All tables of a page; none where requests do not differ.
+pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    for (dimension, slices) in &summary.breakdown {
+        let mut slices: Vec<_> = slices.iter().collect();
+        slices.sort_by_key(|(value, _)| rank(value));
+        let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
+        let numbers = COLUMNS.len() + 1 + usize::from(has_failed);
+        let room = WIDTH.saturating_sub(CELL * numbers);
+        let failed = |text: &str| if has_failed { format!("{text:>CELL$}") } else { String::new() };
+        write!(page, "\n{:<room$}{:>CELL$}{}", "tokens, ms", "", failed(""))?;
+        row(page, |(above, _, _)| (*above).to_owned())?;
+        let heading = label(&format!("by {dimension}"), room);
+        write!(page, "{heading}{:>CELL$}{}", "n", failed("failed"))?;
+        row(page, |(_, below, _)| (*below).to_owned())?;
+        for (value, slice) in slices {
+            let failures = failed(&slice.failed.to_string());
+            write!(page, "{}{:>CELL$}{failures}", label(value, room), slice.scheduled)?;
+            row(page, |(_, _, number)| number(slice).map_or("–".to_owned(), cell))?;
+        }
+    }
+    Ok(())
+}
+
+fn row(page: &mut String, text: impl Fn(&Column) -> String) -> Result<(), Error> {
+    for column in &COLUMNS {
+        write!(page, "{:>CELL$}", text(column))?;
+    }
+    writeln!(page)
+}
+
+/// Numbers in their order, then names in theirs.
+fn rank(value: &str) -> (u64, String) {
+    let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(u64::MAX), value.to_owned())
+}
+
+/// Foreign text in exactly so many columns.
+fn label(text: &str, room: usize) -> String {
+    let text = plain(text);
+    let mut out = String::new();
+    let mut width = 0;
+    let is_long = text.width() > room.saturating_sub(1);
+    // One column stays free, and one is for the mark of what was cut.
+    let limit = room.saturating_sub(if is_long { 2 } else { 1 });
+    for c in text.chars() {
+        let more = c.width().unwrap_or(0);
+        if width + more > limit {
+            break;
+        }
+        width += more;
+        out.push(c);
+    }
+    if is_long {
+        out.push('…');
+        width += 1;
+    }
+    out.extend(std::iter::repeat_n(' ', room.saturating_sub(width)));
+    out
+}

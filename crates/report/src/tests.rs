@@ -1,0 +1,163 @@
+//! Pages of summaries that are written down here.
+
+use goodput_stats::Summary;
+use serde_json::{Value, json};
+
+use crate::text;
+
+/// A summary of the version before workloads: it still reads.
+fn old() -> Value {
+    let metric = json!({"unit": "ms", "n": 2, "censored": 0, "mean": 100.0, "std": 0.0, "min": 100.0,
+        "max": 100.0, "percentiles": {"50": {"value": 100.0, "low": null, "high": null}}});
+    json!({
+        "schema": "goodput.summary/1", "verdict": "valid", "caveats": [],
+        "run": {"version": "0.2.0", "started": "2026-01-01T00:00:00Z", "state": "complete",
+            "target": "http://x", "model": "m", "api": "chat", "stream": true, "workload": "chat",
+            "seed": 1, "warmup": "0s", "lost_records": 0, "unwritten_records": 0,
+            "log_damaged": false},
+        "load": {"mode": "open", "arrivals": "poisson", "offered_rps": 10.0, "scheduled_rps": 9.5,
+            "delivered_rps": 9.5, "delivered_share": 1.0, "gap_cv": 1.0, "concurrency": null,
+            "max_concurrency": null, "delayed": 0, "slip_ms": {"p50": 0.1, "p99": 0.2, "max": 0.3},
+            "in_flight_mean": 1.0, "in_flight_end": 0},
+        "requests": {"scheduled": 2, "ok": 2, "failed": 0, "errors": {}, "errors_by_stage": {},
+            "error_details": [], "warmup": 0, "cooldown": 0, "reconnects": 0, "connects": 1,
+            "finish_reasons": {"stop": 2}},
+        "tokens": {"input": 80, "input_source": "usage", "output": 20, "output_source": "usage",
+            "cached": null, "chunks": 20, "coalesced_chunks": 0},
+        "throughput": {"requests_per_s": 1.0, "output_tokens_per_s": 10.0,
+            "total_tokens_per_s": 50.0},
+        "whole_run": {"requests_per_s": 1.0, "output_tokens_per_s": 10.0,
+            "total_tokens_per_s": 50.0},
+        "window": {"start_s": 0.0, "end_s": 2.0, "kind": "steady"},
+        "metrics": {"ttft": metric},
+    })
+}
+
+fn page(change: impl FnOnce(&mut Value)) -> String {
+    let mut value = old();
+    change(&mut value);
+    text(&serde_json::from_value::<Summary>(value).unwrap())
+}
+
+fn lines<'a>(page: &'a str, label: &str) -> Vec<&'a str> {
+    let from = page.lines().skip_while(|line| !line.starts_with(label));
+    let rest = from.clone().skip(1).take_while(|line| line.starts_with("            "));
+    from.take(1).chain(rest).collect()
+}
+
+/// The same in one line.
+fn field(page: &str, label: &str) -> String {
+    let text = lines(page, label).join(" ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_plain_run_has_nothing_new_to_say() {
+    let page = page(|_| {});
+    assert_eq!(
+        field(&page, "Load"),
+        "Load open loop, poisson arrivals, 10.0 req/s offered; 9.5 due, 9.5 sent, gap CV 1.00"
+    );
+    for label in ["Lengths", "Cache", "Replay", "Structured", "Recount", "Sessions", "Notes", "by "]
+    {
+        assert!(lines(&page, label).is_empty(), "{label}\n{page}");
+    }
+}
+
+#[test]
+fn what_was_asked_stands_beside_what_was_seen() {
+    let page = page(|summary| {
+        let side = |actual: f64, exact: f64, error: u64| {
+            json!({"n": 2, "planned_mean": 500.2, "actual_mean": actual, "ratio": 1.0,
+                "exact_share": exact, "max_error": error})
+        };
+        summary["lengths"] = json!({"input": side(500.2, 1.0, 0), "output": side(498.0, 0.5, 4)});
+        summary["cache"] = json!({"requested": 0.7, "observed": 0.695, "reported_by": 1.0,
+            "source": "usage"});
+        let quick = json!({"p50": 0.0, "p99": 0.25, "max": 0.5});
+        summary["replay"] = json!({"keep": "timestamps", "time_scale": 0.5, "n": 1200,
+            "drift_ms": quick, "sent_drift_ms": quick});
+        summary["structured"] = json!({"json": {"asked": 10, "answered": 9, "checked": 8,
+            "valid": 6, "valid_share": 0.75}});
+        summary["recount"] = json!({"tokenizer": "o200k_base", "n": 2, "output_tokens": 24,
+            "characters": 100, "output_tps": 12.0, "ratio_to_server": 1.2});
+        summary["sessions"] = json!({"n": 7, "requests_mean": 2.5, "turns_max": 6,
+            "arrivals_per_s": 3.5, "thinking_mean": 4.2, "cut_requests": 2});
+        summary["run"]["workload_hash"] = json!("0123456789abcdef");
+        summary["run"]["notes"] = json!(["3 entries left out", "\u{1b}[2J"]);
+    });
+    let field = |label: &str| field(&page, label);
+    assert_eq!(field("Workload"), "Workload chat · hash 0123456789ab");
+    assert_eq!(
+        field("Lengths"),
+        "Lengths input 500.2 planned, 500.2 actual, 100 % exact; output 500.2 planned, 498.0 actual, \
+         50.0 % exact, off by 4 at most"
+    );
+    assert_eq!(
+        field("Cache"),
+        "Cache 70.0 % of prompt tokens requested, 69.5 % observed (by the usage of 100 % of \
+         the answers)"
+    );
+    assert_eq!(
+        field("Replay"),
+        "Replay 1,200 requests of a trace, timestamps kept, time × 0.5; due off by p50 0.000 ms, p99 \
+         0.250 ms, max 0.500 ms; sent off by p50 0.000 ms, p99 0.250 ms, max 0.500 ms"
+    );
+    assert_eq!(field("Structured"), "Structured json: 10 asked, 9 answered; 75.0 % of 8 keep it");
+    assert_eq!(
+        field("Recount"),
+        "Recount 12.0 output tok/s by o200k_base: 24 tokens in 100 characters, 1.200 times what the \
+         server counts"
+    );
+    assert_eq!(
+        field("Sessions"),
+        "Sessions 7 of 2.5 requests on average, up to 6 turns; 3.5 begun per second; 4.2 in thought on \
+         average; 2 requests cut at the end"
+    );
+    assert_eq!(field("Notes"), "Notes 3 entries left out \\u{1b}[2J");
+    assert!(field("Load").contains("the instants of a trace; 9.5 req/s due, 9.5 sent"), "{page}");
+}
+
+fn slice(failed: u64) -> Value {
+    let spread = json!({"n": 3, "mean": 1.0, "p50": 1.5, "p90": 2.0, "p99": null});
+    json!({"scheduled": 3 + failed, "ok": 3, "failed": failed, "input_tokens_mean": 500.0,
+        "output_tokens_mean": 20.0, "ttft_ms": spread, "tpot_ms": spread, "itl_ms": spread,
+        "e2e_ms": spread, "output_tps": 12345.6, "rps": 1.0})
+}
+
+#[test]
+fn tables_are_aligned_and_ordered() {
+    let page = page(|summary| {
+        summary["breakdown"] = json!({
+            "class": {"a\u{1b}class of a rather long name": slice(2), "日本": slice(0)},
+            "turn": {"1": slice(0), "10": slice(0), "2": slice(0), "21+": slice(0)},
+        });
+    });
+    let table: Vec<_> = page.lines().skip_while(|line| !line.starts_with("by class")).collect();
+    assert_eq!(
+        table[..3],
+        [
+            "by class        n failed     in    out    p50    p99    p50    p50    p99  tok/s",
+            "a\\u{1b}c…       5      2  500.0  20.00   1.50      –   1.50   1.50      –  12346",
+            "日本            3      0  500.0  20.00   1.50      –   1.50   1.50      –  12346",
+        ]
+    );
+    let turns = table.iter().skip_while(|line| !line.starts_with("by turn")).skip(1);
+    let turns: Vec<_> = turns.take(4).map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(turns, ["1", "2", "10", "21+"]);
+    assert!(!page.contains('\u{1b}'));
+    assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{page}");
+}
+
+#[test]
+fn a_shaped_load_is_described() {
+    let page = page(|summary| {
+        summary["load"]["mode"] = json!("shaped");
+        summary["load"]["shape"] = json!("1m@5,1m@15");
+    });
+    assert_eq!(
+        field(&page, "Load"),
+        "Load open loop, poisson arrivals over 1m@5,1m@15, 10.0 req/s offered on average; 9.5 req/s \
+         due, 9.5 sent"
+    );
+}

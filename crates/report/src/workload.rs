@@ -1,0 +1,138 @@
+//! What a page says about the workload, where there is something to say.
+
+use goodput_stats::{LengthCheck, Quick, RecountSummary, RunFacts, SessionsSummary, Summary};
+
+use crate::number::{amount, count, percent};
+use crate::plain::plain;
+use crate::text::field;
+
+/// Digits of a hash that people compare.
+const HASH: usize = 12;
+
+/// The workload in one line, with the beginning of its hash.
+pub(crate) fn name(run: &RunFacts) -> String {
+    let hash: String = run.workload_hash.chars().take(HASH).collect();
+    let hash = if hash.is_empty() { hash } else { format!(" · hash {hash}") };
+    plain(&(run.workload.clone() + &hash))
+}
+
+/// Lengths, cache, replay, constraints, sessions and notes.
+pub(crate) fn facts(page: &mut String, summary: &Summary) {
+    lengths(page, summary);
+    cache(page, summary);
+    if let Some(replay) = &summary.replay {
+        let text = format!(
+            "{} of a trace, {} kept, time × {}; due off by {}; sent off by {}",
+            requests(replay.n),
+            plain(&replay.keep),
+            replay.time_scale,
+            three(&replay.drift_ms),
+            three(&replay.sent_drift_ms)
+        );
+        field(page, "Replay", &text);
+    }
+    for (index, (kind, kept)) in summary.structured.iter().enumerate() {
+        let outcome = match kept.valid_share {
+            Some(share) => {
+                format!("{} of {} keep it", percent(share), count(kept.checked))
+            }
+            None => "none could be checked".to_owned(),
+        };
+        let text = format!(
+            "{}: {} asked, {} answered; {outcome}",
+            plain(kind),
+            count(kept.asked),
+            count(kept.answered)
+        );
+        field(page, if index == 0 { "Structured" } else { "" }, &text);
+    }
+    if let Some(sessions) = &summary.sessions {
+        field(page, "Sessions", &sessions_text(sessions));
+    }
+    for (index, note) in summary.run.notes.iter().enumerate() {
+        field(page, if index == 0 { "Notes" } else { "" }, &plain(note));
+    }
+}
+
+fn requests(n: u64) -> String {
+    format!("{} requests", count(n))
+}
+
+fn three(quick: &Quick) -> String {
+    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
+    format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
+}
+
+fn lengths(page: &mut String, summary: &Summary) {
+    let side = |name: &str, check: &LengthCheck| {
+        let exact = percent(check.exact_share);
+        let error = match check.max_error {
+            0 => String::new(),
+            error => format!(", off by {} at most", count(error)),
+        };
+        format!(
+            "{name} {:.1} planned, {:.1} actual, {exact} exact{error}",
+            check.planned_mean, check.actual_mean
+        )
+    };
+    let sides = [("input", summary.lengths.input), ("output", summary.lengths.output)];
+    let mut text: Vec<_> =
+        sides.iter().filter_map(|(name, check)| Some(side(name, check.as_ref()?))).collect();
+    if text.is_empty() {
+        return;
+    }
+    text.extend(summary.run.calibration.as_deref().map(|by| format!("calibrated: {}", plain(by))));
+    field(page, "Lengths", &text.join("; "));
+}
+
+fn cache(page: &mut String, summary: &Summary) {
+    let Some(cache) = &summary.cache else { return };
+    let is_quiet = cache.requested.is_none() && cache.observed.is_none_or(|share| share == 0.0);
+    if is_quiet {
+        return;
+    }
+    let requested = cache.requested.map_or("nothing".to_owned(), percent);
+    let observed = match cache.observed {
+        Some(share) => format!(
+            "{} observed (by the {} of {} of the answers)",
+            percent(share),
+            plain(&cache.source),
+            percent(cache.reported_by)
+        ),
+        None => "not reported by the server".to_owned(),
+    };
+    field(page, "Cache", &format!("{requested} of prompt tokens requested, {observed}"));
+}
+
+fn sessions_text(sessions: &SessionsSummary) -> String {
+    let average = format!(
+        "{} of {:.1} requests on average, up to {} turns",
+        count(sessions.n),
+        sessions.requests_mean,
+        count(sessions.turns_max.into())
+    );
+    let begun = sessions.arrivals_per_s.map(|rate| format!("{} begun per second", amount(rate)));
+    let thinking = sessions.thinking_mean.map(|n| format!("{} in thought on average", amount(n)));
+    let cut = Some(sessions.cut_requests).filter(|n| *n > 0);
+    let cut = cut.map(|n| format!("{} cut at the end", requests(n)));
+    let parts: Vec<_> = [Some(average), begun, thinking, cut].into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+/// Answers in the unit of one tokenizer.
+pub(crate) fn recount(page: &mut String, summary: &Summary) {
+    let Some(recount) = &summary.recount else { return };
+    let RecountSummary {
+        tokenizer, output_tokens, characters, output_tps, ratio_to_server, ..
+    } = recount;
+    let ratio = ratio_to_server
+        .map_or(String::new(), |ratio| format!(", {ratio:.3} times what the server counts"));
+    let text = format!(
+        "{} output tok/s by {}: {} tokens in {} characters{ratio}",
+        output_tps.map_or("–".to_owned(), amount),
+        plain(tokenizer),
+        count(*output_tokens),
+        count(*characters)
+    );
+    field(page, "Recount", &text);
+}

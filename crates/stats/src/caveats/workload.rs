@@ -1,0 +1,188 @@
+//! Was it the workload that was asked for?
+
+use goodput_model::{CalibrationSource, Caveat, ClassPlan, OutputLength, Severity, SourcePlan};
+
+use super::Evidence;
+use crate::workload::{LengthCheck, Slice};
+
+/// Lengths may differ by so much.
+const LENGTH_TOLERANCE: f64 = 0.02;
+/// Shares of cached tokens may differ by so much.
+const CACHE_TOLERANCE: f64 = 0.05;
+/// Hits that nobody asked for matter above this.
+const ACCIDENTAL_HITS: f64 = 0.01;
+/// Medians further apart than this are two distributions.
+const APART: f64 = 3.0;
+/// A class below this share of requests hardly moves a percentile.
+const NOTABLE_SHARE: f64 = 0.05;
+
+/// 2 % are not more than 2 %, whatever binary fractions make of it.
+fn exceeds(difference: f64, limit: f64) -> bool {
+    difference > limit + 1e-9
+}
+
+fn is_off(check: &LengthCheck) -> bool {
+    check.ratio.is_some_and(|ratio| exceeds((ratio - 1.0).abs(), LENGTH_TOLERANCE))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The server was told how long to answer, and answered otherwise.
+pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
+    let check = e.figures.lengths.output.filter(is_off)?;
+    (e.plan.workload.output == OutputLength::Exact).then(|| {
+        let message = format!(
+            "answers are not as long as asked: {:.1} tokens on average for {:.1}, {} of them exact; \
+             the server ignores max_tokens, min_tokens or ignore_eos, or something else ends its \
+             answers (a constraint, a stop word, the model's context)",
+            check.actual_mean,
+            check.planned_mean,
+            percent(check.exact_share)
+        );
+        Caveat::new("output_length", Severity::Warn, message)
+    })
+}
+
+/// Somebody counted our words before the run, and the server counts otherwise.
+pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
+    let calibration = e.plan.workload.calibration.as_ref()?;
+    let check = e.figures.lengths.input.filter(is_off)?;
+    (calibration.source != CalibrationSource::Estimate).then(|| {
+        let message = format!(
+            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, though counted by \
+             {}; give the tokenizer of this very model with --tokenizer, and see that the server's \
+             chat template is the one that was calibrated",
+            check.actual_mean,
+            check.planned_mean,
+            calibration.source.name()
+        );
+        Caveat::new("input_length", Severity::Warn, message)
+    })
+}
+
+pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
+    let cache = e.figures.cache.as_ref()?;
+    let (requested, observed) = (cache.requested?, cache.observed?);
+    exceeds((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
+        let advice = if observed < requested {
+            "the cache is off, too small, or was not warm yet: add --warmup"
+        } else {
+            "it holds prompts of an earlier run: use another --seed, or empty it"
+        };
+        let message = format!(
+            "{} of the prompt tokens were to come from the cache, {} did; {advice}",
+            percent(requested),
+            percent(observed)
+        );
+        Caveat::new("cache_differs", Severity::Warn, message)
+    })
+}
+
+/// Whether a class shares anything between its prompts by plan.
+fn shares(class: &ClassPlan) -> bool {
+    class.prefix.is_some()
+        || class.session.is_some()
+        || matches!(class.source, SourcePlan::Trace(_))
+}
+
+/// A cache that flatters the result without anybody having asked for it.
+pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
+    let cache = e.figures.cache.as_ref().filter(|cache| cache.requested.is_none())?;
+    let classes = &e.plan.workload.classes;
+    if classes.iter().any(shares) || e.figures.sessions.is_some() {
+        return None;
+    }
+    // What the chat template puts before every prompt is the model's own.
+    let template = e.plan.workload.calibration.as_ref().map_or(0, |c| c.template_tokens);
+    let template =
+        u64::from(template).saturating_mul(e.requests.ok) as f64 / e.tokens.input.max(1) as f64;
+    let observed = cache.observed.filter(|share| exceeds(share - template, ACCIDENTAL_HITS))?;
+    let is_ours = |class: &ClassPlan| {
+        matches!(class.source, SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. })
+    };
+    // Prompts of a file may well begin alike.
+    let severity = if classes.iter().all(is_ours) { Severity::Warn } else { Severity::Info };
+    let message = format!(
+        "{} of the prompt tokens came from the server's cache though nothing shared was asked for: \
+         prompts of an earlier run, or prompts that begin alike; use another --seed or empty the \
+         cache, or say what it shall hold with --cache",
+        percent(observed)
+    );
+    Some(Caveat::new("cache_unplanned", severity, message))
+}
+
+pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
+    let cache = e.figures.cache.as_ref();
+    let is_stated = cache.and_then(|cache| cache.requested).is_some_and(|share| share > 0.0);
+    let is_asked = is_stated || e.plan.workload.classes.iter().any(|class| class.prefix.is_some());
+    let is_seen = cache.is_some_and(|cache| cache.observed.is_some());
+    (is_asked && !is_seen && e.requests.ok > 0).then(|| {
+        let message = "a share of cached prompt tokens was asked for, but the server does not report \
+                       any: whether its cache did so is not known; start vLLM with \
+                       --enable-prompt-tokens-details, SGLang with --enable-cache-report";
+        Caveat::new("cache_unseen", Severity::Info, message)
+    })
+}
+
+pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
+    let share = |valid: Option<f64>| valid.unwrap_or(1.0);
+    let (kind, worst) = e
+        .figures
+        .structured
+        .iter()
+        .min_by(|a, b| share(a.1.valid_share).total_cmp(&share(b.1.valid_share)))?;
+    let valid = worst.valid_share.filter(|share| *share < 0.99)?;
+    let severity = if valid < 0.9 { Severity::Warn } else { Severity::Info };
+    let message = format!(
+        "only {} of {} answers under a {kind} constraint keep it: they are cut by max_tokens, or the \
+         server does not know this way to ask for a constraint",
+        percent(valid),
+        worst.checked
+    );
+    Some(Caveat::new("structured_invalid", severity, message))
+}
+
+/// One percentile over two distributions describes neither.
+pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
+    let least = NOTABLE_SHARE * e.requests.scheduled as f64;
+    let e2e = |slice: &Slice| slice.e2e_ms.p50;
+    let ttft = |slice: &Slice| slice.ttft_ms.p50;
+    ["class", "constraint"].into_iter().find_map(|dimension| {
+        let slices = e.figures.breakdown.get(dimension)?;
+        let notable: Vec<_> =
+            slices.iter().filter(|(_, slice)| slice.scheduled as f64 >= least).collect();
+        let (metric, [slow, fast]) = apart(&notable, e2e)
+            .map(|ends| ("E2E", ends))
+            .or_else(|| Some(("TTFT", apart(&notable, ttft)?)))?;
+        let message = format!(
+            "the median {metric} of {dimension} `{}` is {:.1} ms, that of `{}` {:.1} ms: a percentile \
+             over both describes neither; read the breakdown by {dimension}",
+            slow.0, slow.1, fast.0, fast.1
+        );
+        Some(Caveat::new("bimodal_mix", Severity::Info, message))
+    })
+}
+
+/// The slices with the largest and the smallest median, where those are far apart.
+fn apart<'a>(
+    slices: &[(&'a String, &'a Slice)],
+    median: impl Fn(&Slice) -> Option<f64>,
+) -> Option<[(&'a String, f64); 2]> {
+    let medians = || slices.iter().filter_map(|(name, slice)| Some((*name, median(slice)?)));
+    let fastest = medians().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let slowest = medians().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (slowest.1 > APART * fastest.1).then_some([slowest, fastest])
+}
+
+pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
+    let cut = e.run.cut_requests;
+    (cut > 0).then(|| {
+        let message = format!(
+            "{cut} requests of sessions under way were not sent any more when the run ended: later \
+             turns are rarer here than in the workload; a longer run has fewer of them"
+        );
+        Caveat::new("sessions_cut", Severity::Info, message)
+    })
+}

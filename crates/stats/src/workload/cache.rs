@@ -1,0 +1,51 @@
+//! The share of prompts that came from the server's cache: asked for, and seen.
+
+use goodput_model::RequestRecord;
+
+use super::summary::CacheSummary;
+use crate::flow::input_tokens;
+
+/// Filled by measured good requests.
+#[derive(Debug, Default)]
+pub(super) struct CacheTally {
+    good: u64,
+    planned_cached: u64,
+    planned_input: u64,
+    states: bool,
+    reported: u64,
+    cached: u64,
+    /// Prompt tokens of requests whose prompt the server counted.
+    counted_input: u64,
+}
+
+impl CacheTally {
+    pub(super) fn add(&mut self, record: &RequestRecord) {
+        let input = u64::from(input_tokens(record).n);
+        self.good += 1;
+        if let Some(cached) = record.planned.cached_tokens {
+            self.states = true;
+            self.planned_cached += u64::from(cached);
+            self.planned_input += input;
+        }
+        // Some servers leave the field out where nothing was cached: once one answer has it, an
+        // answer with a count of its prompt and without it had none.
+        let says = record.exchange.cached_tokens;
+        if record.exchange.input_tokens.is_some() || says.is_some() {
+            self.counted_input += input;
+        }
+        self.reported += u64::from(says.is_some());
+        self.cached += u64::from(says.unwrap_or(0));
+    }
+
+    pub(super) fn finish(self) -> Option<CacheSummary> {
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let requested = share(self.planned_cached, self.planned_input).filter(|_| self.states);
+        let observed = share(self.cached, self.counted_input).filter(|_| self.reported > 0);
+        (requested.is_some() || observed.is_some()).then(|| CacheSummary {
+            requested,
+            observed,
+            reported_by: self.reported as f64 / self.good as f64,
+            source: if observed.is_some() { "usage" } else { "none" }.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! [`Tokenizing`]: asking the server itself how many tokens a text has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use goodput_model::{ErrorClass, Failure, Stage};
+use http::Method;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::answer::excerpt;
+use crate::beside::places;
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+
+/// How long one answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tokens of a text without special ones, by the server's `/tokenize`; `None` when it has none.
+/// For more than one text see [`Tokenizing`].
+pub async fn tokenize(
+    endpoint: &Arc<Endpoint>,
+    model: &str,
+    text: &str,
+) -> Result<Option<u32>, Failure> {
+    Tokenizing::new(endpoint, model).count(text).await
+}
+
+/// Asks one server again and again over one connection, in the form that it was found to know.
+/// Lives on a current-thread runtime with a local task set, like [`Client`].
+pub struct Tokenizing {
+    client: Client,
+    endpoint: Arc<Endpoint>,
+    model: String,
+    known: Known,
+    max_model_len: Option<u32>,
+}
+
+/// What was found out about the server.
+enum Known {
+    Nothing,
+    Way(Way),
+    /// There is no such endpoint.
+    None,
+}
+
+/// Where and in which words to ask.
+#[derive(Clone)]
+struct Way {
+    path: String,
+    form: Form,
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    /// vLLM, SGLang and the mock: `prompt` in, `count` out.
+    Prompt,
+    /// llama.cpp: `content` in, a list of tokens out.
+    Content,
+}
+
+/// What the servers say, as far as it matters here.
+#[derive(serde::Deserialize)]
+struct Answer {
+    count: Option<u32>,
+    tokens: Option<Vec<IgnoredAny>>,
+    max_model_len: Option<u32>,
+}
+
+impl Tokenizing {
+    /// Asks this endpoint about this model.
+    pub fn new(endpoint: &Arc<Endpoint>, model: &str) -> Self {
+        Self {
+            client: Client::new(Arc::clone(endpoint)),
+            endpoint: Arc::clone(endpoint),
+            model: model.to_owned(),
+            known: Known::Nothing,
+            max_model_len: None,
+        }
+    }
+
+    /// Tokens of a text without special ones; `None` when the server has no `/tokenize`.
+    pub async fn count(&mut self, text: &str) -> Result<Option<u32>, Failure> {
+        match &self.known {
+            Known::None => Ok(None),
+            Known::Way(way) => {
+                let way = way.clone();
+                self.ask(&way, text).await?.map(Some)
+            }
+            Known::Nothing => self.find(text).await,
+        }
+    }
+
+    /// The model's context, where the server has said so with a count.
+    pub fn max_model_len(&self) -> Option<u32> {
+        self.max_model_len
+    }
+
+    /// Tries the ways one after another.
+    async fn find(&mut self, text: &str) -> Result<Option<u32>, Failure> {
+        for path in places(&self.endpoint.url.route("tokenize")) {
+            for form in [Form::Prompt, Form::Content] {
+                let way = Way { path: path.clone(), form };
+                match self.ask(&way, text).await? {
+                    Ok(count) => {
+                        self.known = Known::Way(way);
+                        return Ok(Some(count));
+                    }
+                    Err(failure) if !is_absence(failure.class) => return Err(failure),
+                    // Nothing there: the other form would not help.
+                    Err(Failure { class: ErrorClass::Http(404 | 405 | 501), .. }) => break,
+                    Err(_) => {}
+                }
+            }
+        }
+        self.known = Known::None;
+        Ok(None)
+    }
+
+    /// Asks once. The inner failure is the server's: it answered, but not with a count.
+    async fn ask(&mut self, way: &Way, text: &str) -> Result<Result<u32, Failure>, Failure> {
+        let body = match way.form {
+            Form::Prompt => {
+                json!({"add_special_tokens": false, "model": self.model, "prompt": text})
+            }
+            Form::Content => json!({"add_special": false, "content": text}),
+        };
+        let asking = self.client.ask(Method::POST, &way.path, Bytes::from(body.to_string()));
+        let (status, bytes) = timeout(PATIENCE, asking).await.unwrap_or_else(|_| {
+            let message = format!("{} does not answer", way.path);
+            Err(Failure { class: ErrorClass::Timeout, stage: Stage::Headers, message })
+        })?;
+        let refused = |class| {
+            let message = self.endpoint.secrets.scrub(excerpt(&bytes));
+            let message = message.chars().take(200).collect();
+            Ok(Err(Failure { class, stage: Stage::Headers, message }))
+        };
+        if status != 200 {
+            return refused(ErrorClass::Http(status));
+        }
+        let Ok(answer) = serde_json::from_slice::<Answer>(&bytes) else {
+            return refused(ErrorClass::BadJson);
+        };
+        let listed = answer.tokens.and_then(|tokens| u32::try_from(tokens.len()).ok());
+        let count = match way.form {
+            // llama.cpp takes a body without `content` for an empty text: a list alone says nothing.
+            Form::Prompt => answer.count,
+            Form::Content => answer.count.or(listed),
+        };
+        let Some(count) = count else { return refused(ErrorClass::BadJson) };
+        self.max_model_len = answer.max_model_len.or(self.max_model_len);
+        Ok(Ok(count))
+    }
+}
+
+/// Whether an answer only says that this is not the way: a wrong key or a broken server says more.
+fn is_absence(class: ErrorClass) -> bool {
+    matches!(class, ErrorClass::Http(300..=400 | 404 | 405 | 422 | 501) | ErrorClass::BadJson)
+}
