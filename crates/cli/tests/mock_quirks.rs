@@ -196,10 +196,11 @@ fn answers_that_end_early() {
             assert!(plain[&index].starts_with(&text), "{context}");
         }
     };
-    halves(&Ran::fast("early-eos:1/2", &[]), "early-eos");
+    let limit = ["--output-length", "limit"];
+    halves(&Ran::fast("early-eos:1/2", &limit), "early-eos");
     halves(&Ran::fast("early-eos:1/2", &["--ignore-eos"]), "early-eos with ignore_eos");
     halves(&Ran::fast("ignores-ignore-eos:1/2", &["--ignore-eos"]), "ignores-ignore-eos");
-    let unasked = Ran::fast("ignores-ignore-eos", &[]);
+    let unasked = Ran::fast("ignores-ignore-eos", &limit);
     assert_eq!(number(&unasked.summary, "tokens.output"), 96.0);
 }
 
