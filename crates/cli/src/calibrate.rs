@@ -252,6 +252,8 @@ fn facts() -> RunFacts {
         notes: Vec::new(),
         calibration: None,
         cut_requests: 0,
+        cache_counters: None,
+        workload_ended: false,
     }
 }
 

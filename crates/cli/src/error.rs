@@ -48,6 +48,12 @@ impl Failed {
         self
     }
 
+    /// The same, unless there is a hint already.
+    pub(crate) fn or_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
     /// Shows the error; the process ends with the code returned.
     pub(crate) fn show(self) -> ExitCode {
         // Plans and messages may span lines; each is made harmless by itself.

@@ -16,7 +16,7 @@ use crate::error::Failed;
 use crate::output;
 
 /// How a data set of the hub is named: `hf:ORG/NAME[:FILE]`.
-const PREFIX: &str = "hf:";
+pub(crate) const PREFIX: &str = "hf:";
 
 /// Where the hub is, unless `HF_ENDPOINT` says otherwise.
 const HUB: &str = "https://huggingface.co";
@@ -51,7 +51,7 @@ impl Hub {
             PathBuf::from(name)
         } else {
             self.file(RepoKind::Model, name, FILE_NAME).map_err(|failed| {
-                failed.hint(format!(
+                failed.or_hint(format!(
                     "name a tokenizer.json or a folder that holds one, or one of {}",
                     BUILTIN.join(", ")
                 ))
@@ -78,7 +78,10 @@ impl Hub {
         let cached: Vec<PathBuf> =
             cached.unwrap_or_default().into_iter().filter(|path| is_data(path)).collect();
         match cached.as_slice() {
-            [only] => Ok(only.clone()),
+            [only] => {
+                self.say(&format!("taking {} of the cache", only.display()));
+                Ok(only.clone())
+            }
             [] => {
                 let listing = self.listing(RepoKind::Dataset, id)?;
                 let files: Vec<&str> = listing.files.iter().map(String::as_str).collect();
@@ -88,7 +91,7 @@ impl Hub {
                 self.fetch(RepoKind::Dataset, id, &listing.commit, &file)
             }
             several => {
-                let name = |path: &PathBuf| path.file_name()?.to_str().map(str::to_owned);
+                let name = |path: &PathBuf| in_snapshot(path)?.to_str().map(str::to_owned);
                 let names: Vec<String> = several.iter().filter_map(name).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 one_of(id, &names).map(PathBuf::from)
@@ -177,6 +180,13 @@ impl Hub {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The name of a cached file below its snapshot.
+fn in_snapshot(path: &Path) -> Option<&Path> {
+    let depth = path.iter().position(|part| part == "snapshots")?;
+    let root: PathBuf = path.iter().take(depth + 2).collect();
+    path.strip_prefix(root).ok()
 }
 
 fn is_data(path: &Path) -> bool {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use goodput_clock::now;
-use goodput_model::{ClassPlan, ConstraintKind, Judgement, Nanos, Plan};
+use goodput_model::{ConstraintKind, Judgement, Nanos, Plan};
 use goodput_record::{JudgementLog, Spool};
 use goodput_tokens::Tokenizer;
-use goodput_workload::Checker;
+use goodput_workload::{Checker, Workload};
 
 use crate::error::Failed;
 use crate::hub::Hub;
@@ -27,21 +27,23 @@ impl Judge {
     /// Whoever is needed for this plan; nobody where there is nothing to judge.
     pub(crate) fn new(
         plan: &Plan,
+        workload: &Workload,
         own: Option<&Tokenizer>,
         hub: &Hub,
     ) -> Result<Option<Self>, Failed> {
-        let workload = &plan.workload;
-        let tokenizer = match &workload.count_with {
+        let tokenizer = match &plan.workload.count_with {
             Some(name) => Some(hub.tokenizer(name)?),
             // A server that counts is believed; one that does not is counted for.
             None if plan.target.stream && !plan.target.usage => own.cloned(),
             None => None,
         };
         let mut checkers = HashMap::new();
-        for class in &workload.classes {
-            if let Some((kind, checker)) = checker(class)? {
-                checkers.insert((class.name.clone(), kind), checker);
-            }
+        for (class, constraint) in workload.constraints() {
+            let checker = Checker::new(&constraint).map_err(|error| {
+                let hint = error.hint.clone();
+                Failed::usage(error.to_string()).hint(hint)
+            })?;
+            checkers.insert((class.to_string(), constraint.kind()), checker);
         }
         let is_needed = tokenizer.is_some() || !checkers.is_empty();
         Ok(is_needed.then_some(Self { tokenizer, checkers }))
@@ -78,13 +80,4 @@ impl Judge {
         }
         Ok(())
     }
-}
-
-fn checker(class: &ClassPlan) -> Result<Option<(ConstraintKind, Checker)>, Failed> {
-    let Some(plan) = &class.structured else { return Ok(None) };
-    let checker = Checker::of(plan).map_err(|error| {
-        let hint = error.hint.clone();
-        Failed::usage(error.to_string()).hint(hint)
-    })?;
-    Ok(Some(checker))
 }

@@ -1,6 +1,8 @@
 //! What a workload needs beside its plan: a tokenizer and files, gathered before the target is
 //! asked anything.
 
+use std::path::Path;
+
 use goodput_model::{Extent, Keep, Load, Mode, Nanos, Rate, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 use goodput_workload::{Material, Setting, Workload, WorkloadError};
@@ -41,12 +43,16 @@ impl Materials {
         }
         let loaded = Workload::load(&local, &setting, tokenizer.as_ref()).map_err(failed)?;
         for (class, material) in plan.classes.iter_mut().zip(&loaded) {
-            let Material::Entries(loaded) = material else { continue };
-            match &mut class.source {
-                SourcePlan::Dataset(data) => data.sha256.get_or_insert(loaded.sha256.clone()),
-                SourcePlan::Trace(trace) => trace.sha256.get_or_insert(loaded.sha256.clone()),
-                _ => continue,
-            };
+            match (&mut class.source, material) {
+                (SourcePlan::Dataset(data), Material::Entries(loaded)) => {
+                    data.sha256.get_or_insert(loaded.sha256.clone());
+                }
+                (SourcePlan::Trace(trace), Material::Entries(loaded)) => {
+                    trace.sha256.get_or_insert(loaded.sha256.clone());
+                }
+                (SourcePlan::Frozen { file, sha256 }, _) => same_file(file, sha256)?,
+                _ => {}
+            }
         }
         Ok(Self { tokenizer, setting, loaded })
     }
@@ -54,6 +60,22 @@ impl Materials {
     /// The workload, once it is known what its words cost.
     pub(crate) fn workload(self, plan: &WorkloadPlan) -> Result<Workload, Failed> {
         Workload::build(plan, &self.setting, self.loaded).map_err(failed)
+    }
+}
+
+/// A frozen file is that of the plan, where the plan knows it.
+fn same_file(file: &str, planned: &mut Option<String>) -> Result<(), Failed> {
+    let found = goodput_dataset::file_sha256(Path::new(file))
+        .map_err(|error| Failed::usage(error.to_string()))?;
+    match planned {
+        Some(planned) if *planned != found => {
+            Err(Failed::usage(format!("`{file}` is not the file of the plan: its hash is {found}"))
+                .hint(format!("the plan was made with {planned}")))
+        }
+        _ => {
+            *planned = Some(found);
+            Ok(())
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
     REDACTED, SourcePlan,
 };
+use goodput_observe::PrefixCache;
 use goodput_wire::{
     BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
 };
@@ -36,6 +37,9 @@ pub(crate) struct Ready {
 
 /// Longest time for one small request.
 const PROBE_LIMIT: Duration = Duration::from_mins(1);
+
+/// Longest time for a page of metrics: a server without one is asked no more.
+const METRICS_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -147,6 +151,7 @@ pub(crate) fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
     if plan.target.usage {
         dialect = dialect.with_usage();
     }
+    dialect = dialect.with_constraints(plan.workload.constraints);
     if plan.workload.output == OutputLength::Exact {
         dialect = dialect.with_exact_output();
     }
@@ -377,6 +382,17 @@ fn needs_answers(plan: &Plan) -> bool {
         is_carried_on || class.structured.is_some()
     };
     is_judged || workload.classes.iter().any(class)
+}
+
+/// What the server's counters say about its prefix cache, where it has such.
+pub(crate) fn prefix_cache(plan: &Plan, ready: &Ready) -> Option<PrefixCache> {
+    if !plan.target.probe {
+        return None;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let page = tokio::time::timeout(METRICS_LIMIT, goodput_wire::metrics_page(&ready.endpoint));
+    let page = tokio::task::LocalSet::new().block_on(&runtime, page);
+    PrefixCache::read(&page.ok()?.ok()??)
 }
 
 /// Tells the server to forget its prefix cache.

@@ -61,6 +61,8 @@ pub(crate) fn summarise(
         notes: manifest.workload.notes.clone(),
         calibration: manifest.workload.calibration.clone(),
         cut_requests: manifest.workload.cut_requests,
+        cache_counters: manifest.workload.cache_counters,
+        workload_ended: manifest.workload.ended_early,
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

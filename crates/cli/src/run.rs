@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use goodput_engine::{Control, Ended, Live, Run, Sink};
-use goodput_model::{Beat, CanaryReading, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict};
+use goodput_model::{
+    Beat, CanaryReading, Load, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict,
+};
 use goodput_observe::Host;
 use goodput_record::{
     FolderError, Logs, Manifest, RunFolder, Spool, Spooled, State, TargetFacts, WorkloadFacts,
@@ -36,10 +38,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     check_connections(&plan, fd_limit)?;
     let ready = readiness::wait(&mut plan, quiet)?;
     vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), quiet)?;
-    let judge = Judge::new(&plan, materials.tokenizer.as_ref(), &hub)?;
+    let tokenizer = materials.tokenizer.clone();
     let workload = materials.workload(&plan.workload)?;
+    let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &hub)?;
     plan::check_workload(&plan, &workload)?;
-    let manifest = manifest(&plan, &ready, &workload, fd_limit.0);
+    let mut manifest = manifest(&plan, &ready, &workload, fd_limit.0);
     let path = folder_path(args, &plan);
     let (folder, logs) =
         RunFolder::create(&path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
@@ -49,7 +52,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
         })?;
     let texts = plan.workload.save_text.then(|| path.clone());
     let recorder = Recorder { logs, host: Host::new(), texts, answers };
+    let cache_before = readiness::prefix_cache(&plan, &ready);
     let mut sent = send(&plan, &ready, workload, recorder, quiet)?;
+    let cache_after = cache_before.and_then(|_| readiness::prefix_cache(&plan, &ready));
+    manifest.workload.cache_counters = cache_after
+        .zip(cache_before)
+        .and_then(|(after, before)| after.since(before))
+        .map(|seen| (seen.queries, seen.hits));
     if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
         judge.judge(answers, &path, quiet)?;
     }
@@ -65,6 +74,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
 struct Sent {
     ended: Ended<Recorder>,
     interrupted: bool,
+    /// The workload had no more sessions.
+    is_exhausted: bool,
+    /// What came of the workload that could not be known beforehand.
+    notes: Vec<String>,
 }
 
 /// Sends the load.
@@ -79,6 +92,7 @@ fn send(
     let control = Control::new();
     let interrupted = signals::listen(control.clone()).map_err(|error| internal(&error))?;
     let live = Arc::new(Live::default());
+    let kept = workload.clone();
     let (_server, canary) = plan.measure.canary.then(canary::start).and_then(started).unzip();
     let run = Run {
         load: plan.load.clone(),
@@ -97,7 +111,10 @@ fn send(
     let _progress = Progress::start(&live, quiet);
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
-    Ok(Sent { ended, interrupted: interrupted.is_set() })
+    let sessions = live.snapshot().sessions;
+    let is_exhausted = kept.sessions().is_some_and(|all| sessions >= all);
+    let notes = kept.repeats(sessions);
+    Ok(Sent { ended, interrupted: interrupted.is_set(), is_exhausted, notes })
 }
 
 /// A run goes on without its canary, and says so.
@@ -118,6 +135,12 @@ fn conclude(
     manifest.ended = Some(host::timestamp());
     manifest.lost_records = sent.ended.lost + unwritten.lost;
     manifest.workload.cut_requests = sent.ended.cut_requests;
+    manifest.workload.notes.extend(sent.notes);
+    manifest.workload.ended_early = sent.is_exhausted && wants_more(&plan.load);
+    if manifest.workload.ended_early {
+        let note = "the workload ended before the run did: there was nothing more to send";
+        manifest.workload.notes.push(note.to_owned());
+    }
     if let Some(error) = &unwritten.error {
         output::note(&format!("warning: the disk refused part of the record: {error}"));
     }
@@ -131,6 +154,11 @@ fn conclude(
         }
     }
     Ok(summary)
+}
+
+/// Whether the load was to end by itself, not with its workload.
+fn wants_more(load: &Load) -> bool {
+    load.duration.is_some() || load.num_requests.is_some()
 }
 
 /// Writes records as they come.
@@ -218,6 +246,8 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
             notes: workload.notes().to_vec(),
             calibration: calibration.map(|found| found.source.name().to_owned()),
             cut_requests: 0,
+            cache_counters: None,
+            ended_early: false,
         },
     }
 }

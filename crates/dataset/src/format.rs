@@ -226,7 +226,7 @@ pub(crate) fn of_trace(
         None
     };
     let has = |name: &str| object.as_ref().is_some_and(|object| object.get(name).is_some());
-    if object.as_ref().is_some_and(|object| is_schema(object, crate::trace::SCHEMA)) {
+    if object.as_ref().is_some_and(|object| is_schema(object, "goodput.trace/")) {
         Ok(TraceFormat::Goodput)
     } else if has("input_length") && has("parent_chat_id") {
         Ok(TraceFormat::Bailian)
@@ -249,10 +249,12 @@ pub(crate) fn of_trace(
     }
 }
 
-pub(crate) fn is_schema(object: &Object<'_>, schema: &str) -> bool {
-    let text =
-        |raw: &RawValue| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok().map(|t| t == schema);
-    object.get("schema").and_then(text) == Some(true)
+/// Whether the object names a schema that begins like this: the version is its reader's to check.
+pub(crate) fn is_schema(object: &Object<'_>, family: &str) -> bool {
+    let named = object.get("schema").and_then(|raw: &RawValue| {
+        serde_json::from_str::<Cow<'_, str>>(raw.get()).ok().map(|name| name.starts_with(family))
+    });
+    named == Some(true)
 }
 
 /// The first item of a JSON file, or the first line of another.

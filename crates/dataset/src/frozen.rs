@@ -20,7 +20,7 @@ use crate::object::json_fault;
 use mirror::{Line, Pool};
 
 /// The format's name and version.
-pub(crate) const SCHEMA: &str = "goodput.workload/1";
+const SCHEMA: &str = "goodput.workload/1";
 
 /// What a frozen workload says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -136,6 +136,16 @@ fn json(path: &Path, value: &impl Serialize) -> Result<String, DatasetError> {
 
 /// The sessions of a frozen workload, each with its instant where it has one.
 pub type Sessions = Vec<(Option<Nanos>, Session)>;
+
+/// Reads the header alone.
+pub fn read_header(path: &Path) -> Result<Header, DatasetError> {
+    match Lines::new(open(path)?).next().map_err(|error| DatasetError::io(path, "read", &error))? {
+        Some((place, piece)) => {
+            piece.and_then(parse_header).map_err(|fault| DatasetError::new(path, place, fault))
+        }
+        None => Err(DatasetError::file(path, "is empty")),
+    }
+}
 
 /// Reads a frozen workload, and checks that it is as it was written.
 pub fn read(path: &Path) -> Result<(Header, Sessions), DatasetError> {

@@ -25,7 +25,7 @@ pub fn kind_of(path: &Path) -> Result<Kind, DatasetError> {
     }
     let (_, first) = first_item(path)?;
     let object: Option<Object<'_>> = serde_json::from_str(&first).ok();
-    let is_frozen = object.is_some_and(|object| is_schema(&object, crate::frozen::SCHEMA));
+    let is_frozen = object.is_some_and(|object| is_schema(&object, "goodput.workload/"));
     Ok(match of_trace(path, None) {
         _ if is_frozen => Kind::Frozen,
         Ok(_) => Kind::Trace,

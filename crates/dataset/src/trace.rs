@@ -17,7 +17,6 @@ use crate::sample::bounded;
 use crate::{Entry, Loaded};
 
 pub(crate) use decimal::decimal;
-pub(crate) use own::SCHEMA;
 pub use own::{Row, Writer};
 
 /// What to take from a trace.

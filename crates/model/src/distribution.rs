@@ -159,6 +159,22 @@ impl Lengths {
     }
 }
 
+impl Lengths {
+    /// What is seldom exceeded.
+    pub fn typical_most(self) -> f64 {
+        match self {
+            Self::Fixed(tokens) => tokens.into(),
+            Self::Uniform(_, high) => high.into(),
+            Self::Exponential(mean) => 3.0 * f64::from(mean),
+            Self::Normal(mean, sd, clip) => (mean + 2.0 * sd).min(clip.high.into()),
+            Self::LogNormal(median, sigma, clip) => {
+                (median * (2.0 * sigma).exp()).min(clip.high.into())
+            }
+            Self::Zipf(_, clip) => clip.high.into(),
+        }
+    }
+}
+
 impl FromStr for Lengths {
     type Err = String;
 

@@ -256,6 +256,8 @@ pub struct Exchange {
     pub input_tokens: Option<TokenCount>,
     /// Prompt tokens that the server took from its cache.
     pub cached_tokens: Option<u32>,
+    /// Prompt tokens that stand for images, where the server says.
+    pub image_tokens: Option<u32>,
     /// Output tokens over all answers.
     pub output_tokens: Option<TokenCount>,
     /// Which connection of the worker carried it.

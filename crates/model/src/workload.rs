@@ -238,7 +238,7 @@ pub struct DatasetPlan {
     pub sample: Option<u64>,
     /// Whether entries are taken in the order of the file instead of at random.
     pub in_order: bool,
-    /// Answer length where the file has none.
+    /// Answer length instead of the file's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Lengths>,
     /// Shortest prompt, in tokens.

@@ -1,10 +1,12 @@
-//! *The other side*: what can be seen of the machine that measures.
+//! *The other side*: what can be seen of the machine that measures, and of the server's own counters.
 //!
-//! Everything is read from `/proc` and the control groups. What a system does not show is absent
+//! The machine is read from `/proc` and the control groups. What a system does not show is absent
 //! or zero, never an error: an observer must not end a run.
 
 mod cgroup;
 mod host;
+mod prefix_cache;
 
 pub use cgroup::cpu_quota;
 pub use host::Host;
+pub use prefix_cache::PrefixCache;

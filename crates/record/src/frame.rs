@@ -119,6 +119,8 @@ pub(crate) struct Frame {
     planned_cached: Option<u32>,
     #[prost(uint64, optional, tag = "49")]
     trace_at_ns: Option<u64>,
+    #[prost(uint32, optional, tag = "50")]
+    image_tokens: Option<u32>,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -179,6 +181,7 @@ impl From<&RequestRecord> for Frame {
             output_tokens: exchange.output_tokens.map(|count| count.n),
             output_source: exchange.output_tokens.map_or(0, |c| number(&SOURCES, &c.source)),
             cached_tokens: exchange.cached_tokens,
+            image_tokens: exchange.image_tokens,
             connection: exchange.connection,
             reconnects: exchange.reconnects,
             body_bytes: exchange.body_bytes,
@@ -292,6 +295,7 @@ impl From<Frame> for RequestRecord {
             finish: frame.finish,
             input_tokens: count(frame.input_tokens, frame.input_source),
             cached_tokens: frame.cached_tokens,
+            image_tokens: frame.image_tokens,
             output_tokens: count(frame.output_tokens, frame.output_source),
             connection: frame.connection,
             reconnects: frame.reconnects,
@@ -410,6 +414,7 @@ pub(crate) mod tests {
                 finish: Some("length".to_owned()),
                 input_tokens: Some(TokenCount { n: 12, source: TokenSource::Usage }),
                 cached_tokens: Some(0),
+                image_tokens: Some(9),
                 output_tokens: Some(TokenCount { n: 3, source: TokenSource::Events }),
                 connection: 1,
                 reconnects: 1,

@@ -97,6 +97,13 @@ pub struct WorkloadFacts {
     pub calibration: Option<String>,
     /// Requests of sessions under way that were not sent any more when the run ended.
     pub cut_requests: u64,
+    /// Prompt tokens that the server looked up in its prefix cache during the run and found there,
+    /// by its own counters.
+    #[serde(default)]
+    pub cache_counters: Option<(u64, u64)>,
+    /// Whether it had no more sessions when the run would have gone on.
+    #[serde(default)]
+    pub ended_early: bool,
 }
 
 /// Both clocks at one instant, to align the log with other logs.
@@ -126,6 +133,8 @@ mod tests {
             notes: vec!["3 entries left out".to_owned()],
             calibration: Some("tokenizer".to_owned()),
             cut_requests: 4,
+            cache_counters: Some((500, 160)),
+            ended_early: true,
         };
         let text = serde_json::to_string(&manifest).unwrap();
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);

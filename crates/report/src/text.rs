@@ -152,8 +152,9 @@ fn window(summary: &Summary) -> String {
 fn tokens(summary: &Summary) -> String {
     let tokens = &summary.tokens;
     let cached = tokens.cached.map_or(String::new(), |n| format!(", {} of them cached", count(n)));
+    let images = tokens.image.map_or(String::new(), |n| format!(", {} of images", count(n)));
     format!(
-        "{} in (by {}){cached}; {} out (by {})",
+        "{} in (by {}){cached}{images}; {} out (by {})",
         count(tokens.input),
         tokens.input_source,
         count(tokens.output),

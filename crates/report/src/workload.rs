@@ -93,6 +93,9 @@ fn cache(page: &mut String, summary: &Summary) {
     }
     let requested = cache.requested.map_or("nothing".to_owned(), percent);
     let observed = match cache.observed {
+        Some(share) if cache.source == "counters" => {
+            format!("{} observed (by the server's counters, over the whole run)", percent(share))
+        }
         Some(share) => format!(
             "{} observed (by the {} of {} of the answers)",
             percent(share),

@@ -57,15 +57,12 @@ impl Timeline {
 
     /// Places a session of so many requests that arrives at `at`; `None` when the run has sent enough.
     ///
-    /// Its requests use up the counts in order. One that begins in the warm-up stays there, though
-    /// what it has beyond the warm-up's count is taken from the measured one; one that is longer
-    /// than what is left of the measured count is cut off there.
+    /// Its requests use up the counts in order. One that begins in the warm-up stays there as a whole;
+    /// one that is longer than what is left of the measured count is cut off there.
     pub fn place_session(&self, at: Nanos, requests: u64) -> Option<Placed> {
         let requests = requests.max(1);
-        let warming = self.warming(at, requests);
-        if warming > 0 {
-            let allowed = warming + self.count(at, requests - warming);
-            return Some(Placed { phase: Phase::Warmup, allowed });
+        if self.warming(at, requests) > 0 {
+            return Some(Placed { phase: Phase::Warmup, allowed: requests });
         }
         let from = Nanos(self.measured_from.fetch_min(at.0, Ordering::Relaxed).min(at.0));
         if let Some(duration) = self.duration.filter(|duration| at >= from + *duration) {

@@ -37,7 +37,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
         extremes.add(&record);
         differences.add(&record);
     }
-    let window = extremes.window(&plan.load, run.state);
+    let window = extremes.window(&plan.load, &run);
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
         end: extremes.last.unwrap_or_default(),
@@ -198,6 +198,9 @@ impl Tally {
         if let Some(cached) = exchange.cached_tokens {
             *self.tokens.cached.get_or_insert(0) += u64::from(cached);
         }
+        if let Some(image) = exchange.image_tokens {
+            *self.tokens.image.get_or_insert(0) += u64::from(image);
+        }
         self.tokens.chunks += exchange.chunks.len() as u64;
         self.tokens.coalesced_chunks +=
             exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
@@ -212,7 +215,7 @@ impl Tally {
         self.tokens.output_source = source(&self.output_sources);
         let load = self.load(plan);
         let client = self.client(samples, &load);
-        let figures = self.workload.finish(plan, run.cut_requests);
+        let figures = self.workload.finish(plan, &run);
         let caveats = caveats::find(&Evidence {
             plan,
             run: &run,

@@ -113,6 +113,13 @@ pub struct RunFacts {
     /// Requests of sessions that were not sent any more because the run ended.
     #[serde(default)]
     pub cut_requests: u64,
+    /// Prompt tokens that the server looked up in its prefix cache during the run and found there,
+    /// by its own counters.
+    #[serde(default)]
+    pub cache_counters: Option<(u64, u64)>,
+    /// Whether the workload had no more sessions when the run would have gone on.
+    #[serde(default)]
+    pub workload_ended: bool,
 }
 
 /// How a run ended.
@@ -235,6 +242,9 @@ pub struct Tokens {
     pub uncounted: u64,
     /// Prompt tokens from the server's cache, where it says.
     pub cached: Option<u64>,
+    /// Prompt tokens that stand for images, where it says.
+    #[serde(default)]
+    pub image: Option<u64>,
     /// Events that carried tokens.
     pub chunks: u64,
     /// Those that shared a socket read with another.

@@ -5,7 +5,7 @@
 
 use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate, RequestRecord};
 
-use crate::summary::RunState;
+use crate::summary::{RunFacts, RunState};
 
 /// An interval of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +80,15 @@ impl Extremes {
     }
 
     /// The window that plan and records make.
-    pub(crate) fn window(&mut self, load: &Load, state: RunState) -> Window {
+    pub(crate) fn window(&mut self, load: &Load, run: &RunFacts) -> Window {
         self.measured_ends.sort_unstable();
         let start = match load.warmup {
             Extent::Time(time) => Nanos::from(time),
             Extent::Requests(0) => Nanos::ZERO,
             Extent::Requests(_) => self.first_measured.unwrap_or_default(),
         };
-        let ended_by_time = state == RunState::Complete
+        let ended_by_time = run.state == RunState::Complete
+            && !run.workload_ended
             && load.num_requests.is_none_or(|limit| self.measured < limit);
         let window = match (load.duration, &load.mode) {
             (_, Mode::Open { rate: Rate::Infinite, .. }) => None,

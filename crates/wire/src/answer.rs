@@ -311,8 +311,9 @@ impl State {
             // Zero beside text is no count.
             let said = usage.completion_tokens.0.filter(|n| *n > 0 || exchange.chunks.is_empty());
             exchange.output_tokens = said.map(count);
-            exchange.cached_tokens =
-                usage.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
+            let details = usage.prompt_tokens_details.0.unwrap_or_default();
+            exchange.cached_tokens = details.cached_tokens.0;
+            exchange.image_tokens = details.image_tokens.0;
         }
         if exchange.output_tokens.is_none() && !exchange.chunks.is_empty() {
             exchange.output_tokens = Some(count_chunks(&exchange.chunks));

@@ -30,6 +30,18 @@ pub async fn reset_prefix_cache(endpoint: &Arc<Endpoint>) -> Result<bool, Failur
     Ok(false)
 }
 
+/// The server's metrics page, where it has one.
+pub async fn metrics_page(endpoint: &Arc<Endpoint>) -> Result<Option<String>, Failure> {
+    let client = Client::new(Arc::clone(endpoint));
+    for path in places(&endpoint.url.route("metrics")) {
+        let (status, bytes) = client.ask(Method::GET, &path, Bytes::new()).await?;
+        if status == 200 {
+            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    Ok(None)
+}
+
 /// Where something that is not part of OpenAI's API may be, the likeliest first: beside the version
 /// segment of the API's path, below it, and at the root of the server.
 pub(crate) fn places(route: &str) -> Vec<String> {

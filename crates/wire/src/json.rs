@@ -145,6 +145,8 @@ pub(crate) struct Usage {
 pub(crate) struct PromptDetails {
     #[serde(default)]
     pub(crate) cached_tokens: Number,
+    #[serde(default)]
+    pub(crate) image_tokens: Number,
 }
 
 /// Bytes of text in a string, or in the strings that matter below an array or object.

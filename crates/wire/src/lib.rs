@@ -32,7 +32,7 @@ mod tls;
 mod tokenize;
 
 pub use answer::AnswerReader;
-pub use beside::reset_prefix_cache;
+pub use beside::{metrics_page, reset_prefix_cache};
 pub use body::{BodyError, Dialect};
 pub use client::{Client, Tagged};
 pub use download::{DownloadError, download};

@@ -24,7 +24,7 @@ pub(crate) struct Class {
     pub(crate) session: Option<SessionPlan>,
     pub(crate) pool: Images,
     per_request: u32,
-    constraint: Option<(f64, Arc<Constraint>)>,
+    pub(crate) constraint: Option<(f64, Arc<Constraint>)>,
     pub(crate) source: Source,
 }
 
@@ -156,6 +156,9 @@ pub(crate) fn scale(time: Nanos, factor: f64) -> Nanos {
 }
 
 fn scaled(mut session: Session, factor: f64) -> Session {
+    for step in &mut session.steps {
+        step.after = scale(step.after, factor);
+    }
     for request in session.steps.iter_mut().flat_map(|step| &mut step.requests) {
         request.planned.trace_at = request.planned.trace_at.map(|at| scale(at, factor));
     }

@@ -98,12 +98,6 @@ enum Rule {
 }
 
 impl Checker {
-    /// Whoever checks the constraint of a class, and its kind.
-    pub fn of(plan: &StructuredPlan) -> Result<(ConstraintKind, Self), WorkloadError> {
-        let constraint = build(plan)?;
-        Ok((constraint.kind(), Self::new(&constraint)?))
-    }
-
     /// Fails where the constraint itself is wrong.
     pub fn new(constraint: &Constraint) -> Result<Self, WorkloadError> {
         let wrong = |what: &str| WorkloadError {

@@ -73,7 +73,7 @@ pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
             (false, 0) => None,
             _ if is_first && system == 0 => Some(0),
             _ if is_first => Some(maker.author.blocks(maker.author.before(system))),
-            _ => Some(maker.author.blocks(said)),
+            _ => Some(maker.author.blocks(said.saturating_sub(1))),
         };
         said = input.saturating_add(output.unwrap_or(0));
         let after = if is_first { Nanos::ZERO } else { pause(maker, from, turn) };
@@ -100,10 +100,10 @@ fn input_tokens(turn: &Turn, is_first: bool, said: u32) -> u32 {
     }
 }
 
-/// The answer's length: by the file, by the plan, by the answer on file, or none.
+/// The answer's length: by the plan, by the file, by the answer on file, or none.
 fn output_tokens(maker: &mut Maker, from: &Entries, turn: &Turn) -> Option<u32> {
     let planned = from.output.map(|lengths| lengths.draw(&mut maker.lengths));
-    turn.output_tokens.or(planned).or_else(|| turn.reply.as_ref().map(|reply| size(reply).max(1)))
+    planned.or(turn.output_tokens).or_else(|| turn.reply.as_ref().map(|reply| size(reply).max(1)))
 }
 
 /// Tokens of a foreign message, about.
@@ -156,11 +156,17 @@ pub(crate) fn measure(entries: &mut [Entry], plan: &DatasetPlan, count: &dyn Fn(
 /// Images that the file itself holds, up to this turn.
 fn pictures(entry: &Entry, turn: usize) -> u32 {
     let said = entry.turns.iter().take(turn + 1).flat_map(|turn| &turn.messages);
-    let parts = said.flat_map(|message| match message {
-        Message::Plain { parts, .. } => parts.as_slice(),
-        Message::Raw(_) => &[],
+    let images = said.map(|message| match message {
+        Message::Plain { parts, .. } => {
+            parts.iter().filter(|part| matches!(part, Part::Image(_))).count()
+        }
+        Message::Raw(json) => {
+            let message: Value = serde_json::from_str(json).unwrap_or_default();
+            let is_image = |part: &&Value| part["type"] == "image_url";
+            message["content"].as_array().map_or(0, |parts| parts.iter().filter(is_image).count())
+        }
     });
-    parts.filter(|part| matches!(part, Part::Image(_))).count() as u32
+    images.sum::<usize>() as u32
 }
 
 /// Puts a nonce in front of the first thing that the user says; returns its tokens.

@@ -33,7 +33,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use goodput_dataset::Loaded;
-use goodput_model::{ClassPlan, Keep, Nanos, Session, SourcePlan, WorkloadPlan};
+use goodput_model::{ClassPlan, Constraint, Keep, Nanos, Session, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 
 pub use author::Counter;
@@ -188,7 +188,6 @@ impl Workload {
             notes.extend(remarks(&class.name, &material));
             let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
             notes.extend(images_left_out(&made));
-            notes.extend(repeats(&made, mix.expected(index, setting.requests)));
             classes.push(made);
         }
         Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
@@ -219,6 +218,39 @@ impl Workload {
     /// What people should know of it: entries left out, entries repeated.
     pub fn notes(&self) -> &[String] {
         &self.0.notes
+    }
+
+    /// What people should know once so many sessions were asked for: entries that came again.
+    pub fn repeats(&self, sessions: u64) -> Vec<String> {
+        let Inner { classes, mix, .. } = self.0.as_ref();
+        let classes = classes.iter().enumerate();
+        classes.filter_map(|(index, class)| repeats(class, mix.expected(index, sessions))).collect()
+    }
+
+    /// The constraints that answers may be under, with their classes.
+    pub fn constraints(&self) -> Vec<(Arc<str>, Arc<Constraint>)> {
+        let mut found: Vec<(Arc<str>, Arc<Constraint>)> = Vec::new();
+        let mut add = |class: &Arc<str>, constraint: &Arc<Constraint>| {
+            let is_there = |(name, known): &(Arc<str>, Arc<Constraint>)| {
+                name == class && known.kind() == constraint.kind()
+            };
+            if !found.iter().any(is_there) {
+                found.push((Arc::clone(class), Arc::clone(constraint)));
+            }
+        };
+        for class in &self.0.classes {
+            if let Some((_, constraint)) = &class.constraint {
+                add(&class.name, constraint);
+            }
+            let Source::Frozen { sessions, .. } = &class.source else { continue };
+            let steps = sessions.iter().flat_map(|(_, session)| &session.steps);
+            for request in steps.flat_map(|step| &step.requests) {
+                if let Some(constraint) = &request.constraint {
+                    add(&request.planned.class, constraint);
+                }
+            }
+        }
+        found
     }
 
     /// SHA-256 of the plan's shapes and files and of the first hundred sessions, in hexadecimal:
@@ -308,7 +340,7 @@ fn reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
     (!reasons.is_empty()).then(|| (skipped.values().sum(), reasons.join(", ")))
 }
 
-/// Whether a file's entries are asked more than once.
+/// Whether a file's entries are asked more than once by so many sessions.
 fn repeats(class: &Class, sessions: f64) -> Option<String> {
     let Source::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();

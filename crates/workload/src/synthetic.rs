@@ -140,7 +140,8 @@ impl Talk<'_, '_> {
             messages: vec![Message::text(role, text)],
             // The answer before it is a message of its own.
             input: self.said.saturating_add(tokens).saturating_add(2 * self.maker.author.message),
-            cached: self.maker.author.blocks(self.said),
+            // The last token of an answer is never computed, so it is not cached.
+            cached: self.maker.author.blocks(self.said.saturating_sub(1)),
             output,
         }
     }

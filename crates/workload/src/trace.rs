@@ -92,13 +92,28 @@ fn remember(rows: &mut [Row], block: u32) {
         let Some(turn) = row.entry.turns.first().filter(|turn| !turn.blocks.is_empty()) else {
             continue;
         };
-        let known = turn.blocks.iter().take_while(|name| seen.contains(name)).count();
+        // A block is another one behind another beginning.
+        let chain: Vec<u64> = turn
+            .blocks
+            .iter()
+            .scan(0, |chain, name| {
+                *chain = mixed(*chain ^ name);
+                Some(*chain)
+            })
+            .collect();
+        let known = chain.iter().take_while(|name| seen.contains(name)).count();
         let tokens = u32::try_from(known).unwrap_or(u32::MAX).saturating_mul(block);
         // The last token is always computed.
         let most = turn.input_tokens.unwrap_or(u32::MAX).saturating_sub(1);
         row.cached = Some(tokens.min(most));
-        seen.extend(&turn.blocks);
+        seen.extend(chain);
     }
+}
+
+/// Spreads the bits of a number, one to one.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (number ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(1)
 }
 
 /// Which rows make a session. A linked session has the number of its first row's session.

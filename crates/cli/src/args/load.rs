@@ -21,7 +21,7 @@ pub(crate) struct LoadArgs {
     pub(crate) rate: Option<Rate>,
 
     /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
-    #[arg(long, value_name = "PROCESS", conflicts_with = "concurrency", default_value = "poisson")]
+    #[arg(long, value_name = "PROCESS", conflicts_with_all = ["concurrency", "idle"], default_value = "poisson")]
     pub(crate) arrivals: Arrivals,
 
     /// Open loop whose rate changes: stages `60s@5,30s@5..20,60s@20` (time@rate, `..` is a ramp),
@@ -52,7 +52,7 @@ pub(crate) struct LoadArgs {
     pub(crate) concurrency: Option<u32>,
 
     /// Closed loop: pause between an answer and the user's next request (or session)
-    #[arg(long, value_name = "TIME", conflicts_with = "rate", value_parser = humantime::parse_duration, default_value = "0s")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "schedule", "idle"], value_parser = humantime::parse_duration, default_value = "0s")]
     pub(crate) think_time: Duration,
 
     /// Length of the measured part [default: 60s, unless --num-requests, stages or a trace end it]

@@ -30,7 +30,7 @@ pub(crate) struct WorkloadArgs {
     pub(crate) max_tokens: Option<Lengths>,
 
     /// Lengths as (input, output) pairs of a CSV file, drawn together
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["input_tokens", "dataset", "trace"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input_tokens", "max_tokens", "dataset", "trace", "workload"])]
     pub(crate) lengths: Option<String>,
 
     /// Whether answers have exactly their planned length (max_tokens, min_tokens, ignore_eos) or
@@ -132,7 +132,7 @@ pub(crate) struct DataArgs {
 pub(crate) struct TraceArgs {
     /// Replay a trace: Mooncake, BurstGPT, Azure, or our own; with --rate or --concurrency only its
     /// lengths and shared blocks are used
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "dataset"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "dataset", "input_tokens", "max_tokens", "turns"])]
     pub(crate) trace: Option<String>,
 
     /// Its form, where it cannot be told: mooncake, bailian, burstgpt, azure, goodput

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SharedPlan, SourcePlan,
-    WorkloadPlan,
+    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SessionPlan, SharedPlan,
+    SourcePlan, WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -38,6 +38,11 @@ pub(super) fn resolve(
         return Err(Failed::usage("how much load? neither --rate nor --concurrency is given")
             .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
     };
+    let is_replay = matches!(mode, Mode::Replay { .. });
+    if !is_replay && (trace.time_scale != 1.0 || trace.replay != ReplayName::Timestamps) {
+        return Err(Failed::usage("--time-scale and --replay are about the instants of a trace")
+            .hint("leave them out, or --rate, --concurrency, --schedule and --idle"));
+    }
     Ok(Load {
         seed: args.seed,
         duration: duration(args, &mode),
@@ -64,7 +69,11 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
             let rest = shape
                 .length()
                 .map(|length| length.saturating_sub(warmup).saturating_sub(args.cooldown));
-            args.duration.or(rest).or(default)
+            match (args.duration, rest) {
+                // Nothing comes after the last stage.
+                (Some(asked), Some(rest)) => Some(asked.min(rest)),
+                (asked, rest) => asked.or(rest).or(default),
+            }
         }
         Mode::Replay { .. } => args.duration,
         _ if args.idle.is_some() => None,
@@ -74,15 +83,34 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
 
 /// A cache is warm once each prompt has been there.
 fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
-    let shared = |class: &ClassPlan| class.prefix.as_ref().and_then(|prefix| prefix.shared);
-    let prompts = workload.classes.iter().filter_map(shared).map(|shared| match shared {
-        SharedPlan::Repeat { prompts } => u64::from(prompts),
-        _ => 0,
+    let total: f64 = workload.classes.iter().map(|class| class.share).sum();
+    let needed = workload.classes.iter().map(|class| {
+        let shared = class.prefix.as_ref().and_then(|prefix| prefix.shared);
+        let Some(SharedPlan::Repeat { prompts }) = shared else { return 0 };
+        // Classes take turns by their shares; a session asks several times.
+        let sessions = f64::from(prompts) * total / class.share.max(f64::MIN_POSITIVE);
+        let requests = class.session.as_ref().map_or(1.0, most_requests);
+        (sessions * requests * WARM_ROOM).ceil() as u64
     });
-    match prompts.max().unwrap_or(0) {
-        n if n > 0 && args.warmup.is_none() => Extent::Requests(n),
+    match needed.max().unwrap_or(0) {
+        n if n > 0 && args.warmup.is_none() && args.rate != Some(Rate::Infinite) => {
+            Extent::Requests(n)
+        }
         _ => args.warmup,
     }
+}
+
+/// Sessions of a class do not come quite evenly: shares are exact over a thousand.
+const WARM_ROOM: f64 = 1.5;
+
+/// Requests of a session, rather too many than too few.
+fn most_requests(session: &SessionPlan) -> f64 {
+    let turns = session.turns.typical_most();
+    let calls = session
+        .tools
+        .as_ref()
+        .map_or(0.0, |tools| tools.calls.typical_most() * (1.0 + f64::from(tools.fan_out)));
+    turns * (1.0 + calls)
 }
 
 /// METHOD 3.16: what a quick look takes.

@@ -172,5 +172,7 @@ pub(crate) fn check_workload(plan: &Plan, workload: &Workload) -> Result<(), Fai
 /// The header that tells sessions apart, where one was asked for.
 pub(crate) fn session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Failed> {
     let header = plan.session_header.as_deref().map(str::parse).transpose();
-    header.map_err(|error: goodput_wire::EndpointError| Failed::usage(error.to_string()))
+    header.map_err(|error: goodput_wire::EndpointError| {
+        Failed::usage(error.to_string()).hint("write --session-header x-session-id")
+    })
 }

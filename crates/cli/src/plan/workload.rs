@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use goodput_dataset::frozen;
 use goodput_model::{
     ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImageFormat, ImagesPlan, Lengths,
     OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
@@ -22,7 +23,12 @@ pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     for class in &mut plan.classes {
         overlay(class, args)?;
     }
-    let is_generated = |class: &ClassPlan| !matches!(class.source, SourcePlan::Dataset(_));
+    refuse_unused(&plan, args)?;
+    let is_generated = |class: &ClassPlan| {
+        let is_file = matches!(class.source, SourcePlan::Dataset(_) | SourcePlan::Frozen { .. });
+        let is_captioned = class.images.as_ref().is_some_and(|images| images.folder.is_some());
+        !is_file && !is_captioned
+    };
     plan.output = match args.output_length {
         Some(OutputName::Exact) => OutputLength::Exact,
         Some(OutputName::Limit) => OutputLength::Limit,
@@ -76,8 +82,17 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
             Failed::usage(error.to_string()).hint("docs/workloads.md shows such a file")
         }),
         Some("jsonl") => {
+            let header = frozen::read_header(Path::new(name)).map_err(|error| {
+                Failed::usage(error.to_string())
+                    .or_hint(error.hint().unwrap_or("--dataset and --trace read others".to_owned()))
+            })?;
             let source = SourcePlan::Frozen { file: name.to_owned(), sha256: None };
-            Ok(named(&stem(name), source))
+            let mut plan = named(&stem(name), source);
+            // Bodies are as they were made.
+            if header.facts.get("output").is_some_and(|output| output == "exact") {
+                plan.output = OutputLength::Exact;
+            }
+            Ok(plan)
         }
         _ => known(name).map(WorkloadPlan::of),
     }
@@ -104,6 +119,13 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
         Ok(ClassPlan { share, ..known(name.trim())? })
     };
     let classes = text.split(',').map(class).collect::<Result<Vec<_>, Failed>>()?;
+    let mut names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(
+            Failed::usage(format!("`{twice}` is twice in the mix")).hint("give it one share")
+        );
+    }
     let first = classes.first().cloned().ok_or_else(wrong)?;
     Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::of(first) })
 }
@@ -199,6 +221,62 @@ fn history(asked: Option<HistoryName>) -> History {
     }
 }
 
+/// Flags that would change nothing are mistakes.
+fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed> {
+    let asked = &args.session;
+    let is_frozen = |class: &ClassPlan| matches!(class.source, SourcePlan::Frozen { .. });
+    let shape = &args.shape;
+    let changes = [
+        args.input_tokens.is_some() || args.max_tokens.is_some() || asked.turns.is_some(),
+        shape.images.is_some() || shape.image_dir.is_some() || shape.structured.is_some(),
+        shape.system_tokens.is_some() || shape.prefix_tokens.is_some(),
+        shape.cache.as_deref().is_some_and(|state| state != "reset"),
+    ];
+    if changes.contains(&true) && plan.classes.iter().any(is_frozen) {
+        return Err(Failed::usage(
+            "a frozen workload is sent as it is: these flags change nothing",
+        )
+        .hint("leave lengths, turns, cache, images and constraints out, or make another file"));
+    }
+    if args.data.dataset.is_some() {
+        refuse_unused_of_data(asked)?;
+    }
+    let is_talk = |class: &ClassPlan| {
+        class.session.is_some() || matches!(class.source, SourcePlan::Dataset(_))
+    };
+    let of_turns =
+        asked.turn_pause.is_some() || asked.turn_input.is_some() || asked.history.is_some();
+    if of_turns && !plan.classes.iter().any(is_talk) {
+        return Err(Failed::usage("a pause, length or history of turns, but no turns")
+            .hint("add --turns 4, or --workload multi_turn"));
+    }
+    let has_tools = |class: &ClassPlan| class.session.as_ref().is_some_and(|s| s.tools.is_some());
+    let of_tools = asked.tool_delay.is_some() || asked.tool_result.is_some() || asked.tool_role;
+    if of_tools && !plan.classes.iter().any(has_tools) {
+        return Err(Failed::usage("something about tools, but no tool calls")
+            .hint("add --tool-calls 2, or --workload agent"));
+    }
+    Ok(())
+}
+
+fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
+    if !matches!(asked.turns, None | Some(Lengths::Fixed(_))) {
+        return Err(Failed::usage("conversations of a data set have their own turns")
+            .hint("--turns N plays at most N of them"));
+    }
+    if asked.turn_input.is_some() || asked.tool_calls.is_some() || asked.fan_out.is_some() {
+        return Err(Failed::usage("turns of a data set have their own text and tools")
+            .hint("leave --turn-input, --tool-calls and --fan-out out"));
+    }
+    if asked.turns.is_none() && (asked.turn_pause.is_some() || asked.history.is_some()) {
+        return Err(Failed::usage(
+            "a data set is played as single prompts unless turns are asked for",
+        )
+        .hint("add --turns 4"));
+    }
+    Ok(())
+}
+
 /// Changes a class as single flags ask.
 fn overlay(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
     if let SourcePlan::Synthetic { input, output } = &mut class.source {
@@ -206,10 +284,13 @@ fn overlay(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
         *output = args.max_tokens.unwrap_or(*output);
     }
     if !matches!(class.source, SourcePlan::Dataset(_) | SourcePlan::Trace(_)) {
-        class.session = session(class.session.take(), &args.session)?;
+        class.session = session(class.session.take(), &args.session);
     }
-    if let Some(prefix) = prefix(&args.shape)? {
-        class.prefix = Some(prefix);
+    match prefix(&args.shape)? {
+        Some(prefix) => class.prefix = Some(prefix),
+        // What was said outright undoes what a file says.
+        None if args.shape.cache.is_some() => class.prefix = None,
+        None => {}
     }
     if let Some(images) = images(&args.shape)? {
         class.images = Some(images);
@@ -220,9 +301,9 @@ fn overlay(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Result<Option<SessionPlan>, Failed> {
+fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPlan> {
     let has_tools = args.tool_calls.is_some() || args.fan_out.is_some();
-    let Some(base) = preset.or_else(|| {
+    let base = preset.or_else(|| {
         (args.turns.is_some() || has_tools).then_some(SessionPlan {
             turns: Lengths::Fixed(1),
             think: Delay::Fixed(std::time::Duration::ZERO),
@@ -230,13 +311,7 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Result<Option<Ses
             history: History::Server,
             tools: None,
         })
-    }) else {
-        if args.turn_pause.is_some() || args.turn_input.is_some() || args.history.is_some() {
-            return Err(Failed::usage("a pause, length or history of turns, but no turns")
-                .hint("add --turns 4, or --workload multi_turn"));
-        }
-        return Ok(None);
-    };
+    })?;
     let tools = match (base.tools, has_tools) {
         (None, false) => None,
         (tools, _) => {
@@ -256,13 +331,13 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Result<Option<Ses
             })
         }
     };
-    Ok(Some(SessionPlan {
+    Some(SessionPlan {
         turns: args.turns.unwrap_or(base.turns),
         think: args.turn_pause.unwrap_or(base.think),
         turn_input: args.turn_input.or(base.turn_input),
         history: args.history.map_or(base.history, |asked| history(Some(asked))),
         tools,
-    }))
+    })
 }
 
 /// Different prompts of a warm cache, and groups that share a beginning, when nothing is said.

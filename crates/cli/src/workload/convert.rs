@@ -68,10 +68,17 @@ fn unknown(error: &UnknownFormat) -> Failed {
 }
 
 /// Writes the entries, and says what became of all of them.
-fn write(loaded: &Loaded, to: Target, path: &std::path::PathBuf) -> Result<(), Failed> {
+fn write(loaded: &Loaded, to: Target, path: &std::path::Path) -> Result<(), Failed> {
     let mut out = BufWriter::new(create(path)?);
     let Converted { written, lost } =
         goodput_dataset::convert(loaded, to, &mut out).map_err(|error| refused(&error))?;
+    if written == 0 {
+        // Not a file that looks like a result.
+        let _ = std::fs::remove_file(path);
+        let missing: Vec<&str> = lost.keys().map(String::as_str).collect();
+        return Err(Failed::usage(format!("no entry fits into the form `{}`", to.name()))
+            .hint(format!("the form has no place for: {}", missing.join(", "))));
+    }
     let say = |line: &str| output::note(&goodput_report::plain(line));
     say(&format!("{}: {written} of {} {} entries", path.display(), loaded.seen, loaded.format));
     for (reason, count) in &loaded.skipped {

@@ -3,18 +3,18 @@
 mod convert;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_dataset::frozen;
 use goodput_dataset::{DatasetError, Kind, kind_of};
-use goodput_model::{Keep, Plan};
+use goodput_model::{Api, Keep, OutputLength, Plan};
 use goodput_wire::Dialect;
 use goodput_workload::{Setting, Workload};
 
 use crate::args::{AmountArgs, MakeArgs, ReplayName, ShowArgs, WorkloadArgs, WorkloadVerb};
 use crate::error::{Failed, exit};
-use crate::hub::Hub;
+use crate::hub::{self, Hub};
 use crate::materials::Materials;
 use crate::{output, plan, readiness, vocabulary};
 
@@ -55,7 +55,10 @@ fn show(args: &ShowArgs) -> Result<(), Failed> {
         describe(&mut described, file)?;
     }
     let (workload, plan) = build(&described, &args.amount)?;
-    let dialect = Dialect::new(goodput_model::Api::Chat, "MODEL", true);
+    let mut dialect = Dialect::new(Api::Chat, "MODEL", true).with_constraints(plan.constraints);
+    if plan.output == OutputLength::Exact {
+        dialect = dialect.with_exact_output();
+    }
     show::print(&plan, &workload, &dialect, (args.amount.num_requests, args.json))
 }
 
@@ -64,6 +67,10 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
     let path = Path::new(file);
     if path.extension().is_some_and(|extension| extension == "toml") {
         file.clone_into(&mut args.workload);
+        return Ok(());
+    }
+    if file.starts_with(hub::PREFIX) {
+        args.data.dataset = Some(file.to_owned());
         return Ok(());
     }
     match kind_of(path).map_err(|error| refused(&error))? {
@@ -97,9 +104,14 @@ fn build(
 
 fn make(args: &MakeArgs) -> Result<(), Failed> {
     let (workload, plan) = build(&args.workload, &args.amount)?;
+    if args.output.exists() {
+        return Err(exists(&args.output));
+    }
     let mut header = frozen::Header::new(&plan.name, args.amount.seed);
     header.facts.insert("description".to_owned(), goodput_workload::describe(&plan));
     header.facts.insert("workload".to_owned(), workload.hash());
+    let output = if plan.output == OutputLength::Exact { "exact" } else { "limit" };
+    header.facts.insert("output".to_owned(), output.to_owned());
     let mut writer =
         frozen::Writer::create(&args.output, header).map_err(|error| refused(&error))?;
     let mut left = args.amount.num_requests;
@@ -109,7 +121,7 @@ fn make(args: &MakeArgs) -> Result<(), Failed> {
         writer.write(workload.arrival(number), &session).map_err(|error| refused(&error))?;
     }
     let header = writer.finish().map_err(|error| refused(&error))?;
-    for note in workload.notes() {
+    for note in workload.notes().iter().chain(&workload.repeats(header.sessions)) {
         output::note(&goodput_report::plain(&format!("note: {note}")));
     }
     output::note(&goodput_report::plain(&format!(
@@ -131,9 +143,16 @@ fn refused(error: &DatasetError) -> Failed {
 }
 
 /// A new file; what is there already is not overwritten.
-fn create(path: &PathBuf) -> Result<std::fs::File, Failed> {
+fn create(path: &Path) -> Result<std::fs::File, Failed> {
     std::fs::File::options().write(true).create_new(true).open(path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            return exists(path);
+        }
         Failed::usage(format!("cannot write `{}`: {error}", path.display()))
-            .hint("files that exist are not overwritten")
     })
+}
+
+fn exists(path: &Path) -> Failed {
+    Failed::usage(format!("`{}` exists already", path.display()))
+        .hint("name another file: this one is not overwritten")
 }

@@ -53,7 +53,7 @@ fn view(
         description: goodput_workload::describe(plan),
         hash: workload.hash(),
         counted_by: source.unwrap_or("the file").to_owned(),
-        notes: workload.notes().to_vec(),
+        notes: [workload.notes(), &workload.repeats(seen.sessions)].concat(),
         sessions: seen.sessions,
         requests: seen.requests,
         classes: seen.classes.into_iter().collect(),

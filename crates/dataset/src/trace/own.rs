@@ -16,7 +16,7 @@ use crate::pass::{Found, Keeper, Pass, Tally};
 use crate::{Entry, Turn};
 
 /// The format's name and version.
-pub(crate) const SCHEMA: &str = "goodput.trace/1";
+const SCHEMA: &str = "goodput.trace/1";
 const HEADER: [&str; 2] = ["schema", "block_tokens"];
 const FIELDS: [&str; 8] =
     ["at", "session", "class", "input_tokens", "output_tokens", "blocks", "took", "after"];

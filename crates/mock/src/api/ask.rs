@@ -62,6 +62,8 @@ pub(crate) enum ToolChoice {
 pub(crate) struct Ask {
     pub(crate) kind: Kind,
     pub(crate) prompts: Vec<Arc<[u32]>>,
+    /// Prompt tokens that stand for images and other media.
+    pub(crate) media_tokens: u32,
     /// Choices for each prompt.
     pub(crate) n: u32,
     /// Tokens of an answer, where the request limits them.
@@ -217,6 +219,7 @@ impl Ask {
         render.tools(tools);
         render.messages(messages)?;
         render.answer_begins();
+        self.media_tokens = render.media_tokens;
         self.prompts.push(render.ids.into());
         Ok(())
     }

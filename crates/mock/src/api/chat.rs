@@ -17,13 +17,15 @@ pub(crate) const ARGUMENT: &str = "query";
 pub(crate) struct Render {
     pub(crate) ids: Vec<u32>,
     image_tokens: u32,
+    /// Tokens of media so far.
+    pub(crate) media_tokens: u32,
     /// Where media stop being added: a short body can name more of them than memory holds.
     most: usize,
 }
 
 impl Render {
     pub(crate) fn new(image_tokens: u32, most: usize) -> Self {
-        Self { ids: vec![tokenizer::BOS], image_tokens, most }
+        Self { ids: vec![tokenizer::BOS], image_tokens, media_tokens: 0, most }
     }
 
     /// The tools on offer stand before the conversation.
@@ -155,6 +157,7 @@ impl Render {
             return Err(Refusal::too_long("messages", message));
         }
         self.ids.resize(length, tokenizer::media(data));
+        self.media_tokens = self.media_tokens.saturating_add(self.image_tokens);
         Ok(())
     }
 

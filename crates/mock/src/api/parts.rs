@@ -88,6 +88,8 @@ pub(crate) fn list<T>(
 pub(crate) struct Usage {
     pub(crate) prompt: u32,
     pub(crate) cached: u32,
+    /// Part of the prompt; said only where there is any.
+    pub(crate) media: u32,
     pub(crate) completion: u64,
     /// Part of the completion; none where there is no reasoning at all.
     pub(crate) reasoning: Option<u64>,
@@ -101,12 +103,16 @@ impl Usage {
         push(
             out,
             format_args!(
-                r#","usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{completion},"prompt_tokens_details":{{"cached_tokens":{}}}"#,
+                r#","usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{completion},"prompt_tokens_details":{{"cached_tokens":{}"#,
                 self.prompt,
                 u64::from(self.prompt) + completion,
                 self.cached,
             ),
         );
+        if self.media > 0 {
+            push(out, format_args!(r#","image_tokens":{}"#, self.media));
+        }
+        out.push(b'}');
         if let Some(reasoning) = self.reasoning {
             let details = r#","completion_tokens_details":{"reasoning_tokens":"#;
             push(out, format_args!("{details}{reasoning}}}"));

@@ -57,6 +57,7 @@ pub(crate) fn whole(
         let usage = Usage {
             prompt: ask.prompt_tokens(),
             cached,
+            media: ask.media_tokens,
             completion: tokens,
             reasoning: thinks.then(|| sum(|plan| plan.reasoning_tokens)),
         };

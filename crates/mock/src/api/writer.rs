@@ -35,6 +35,7 @@ pub(crate) struct Writer {
     has_continuous_usage: bool,
     has_token_ids: bool,
     prompt_tokens: u32,
+    media_tokens: u32,
     /// Tokens of the prompts that came from the cache, for usage.
     pub(crate) cached: u32,
     is_over: bool,
@@ -93,6 +94,7 @@ impl Writer {
             has_continuous_usage: ask.continuous_usage && !quirks.no_usage,
             has_token_ids: ask.return_token_ids,
             prompt_tokens: ask.prompt_tokens(),
+            media_tokens: ask.media_tokens,
             cached: 0,
             is_over: false,
         };
@@ -406,6 +408,7 @@ impl Writer {
         let usage = Usage {
             prompt: self.prompt_tokens,
             cached: self.cached,
+            media: self.media_tokens,
             completion: self.lines.iter().map(|line| u64::from(line.sent)).sum(),
             reasoning: thinks.then(|| self.lines.iter().map(thought).sum()),
         };
@@ -459,6 +462,7 @@ impl Writer {
             let usage = Usage {
                 prompt: u32::try_from(line.prompt.len()).unwrap_or(u32::MAX),
                 cached: self.cached,
+                media: self.media_tokens,
                 completion: u64::from(completion),
                 reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens).into()),
             };

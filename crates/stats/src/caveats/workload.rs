@@ -180,8 +180,8 @@ pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
     let cut = e.run.cut_requests;
     (cut > 0).then(|| {
         let message = format!(
-            "{cut} requests of sessions under way were not sent any more when the run ended: later \
-             turns are rarer here than in the workload; a longer run has fewer of them"
+            "{cut} requests of sessions under way were not sent any more, because a request before \
+             them failed or the run ended: later turns are rarer here than in the workload"
         );
         Caveat::new("sessions_cut", Severity::Info, message)
     })

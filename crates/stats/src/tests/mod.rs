@@ -82,6 +82,8 @@ fn facts(state: RunState) -> RunFacts {
         notes: Vec::new(),
         calibration: None,
         cut_requests: 0,
+        cache_counters: None,
+        workload_ended: false,
     }
 }
 

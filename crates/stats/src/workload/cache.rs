@@ -37,15 +37,23 @@ impl CacheTally {
         self.cached += u64::from(says.unwrap_or(0));
     }
 
-    pub(super) fn finish(self) -> Option<CacheSummary> {
+    /// Where answers say nothing, the server's counters do, for the run as a whole.
+    pub(super) fn finish(self, counters: Option<(u64, u64)>) -> Option<CacheSummary> {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let requested = share(self.planned_cached, self.planned_input).filter(|_| self.states);
-        let observed = share(self.cached, self.counted_input).filter(|_| self.reported > 0);
+        let by_usage = share(self.cached, self.counted_input).filter(|_| self.reported > 0);
+        let by_counters = counters.and_then(|(queries, hits)| share(hits, queries));
+        let observed = by_usage.or(by_counters);
+        let source = match (by_usage, by_counters) {
+            (Some(_), _) => "usage",
+            (None, Some(_)) => "counters",
+            (None, None) => "none",
+        };
         (requested.is_some() || observed.is_some()).then(|| CacheSummary {
             requested,
             observed,
             reported_by: self.reported as f64 / self.good as f64,
-            source: if observed.is_some() { "usage" } else { "none" }.to_owned(),
+            source: source.to_owned(),
         })
     }
 }

@@ -24,8 +24,11 @@ struct Side {
 impl LengthTally {
     pub(super) fn add(&mut self, record: &RequestRecord) {
         let (planned, exchange) = (&record.planned, &record.exchange);
-        if let Some(count) = exchange.input_tokens.filter(|c| c.source != TokenSource::Planned) {
-            self.input.add(planned.input_tokens.into(), count.n.into());
+        // Text is planned to the token, images are not: what they cost is the server's to say.
+        let of_images = exchange.image_tokens.or((planned.images == 0).then_some(0));
+        let counted = exchange.input_tokens.filter(|count| count.source != TokenSource::Planned);
+        if let (Some(count), Some(of_images)) = (counted, of_images) {
+            self.input.add(planned.input_tokens.into(), count.n.saturating_sub(of_images).into());
         }
         // A chunk taken for a token is no count, and an answer under a constraint ends by itself.
         let is_free = planned.constraint.is_none();

@@ -11,9 +11,10 @@ mod summary;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Phase, Plan, RequestRecord};
+use goodput_model::{Phase, Plan, RequestRecord, WorkloadPlan};
 
 use crate::cuts::Cuts;
+use crate::summary::RunFacts;
 use crate::window::Window;
 use answers::{RecountTally, StructuredTally};
 use breakdown::BreakdownTally;
@@ -99,16 +100,18 @@ impl WorkloadTally {
         }
     }
 
-    pub(crate) fn finish(self, plan: &Plan, cut_requests: u64) -> Figures {
+    pub(crate) fn finish(self, plan: &Plan, run: &RunFacts) -> Figures {
+        let WorkloadPlan { count_with, tokenizer, .. } = &plan.workload;
+        let counted_with = count_with.as_deref().or(tokenizer.as_deref());
         let window = self.window;
         Figures {
             lengths: self.lengths.finish(),
             breakdown: self.breakdown.finish(),
-            cache: self.cache.finish(),
+            cache: self.cache.finish(run.cache_counters),
             replay: self.replay.finish(&plan.load.mode),
             structured: self.structured.finish(),
-            recount: self.recount.finish(plan.workload.count_with.as_deref(), window),
-            sessions: self.sessions.finish(window, cut_requests),
+            recount: self.recount.finish(counted_with, window),
+            sessions: self.sessions.finish(window, run.cut_requests),
         }
     }
 }

@@ -88,7 +88,7 @@ pub struct CacheSummary {
     pub observed: Option<f64>,
     /// Share of good requests whose answer says how many of their tokens were cached.
     pub reported_by: f64,
-    /// Who says: `usage`, or `none`.
+    /// Who says: `usage`, `counters` (the server's own, over the whole run), or `none`.
     pub source: String,
 }
 

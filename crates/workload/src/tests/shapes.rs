@@ -183,7 +183,7 @@ fn constraints_fall_on_their_share_of_requests() {
     let n = 2_000;
     let under = (0..n).filter(|number| {
         let request = first(&workload, *number);
-        let kind = request.constraint.as_deref().map(goodput_model::Constraint::kind);
+        let kind = request.constraint.as_deref().map(Constraint::kind);
         assert_eq!(request.planned.constraint, kind);
         kind.is_some()
     });
