@@ -390,8 +390,10 @@ pub(crate) fn prefix_cache(plan: &Plan, ready: &Ready) -> Option<PrefixCache> {
         return None;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let page = tokio::time::timeout(METRICS_LIMIT, goodput_wire::metrics_page(&ready.endpoint));
-    let page = tokio::task::LocalSet::new().block_on(&runtime, page);
+    let asking = async {
+        tokio::time::timeout(METRICS_LIMIT, goodput_wire::metrics_page(&ready.endpoint)).await
+    };
+    let page = tokio::task::LocalSet::new().block_on(&runtime, asking);
     PrefixCache::read(&page.ok()?.ok()??)
 }
 

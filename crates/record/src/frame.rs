@@ -414,7 +414,7 @@ pub(crate) mod tests {
                 finish: Some("length".to_owned()),
                 input_tokens: Some(TokenCount { n: 12, source: TokenSource::Usage }),
                 cached_tokens: Some(0),
-                image_tokens: Some(9),
+                image_tokens: None,
                 output_tokens: Some(TokenCount { n: 3, source: TokenSource::Events }),
                 connection: 1,
                 reconnects: 1,
@@ -466,9 +466,10 @@ pub(crate) mod tests {
                 trace_at: Some(Nanos(0)),
                 ..original.planned
             };
+            original.exchange.image_tokens = Some(9);
             let bytes = Frame::from(&original).encode_to_vec();
             let copy = RequestRecord::from(Frame::decode(bytes.as_slice()).unwrap());
-            assert_eq!(copy.planned, original.planned);
+            assert_eq!(copy, original);
         }
         assert_eq!(constraint_kind(5), None, "a kind of a newer version");
     }
