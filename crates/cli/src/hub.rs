@@ -124,7 +124,7 @@ impl Hub {
         let mut answer = Vec::new();
         get(&path, &mut answer, MOST_LIST).map_err(|error| {
             Failed::usage(format!("{missing}, and it cannot be fetched: {error}")).hint(
-                "without network, put the file here and name it; $HF_TOKEN opens what is private",
+                "name a file of your own (a tokenizer.json, a data set); $HF_TOKEN opens what is private",
             )
         })?;
         Listing::parse(&answer).map_err(|error| Failed::usage(error.to_string()))

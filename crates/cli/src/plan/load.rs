@@ -90,7 +90,8 @@ fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
         // Classes take turns by their shares; a session asks several times.
         let sessions = f64::from(prompts) * total / class.share.max(f64::MIN_POSITIVE);
         let requests = class.session.as_ref().map_or(1.0, most_requests);
-        (sessions * requests * WARM_ROOM).ceil() as u64
+        let room = if workload.classes.len() > 1 { WARM_ROOM } else { 1.0 };
+        (sessions * requests * room).ceil() as u64
     });
     match needed.max().unwrap_or(0) {
         n if n > 0 && args.warmup.is_none() && args.rate != Some(Rate::Infinite) => {

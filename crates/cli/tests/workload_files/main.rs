@@ -7,6 +7,7 @@ mod hub;
 mod images;
 mod judged;
 mod refused;
+mod regressions;
 #[path = "../support/mod.rs"]
 mod support;
 

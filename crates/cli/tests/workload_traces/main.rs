@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod files;
+mod regressions;
 #[path = "../support/mod.rs"]
 mod support;
 
