@@ -1,5 +1,6 @@
 //! What goes wrong, said so that a user can act on it; and the exit codes.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use goodput_report::plain;
@@ -28,6 +29,12 @@ pub(crate) struct Failed {
     code: u8,
     message: String,
     hint: Option<String>,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&plain(&self.message))
+    }
 }
 
 impl Failed {

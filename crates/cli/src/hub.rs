@@ -153,7 +153,9 @@ impl Hub {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(write)?;
         }
-        let part = place.with_extension("part");
+        let mut part = place.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
         let mut out = Heard {
             out: File::create(&part).map_err(write)?,
             bytes: 0,

@@ -49,6 +49,14 @@ impl Judge {
         Ok(is_needed.then_some(Self { tokenizer, checkers }))
     }
 
+    /// Whoever checks this class; rows with labels of their own have the constraint of their class.
+    fn checker(&self, class: &str, kind: ConstraintKind) -> Option<&Checker> {
+        let mut of_kind = self.checkers.iter().filter(|((_, known), _)| *known == kind);
+        self.checkers.get(&(class.to_owned(), kind)).or_else(|| {
+            of_kind.next().map(|(_, checker)| checker).filter(|_| of_kind.next().is_none())
+        })
+    }
+
     /// Judges every answer, and writes what it finds into the run folder.
     pub(crate) fn judge(&self, answers: Spool, folder: &Path, quiet: bool) -> Result<(), Failed> {
         let lost = answers.lost();
@@ -58,8 +66,7 @@ impl Judge {
         let mut log = JudgementLog::create(folder).map_err(|error| broken(&error))?;
         let mut next = now() + WORD;
         for (count, answer) in answers.drain().map_err(|error| broken(&error))?.enumerate() {
-            let key = answer.constraint.map(|kind| (answer.class.clone(), kind));
-            let checker = key.and_then(|key| self.checkers.get(&key));
+            let checker = answer.constraint.and_then(|kind| self.checker(&answer.class, kind));
             log.append(&Judgement {
                 index: answer.index,
                 output_tokens: self.tokenizer.as_ref().and_then(|t| t.count(&answer.text).ok()),

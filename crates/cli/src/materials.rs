@@ -50,7 +50,9 @@ impl Materials {
                 (SourcePlan::Trace(trace), Material::Entries(loaded)) => {
                     trace.sha256.get_or_insert(loaded.sha256.clone());
                 }
-                (SourcePlan::Frozen { file, sha256 }, _) => same_file(file, sha256)?,
+                (SourcePlan::Frozen { file, sha256 }, _) => {
+                    same_file(&hub.dataset(file)?, sha256)?;
+                }
                 _ => {}
             }
         }
@@ -64,9 +66,10 @@ impl Materials {
 }
 
 /// A frozen file is that of the plan, where the plan knows it.
-fn same_file(file: &str, planned: &mut Option<String>) -> Result<(), Failed> {
-    let found = goodput_dataset::file_sha256(Path::new(file))
-        .map_err(|error| Failed::usage(error.to_string()))?;
+fn same_file(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
+    let found =
+        goodput_dataset::file_sha256(path).map_err(|error| Failed::usage(error.to_string()))?;
+    let file = path.display();
     match planned {
         Some(planned) if *planned != found => {
             Err(Failed::usage(format!("`{file}` is not the file of the plan: its hash is {found}"))
@@ -107,6 +110,7 @@ fn requests(load: &Load) -> u64 {
         _ => None,
     });
     // Room for chance: arrivals are random.
-    let by_time = by_time.map(|mean| (mean + 4.0 * mean.sqrt()).ceil() as u64 + before);
+    let by_time =
+        by_time.map(|mean| ((mean + 4.0 * mean.sqrt()).ceil() as u64).saturating_add(before));
     by_count.into_iter().chain(by_time).min().unwrap_or(SOME_ENTRIES).min(MOST_ENTRIES)
 }

@@ -95,9 +95,6 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
                 Some(outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?.took);
         }
         plan.target.model = Some(model.clone());
-        if plan.workload.reset_cache {
-            reset_cache(&endpoint, &shown).await?;
-        }
         Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, mock })
     })
 }
@@ -371,12 +368,13 @@ fn give_up(plan: &mut Plan, field: Field, waiter: &Waiter) -> bool {
 /// Whether anybody needs the text of answers: later turns, or a judge.
 fn needs_answers(plan: &Plan) -> bool {
     let workload = &plan.workload;
-    let is_judged = workload.count_with.is_some()
-        || (workload.tokenizer.is_some() && plan.target.stream && !plan.target.usage);
+    // Whether the server counts is known only after the first small request.
+    let is_judged =
+        workload.count_with.is_some() || (workload.tokenizer.is_some() && plan.target.stream);
     let class = |class: &ClassPlan| {
         let is_carried_on = match &class.source {
             SourcePlan::Dataset(data) => data.turns != Some(1) && data.history == History::Server,
-            SourcePlan::Frozen { .. } => true,
+            SourcePlan::Frozen { .. } | SourcePlan::Trace(_) => true,
             _ => class.session.as_ref().is_some_and(|s| s.history == History::Server),
         };
         is_carried_on || class.structured.is_some()
@@ -397,9 +395,22 @@ pub(crate) fn prefix_cache(plan: &Plan, ready: &Ready) -> Option<PrefixCache> {
     PrefixCache::read(&page.ok()?.ok()??)
 }
 
-/// Tells the server to forget its prefix cache.
-async fn reset_cache(endpoint: &Arc<Endpoint>, shown: &str) -> Result<(), Failed> {
-    match goodput_wire::reset_prefix_cache(endpoint).await {
+/// Tells the server to forget its prefix cache, where that was asked for.
+pub(crate) fn reset_cache(plan: &Plan, ready: &Ready) -> Result<(), Failed> {
+    if !plan.workload.reset_cache {
+        return Ok(());
+    }
+    let shown = &ready.shown;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::internal(error.to_string()))?;
+    let asking = async {
+        let asking = goodput_wire::reset_prefix_cache(&ready.endpoint);
+        tokio::time::timeout(PROBE_LIMIT, asking).await
+    };
+    let silent = Failed::target(format!("{shown} does not answer when told to forget its cache"));
+    match tokio::task::LocalSet::new().block_on(&runtime, asking).map_err(|_| silent)? {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failed::target(format!(
             "{shown} knows neither /reset_prefix_cache nor /flush_cache"

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use goodput_engine::{Control, Ended, Live, Run, Sink};
+use goodput_engine::{Control, Ended, Live, Run, Sink, Snapshot};
 use goodput_model::{
-    Beat, CanaryReading, Load, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict,
+    Beat, CanaryReading, Extent, Load, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Verdict,
 };
 use goodput_observe::Host;
 use goodput_record::{
@@ -37,7 +37,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let fd_limit = goodput_engine::raise_fd_limit();
     check_connections(&plan, fd_limit)?;
     let ready = readiness::wait(&mut plan, quiet)?;
-    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), quiet)?;
+    let may_ask = !args.workload.no_length_check;
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), (may_ask, quiet))?;
+    readiness::reset_cache(&plan, &ready)?;
     let tokenizer = materials.tokenizer.clone();
     let workload = materials.workload(&plan.workload)?;
     let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &hub)?;
@@ -60,7 +62,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
         .and_then(|(after, before)| after.since(before))
         .map(|seen| (seen.queries, seen.hits));
     if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
-        judge.judge(answers, &path, quiet)?;
+        // The run is over: its numbers must not be lost with its judgements.
+        if let Err(failed) = judge.judge(answers, &path, quiet) {
+            output::note(&format!("warning: {failed}"));
+        }
     }
     let summary = conclude(&plan, folder, manifest, sent)?;
     show(args, &summary, &path)?;
@@ -74,6 +79,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
 struct Sent {
     ended: Ended<Recorder>,
     interrupted: bool,
+    /// Requests that were let go.
+    requests: u64,
     /// The workload had no more sessions.
     is_exhausted: bool,
     /// What came of the workload that could not be known beforehand.
@@ -111,10 +118,10 @@ fn send(
     let _progress = Progress::start(&live, quiet);
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
-    let sessions = live.snapshot().sessions;
+    let Snapshot { sessions, started: requests, .. } = live.snapshot();
     let is_exhausted = kept.sessions().is_some_and(|all| sessions >= all);
     let notes = kept.repeats(sessions);
-    Ok(Sent { ended, interrupted: interrupted.is_set(), is_exhausted, notes })
+    Ok(Sent { ended, interrupted: interrupted.is_set(), requests, is_exhausted, notes })
 }
 
 /// A run goes on without its canary, and says so.
@@ -136,7 +143,7 @@ fn conclude(
     manifest.lost_records = sent.ended.lost + unwritten.lost;
     manifest.workload.cut_requests = sent.ended.cut_requests;
     manifest.workload.notes.extend(sent.notes);
-    manifest.workload.ended_early = sent.is_exhausted && wants_more(&plan.load);
+    manifest.workload.ended_early = sent.is_exhausted && wants_more(&plan.load, sent.requests);
     if manifest.workload.ended_early {
         let note = "the workload ended before the run did: there was nothing more to send";
         manifest.workload.notes.push(note.to_owned());
@@ -156,9 +163,16 @@ fn conclude(
     Ok(summary)
 }
 
-/// Whether the load was to end by itself, not with its workload.
-fn wants_more(load: &Load) -> bool {
-    load.duration.is_some() || load.num_requests.is_some()
+/// Whether the load would have gone on after so many requests.
+fn wants_more(load: &Load, sent: u64) -> bool {
+    let warmup = match load.warmup {
+        Extent::Requests(requests) => requests,
+        Extent::Time(_) => 0,
+    };
+    match load.num_requests {
+        Some(asked) => sent < asked.saturating_add(warmup),
+        None => load.duration.is_some(),
+    }
 }
 
 /// Writes records as they come.

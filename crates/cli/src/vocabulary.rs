@@ -1,6 +1,8 @@
 //! What our words cost in the target's tokens, and what the target adds to every prompt: settled
 //! before the first request, and written into the plan.
 
+use std::time::Duration;
+
 use goodput_model::{
     Calibration, CalibrationSource, ClassPlan, Message, Plan, Planned, Request, Role, SourcePlan,
     TokenSource, WorkloadPlan,
@@ -17,6 +19,9 @@ use crate::readiness::Ready;
 /// Questions by which a server's `usage` may be asked for our words; each is a request of one
 /// output token.
 const USAGE_QUESTIONS: usize = 48;
+
+/// Longest time for one of them.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Tokens of the text that shows what a server adds.
 const SHOWN: u32 = 64;
@@ -47,7 +52,7 @@ pub(crate) fn settle(
     plan: &mut Plan,
     ready: &Ready,
     tokenizer: Option<&Tokenizer>,
-    quiet: bool,
+    (may_ask, quiet): (bool, bool),
 ) -> Result<(), Failed> {
     if plan.workload.calibration.is_some() || !is_needed(&plan.workload) {
         return Ok(());
@@ -55,10 +60,10 @@ pub(crate) fn settle(
     let mut target = Target::new(ready, quiet)?;
     let mut found = match tokenizer {
         Some(tokenizer) => calibration(CalibrationSource::Tokenizer, Some(counted_by(tokenizer)?)),
-        None if plan.target.probe => target.costs(),
+        None if plan.target.probe && may_ask => target.costs(),
         None => calibration(CalibrationSource::Estimate, None),
     };
-    if plan.target.probe {
+    if plan.target.probe && may_ask {
         target.template(&mut found);
     }
     plan.workload.calibration = Some(found);
@@ -159,7 +164,8 @@ impl<'a> Target<'a> {
         }
         // Templates without a system role refuse this; then there is nothing to know.
         if let Ok(tokens) = self.prompt_tokens(&[system, one]) {
-            found.message_tokens = tokens.saturating_sub(2 * SHOWN + found.template_tokens);
+            let known = found.template_tokens.saturating_add(2 * SHOWN);
+            found.message_tokens = tokens.saturating_sub(known);
         }
     }
 
@@ -170,7 +176,11 @@ impl<'a> Target<'a> {
             ..Request::prompt("", Planned::new("length check", SHOWN, Some(1)))
         };
         let asking = ask(&self.ready.endpoint, &self.ready.dialect, &request);
-        let exchange = self.tasks.block_on(&self.runtime, asking);
+        let asking = async { tokio::time::timeout(PATIENCE, asking).await };
+        let exchange = self
+            .tasks
+            .block_on(&self.runtime, asking)
+            .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
         match (exchange.input_tokens, exchange.failure) {
             (Some(count), _) if count.source == TokenSource::Usage => Ok(count.n),
             (_, Some(failure)) => Err(format!("{}: {}", failure.class, failure.message)),

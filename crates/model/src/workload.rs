@@ -79,6 +79,28 @@ pub enum ConstraintDialect {
     Llamacpp,
 }
 
+impl ConstraintDialect {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::ResponseFormat, Self::StructuredOutputs, Self::Guided, Self::Sglang, Self::Llamacpp];
+
+    /// The word in plans and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ResponseFormat => "response_format",
+            Self::StructuredOutputs => "structured_outputs",
+            Self::Guided => "guided",
+            Self::Sglang => "sglang",
+            Self::Llamacpp => "llamacpp",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+}
+
 /// What our words cost in the server's tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

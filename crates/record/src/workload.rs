@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use goodput_model::{ClassPlan, WorkloadPlan};
+use goodput_model::{ClassPlan, OutputLength, SourcePlan, WorkloadPlan};
 use toml::{Table, Value};
 
 use crate::folder::FolderError;
@@ -35,10 +35,17 @@ pub fn read_workload(
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload");
         table.insert("name".to_owned(), Value::String(stem.to_owned()));
     }
-    let plan: WorkloadPlan =
+    let says_output = table.contains_key("output");
+    let mut plan: WorkloadPlan =
         table.try_into().map_err(|error: toml::de::Error| damaged(error.to_string()))?;
     if plan.classes.is_empty() {
         return Err(damaged("it has no [[class]]".to_owned()));
+    }
+    let is_generated = |class: &ClassPlan| {
+        matches!(class.source, SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. })
+    };
+    if !says_output && plan.classes.iter().all(is_generated) {
+        plan.output = OutputLength::Exact;
     }
     Ok(plan)
 }
@@ -58,7 +65,7 @@ fn merge(table: &mut Table, base: Table) {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Lengths, SourcePlan};
+    use goodput_model::Lengths;
 
     use super::*;
 
@@ -81,7 +88,9 @@ mod tests {
              [[class]]\npreset = \"chat\"\nmodel = \"lora-1\"\n",
         )
         .unwrap();
-        assert_eq!(plan.name, "traffic");
+        assert_eq!((plan.name.as_str(), plan.output), ("traffic", OutputLength::Exact));
+        let limited = read("output = \"limit\"\n[[class]]\npreset = \"chat\"\n").unwrap();
+        assert_eq!(limited.output, OutputLength::Limit);
         let source = |input, output| SourcePlan::Synthetic {
             input: Lengths::Fixed(input),
             output: Lengths::Fixed(output),

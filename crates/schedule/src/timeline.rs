@@ -61,7 +61,7 @@ impl Timeline {
     /// one that is longer than what is left of the measured count is cut off there.
     pub fn place_session(&self, at: Nanos, requests: u64) -> Option<Placed> {
         let requests = requests.max(1);
-        if self.warming(at, requests) > 0 {
+        if self.is_warming(at, requests) {
             return Some(Placed { phase: Phase::Warmup, allowed: requests });
         }
         let from = Nanos(self.measured_from.fetch_min(at.0, Ordering::Relaxed).min(at.0));
@@ -104,12 +104,11 @@ impl Timeline {
         (from != u64::MAX).then_some(Nanos(from) + self.duration? + self.cooldown)
     }
 
-    /// How many of so many requests the warm-up takes.
-    fn warming(&self, at: Nanos, requests: u64) -> u64 {
+    /// Whether the warm-up takes a session of so many requests.
+    fn is_warming(&self, at: Nanos, requests: u64) -> bool {
         match self.warmup {
-            Extent::Time(time) if at < Nanos::from(time) => requests,
-            Extent::Time(_) => 0,
-            Extent::Requests(limit) => take(&self.warmed, limit, requests),
+            Extent::Time(time) => at < Nanos::from(time),
+            Extent::Requests(limit) => take(&self.warmed, limit, requests) > 0,
         }
     }
 
@@ -203,20 +202,20 @@ mod tests {
         let by_count = load(Extent::Requests(5), None, Some(10), 0);
         assert_eq!(
             sessions(&by_count, &[4, 3, 6, 1, 4, 1]),
-            // The second has 1 of warm-up and 2 of the measured ones; 8 are left for the others.
+            // The second begins in the warm-up and stays there; 10 are left for the others.
             [
                 Some((Warmup, 4)),
                 Some((Warmup, 3)),
                 Some((Measured, 6)),
                 Some((Measured, 1)),
-                Some((Measured, 1)),
+                Some((Measured, 3)),
                 None
             ]
         );
         assert_eq!(
             sessions(&load(Extent::Requests(2), None, Some(3), 0), &[9, 1]),
-            [Some((Warmup, 5)), None],
-            "both counts end in one session"
+            [Some((Warmup, 9)), Some((Measured, 1))],
+            "a long session of the warm-up takes nothing from the measured count"
         );
         assert_eq!(
             sessions(&load(secs(2), None, Some(3), 2), &[9, 9, 2, 2, 7, 7, 7]),

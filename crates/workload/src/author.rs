@@ -11,9 +11,6 @@ use crate::nonce::Nonces;
 use crate::shelf::Shelf;
 use crate::text::Begin;
 
-/// Counts the tokens of a text, for tokenizers whose words do not add up.
-pub type Counter = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
-
 /// Writes the texts of a run.
 pub(crate) struct Author {
     pub(crate) seed: u64,
@@ -26,7 +23,6 @@ pub(crate) struct Author {
     pub(crate) block: u32,
     pub(crate) nonces: Nonces,
     pub(crate) shelf: Shelf,
-    pub(crate) counter: Option<Counter>,
 }
 
 impl Author {
@@ -43,7 +39,6 @@ impl Author {
             block: plan.cache_block.max(1),
             nonces: Nonces::new(seed),
             shelf: Shelf::default(),
-            counter: None,
         })
     }
 
@@ -66,11 +61,7 @@ impl Author {
         nonce: Option<u64>,
         stream: &mut Stream,
     ) -> String {
-        let text = self.lexicon.write(tokens, begin, nonce, stream);
-        match &self.counter {
-            Some(count) if tokens > 0 => self.lexicon.fit(text, tokens, stream, count.as_ref()).0,
-            _ => text,
-        }
+        self.lexicon.write(tokens, begin, nonce, stream)
     }
 
     /// A text of so many tokens that many requests have in common.

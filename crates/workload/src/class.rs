@@ -215,6 +215,13 @@ impl<'a> Maker<'a> {
         })
     }
 
+    /// Whether the session's images were all shown before.
+    pub(crate) fn shows_again(&self) -> bool {
+        let (pool, count) =
+            (self.class.pool.images.len() as u64, u64::from(self.class.per_request));
+        self.number.saturating_mul(count) >= pool
+    }
+
     /// Puts the session's images behind the text of its last user message; returns how many.
     pub(crate) fn illustrate(&self, messages: &mut [Message]) -> u32 {
         let last = messages.iter_mut().rev().find_map(|message| match message {

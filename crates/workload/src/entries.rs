@@ -44,11 +44,15 @@ pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
     let turns = entry.turns.len().min(from.turns);
     let mut said = 0u32;
     let mut images = 0;
+    // Tokens that the file does not know of.
+    let mut added = 0u32;
     let mut steps = Vec::with_capacity(turns);
     for (number, turn) in entry.turns.iter().take(turns).enumerate() {
         let mut messages = turn.messages.clone();
-        let mut added = 0;
-        if number == 0 {
+        if number > 0 {
+            // The answer before it is a message of its own.
+            added = added.saturating_add(maker.author.message.saturating_mul(2));
+        } else {
             added = maker.author.before(system);
             if is_repeated {
                 added = added.saturating_add(set_apart(maker, &mut messages));
@@ -59,7 +63,7 @@ pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
             images = maker.illustrate(&mut messages);
         }
         let is_first = number == 0;
-        let input = input_tokens(turn, is_first, said).saturating_add(added);
+        let input = input_tokens(turn, said, added);
         let output = output_tokens(maker, from, turn);
         let mut planned = maker.planned(input, output);
         if let Some(label) = &entry.class {
@@ -90,13 +94,12 @@ fn pause(maker: &mut Maker, from: &Entries, turn: &Turn) -> Nanos {
 }
 
 /// The prompt's length: what the file says, or everything said so far and a guess at the rest.
-fn input_tokens(turn: &Turn, is_first: bool, said: u32) -> u32 {
-    let new = || turn.messages.iter().map(size).fold(0u32, u32::saturating_add);
+fn input_tokens(turn: &Turn, said: u32, added: u32) -> u32 {
+    let new = turn.messages.iter().map(size).fold(0u32, u32::saturating_add);
     match turn.input_tokens {
-        Some(tokens) if is_first => tokens,
-        // The file does not know what the template and a nonce added to the turns before.
-        Some(tokens) => tokens.max(said.saturating_add(1)),
-        None => said.saturating_add(new()),
+        Some(tokens) => tokens.saturating_add(added),
+        None if said == 0 => new.saturating_add(added),
+        None => said.saturating_add(new),
     }
 }
 

@@ -21,7 +21,6 @@ mod mix;
 mod nonce;
 mod prefix;
 mod preset;
-mod repair;
 mod shelf;
 mod sources;
 mod synthetic;
@@ -36,7 +35,6 @@ use goodput_dataset::Loaded;
 use goodput_model::{ClassPlan, Constraint, Keep, Nanos, Session, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 
-pub use author::Counter;
 pub use calibrate::{CalibrateError, Calibrated, calibrate};
 pub use constraint::Checker;
 pub use describe::describe;
@@ -152,17 +150,6 @@ impl Workload {
         setting: &Setting,
         loaded: Vec<Material>,
     ) -> Result<Self, WorkloadError> {
-        Self::build_counted(plan, setting, loaded, None)
-    }
-
-    /// The same, with a counter for tokenizers whose words do not add up: each text is counted and
-    /// mended until it has its length, which takes time.
-    pub fn build_counted(
-        plan: &WorkloadPlan,
-        setting: &Setting,
-        loaded: Vec<Material>,
-        counter: Option<Counter>,
-    ) -> Result<Self, WorkloadError> {
         check::check(plan)?;
         let scale = setting.time_scale;
         if !(scale.is_finite() && scale > 0.0) {
@@ -174,8 +161,7 @@ impl Workload {
         let shares: Vec<(&str, f64)> =
             plan.classes.iter().map(|class| (class.name.as_str(), class.share)).collect();
         let mix = Mix::new(&shares, setting.seed)?;
-        let mut author = Author::new(plan, setting.seed)?;
-        author.counter = counter;
+        let author = Author::new(plan, setting.seed)?;
         let mut materials = loaded.into_iter();
         let (mut classes, mut notes, mut identity) = (Vec::new(), Vec::new(), Vec::new());
         let (template, message) = (author.template, author.message);

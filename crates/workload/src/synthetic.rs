@@ -50,10 +50,7 @@ pub(crate) fn session(maker: &mut Maker) -> Session {
     let mut opening = prefix::open(maker, input);
     let captions: Vec<&str> = maker.images().filter_map(|image| image.caption.as_deref()).collect();
     if !captions.is_empty() {
-        let text = captions.join(" ");
-        opening.tokens = maker.author.template.saturating_add(guess(&text));
-        opening.messages = vec![Message::text(Role::User, text)];
-        opening.cached = None;
+        caption(maker, &mut opening, captions.join(" "));
     }
     let images = maker.illustrate(&mut opening.messages);
     let Some(plan) = maker.class.session.as_ref() else {
@@ -68,6 +65,21 @@ pub(crate) fn session(maker: &mut Maker) -> Session {
     let mut talk = Talk { maker, plan, images, steps: Vec::new(), said: 0 };
     talk.turns(ask);
     Session { steps: talk.steps, history }
+}
+
+/// The folder's words instead of ours, behind the system prompt. What comes again has a nonce.
+fn caption(maker: &mut Maker, opening: &mut prefix::Opening, mut text: String) {
+    let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
+    if maker.shows_again() {
+        let tokens = maker.author.lexicon.nonce_tokens().saturating_add(2);
+        let nonce = Some(maker.nonce());
+        let set_apart = maker.author.write(tokens, Begin::Message, nonce, &mut maker.text);
+        text = format!("{set_apart} {text}");
+    }
+    opening.tokens = maker.author.before(system).saturating_add(guess(&text));
+    opening.messages.pop();
+    opening.messages.push(Message::text(Role::User, text));
+    opening.cached = (system > 0).then(|| maker.author.blocks(maker.author.before(system)));
 }
 
 /// One request in the making.
@@ -139,7 +151,10 @@ impl Talk<'_, '_> {
         Ask {
             messages: vec![Message::text(role, text)],
             // The answer before it is a message of its own.
-            input: self.said.saturating_add(tokens).saturating_add(2 * self.maker.author.message),
+            input: self
+                .said
+                .saturating_add(tokens)
+                .saturating_add(self.maker.author.message.saturating_mul(2)),
             // The last token of an answer is never computed, so it is not cached.
             cached: self.maker.author.blocks(self.said.saturating_sub(1)),
             output,

@@ -230,8 +230,9 @@ pub(crate) struct ShapeArgs {
     pub(crate) cache: Option<String>,
 
     /// Tokens of one block of the server's prefix cache (vLLM on CPUs: 128, SGLang: 1)
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub(crate) cache_block: u32,
+    /// [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) cache_block: Option<u32>,
 
     /// A system prompt of so many tokens that all requests share
     #[arg(long, value_name = "N")]
@@ -266,9 +267,9 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "FILE", requires = "structured")]
     pub(crate) structured_file: Option<PathBuf>,
 
-    /// How the server wants constraints written
-    #[arg(long, value_enum, value_name = "DIALECT", default_value = "response-format")]
-    pub(crate) structured_dialect: StructuredDialectName,
+    /// How the server wants constraints written [default: response-format]
+    #[arg(long, value_enum, value_name = "DIALECT")]
+    pub(crate) structured_dialect: Option<StructuredDialectName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -46,7 +46,8 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
     let url = args.target.clone().unwrap_or_default();
     let mut workload = workload::resolve(&args.workload)?;
     workload.save_text = args.output.save_text;
-    if args.workload.no_length_check && workload.calibration.is_none() {
+    let is_counted = workload.tokenizer.is_some();
+    if args.workload.no_length_check && !is_counted && workload.calibration.is_none() {
         workload.calibration = Some(vocabulary::estimate());
     }
     session_header(&workload)?;

@@ -20,6 +20,8 @@ use crate::error::Failed;
 /// The workload that the flags describe.
 pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     let mut plan = described(args)?;
+    let is_described = args.mix.is_none()
+        && Path::new(&args.workload).extension().is_some_and(|end| end == "toml");
     for class in &mut plan.classes {
         overlay(class, args)?;
     }
@@ -32,17 +34,19 @@ pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     plan.output = match args.output_length {
         Some(OutputName::Exact) => OutputLength::Exact,
         Some(OutputName::Limit) => OutputLength::Limit,
-        None if args.ignore_eos || plan.classes.iter().all(is_generated) => OutputLength::Exact,
+        None if args.ignore_eos => OutputLength::Exact,
+        // A file of classes says itself.
+        None if !is_described && plan.classes.iter().all(is_generated) => OutputLength::Exact,
         None => plan.output,
     };
     plan.tokenizer = args.tokenizer.clone().or(plan.tokenizer);
     plan.count_with = args.count_with.clone().or(plan.count_with);
     plan.session_header = args.session.session_header.clone().or(plan.session_header);
     plan.skip_invalid |= args.data.skip_invalid;
-    plan.cache_block = args.shape.cache_block;
+    plan.cache_block = args.shape.cache_block.unwrap_or(plan.cache_block);
     plan.reset_cache |= args.shape.cache.as_deref() == Some("reset");
-    if args.shape.structured.is_some() {
-        plan.constraints = match args.shape.structured_dialect {
+    if let Some(dialect) = args.shape.structured_dialect {
+        plan.constraints = match dialect {
             StructuredDialectName::ResponseFormat => ConstraintDialect::ResponseFormat,
             StructuredDialectName::StructuredOutputs => ConstraintDialect::StructuredOutputs,
             StructuredDialectName::Guided => ConstraintDialect::Guided,
@@ -92,6 +96,8 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
             if header.facts.get("output").is_some_and(|output| output == "exact") {
                 plan.output = OutputLength::Exact;
             }
+            let dialect = header.facts.get("constraints").map(String::as_str);
+            plan.constraints = dialect.and_then(ConstraintDialect::named).unwrap_or_default();
             Ok(plan)
         }
         _ => known(name).map(WorkloadPlan::of),
@@ -241,6 +247,16 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     if args.data.dataset.is_some() {
         refuse_unused_of_data(asked)?;
     }
+    let is_captioned = |class: &ClassPlan| {
+        let has_folder = class.images.as_ref().is_some_and(|images| images.folder.is_some());
+        has_folder && class.prefix.as_ref().is_some_and(|prefix| prefix.shared.is_some())
+    };
+    if plan.classes.iter().any(is_captioned) {
+        return Err(Failed::usage(
+            "prompts of an image folder are its captions: they share nothing",
+        )
+        .hint("leave the cache's state and prefix groups out; --system-tokens is possible"));
+    }
     let is_talk = |class: &ClassPlan| {
         class.session.is_some() || matches!(class.source, SourcePlan::Dataset(_))
     };
@@ -251,7 +267,11 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
             .hint("add --turns 4, or --workload multi_turn"));
     }
     let has_tools = |class: &ClassPlan| class.session.as_ref().is_some_and(|s| s.tools.is_some());
-    let of_tools = asked.tool_delay.is_some() || asked.tool_result.is_some() || asked.tool_role;
+    let of_tools = asked.tool_calls.is_some()
+        || asked.fan_out.is_some()
+        || asked.tool_delay.is_some()
+        || asked.tool_result.is_some()
+        || asked.tool_role;
     if of_tools && !plan.classes.iter().any(has_tools) {
         return Err(Failed::usage("something about tools, but no tool calls")
             .hint("add --tool-calls 2, or --workload agent"));

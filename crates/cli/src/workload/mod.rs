@@ -112,6 +112,7 @@ fn make(args: &MakeArgs) -> Result<(), Failed> {
     header.facts.insert("workload".to_owned(), workload.hash());
     let output = if plan.output == OutputLength::Exact { "exact" } else { "limit" };
     header.facts.insert("output".to_owned(), output.to_owned());
+    header.facts.insert("constraints".to_owned(), plan.constraints.name().to_owned());
     let mut writer =
         frozen::Writer::create(&args.output, header).map_err(|error| refused(&error))?;
     let mut left = args.amount.num_requests;

@@ -52,7 +52,7 @@ impl CacheTally {
         (requested.is_some() || observed.is_some()).then(|| CacheSummary {
             requested,
             observed,
-            reported_by: self.reported as f64 / self.good as f64,
+            reported_by: self.reported as f64 / self.good.max(1) as f64,
             source: source.to_owned(),
         })
     }

@@ -145,18 +145,6 @@ fn a_prefix_longer_than_the_prompt_makes_it_longer_and_the_plan_says_so() {
 }
 
 #[test]
-fn a_counter_makes_lengths_exact_where_words_do_not_add_up() {
-    let plan = WorkloadPlan::of(fixed(80, 8));
-    let counter: Counter = Arc::new(|text| text.len().div_ceil(4) as u32);
-    let workload =
-        Workload::build_counted(&plan, &Setting::of(1), vec![Material::Synthetic], Some(counter))
-            .unwrap();
-    for number in 0..20 {
-        assert_eq!(whole(&first(&workload, number)).len().div_ceil(4), 80);
-    }
-}
-
-#[test]
 fn mixes_keep_names_models_and_shares() {
     let mut plan = WorkloadPlan::of(ClassPlan { share: 3.0, ..preset("chat").unwrap() });
     let lora = ClassPlan { model: Some("adapter".to_owned()), ..fixed(40, 4) };
