@@ -53,7 +53,7 @@ const GOLDEN: [(&str, &str); 12] = [
     ("hit rate", "92b3f5973ef881ee"),
     ("tiling", "9a2510fa52c7e5e7"),
     ("repeat", "c1586afe1bec22c1"),
-    ("mix", "bb0d6590d2a64b0d"),
+    ("mix", "a221c7952a9c7250"),
 ];
 
 #[test]
