@@ -28,7 +28,7 @@ use crate::worker::{Shared, Source, work};
 /// Records that may wait for the sink: several seconds of the highest rates.
 const RECORD_QUEUE: usize = 1 << 14;
 
-/// Most requests of a burst built ahead: some hundred megabytes of prompts.
+/// Most requests of a burst built ahead: some hundred megabytes of chat prompts.
 const BURST_AHEAD: usize = 1 << 16;
 
 /// How long the feeder may build ahead before the first request is due.

@@ -1,7 +1,7 @@
 //! A workload's name for machines: the same plan has the same hash everywhere.
 //!
-//! Sessions are written in a form of our own that holds everything that is sent, so a hash changes
-//! exactly when a body does.
+//! Sessions are written in a form of our own that holds everything that is sent and what was
+//! planned of it. Model and dialect are the target's, and not in it.
 
 use std::fmt::Write;
 

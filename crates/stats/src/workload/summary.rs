@@ -152,6 +152,6 @@ pub struct SessionsSummary {
     pub arrivals_per_s: Option<f64>,
     /// Sessions in a pause between two steps, averaged over the window.
     pub thinking_mean: Option<f64>,
-    /// Requests that were not sent any more because the run ended.
+    /// Requests that were not sent any more, because one before them failed or the run ended.
     pub cut_requests: u64,
 }
