@@ -25,6 +25,8 @@ pub struct WorkloadView {
     pub sessions: u64,
     /// Requests in them.
     pub requests: u64,
+    /// Sessions that there are, of a workload that ends.
+    pub all_sessions: Option<u64>,
     /// Requests by class.
     pub classes: Vec<(String, u64)>,
     /// Requests by constraint, where there are any.
@@ -156,7 +158,11 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
         n if n == view.requests => String::new(),
         n => format!(" in {} sessions", count(n)),
     };
-    field(page, "Requests", &format!("{}{sessions}", count(view.requests)))?;
+    let rest = match view.all_sessions {
+        Some(all) if all > view.sessions => format!(": the first of {} sessions", count(all)),
+        _ => String::new(),
+    };
+    field(page, "Requests", &format!("{}{sessions}{rest}", count(view.requests)))?;
     for (title, parts) in [("Classes", &view.classes), ("Constraint", &view.constraints)] {
         if parts.len() > 1 {
             let share = |n: u64| 100.0 * n as f64 / view.requests.max(1) as f64;

@@ -221,7 +221,7 @@ impl FromStr for SessionHeader {
 
     fn from_str(name: &str) -> Result<Self, EndpointError> {
         let parsed = header_name(name)?;
-        if [header::HOST, REQUEST_ID].contains(&parsed) {
+        if [header::HOST, header::AUTHORIZATION, REQUEST_ID].contains(&parsed) {
             let reason = "it says something else in every request".to_owned();
             return Err(EndpointError::Header { name: name.to_owned(), reason });
         }

@@ -25,6 +25,22 @@ pub(crate) fn check(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
             "a plan has one [[workload.class]] table for each",
         ));
     }
+    let mut names: Vec<&str> = plan.classes.iter().map(|class| class.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(WorkloadError::new(
+            format!("two classes are named `{twice}`"),
+            "results are told apart by the names of classes",
+        ));
+    }
+    if let Some(found) = &plan.calibration
+        && found.template_tokens.max(found.message_tokens) > MOST_TOKENS
+    {
+        return Err(WorkloadError::new(
+            format!("a template of {} tokens: no context holds so many", found.template_tokens),
+            "take `calibration` out of the plan",
+        ));
+    }
     let is_mix = plan.classes.len() > 1;
     plan.classes.iter().try_for_each(|class| {
         check_class(class, is_mix).map_err(|(message, hint)| {

@@ -198,6 +198,9 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
             walk(&path, found)?;
         } else if is_image_name(&path) {

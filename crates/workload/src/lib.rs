@@ -32,7 +32,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use goodput_dataset::Loaded;
-use goodput_model::{ClassPlan, Constraint, Keep, Nanos, Session, SourcePlan, WorkloadPlan};
+use goodput_model::{
+    ClassPlan, Constraint, Keep, Nanos, Session, SharedPlan, SourcePlan, WorkloadPlan,
+};
 use goodput_tokens::Tokenizer;
 
 pub use calibrate::{CalibrateError, Calibrated, calibrate};
@@ -174,6 +176,7 @@ impl Workload {
             notes.extend(remarks(&class.name, &material));
             let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
             notes.extend(images_left_out(&made));
+            notes.extend(outgrown(class, &author));
             classes.push(made);
         }
         Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
@@ -324,6 +327,24 @@ fn reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
     let reasons: Vec<String> =
         skipped.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
     (!reasons.is_empty()).then(|| (skipped.values().sum(), reasons.join(", ")))
+}
+
+/// Whether what prompts share is longer than they were to be.
+fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
+    let SourcePlan::Synthetic { input, .. } = &class.source else { return None };
+    let prefix = class.prefix.as_ref()?;
+    let shared = match prefix.shared {
+        Some(SharedPlan::Groups { tokens, .. } | SharedPlan::Tiling { tokens, .. }) => tokens,
+        _ => 0,
+    };
+    let least = author.before(prefix.system_tokens).saturating_add(shared);
+    (f64::from(least) >= input.typical_most()).then(|| {
+        format!(
+            "{}: prompts are longer than the {input} tokens asked for: what they share has {} already",
+            class.name,
+            grouped(least.into())
+        )
+    })
 }
 
 /// Whether a file's entries are asked more than once by so many sessions.

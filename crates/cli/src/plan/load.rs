@@ -137,6 +137,10 @@ pub(super) fn check(load: &Load) -> Result<(), Failed> {
     let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
     let ends = load.duration.is_some() || load.num_requests.is_some();
     match load.mode {
+        _ if load.num_requests == Some(0) => {
+            Err(Failed::usage("the plan asks for no requests at all")
+                .hint("leave num_requests out"))
+        }
         _ if load.mode.cap() == Some(0) => no_room,
         Mode::Closed { concurrency: 0, .. } => no_room,
         Mode::Open { rate: Rate::Infinite, .. } => check_burst(load),

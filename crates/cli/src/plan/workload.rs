@@ -170,6 +170,9 @@ fn captioned(folder: &str, output: Option<Lengths>) -> WorkloadPlan {
 /// Tokens of an answer about an image, when nothing is said.
 const CAPTION_ANSWER: u32 = 100;
 
+/// Pixels of all images of one request: 66 MB before they are encoded.
+const MOST_PIXELS: u64 = 22_000_000;
+
 /// Images of a folder that are kept in memory.
 const FOLDER_IMAGES: u32 = 1_000;
 
@@ -246,6 +249,19 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     }
     if args.data.dataset.is_some() {
         refuse_unused_of_data(asked)?;
+    } else if is_about_data(&args.data) {
+        return Err(Failed::usage("something about a data set, but no data set")
+            .hint("name one with --dataset"));
+    }
+    let trace = &args.trace;
+    let of_trace = trace.trace_format.is_some()
+        || trace.trace_start.is_some()
+        || trace.trace_length.is_some()
+        || trace.block_tokens.is_some();
+    if of_trace && trace.trace.is_none() {
+        return Err(
+            Failed::usage("something about a trace, but no trace").hint("name one with --trace")
+        );
     }
     let is_captioned = |class: &ClassPlan| {
         let has_folder = class.images.as_ref().is_some_and(|images| images.folder.is_some());
@@ -277,6 +293,16 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
             .hint("add --tool-calls 2, or --workload agent"));
     }
     Ok(())
+}
+
+fn is_about_data(data: &DataArgs) -> bool {
+    let limits = [data.min_input, data.max_input, data.min_output, data.max_total];
+    let names = [&data.dataset_format, &data.prompt_column, &data.output_column];
+    limits.iter().any(Option::is_some)
+        || names.iter().any(|name| name.is_some())
+        || data.sample.is_some()
+        || data.in_order
+        || data.filter_lengths
 }
 
 fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
@@ -429,11 +455,14 @@ fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
         let is_whole = parts.next().is_none() && fits(width) && fits(height);
         let folder = args.image_dir.clone();
         let pool = if folder.is_some() { FOLDER_IMAGES } else { 16 };
+        let pixels = u64::from(width) * u64::from(height) * u64::from(count);
+        let is_whole = is_whole && pixels <= MOST_PIXELS;
         is_whole.then_some(ImagesPlan { count, folder, width, height, format, pool })
     };
     read().map(Some).ok_or_else(|| {
-        Failed::usage(format!("`{text}` does not describe images"))
-            .hint("write 1, 2:640x480 or 1:1024x1024:png; at most 64 of 8192x8192")
+        Failed::usage(format!("`{text}` does not describe images")).hint(
+            "write 1, 2:640x480 or 1:1024x1024:png; at most 64, and 22 million pixels together",
+        )
     })
 }
 

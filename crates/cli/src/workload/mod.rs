@@ -15,7 +15,7 @@ use goodput_workload::{Setting, Workload};
 use crate::args::{AmountArgs, MakeArgs, ReplayName, ShowArgs, WorkloadArgs, WorkloadVerb};
 use crate::error::{Failed, exit};
 use crate::hub::{self, Hub};
-use crate::materials::Materials;
+use crate::materials::{self, Materials};
 use crate::{output, plan, readiness, vocabulary};
 
 /// Runs the verb.
@@ -40,7 +40,7 @@ pub(crate) fn dry_run(
     plan::check_workload(plan, &workload)?;
     let model = plan.target.model.as_deref().unwrap_or("MODEL");
     let dialect = readiness::dialect(plan, model)?;
-    let requests = plan.load.num_requests.unwrap_or(LOOKED_AT).min(LOOKED_AT);
+    let requests = materials::setting(&plan.load).requests.min(LOOKED_AT);
     output::note("nothing is sent: this is what would be");
     show::print(&plan.workload, &workload, &dialect, (requests, json))?;
     Ok(ExitCode::from(exit::OK))

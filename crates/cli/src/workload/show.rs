@@ -56,6 +56,7 @@ fn view(
         notes: [workload.notes(), &workload.repeats(seen.sessions)].concat(),
         sessions: seen.sessions,
         requests: seen.requests,
+        all_sessions: workload.sessions(),
         classes: seen.classes.into_iter().collect(),
         constraints: seen.constraints.into_iter().collect(),
         images: seen.images,

@@ -76,11 +76,17 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
             "it holds prompts of an earlier run: use another --seed, or empty it"
         };
         let message = format!(
-            "{} of the prompt tokens were to come from the cache, {} did; {advice}",
+            "{} of the prompt tokens could have come from the cache, {} did; {advice}",
             percent(requested),
             percent(observed)
         );
-        Caveat::new("cache_differs", Severity::Warn, message)
+        // Turns may come from the cache, but nobody asked for that.
+        let is_shaped = |class: &ClassPlan| {
+            class.prefix.is_some() || matches!(class.source, SourcePlan::Trace(_))
+        };
+        let is_asked = e.plan.workload.classes.iter().any(is_shaped);
+        let severity = if is_asked { Severity::Warn } else { Severity::Info };
+        Caveat::new("cache_differs", severity, message)
     })
 }
 

@@ -171,7 +171,11 @@ fn the_cache_is_compared_with_what_was_asked() {
     close(cache.observed, 36.0 / 120.0);
     close(Some(cache.reported_by), 2.0 / 3.0);
     assert_eq!(cache.source, "usage");
-    assert_eq!(severity_of(&s, "cache_differs"), Some(Severity::Warn));
+    assert_eq!(severity_of(&s, "cache_differs"), Some(Severity::Info), "nobody asked for it");
+    let mut shaped = short();
+    shaped.workload.classes[0].prefix = Some(PrefixPlan { system_tokens: 9, shared: None });
+    let asked = summary(&shaped, &records);
+    assert_eq!(severity_of(&asked, "cache_differs"), Some(Severity::Warn));
     let message = message_of(&s, "cache_differs");
     assert!(message.contains("40.0 %") && message.contains("30.0 %"), "{message}");
     let s = summary(&short(), &[cached(0, Some(32), Some(30))]);
