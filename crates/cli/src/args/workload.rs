@@ -82,44 +82,44 @@ pub(crate) struct DataArgs {
     pub(crate) dataset: Option<String>,
 
     /// Its form, where it cannot be told: sharegpt, messages, prompts, csv, text, parquet, images
-    #[arg(long, value_name = "FORM", requires = "dataset")]
+    #[arg(long, value_name = "FORM")]
     pub(crate) dataset_format: Option<String>,
 
     /// Column or field of the prompt
-    #[arg(long, value_name = "NAME", requires = "dataset")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) prompt_column: Option<String>,
 
     /// Column or field of the answer, or of its length
-    #[arg(long, value_name = "NAME", requires = "dataset")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) output_column: Option<String>,
 
     /// Take so many entries of the file [default: what the run needs]
-    #[arg(long, value_name = "N", requires = "dataset", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: Option<u64>,
 
     /// Take entries in the order of the file instead of at random
-    #[arg(long, requires = "dataset")]
+    #[arg(long)]
     pub(crate) in_order: bool,
 
     /// Leave out what vLLM leaves out: prompts and answers under 4 tokens, prompts over 1,024, both
     /// together over 2,048
-    #[arg(long, requires = "dataset")]
+    #[arg(long)]
     pub(crate) filter_lengths: bool,
 
     /// Shortest prompt to take, in tokens
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N")]
     pub(crate) min_input: Option<u32>,
 
     /// Longest prompt to take, in tokens
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N")]
     pub(crate) max_input: Option<u32>,
 
     /// Shortest answer to take, in tokens
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N")]
     pub(crate) min_output: Option<u32>,
 
     /// Longest prompt and answer together to take, in tokens (the model's context)
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N")]
     pub(crate) max_total: Option<u32>,
 
     /// Leave out entries that cannot be read, and say how many, instead of refusing the file
@@ -136,7 +136,7 @@ pub(crate) struct TraceArgs {
     pub(crate) trace: Option<String>,
 
     /// Its form, where it cannot be told: mooncake, bailian, burstgpt, azure, goodput
-    #[arg(long, value_name = "FORM", requires = "trace")]
+    #[arg(long, value_name = "FORM")]
     pub(crate) trace_format: Option<String>,
 
     /// Multiply the trace's time: 0.5 plays twice as fast
@@ -144,11 +144,11 @@ pub(crate) struct TraceArgs {
     pub(crate) time_scale: f64,
 
     /// Leave out the beginning of the trace
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "trace")]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) trace_start: Option<Duration>,
 
     /// Play so much of the trace, in its own time
-    #[arg(long, value_name = "TIME", value_parser = super::positive_time, requires = "trace")]
+    #[arg(long, value_name = "TIME", value_parser = super::positive_time)]
     pub(crate) trace_length: Option<Duration>,
 
     /// What is kept of the trace's time
@@ -156,7 +156,7 @@ pub(crate) struct TraceArgs {
     pub(crate) replay: ReplayName,
 
     /// Tokens of one block of the trace's hash_ids [default: 512, or the form's own]
-    #[arg(long, value_name = "N", requires = "trace", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_tokens: Option<u32>,
 }
 
