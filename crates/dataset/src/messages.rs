@@ -7,11 +7,9 @@ use goodput_model::{Message, Role};
 use serde_json::value::RawValue;
 
 use crate::error::{DatasetError, Fault};
-use crate::input::open;
-use crate::items::Items;
 use crate::load::Options;
 use crate::object::{Object, json_fault, string};
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::pass::{Found, Keeper, Notes, Tally, scan_items};
 use crate::talk::{Side, Talk};
 use crate::{Entry, Turn};
 
@@ -21,26 +19,17 @@ pub(crate) fn scan(
     options: &Options,
     keeper: &mut dyn Keeper,
 ) -> Result<Tally, DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
-    let mut pass = Pass::new(path, options.skip_invalid, keeper);
-    while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |build, notes| {
-            let text = piece?;
-            if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+    scan_items(path, options, keeper, |text, build, notes| {
+        let line = Object::parse(text)?;
+        match line.get("body") {
+            Some(body) if line.get("messages").is_none() => {
+                let body = serde_json::from_str::<Object<'_>>(body.get())
+                    .map_err(|_| Fault::field("body", body.get(), "an object"))?;
+                read(&body, build, notes)
             }
-            let line = Object::parse(text)?;
-            match line.get("body") {
-                Some(body) if line.get("messages").is_none() => {
-                    let body = serde_json::from_str::<Object<'_>>(body.get())
-                        .map_err(|_| Fault::field("body", body.get(), "an object"))?;
-                    read(&body, build, notes)
-                }
-                _ => read(&line, build, notes),
-            }
-        })?;
-    }
-    pass.finish(items.finish(path)?)
+            _ => read(&line, build, notes),
+        }
+    })
 }
 
 /// Fields that the run sets itself.

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::Entry;
 use crate::error::{DatasetError, Fault, Place};
+use crate::input::open;
+use crate::items::Items;
+use crate::load::Options;
 
 /// What an item of a file turned out to be.
 pub(crate) enum Found {
@@ -62,6 +65,28 @@ impl Notes {
             }
         }
     }
+}
+
+/// One pass over a file of JSON items. `read` makes something of the text of each; it is told
+/// whether an entry is wanted.
+pub(crate) fn scan_items(
+    path: &Path,
+    options: &Options,
+    keeper: &mut dyn Keeper,
+    mut read: impl FnMut(&str, bool, &mut Notes) -> Result<Found, Fault>,
+) -> Result<Tally, DatasetError> {
+    let mut items = Items::new(path, open(path)?)?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some((place, piece)) = items.next(path)? {
+        pass.item(place, |build, notes| {
+            let text = piece?;
+            if text.trim().is_empty() {
+                return Ok(Found::Skip("blank line".to_owned()));
+            }
+            read(text, build, notes)
+        })?;
+    }
+    pass.finish(items.finish(path)?)
 }
 
 /// A pass that is under way.

@@ -6,10 +6,9 @@ use goodput_model::{Message, Role};
 
 use crate::error::{DatasetError, Fault};
 use crate::input::{Lines, open, sha256};
-use crate::items::Items;
 use crate::load::Options;
 use crate::object::{Object, string, tokens};
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::pass::{Found, Keeper, Notes, Pass, Tally, scan_items};
 use crate::table::{Row, Table};
 use crate::{Entry, Turn};
 
@@ -49,18 +48,9 @@ pub(crate) fn scan_json(
     options: &Options,
     keeper: &mut dyn Keeper,
 ) -> Result<Tally, DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
-    let mut pass = Pass::new(path, options.skip_invalid, keeper);
-    while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |build, notes| {
-            let text = piece?;
-            if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
-            }
-            object(&Object::parse(text)?, options, build, notes)
-        })?;
-    }
-    pass.finish(items.finish(path)?)
+    scan_items(path, options, keeper, |text, build, notes| {
+        object(&Object::parse(text)?, options, build, notes)
+    })
 }
 
 fn object(

@@ -8,11 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{DatasetError, Fault};
-use crate::input::open;
-use crate::items::Items;
 use crate::load::Options;
 use crate::object::{Object, json_fault, string};
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::pass::{Found, Keeper, Notes, Tally, scan_items};
 use crate::talk::{Side, Talk};
 use crate::{Entry, Turn};
 
@@ -22,19 +20,9 @@ pub(crate) fn scan(
     options: &Options,
     keeper: &mut dyn Keeper,
 ) -> Result<Tally, DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
-    let mut pass = Pass::new(path, options.skip_invalid, keeper);
-    while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |build, notes| {
-            let text = piece?;
-            if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
-            }
-            let said = parse(text)?;
-            Ok(conversation(&said, Rules { build, keeps_open: false }, notes))
-        })?;
-    }
-    pass.finish(items.finish(path)?)
+    scan_items(path, options, keeper, |text, build, notes| {
+        Ok(conversation(&parse(text)?, Rules { build, keeps_open: false }, notes))
+    })
 }
 
 /// A speaker and what was said.
