@@ -207,7 +207,7 @@ impl Bench {
                 Lengths::Fixed(10),
                 Lengths::Fixed(tokens),
             )),
-            measure: Measure { percentiles: vec![50.0, 99.0], canary: true },
+            measure: Measure::of(vec![50.0, 99.0]),
         }
     }
 }

@@ -101,6 +101,7 @@ fn requests(load: &Load) -> u64 {
     let (before, time) = match load.warmup {
         Extent::Requests(requests) => (requests, Nanos::ZERO),
         Extent::Time(time) => (0, Nanos::from(time)),
+        Extent::Auto => (0, Nanos::ZERO),
     };
     let by_count = load.num_requests.map(|requests| requests.saturating_add(before));
     let length = load.duration.map(|length| time + length.into() + load.cooldown.into());

@@ -167,7 +167,7 @@ fn conclude(
 fn wants_more(load: &Load, sent: u64) -> bool {
     let warmup = match load.warmup {
         Extent::Requests(requests) => requests,
-        Extent::Time(_) => 0,
+        Extent::Time(_) | Extent::Auto => 0,
     };
     match load.num_requests {
         Some(asked) => sent < asked.saturating_add(warmup),

@@ -1,5 +1,7 @@
 //! What may make a number untrustworthy, and the verdict that follows.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// How much a caveat matters.
@@ -14,21 +16,171 @@ pub enum Severity {
     Void,
 }
 
+/// Declares the enum, its names for scripts, and the list of all.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Everything that can make a number of a run untrustworthy.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum CaveatCode {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl CaveatCode {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name for scripts, such as `schedule_slip`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No request was due, or all failed.
+    NothingMeasured = "nothing_measured",
+    /// The client sent later than planned.
+    ScheduleSlip = "schedule_slip",
+    /// A closed loop kept fewer users busy than asked.
+    ClientStarved = "client_starved",
+    /// The client stood still.
+    ClientStalled = "client_stalled",
+    /// The client read late.
+    ClientLag = "client_lag",
+    /// The client was called later than tokens came.
+    TokensMerged = "tokens_merged",
+    /// Others took the client's processors.
+    CpuContended = "cpu_contended",
+    /// Others left hardly any processor idle.
+    CpuCrowded = "cpu_crowded",
+    /// A worker is near its limit.
+    ClientBusy = "client_busy",
+    /// The container's limit stopped the client.
+    CpuThrottled = "cpu_throttled",
+    /// The hypervisor did.
+    CpuStolen = "cpu_stolen",
+    /// The instrument was off on a server of known timing.
+    Canary = "canary",
+    /// What would have told of trouble is missing.
+    NotObserved = "not_observed",
+    /// Close to what the client carries.
+    NearCeiling = "near_ceiling",
+    /// Arrivals should be Poisson and are not.
+    NotPoisson = "not_poisson",
+    /// Our own accounts do not agree.
+    LittlesLaw = "littles_law",
+    /// This machine ran out of descriptors or ports.
+    ClientLimited = "client_limited",
+    /// Stamps or clocks contradict each other.
+    ClockSuspicious = "clock_suspicious",
+    /// Due requests were not sent.
+    NotDelivered = "not_delivered",
+    /// Records were lost.
+    RecordsLost = "records_lost",
+    /// The server cannot keep up with what it is asked.
+    OverSaturated = "overloaded",
+    /// Its queue is full: latencies depend on how long the run was.
+    QueueSaturated = "queue_saturated",
+    /// No part of the run was steady.
+    NeverSteady = "never_steady",
+    /// A figure drifts over the window.
+    Drifting = "drifting",
+    /// A figure changes its level inside the window.
+    LevelShift = "level_shift",
+    /// The beginning of the window differs from the rest.
+    ColdStart = "cold_start",
+    /// Minutes of the run differ from each other.
+    MinutesDiffer = "minutes_differ",
+    /// Requests failed.
+    Errors = "errors",
+    /// A cap held requests back.
+    Capped = "capped",
+    /// The run did not end as planned.
+    NotComplete = "not_complete",
+    /// The server is slow to take requests in.
+    ServerReadsSlowly = "server_reads_slowly",
+    /// The network lost packets.
+    PacketsLost = "packets_lost",
+    /// Gaps of 40 ms: Nagle's algorithm against delayed acknowledgements.
+    NagleDelay = "nagle_delay",
+    /// Connections were opened inside TTFT.
+    ConnectInTtft = "connect_in_ttft",
+    /// Tokens came several at a time.
+    ChunksCoalesced = "chunks_coalesced",
+    /// Answers are not as long as asked.
+    OutputLength = "output_length",
+    /// Prompts are not as long as planned.
+    InputLength = "input_length",
+    /// Other cache hits than asked for.
+    CacheDiffers = "cache_differs",
+    /// Cache hits that nobody asked for.
+    CacheUnplanned = "cache_unplanned",
+    /// The server does not say what it took from its cache.
+    CacheUnseen = "cache_unseen",
+    /// Answers break their constraints.
+    StructuredInvalid = "structured_invalid",
+    /// One percentile over classes that differ by much.
+    BimodalMix = "bimodal_mix",
+    /// A metric has two groups of values.
+    Bimodal = "bimodal",
+    /// Requests of sessions were not sent any more.
+    SessionsCut = "sessions_cut",
+    /// Chunks were taken for tokens.
+    TokensByChunks = "tokens_by_chunks",
+    /// Answers without a count of their tokens.
+    TokensUncounted = "tokens_uncounted",
+    /// Server and tokenizer count differently.
+    TokenCountsDisagree = "token_counts_disagree",
+    /// Chunks hold several tokens.
+    SeveralTokensAChunk = "several_tokens_a_chunk",
+    /// The load began at the first measured request.
+    NoWarmup = "no_warmup",
+    /// Every user waits for its answer.
+    ClosedLoop = "closed_loop",
+    /// The window is shorter than it should be.
+    ShortWindow = "short_window",
+    /// Percentiles rest on few samples.
+    FewSamples = "few_samples",
+    /// Requests depend on each other: tails are less sure than they look.
+    TailUnreliable = "tail_unreliable",
+    /// Runs differ by more than each of them admits.
+    RunsDiffer = "runs_differ",
+}
+
+impl fmt::Display for CaveatCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// One reason to doubt a result, with its evidence and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caveat {
-    /// Stable name for scripts, such as `schedule_slip`.
-    pub code: String,
+    /// What it is.
+    pub code: CaveatCode,
     /// How much it matters.
     pub severity: Severity,
-    /// Evidence and advice in one sentence or two.
+    /// The evidence, in a sentence or two.
     pub message: String,
+    /// What to do about it, where something can be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
 }
 
 impl Caveat {
-    /// A caveat with its parts.
-    pub fn new(code: &str, severity: Severity, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), severity, message: message.into() }
+    /// A caveat with its evidence.
+    pub fn new(code: CaveatCode, severity: Severity, message: impl Into<String>) -> Self {
+        Self { code, severity, message: message.into(), advice: None }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
     }
 }
 
@@ -70,9 +222,18 @@ mod tests {
 
     #[test]
     fn the_worst_caveat_decides() {
-        let caveat = |severity| Caveat::new("x", severity, "");
+        let caveat = |severity| Caveat::new(CaveatCode::Canary, severity, "");
         assert_eq!(Verdict::of(&[]), Verdict::Valid);
         assert_eq!(Verdict::of(&[caveat(Severity::Info)]), Verdict::Valid);
         assert_eq!(Verdict::of(&[caveat(Severity::Void), caveat(Severity::Warn)]), Verdict::Void);
+    }
+
+    #[test]
+    fn names_are_snake_case_and_unique() {
+        let mut names: Vec<_> = CaveatCode::ALL.iter().map(|code| code.name()).collect();
+        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CaveatCode::ALL.len());
     }
 }

@@ -8,13 +8,14 @@ mod distribution;
 mod exchange;
 mod failure;
 mod health;
+mod metric;
 mod plan;
 mod request;
 mod shape;
 mod time;
 mod workload;
 
-pub use caveat::{Caveat, Severity, Verdict};
+pub use caveat::{Caveat, CaveatCode, Severity, Verdict};
 pub use distribution::{Clip, Delay, Lengths};
 pub use exchange::{
     Chunk, Connect, Exchange, Judgement, Phase, Planned, RequestRecord, Span, Stamps, TcpFacts,
@@ -22,6 +23,7 @@ pub use exchange::{
 };
 pub use failure::{ErrorClass, Failure, Stage};
 pub use health::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
+pub use metric::MetricName;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,
     Plan, REDACTED, Rate, Target,

@@ -282,6 +282,8 @@ pub enum Extent {
     Time(Duration),
     /// For so many requests.
     Requests(u64),
+    /// As much as turns out to differ from the rest, found after the run.
+    Auto,
 }
 
 impl Extent {
@@ -300,6 +302,13 @@ pub struct Measure {
     /// Whether a server of known timing is asked beside the load.
     #[serde(default = "yes")]
     pub canary: bool,
+}
+
+impl Measure {
+    /// These percentiles, and nothing else that must be asked for.
+    pub fn of(percentiles: Vec<f64>) -> Self {
+        Self { percentiles, canary: true }
+    }
 }
 
 fn yes() -> bool {
@@ -382,12 +391,15 @@ impl FromStr for Extent {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
         if let Ok(requests) = text.parse() {
             return Ok(Self::Requests(requests));
         }
         humantime::parse_duration(text)
             .map(Self::Time)
-            .map_err(|_| wrong(text, "a time (`10s`) or a number of requests (`50`)"))
+            .map_err(|_| wrong(text, "a time (`10s`), a number of requests (`50`) or `auto`"))
     }
 }
 
@@ -396,6 +408,7 @@ impl fmt::Display for Extent {
         match self {
             Self::Time(time) => write!(f, "{}", humantime::format_duration(*time)),
             Self::Requests(requests) => write!(f, "{requests}"),
+            Self::Auto => f.write_str("auto"),
         }
     }
 }
@@ -514,7 +527,7 @@ mod tests {
                 },
             },
             workload: crate::workload::tests::everything(),
-            measure: Measure { percentiles: vec![50.0, 99.9], canary: true },
+            measure: Measure::of(vec![50.0, 99.9]),
         };
         let text = toml::to_string(&plan).unwrap();
         assert!(text.contains("arrivals = \"gamma:1.5\""), "{text}");

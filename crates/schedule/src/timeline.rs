@@ -37,6 +37,8 @@ impl Timeline {
         let from = match load.warmup {
             Extent::Time(time) => Nanos::from(time).0,
             Extent::Requests(_) => u64::MAX,
+            // What belongs to the warm-up is found when all is over.
+            Extent::Auto => 0,
         };
         Self {
             warmup: load.warmup,
@@ -109,6 +111,7 @@ impl Timeline {
         match self.warmup {
             Extent::Time(time) => at < Nanos::from(time),
             Extent::Requests(limit) => take(&self.warmed, limit, requests) > 0,
+            Extent::Auto => false,
         }
     }
 

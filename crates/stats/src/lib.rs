@@ -12,6 +12,7 @@ mod cuts;
 mod flow;
 mod kolmogorov;
 mod metrics;
+mod request;
 mod sample;
 mod summary;
 mod waterfall;

@@ -30,7 +30,7 @@ pub(crate) struct Metrics {
 
 /// Servers count the end-of-text token in their usage though no chunk carries it: seen when every
 /// chunk holds one token and the count is one more. It took no time between first and last token.
-fn hidden_end(record: &RequestRecord) -> f64 {
+pub(crate) fn hidden_end(record: &RequestRecord) -> f64 {
     let exchange = &record.exchange;
     let is_stop = exchange.finish.as_deref() == Some("stop");
     // A tokenizer of ours counts text, and so no token without any.

@@ -84,7 +84,7 @@ impl Extremes {
         self.measured_ends.sort_unstable();
         let start = match load.warmup {
             Extent::Time(time) => Nanos::from(time),
-            Extent::Requests(0) => Nanos::ZERO,
+            Extent::Requests(0) | Extent::Auto => Nanos::ZERO,
             Extent::Requests(_) => self.first_measured.unwrap_or_default(),
         };
         let ended_by_time = run.state == RunState::Complete

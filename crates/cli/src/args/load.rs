@@ -63,8 +63,9 @@ pub(crate) struct LoadArgs {
     #[arg(long, alias = "num-prompts", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) num_requests: Option<u64>,
 
-    /// Load before the measured part, by time (`10s`) or requests (`50`); kept out of the numbers
-    #[arg(long, value_name = "TIME|N", default_value = "0s")]
+    /// Load before the measured part, kept out of the numbers: by time (`10s`), by requests (`50`),
+    /// or `auto`: what turns out to differ from the rest is cut from the beginning
+    #[arg(long, value_name = "TIME|N|auto", default_value = "0s")]
     pub(crate) warmup: Extent,
 
     /// Load after the measured part, so that its last requests still meet load

@@ -64,7 +64,7 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
         Mode::Shaped { shape, .. } => {
             let warmup = match args.warmup {
                 Extent::Time(time) => time,
-                Extent::Requests(_) => Duration::ZERO,
+                Extent::Requests(_) | Extent::Auto => Duration::ZERO,
             };
             let rest = shape
                 .length()

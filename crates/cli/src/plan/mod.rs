@@ -57,8 +57,8 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
         load: load::resolve(&args.load, &workload, &args.workload.trace)?,
         workload,
         measure: Measure {
-            percentiles: percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)),
             canary: args.load.canary == Switch::On,
+            ..Measure::of(percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)))
         },
     })
 }

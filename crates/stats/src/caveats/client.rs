@@ -1,6 +1,6 @@
 //! Was it the client? METHOD 3.9, check by check.
 
-use goodput_model::{Caveat, Mode, Severity, Shape};
+use goodput_model::{Caveat, CaveatCode, Mode, Severity, Shape};
 
 use super::Evidence;
 use crate::summary::{ClientSummary, ThreadSummary};
@@ -24,7 +24,7 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
         "the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms; give it a \
          core of its own, more --workers, or less load"
     );
-    Some(Caveat::new("schedule_slip", severity, message))
+    Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message))
 }
 
 /// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
@@ -45,7 +45,7 @@ pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
              all of them busy; give it a core of its own, more --workers, or fewer users",
             share * f64::from(concurrency)
         );
-        Caveat::new("client_starved", severity, message)
+        Caveat::new(CaveatCode::ClientStarved, severity, message)
     })
 }
 
@@ -64,7 +64,7 @@ pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
         stalls.longest_at_s.unwrap_or(0.0),
         stalls.requests
     );
-    Some(Caveat::new("client_stalled", severity, message))
+    Some(Caveat::new(CaveatCode::ClientStalled, severity, message))
 }
 
 /// How late bytes were read. Where the kernel stamped them the latencies stand, up to packets that
@@ -84,7 +84,7 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
             "the client {what}: {p99:.2} ms at p99, above {limit:.2} ms; give it a core of its own, \
              more --workers, or less load"
         );
-        Caveat::new("client_lag", severity, message)
+        Caveat::new(CaveatCode::ClientLag, severity, message)
     })
 }
 
@@ -99,7 +99,7 @@ pub(super) fn merged(e: &Evidence<'_>) -> Option<Caveat> {
             "the client's loop was called {p99:.1} ms late at p99, and tokens came every {itl:.1} ms: \
              those that waited together cannot be told apart; give it a core of its own, or less load"
         );
-        Caveat::new("tokens_merged", severity, message)
+        Caveat::new(CaveatCode::TokensMerged, severity, message)
     })
 }
 
@@ -130,7 +130,7 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
              {:.0} % of that time; give the client a core of its own, or use fewer --workers",
             share * 100.0
         );
-        Caveat::new("cpu_contended", Severity::Warn, message)
+        Caveat::new(CaveatCode::CpuContended, Severity::Warn, message)
     })
 }
 
@@ -143,7 +143,7 @@ pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
             worst.0,
             worst.1.cpu_share * 100.0
         );
-        Caveat::new("client_busy", Severity::Warn, message)
+        Caveat::new(CaveatCode::ClientBusy, Severity::Warn, message)
     })
 }
 
@@ -159,7 +159,7 @@ pub(super) fn crowded(e: &Evidence<'_>) -> Option<Caveat> {
             others * 100.0,
             idle * 100.0
         );
-        Caveat::new("cpu_crowded", Severity::Warn, message)
+        Caveat::new(CaveatCode::CpuCrowded, Severity::Warn, message)
     })
 }
 
@@ -170,7 +170,7 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
     let message = format!(
         "the container's CPU limit stopped the client for {throttled_ms:.0} ms; raise the limit"
     );
-    Some(Caveat::new("cpu_throttled", severity, message))
+    Some(Caveat::new(CaveatCode::CpuThrottled, severity, message))
 }
 
 pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
@@ -180,7 +180,7 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
          pauses of this machine",
         share * 100.0
     );
-    Some(Caveat::new("cpu_stolen", Severity::Warn, message))
+    Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message))
 }
 
 /// METHOD 3.9: the instrument's own error may not exceed 5 % of what it measures, or a millisecond
@@ -193,7 +193,7 @@ pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
             "the instrument was off: on a server of known timing inside this process the error of \
              TTFT was {p99:.2} ms at p99, above {limit:.2} ms"
         );
-        Caveat::new("canary", Severity::Void, message)
+        Caveat::new(CaveatCode::Canary, Severity::Void, message)
     })
 }
 
@@ -210,7 +210,7 @@ pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
         (_, true) => "the canary did not answer, so the instrument's own error is not known",
         _ => return None,
     };
-    is_long.then(|| Caveat::new("not_observed", Severity::Warn, what))
+    is_long.then(|| Caveat::new(CaveatCode::NotObserved, Severity::Warn, what))
 }
 
 /// METHOD 3.9: warn above half of what this machine was found to carry.
@@ -229,7 +229,7 @@ pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
              `goodput calibrate`; stay below half, or use a larger machine",
             worst * 100.0
         );
-        Caveat::new("near_ceiling", Severity::Warn, message)
+        Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message)
     })
 }
 
@@ -242,7 +242,7 @@ pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
              {:.3} (Kolmogorov–Smirnov, {} gaps)",
             test.distance, test.n
         );
-        Caveat::new("not_poisson", Severity::Warn, message)
+        Caveat::new(CaveatCode::NotPoisson, Severity::Warn, message)
     })
 }
 
@@ -260,7 +260,7 @@ pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
             law.residence_s,
             law.arrivals_per_s * law.residence_s
         );
-        Caveat::new("littles_law", Severity::Warn, message)
+        Caveat::new(CaveatCode::LittlesLaw, Severity::Warn, message)
     })
 }
 
@@ -270,7 +270,7 @@ pub(super) fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
         "{count} requests failed because this machine ran out of file descriptors or local ports; \
          raise `ulimit -n`, or keep connections with --connections reuse"
     );
-    Some(Caveat::new("client_limited", Severity::Void, message))
+    Some(Caveat::new(CaveatCode::ClientLimited, Severity::Void, message))
 }
 
 /// Not the client: but who looks for the cause of slow answers should know.
@@ -281,7 +281,7 @@ pub(super) fn slow_reader(e: &Evidence<'_>) -> Option<Caveat> {
             "the server was slow to read: requests waited {mean_ms:.1} ms on average for room in \
              its receive window, which is part of TTFT"
         );
-        Caveat::new("server_reads_slowly", Severity::Info, message)
+        Caveat::new(CaveatCode::ServerReadsSlowly, Severity::Info, message)
     })
 }
 
@@ -294,6 +294,6 @@ pub(super) fn lossy(e: &Evidence<'_>) -> Option<Caveat> {
             "the network lost or reordered packets: {} sent again, {} out of order",
             tcp.retransmits, tcp.out_of_order
         );
-        Caveat::new("packets_lost", Severity::Info, message)
+        Caveat::new(CaveatCode::PacketsLost, Severity::Info, message)
     })
 }

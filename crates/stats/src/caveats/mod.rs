@@ -3,7 +3,7 @@
 mod client;
 mod workload;
 
-use goodput_model::{Caveat, Mode, Plan, Severity};
+use goodput_model::{Caveat, CaveatCode, Mode, Plan, Severity};
 
 use crate::flow::Balance;
 use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, RunState, Tokens};
@@ -84,7 +84,7 @@ fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
         (n, 0) => format!("all {n} measured requests failed; the error classes say how"),
         _ => return None,
     };
-    Some(Caveat::new("nothing_measured", Severity::Void, message))
+    Some(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message))
 }
 
 fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
@@ -94,7 +94,7 @@ fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
     (share < 0.99 && e.run.is_complete()).then(|| {
         let severity = if share < 0.95 { Severity::Void } else { Severity::Warn };
         let message = format!("only {:.1} % of the due requests were sent", share * 100.0);
-        Caveat::new("not_delivered", severity, message)
+        Caveat::new(CaveatCode::NotDelivered, severity, message)
     })
 }
 
@@ -107,7 +107,7 @@ fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
             format!("{n} requests were measured but could not be recorded (disk full or slow)")
         }
     };
-    Some(Caveat::new("records_lost", Severity::Warn, message))
+    Some(Caveat::new(CaveatCode::RecordsLost, Severity::Warn, message))
 }
 
 /// In the second half of the window the server answered clearly less than it was asked, more
@@ -132,7 +132,7 @@ fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
             e.load.scheduled_rps.or(e.load.offered_rps).unwrap_or_default(),
             e.completions_per_s.unwrap_or_default(),
         );
-        Caveat::new("overloaded", Severity::Warn, message)
+        Caveat::new(CaveatCode::OverSaturated, Severity::Warn, message)
     })
 }
 
@@ -146,7 +146,7 @@ fn failures(e: &Evidence<'_>) -> Option<Caveat> {
             share * 100.0
         );
         let severity = if share > 0.5 { Severity::Void } else { Severity::Warn };
-        Caveat::new("errors", severity, message)
+        Caveat::new(CaveatCode::Errors, severity, message)
     })
 }
 
@@ -157,7 +157,7 @@ fn capped(e: &Evidence<'_>) -> Option<Caveat> {
         "the cap of {cap} held back {} requests ({share:.1} %): this is not an open loop",
         e.load.delayed
     );
-    Some(Caveat::new("capped", Severity::Info, message))
+    Some(Caveat::new(CaveatCode::Capped, Severity::Info, message))
 }
 
 fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
@@ -170,14 +170,14 @@ fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
              those are the slow ones",
         ),
     };
-    Some(Caveat::new("not_complete", severity, message))
+    Some(Caveat::new(CaveatCode::NotComplete, severity, message))
 }
 
 fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
         let message = "the server did not report token usage for every answer: tokens are counted \
                        as chunks, which may hold several";
-        Caveat::new("tokens_by_chunks", Severity::Info, message)
+        Caveat::new(CaveatCode::TokensByChunks, Severity::Info, message)
     })
 }
 
@@ -188,7 +188,7 @@ fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
             "{uncounted} good answers came without a count of their tokens: token figures leave \
              them out"
         );
-        Caveat::new("tokens_uncounted", Severity::Warn, message)
+        Caveat::new(CaveatCode::TokensUncounted, Severity::Warn, message)
     })
 }
 
@@ -201,14 +201,14 @@ fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
             "chunks hold {ratio:.1} tokens on average: ITL is the gap between chunks, TPOT the time \
              per token"
         );
-        Caveat::new("several_tokens_a_chunk", Severity::Info, message)
+        Caveat::new(CaveatCode::SeveralTokensAChunk, Severity::Info, message)
     })
 }
 
 fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     e.plan.load.warmup.is_none().then(|| {
         let message = "no warm-up: the first requests may have met a cold server; add --warmup 10s";
-        Caveat::new("no_warmup", Severity::Info, message)
+        Caveat::new(CaveatCode::NoWarmup, Severity::Info, message)
     })
 }
 
@@ -216,7 +216,7 @@ fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     let seconds = e.window.seconds();
     (seconds < 60.0 && e.requests.scheduled > 0).then(|| {
         let message = format!("{seconds:.1} s measured; 60 s or more settle queues and caches");
-        Caveat::new("short_window", Severity::Info, message)
+        Caveat::new(CaveatCode::ShortWindow, Severity::Info, message)
     })
 }
 
@@ -231,6 +231,6 @@ fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
             "percentiles from p{first} up rest on fewer than ten slower requests; p{first} needs \
              about {needed} requests"
         );
-        Caveat::new("few_samples", Severity::Info, message)
+        Caveat::new(CaveatCode::FewSamples, Severity::Info, message)
     })
 }

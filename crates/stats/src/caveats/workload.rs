@@ -1,6 +1,8 @@
 //! Was it the workload that was asked for?
 
-use goodput_model::{CalibrationSource, Caveat, ClassPlan, OutputLength, Severity, SourcePlan};
+use goodput_model::{
+    CalibrationSource, Caveat, CaveatCode, ClassPlan, OutputLength, Severity, SourcePlan,
+};
 
 use super::Evidence;
 use crate::workload::{LengthCheck, Slice};
@@ -41,7 +43,7 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
             check.planned_mean,
             percent(check.exact_share)
         );
-        Caveat::new("output_length", Severity::Warn, message)
+        Caveat::new(CaveatCode::OutputLength, Severity::Warn, message)
     })
 }
 
@@ -58,7 +60,7 @@ pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
             check.planned_mean,
             calibration.source.name()
         );
-        Caveat::new("input_length", Severity::Warn, message)
+        Caveat::new(CaveatCode::InputLength, Severity::Warn, message)
     })
 }
 
@@ -86,7 +88,7 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
         };
         let is_asked = e.plan.workload.classes.iter().any(is_shaped);
         let severity = if is_asked { Severity::Warn } else { Severity::Info };
-        Caveat::new("cache_differs", severity, message)
+        Caveat::new(CaveatCode::CacheDiffers, severity, message)
     })
 }
 
@@ -120,7 +122,7 @@ pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
          cache, or say what it shall hold with --cache",
         percent(observed)
     );
-    Some(Caveat::new("cache_unplanned", severity, message))
+    Some(Caveat::new(CaveatCode::CacheUnplanned, severity, message))
 }
 
 pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
@@ -132,7 +134,7 @@ pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
         let message = "a share of cached prompt tokens was asked for, but the server does not report \
                        any: whether its cache did so is not known; start vLLM with \
                        --enable-prompt-tokens-details, SGLang with --enable-cache-report";
-        Caveat::new("cache_unseen", Severity::Info, message)
+        Caveat::new(CaveatCode::CacheUnseen, Severity::Info, message)
     })
 }
 
@@ -151,7 +153,7 @@ pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
         percent(valid),
         worst.checked
     );
-    Some(Caveat::new("structured_invalid", severity, message))
+    Some(Caveat::new(CaveatCode::StructuredInvalid, severity, message))
 }
 
 /// One percentile over two distributions describes neither.
@@ -171,7 +173,7 @@ pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
              over both describes neither; read the breakdown by {dimension}",
             slow.0, slow.1, fast.0, fast.1
         );
-        Some(Caveat::new("bimodal_mix", Severity::Info, message))
+        Some(Caveat::new(CaveatCode::BimodalMix, Severity::Info, message))
     })
 }
 
@@ -193,6 +195,6 @@ pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
             "{cut} requests of sessions under way were not sent any more, because a request before \
              them failed or the run ended: later turns are rarer here than in the workload"
         );
-        Caveat::new("sessions_cut", Severity::Info, message)
+        Caveat::new(CaveatCode::SessionsCut, Severity::Info, message)
     })
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::{Slice, Spread, StructuredSummary};
 
 fn message_of(summary: &Summary, code: &str) -> String {
-    summary.caveats.iter().find(|caveat| caveat.code == code).unwrap().message.clone()
+    summary.caveats.iter().find(|caveat| caveat.code.name() == code).unwrap().message.clone()
 }
 
 fn usage(n: u32) -> TokenCount {

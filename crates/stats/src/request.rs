@@ -1,0 +1,151 @@
+//! The latencies of one request, each with what is known about it.
+
+use goodput_model::{MetricName, Nanos, RequestRecord};
+
+use crate::cuts::Cuts;
+use crate::metrics::{answers, hidden_end};
+
+/// What a request says about a metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Seen {
+    /// This value.
+    Value(f64),
+    /// It ran into a time limit: longer than that, however long.
+    Beyond,
+    /// Nothing: the request failed before, the metric is not defined for it, or a stall of the
+    /// client spoilt it.
+    Nothing,
+}
+
+/// One request, ready to be asked for its latencies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Latencies<'a> {
+    record: &'a RequestRecord,
+    cuts: &'a Cuts,
+    stream: bool,
+    /// It was given up at a time limit.
+    is_censored: bool,
+    /// It failed in another way, and has no latency.
+    is_failed: bool,
+}
+
+impl<'a> Latencies<'a> {
+    pub(crate) fn of(record: &'a RequestRecord, stream: bool, cuts: &'a Cuts) -> Self {
+        let failure = record.exchange.failure.as_ref();
+        let is_censored = failure.is_some_and(|failure| failure.class.is_censored());
+        Self { record, cuts, stream, is_censored, is_failed: failure.is_some() && !is_censored }
+    }
+
+    /// One value per request: of gaps, the largest.
+    pub(crate) fn get(&self, metric: MetricName) -> Seen {
+        let stamps = &self.record.exchange.stamps;
+        let is_of_streams = matches!(
+            metric,
+            MetricName::Ttft
+                | MetricName::Ttfa
+                | MetricName::Tpot
+                | MetricName::Itl
+                | MetricName::MaxGap
+        );
+        if self.is_failed || (is_of_streams && !self.stream) {
+            return Seen::Nothing;
+        }
+        match metric {
+            MetricName::Ttft => self.since_due(stamps.first_token),
+            MetricName::Ttfa => self.since_due(stamps.first_answer),
+            MetricName::E2e => self.since_due(stamps.last_token.filter(|_| !self.is_censored)),
+            MetricName::Tpot => self.pace(|pace| pace.tpot_ms),
+            MetricName::NormalizedLatency => self.pace(|pace| pace.normalized_ms),
+            MetricName::TokensPerS => self.pace(|pace| pace.tokens_per_s),
+            MetricName::Itl | MetricName::MaxGap => self.max_gap(),
+        }
+    }
+
+    fn is_doubtful(&self, at: Nanos) -> bool {
+        self.cuts.is_doubtful(self.record, at)
+    }
+
+    fn since_due(&self, end: Option<Nanos>) -> Seen {
+        let due = self.record.scheduled;
+        match end {
+            _ if self.is_doubtful(due) => Seen::Nothing,
+            Some(end) if self.is_doubtful(end) => Seen::Nothing,
+            Some(end) => Seen::Value((end - due).as_ms()),
+            None if self.is_censored => Seen::Beyond,
+            None => Seen::Nothing,
+        }
+    }
+
+    fn pace(&self, get: impl Fn(Pace) -> Option<f64>) -> Seen {
+        let stamps = &self.record.exchange.stamps;
+        let ends = [Some(self.record.scheduled), stamps.first_token, stamps.last_token];
+        if ends.into_iter().flatten().any(|at| self.is_doubtful(at)) {
+            return Seen::Nothing;
+        }
+        if self.is_censored {
+            // It had begun and was given up on: slower than any that ended.
+            return if stamps.first_token.is_some() { Seen::Beyond } else { Seen::Nothing };
+        }
+        Pace::of(self.record).and_then(get).map_or(Seen::Nothing, Seen::Value)
+    }
+
+    /// An answer that was given up on was in a gap whose end nobody saw.
+    fn max_gap(&self) -> Seen {
+        let chunks = &self.record.exchange.chunks;
+        if self.is_censored {
+            return if chunks.is_empty() { Seen::Nothing } else { Seen::Beyond };
+        }
+        let largest = gaps(self.record, self.cuts).map(|(gap, _)| gap).max();
+        largest.map_or(Seen::Nothing, |gap| Seen::Value(gap.as_ms()))
+    }
+}
+
+/// The speed of an answer that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Pace {
+    pub(crate) tpot_ms: Option<f64>,
+    pub(crate) normalized_ms: Option<f64>,
+    pub(crate) tokens_per_s: Option<f64>,
+}
+
+impl Pace {
+    /// None where nobody counted its tokens, or none came.
+    pub(crate) fn of(record: &RequestRecord) -> Option<Self> {
+        let exchange = &record.exchange;
+        let tokens = exchange.output_tokens.map(|count| f64::from(count.n))?;
+        let tokens = tokens / f64::from(answers(record));
+        let last = exchange.stamps.last_token?;
+        let e2e = last - record.scheduled;
+        let mut pace = Self::default();
+        if tokens > 0.0 {
+            pace.normalized_ms = Some(e2e.as_ms() / tokens);
+            pace.tokens_per_s = Some(tokens / e2e.as_secs().max(1e-9));
+        }
+        let Some(first) = exchange.stamps.first_token else { return Some(pace) };
+        let in_first = exchange.chunks.first().and_then(|chunk| chunk.tokens).unwrap_or(1);
+        let after_first = tokens - hidden_end(record) - f64::from(in_first);
+        // Undefined, not zero: an answer of one token, or one whose tokens all came in one read.
+        if after_first > 0.0 && last > first {
+            pace.tpot_ms = Some((last - first).as_ms() / after_first);
+        }
+        Some(pace)
+    }
+}
+
+/// Gaps between the chunks of each answer, with the tokens of the chunk that ended them; the wait
+/// for the first is TTFT, not a gap. Gaps at a stall of the client are left out.
+pub(crate) fn gaps<'a>(
+    record: &'a RequestRecord,
+    cuts: &'a Cuts,
+) -> impl Iterator<Item = (Nanos, Option<u32>)> + 'a {
+    let mut latest: Vec<Option<Nanos>> = Vec::new();
+    record.exchange.chunks.iter().filter_map(move |chunk| {
+        let answer = chunk.choice as usize;
+        if latest.len() <= answer {
+            latest.resize(answer + 1, None);
+        }
+        let earlier = latest[answer].replace(chunk.at)?;
+        let is_spoilt = cuts.is_doubtful(record, earlier) || cuts.is_doubtful(record, chunk.at);
+        (!is_spoilt).then_some((chunk.at - earlier, chunk.tokens))
+    })
+}
