@@ -1,0 +1,91 @@
+//! Columns of numbers: the latencies that somebody else has written down.
+
+use std::path::Path;
+
+use crate::error::{DatasetError, Fault, excerpt};
+use crate::table::{Row, Table};
+
+/// Reads these columns of a table, each by its name in the header or by its number from 1. Without
+/// any name, the first. `inf` stands for a value beyond every limit.
+pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, DatasetError> {
+    let mut table = Table::open_bare(path)?;
+    let is_bare = match table.next(path)? {
+        None => return Err(DatasetError::file(path, "holds no numbers")),
+        Some(row) => row.fields().all(|field| field.is_ok_and(is_number)),
+    };
+    if is_bare {
+        table.again();
+    } else {
+        table = Table::open(path)?;
+    }
+    let wanted = if wanted.is_empty() { &["1"] } else { wanted };
+    let places: Result<Vec<usize>, _> =
+        wanted.iter().map(|name| place(&table, path, name)).collect();
+    let places = places?;
+    let mut columns = vec![Vec::new(); places.len()];
+    while let Some(row) = table.next(path)? {
+        for (column, place) in columns.iter_mut().zip(&places) {
+            let value = value(&row, *place);
+            column.push(value.map_err(|fault| DatasetError::new(path, row.place, fault))?);
+        }
+    }
+    if columns.iter().all(Vec::is_empty) {
+        return Err(DatasetError::file(path, "holds no numbers, only a header"));
+    }
+    Ok(columns)
+}
+
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok()
+}
+
+fn place(table: &Table, path: &Path, name: &str) -> Result<usize, DatasetError> {
+    match (table.column(&[name]), name.parse::<usize>()) {
+        (Some(place), _) => Ok(place),
+        (None, Ok(number)) if number > 0 => Ok(number - 1),
+        _ => table.need(path, &[name]),
+    }
+}
+
+fn value(row: &Row<'_>, place: usize) -> Result<f64, Fault> {
+    let missing = || Fault::from(format!("the row has no column {}", place + 1));
+    let text = row.fields().nth(place).ok_or_else(missing)??.trim();
+    let number = text.parse::<f64>().ok().filter(|number| !number.is_nan());
+    number.ok_or_else(|| {
+        let what = format!("`{}` in column {} is no number", excerpt(text), place + 1);
+        Fault::with_hint(what, "name a column of numbers; `inf` stands for a time limit")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, text: &str, wanted: &[&str]) -> Result<Vec<Vec<f64>>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        load_numbers(&path, wanted).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn columns_by_name_and_by_number() {
+        let table = "at,what,ttft\n0.5,\"a, b\",12\n1.5,c,inf\n";
+        let read_table = |wanted: &[&str]| read("x.csv", table, wanted).unwrap();
+        assert_eq!(read_table(&["ttft", "at"]), [vec![12.0, f64::INFINITY], vec![0.5, 1.5]]);
+        assert_eq!(read_table(&["3"]), [vec![12.0, f64::INFINITY]]);
+        assert_eq!(read("x.txt", "1\n2.5\n\n-3e2\n", &[]).unwrap(), [vec![1.0, 2.5, -300.0]]);
+        assert_eq!(read("x.tsv", "1\t7\r\n2\t8\r\n", &["2"]).unwrap(), [vec![7.0, 8.0]]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_named() {
+        let fault = |text: &str, wanted: &[&str]| read("x.csv", text, wanted).unwrap_err();
+        assert!(fault("a,b\n1,2\n", &["c"]).contains("no column `c`"));
+        assert!(fault("a,b\n1,2\n3,four\n", &["b"]).contains("line 3: `four` in column 2"));
+        assert!(fault("1\nnan\n", &[]).contains("line 2: `nan` in column 1 is no number"));
+        assert!(fault("1,2\n3\n", &["2"]).contains("line 2: the row has no column 2"));
+        assert!(fault("", &[]).contains("empty"));
+        assert!(fault("a\n", &[]).contains("only a header"));
+    }
+}
