@@ -36,7 +36,7 @@ const OURS: [(&str, &[&str]); 20] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 14] = [
+const WALLS: [(&str, &[&str]); 15] = [
     ("hyper", &["goodput-wire", "goodput-mock"]),
     ("hyper-util", &["goodput-wire", "goodput-mock"]),
     ("rustls", &["goodput-wire", "goodput-mock"]),
@@ -51,6 +51,7 @@ const WALLS: [(&str, &[&str]); 14] = [
     ("tiktoken-rs", &["goodput-tokens"]),
     ("parquet", &["goodput-dataset"]),
     ("csv", &["goodput-dataset"]),
+    ("statrs", &["goodput-stats"]),
 ];
 
 /// Dependencies by crate, without those of tests.

@@ -9,6 +9,7 @@ mod analyse;
 mod caveats;
 mod client;
 mod cuts;
+mod estimate;
 mod flow;
 mod kolmogorov;
 mod metrics;
@@ -23,6 +24,10 @@ mod workload;
 mod tests;
 
 pub use analyse::analyse;
+pub use estimate::{
+    DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
+    normal_quantile, requests_before, requests_needed, student_quantile,
+};
 pub use sample::Sample;
 pub use summary::{
     CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,

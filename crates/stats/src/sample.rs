@@ -1,29 +1,92 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
+use crate::estimate::{
+    self, BATCHES, Quality, Ratio, early_stopping_rank, minimum_for_figure, student_quantile,
+};
 use crate::summary::{Metric, Percentile, Quick};
 use crate::workload::Spread;
 
 /// The values of a metric. All are kept; nothing is binned.
+///
+/// Values that come with their batch of time ([`Sample::push_in`]) tell how dependent they are, and
+/// intervals account for it. Those without one are taken for independent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
+    /// By batch; a single one where nobody gave batches.
+    parts: Vec<Part>,
+    is_batched: bool,
+    is_sorted: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Part {
     values: Vec<f64>,
     censored: u64,
 }
 
+impl Part {
+    fn len(&self) -> u64 {
+        self.values.len() as u64 + self.censored
+    }
+
+    /// Sum without the rounding errors of long sums (Neumaier).
+    fn sum(&self) -> f64 {
+        let (mut sum, mut lost) = (0.0f64, 0.0);
+        for value in &self.values {
+            let next = sum + value;
+            lost += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
+            sum = next;
+        }
+        // Of an infinite sum nothing is lost but sense.
+        if sum.is_finite() { sum + lost } else { sum }
+    }
+}
+
 impl Sample {
+    /// Values in order of time, in batches of as equal a number as can be.
+    pub fn from_series(values: &[f64]) -> Self {
+        let mut sample = Self::default();
+        for (index, value) in values.iter().enumerate() {
+            sample.push_in(*value, (index * usize::from(BATCHES) / values.len()) as u8);
+        }
+        sample
+    }
+
     /// Adds a value.
     pub fn push(&mut self, value: f64) {
-        self.values.push(value);
+        self.part(0).values.push(value);
     }
 
     /// Adds a value that was never reached: the request ran into a time limit first.
     pub fn push_censored(&mut self) {
-        self.censored += 1;
+        self.part(0).censored += 1;
+    }
+
+    /// Adds a value of this batch of time, one of `0..20`. All values of a sample come with their
+    /// batch, or none.
+    pub fn push_in(&mut self, value: f64, batch: u8) {
+        self.is_batched = true;
+        self.part(batch).values.push(value);
+    }
+
+    /// Adds a value of this batch that was never reached.
+    pub fn push_censored_in(&mut self, batch: u8) {
+        self.is_batched = true;
+        self.part(batch).censored += 1;
+    }
+
+    fn part(&mut self, batch: u8) -> &mut Part {
+        self.is_sorted = false;
+        let batch = usize::from(batch.min(BATCHES - 1));
+        if self.parts.len() <= batch {
+            self.parts.resize_with(batch + 1, Part::default);
+        }
+        &mut self.parts[batch]
     }
 
     /// Number of values, censored ones included.
     pub fn len(&self) -> u64 {
-        self.values.len() as u64 + self.censored
+        self.parts.iter().map(Part::len).sum()
     }
 
     /// Whether there is no value at all.
@@ -31,36 +94,136 @@ impl Sample {
         self.len() == 0
     }
 
+    fn censored(&self) -> u64 {
+        self.parts.iter().map(|part| part.censored).sum()
+    }
+
+    /// Number of values that were reached.
+    fn reached(&self) -> u64 {
+        self.len() - self.censored()
+    }
+
     /// Sorts the values, once, before quantiles are asked for.
     pub(crate) fn sort(&mut self) {
-        self.values.sort_unstable_by(f64::total_cmp);
+        if !self.is_sorted {
+            let parts = self.parts.iter_mut();
+            parts.for_each(|part| part.values.sort_unstable_by(f64::total_cmp));
+            self.is_sorted = true;
+        }
+    }
+
+    /// The value of this rank (from 1) of sorted values; none beyond the last that was reached.
+    fn at_rank(&self, rank: u64) -> Option<f64> {
+        if let [part] = self.parts.as_slice() {
+            return part.values.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied();
+        }
+        if rank == 0 || rank > self.reached() {
+            return None;
+        }
+        // Halving the range of all numbers takes 64 steps, whatever the values are; merging the
+        // parts would take as many as there are values.
+        let (mut from, mut to) = (0, u64::MAX);
+        while from < to {
+            let middle = u64::midpoint(from, to);
+            let counts = self.parts.iter().map(|part| reached_by(&part.values, middle));
+            if counts.sum::<u64>() >= rank { to = middle } else { from = middle + 1 }
+        }
+        Some(of_key(from))
     }
 
     /// The nearest-rank percentile of sorted values; `None` when there are no values, or when it
     /// falls among the censored ones.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
-        let n = self.len();
+        let exact = self.len() as f64 * percent / 100.0;
         // 99.9 % of 1000 is 999, whatever binary fractions make of it.
-        let rank = (n as f64 * percent / 100.0 - 1e-9).ceil().max(1.0) as usize;
-        self.values.get(rank - 1).copied()
+        let rank = (exact - (exact * 1e-15).max(1e-9)).ceil().max(1.0);
+        self.at_rank(rank as u64)
+    }
+
+    /// As many independent values would say as much about this quantile.
+    fn effective(&self, q: f64, value: Option<f64>) -> Option<f64> {
+        let beyond = |part: &Part, is_below: &dyn Fn(f64) -> bool| {
+            part.len() - part.values.partition_point(|value| is_below(*value)) as u64
+        };
+        // Without a value only those beyond the limit are beyond it.
+        let larger = |part: &Part| value.map_or(0, |at| beyond(part, &|v| v.total_cmp(&at).is_le()));
+        let as_large = |part: &Part| {
+            value.map_or(part.censored, |at| beyond(part, &|v| v.total_cmp(&at).is_lt()))
+        };
+        let all = |count: &dyn Fn(&Part) -> u64| self.parts.iter().map(count).sum::<u64>() as f64;
+        // Where many are equal to the quantile, either share may be far from 1 - q, and a share of
+        // none or all would show no dependence.
+        let expected = self.len() as f64 * (1.0 - q);
+        let distance = |count: &dyn Fn(&Part) -> u64| (all(count) - expected).abs();
+        let count: &dyn Fn(&Part) -> u64 =
+            if distance(&larger) <= distance(&as_large) { &larger } else { &as_large };
+        estimate::effective(self.parts.iter().map(|part| (part.len(), count(part))))
+    }
+
+    /// The nearest-rank percentile with its 95 % interval and what they are worth.
+    pub fn estimate(&mut self, percent: f64) -> Percentile {
+        self.sort();
+        self.estimate_sorted(percent)
+    }
+
+    fn estimate_sorted(&self, percent: f64) -> Percentile {
+        let (n, q) = (self.len(), percent / 100.0);
+        let value = self.percentile(percent);
+        let n_eff = if self.is_batched { self.effective(q, value) } else { Some(n as f64) };
+        let ranks = n_eff.and_then(|n_eff| estimate::ranks(n, n_eff, q));
+        let (low, high) = ranks.map_or((None, None), |(low, high)| (Some(low), Some(high)));
+        let quality = match minimum_for_figure(q) {
+            Some(_) if ranks.is_none() => Quality::NotEstimable,
+            Some(minimum) if n >= minimum => Quality::Ok,
+            Some(_) => Quality::Few,
+            None => Quality::NotEstimable,
+        };
+        Percentile {
+            value,
+            low: low.and_then(|rank| self.at_rank(rank)),
+            high: high.and_then(|rank| self.at_rank(rank)),
+            is_censored: value.is_none() && n > 0,
+            high_is_censored: high.is_some_and(|rank| rank > self.reached()),
+            n_eff: n_eff.filter(|_| self.is_batched),
+            quality,
+            early_stopping: early_stopping_rank(n, q).and_then(|rank| self.at_rank(rank)),
+        }
     }
 
     /// Mean of the values that were reached.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (!self.values.is_empty())
-            .then(|| self.values.iter().sum::<f64>() / self.values.len() as f64)
+        let sum: f64 = self.parts.iter().map(Part::sum).sum();
+        (self.reached() > 0).then(|| sum / self.reached() as f64)
     }
 
     fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
-        let squares: f64 = self.values.iter().map(|value| (value - mean).powi(2)).sum();
-        (self.values.len() > 1).then(|| (squares / (self.values.len() - 1) as f64).sqrt())
+        let values = self.parts.iter().flat_map(|part| &part.values);
+        let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+        (self.reached() > 1).then(|| (squares / (self.reached() - 1) as f64).sqrt())
+    }
+
+    /// The mean's 95 % interval by batch means, where all values were reached.
+    fn mean_interval(&self) -> Option<(f64, f64)> {
+        let n = self.reached();
+        if self.censored() > 0 {
+            return None;
+        }
+        let (mean, variance, degrees) = if self.is_batched {
+            let sums: Vec<_> = self.parts.iter().map(|part| (part.len(), part.sum())).collect();
+            let Ratio { ratio, variance, batches } = Ratio::of(sums.into_iter())?;
+            (ratio, variance, batches - 1)
+        } else {
+            (self.mean()?, self.standard_deviation()?.powi(2) / n as f64, n - 1)
+        };
+        let half_width = student_quantile(1.0 - estimate::TAIL, degrees) * variance.sqrt();
+        Some((mean - half_width, mean + half_width))
     }
 
     /// The 99th percentile, but never one of the two largest: a single mishap proves nothing.
     pub(crate) fn third_largest_or_p99(mut self) -> Option<f64> {
         self.sort();
-        let third = self.values.len().checked_sub(3).map(|rank| self.values[rank])?;
+        let third = self.at_rank(self.reached().checked_sub(2)?)?;
         self.percentile(99.0).map(|p99| p99.min(third))
     }
 
@@ -79,7 +242,7 @@ impl Sample {
         self.sort();
         Spread {
             n: self.len(),
-            mean: self.mean().filter(|_| self.censored == 0),
+            mean: self.mean().filter(|_| self.censored() == 0),
             p50: self.percentile(50.0),
             p90: self.percentile(90.0),
             p99: self.percentile(99.0),
@@ -89,29 +252,48 @@ impl Sample {
     /// Everything about the metric, with these percentiles.
     pub(crate) fn metric(mut self, unit: &str, percentiles: &[f64]) -> Metric {
         self.sort();
-        let percentile = |percent: &f64| {
-            let value = self.percentile(*percent);
-            let is_censored = value.is_none() && self.censored > 0;
-            (percent.to_string(), Percentile { value, low: None, high: None, is_censored })
-        };
+        let percentile = |percent: &f64| (percent.to_string(), self.estimate_sorted(*percent));
+        // Of those that ended alone they would flatter the rest.
+        let is_whole = self.censored() == 0;
+        let mean_interval = self.mean_interval();
+        let median = self.percentile(50.0).filter(|median| *median > 0.0);
         Metric {
             unit: unit.to_owned(),
             n: self.len(),
-            censored: self.censored,
-            // Of those that ended alone they would flatter the rest.
-            mean: self.mean().filter(|_| self.censored == 0),
-            std: self.standard_deviation().filter(|_| self.censored == 0),
-            min: self.values.first().copied(),
-            max: self.values.last().copied().filter(|_| self.censored == 0),
+            censored: self.censored(),
+            mean: self.mean().filter(|_| is_whole),
+            mean_low: mean_interval.map(|interval| interval.0),
+            mean_high: mean_interval.map(|interval| interval.1),
+            std: self.standard_deviation().filter(|_| is_whole),
+            min: self.at_rank(1),
+            max: self.at_rank(self.reached()).filter(|_| is_whole),
             percentiles: percentiles.iter().map(percentile).collect(),
+            tail_ratio: self.percentile(99.0).zip(median).map(|(p99, median)| p99 / median),
+            lag1: None,
         }
     }
 }
 
 impl FromIterator<f64> for Sample {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        Self { values: values.into_iter().collect(), censored: 0 }
+        let part = Part { values: values.into_iter().collect(), censored: 0 };
+        Self { parts: vec![part], ..Self::default() }
     }
+}
+
+/// Numbers as whole ones of the same order as `total_cmp`'s.
+fn key(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn of_key(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key ^ 1 << 63 } else { !key })
+}
+
+/// How many of these sorted values are at most the value of this key.
+fn reached_by(sorted: &[f64], limit: u64) -> u64 {
+    sorted.partition_point(|value| key(*value) <= limit) as u64
 }
 
 #[cfg(test)]
@@ -121,7 +303,8 @@ mod tests {
     use super::*;
 
     fn sample(values: &[f64], censored: u64) -> Sample {
-        let mut sample = Sample { values: values.to_vec(), censored };
+        let mut sample: Sample = values.iter().copied().collect();
+        (0..censored).for_each(|_| sample.push_censored());
         sample.sort();
         sample
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, Ceiling, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::Quality;
 use crate::workload::{
     Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     StructuredSummary,
@@ -292,6 +293,19 @@ pub struct Metric {
     pub max: Option<f64>,
     /// By percent, as text.
     pub percentiles: BTreeMap<String, Percentile>,
+    /// Lower end of the mean's 95 % interval, by batch means.
+    #[serde(default)]
+    pub mean_low: Option<f64>,
+    /// Upper end of it.
+    #[serde(default)]
+    pub mean_high: Option<f64>,
+    /// p99 over p50; none when either is unknown.
+    #[serde(default)]
+    pub tail_ratio: Option<f64>,
+    /// How much a value tells about the next in order of due instants (autocorrelation at lag 1);
+    /// only of TTFT.
+    #[serde(default)]
+    pub lag1: Option<f64>,
 }
 
 /// One percentile.
@@ -299,13 +313,25 @@ pub struct Metric {
 pub struct Percentile {
     /// The value; none when there is no sample or it falls among the censored ones.
     pub value: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of its 95 % interval; none where that is not estimable.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of its interval; none where that is not estimable, or beyond the time limit.
     pub high: Option<f64>,
     /// Whether it lies beyond the time limit.
     #[serde(default)]
     pub is_censored: bool,
+    /// Whether the upper end of its interval lies beyond the time limit.
+    #[serde(default)]
+    pub high_is_censored: bool,
+    /// As many independent samples would say as much about it; none where nobody knows.
+    #[serde(default)]
+    pub n_eff: Option<f64>,
+    /// Whether it may stand without its interval.
+    #[serde(default)]
+    pub quality: Quality,
+    /// MLPerf's early-stopping estimate: on the safe side with 99 %; none from too few samples.
+    #[serde(default)]
+    pub early_stopping: Option<f64>,
 }
 
 /// A Kolmogorov–Smirnov test of gaps against the exponential distribution.

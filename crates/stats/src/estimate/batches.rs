@@ -1,0 +1,55 @@
+//! How much less than independent values dependent ones say: contiguous batches of time.
+//!
+//! While a queue is long, all requests are slow; what counts is how often that happened, not how
+//! many requests saw it. Shares and means of batches vary by as much as that.
+
+/// Batches that the window is cut into.
+pub(crate) const BATCHES: u8 = 20;
+
+/// With fewer batches that hold anything, their spread says too little.
+const FEWEST: usize = 10;
+
+/// A ratio of two sums over all batches (a share, or a mean), and its variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ratio {
+    pub(crate) ratio: f64,
+    /// Of the ratio, by the spread of the batches around it.
+    pub(crate) variance: f64,
+    /// Batches that held anything.
+    pub(crate) batches: u64,
+}
+
+impl Ratio {
+    /// Of batches with these (numbers of values, sums); None where too few hold anything.
+    ///
+    /// `v = K/(K-1) · Σ (n_b/n)² (x_b - x)²`: for batches of one size it is the variance of their
+    /// means over `K`.
+    pub(crate) fn of(batches: impl Iterator<Item = (u64, f64)> + Clone) -> Option<Self> {
+        let filled = batches.filter(|batch| batch.0 > 0);
+        let count = filled.clone().count();
+        let n: u64 = filled.clone().map(|batch| batch.0).sum();
+        let ratio = filled.clone().map(|batch| batch.1).sum::<f64>() / n as f64;
+        let square = |(size, sum): (u64, f64)| ((sum - ratio * size as f64) / n as f64).powi(2);
+        let squares: f64 = filled.map(square).sum();
+        let k = count as f64;
+        (count >= FEWEST).then(|| Self {
+            ratio,
+            variance: k / (k - 1.0) * squares,
+            batches: count as u64,
+        })
+    }
+}
+
+/// As many independent values would say as much about a quantile: from the (numbers of values,
+/// numbers of those beyond it) of each batch. At most as many as there are.
+///
+/// The share `p` beyond it is taken from the values themselves, in the numerator too: where many
+/// are equal to the quantile, fewer than `1 - q` are larger, and `p(1-p)` is the variance that
+/// independent values would have had. Where the share never varies, nothing speaks for dependence.
+pub(crate) fn effective(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<f64> {
+    let n: u64 = batches.clone().map(|batch| batch.0).sum();
+    let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
+    let independent = share.ratio * (1.0 - share.ratio);
+    let n = n as f64;
+    Some(if share.variance > 0.0 { (independent / share.variance).min(n) } else { n })
+}

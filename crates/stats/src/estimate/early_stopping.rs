@@ -1,0 +1,19 @@
+//! MLPerf's early stopping: a percentile that is on the safe side with 99 % (METHOD 3.14).
+
+use super::binomial::{cumulative, first};
+
+/// One less its confidence.
+const DOUBT: f64 = 0.01;
+
+/// The rank (from 1) of the value that stands for quantile `q` of `n` values: `n - t + 1` with the
+/// largest `t` that `n >= h_min(t) + t` allows, where `h_min(t)` is the smallest `h` with
+/// `I_q(h, t+1) < 0.01`. None where there are too few.
+pub(crate) fn early_stopping_rank(n: u64, q: f64) -> Option<u64> {
+    if !(q > 0.0 && q < 1.0) {
+        return None;
+    }
+    // I_q(n-t, t+1) is the chance of at most t values beyond the quantile; it grows with t.
+    let too_many = first(n, |t| cumulative(t, n, 1.0 - q) >= DOUBT);
+    let t = too_many.checked_sub(1).filter(|t| *t > 0)?;
+    Some(n - t + 1)
+}
