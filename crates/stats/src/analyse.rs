@@ -89,7 +89,7 @@ impl Tally {
             window: workload.window,
             whole,
             stream,
-            metrics: Metrics::default(),
+            metrics: Metrics::new(workload.window),
             requests: Requests::default(),
             tokens: Tokens::default(),
             input_sources: BTreeMap::new(),

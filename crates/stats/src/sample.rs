@@ -1,7 +1,8 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
 use crate::estimate::{
-    self, BATCHES, Quality, Ratio, early_stopping_rank, minimum_for_figure, student_quantile,
+    self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_figure,
+    student_quantile,
 };
 use crate::summary::{Metric, Percentile, Quick};
 use crate::workload::Spread;
@@ -34,7 +35,8 @@ impl Part {
         let (mut sum, mut lost) = (0.0f64, 0.0);
         for value in &self.values {
             let next = sum + value;
-            lost += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
+            lost +=
+                if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
             sum = next;
         }
         // Of an infinite sum nothing is lost but sense.
@@ -54,30 +56,41 @@ impl Sample {
 
     /// Adds a value.
     pub fn push(&mut self, value: f64) {
-        self.part(0).values.push(value);
+        self.put(None, value);
     }
 
     /// Adds a value that was never reached: the request ran into a time limit first.
     pub fn push_censored(&mut self) {
-        self.part(0).censored += 1;
+        self.put_censored(None);
     }
 
     /// Adds a value of this batch of time, one of `0..20`. All values of a sample come with their
     /// batch, or none.
     pub fn push_in(&mut self, value: f64, batch: u8) {
-        self.is_batched = true;
-        self.part(batch).values.push(value);
+        self.put(Some(batch), value);
     }
 
     /// Adds a value of this batch that was never reached.
     pub fn push_censored_in(&mut self, batch: u8) {
-        self.is_batched = true;
+        self.put_censored(Some(batch));
+    }
+
+    pub(crate) fn put(&mut self, batch: Option<u8>, value: f64) {
+        self.part(batch).values.push(value);
+    }
+
+    pub(crate) fn put_all(&mut self, batch: Option<u8>, values: impl Iterator<Item = f64>) {
+        self.part(batch).values.extend(values);
+    }
+
+    pub(crate) fn put_censored(&mut self, batch: Option<u8>) {
         self.part(batch).censored += 1;
     }
 
-    fn part(&mut self, batch: u8) -> &mut Part {
+    fn part(&mut self, batch: Option<u8>) -> &mut Part {
         self.is_sorted = false;
-        let batch = usize::from(batch.min(BATCHES - 1));
+        self.is_batched |= batch.is_some();
+        let batch = usize::from(batch.unwrap_or(0).min(BATCHES - 1));
         if self.parts.len() <= batch {
             self.parts.resize_with(batch + 1, Part::default);
         }
@@ -106,8 +119,8 @@ impl Sample {
     /// Sorts the values, once, before quantiles are asked for.
     pub(crate) fn sort(&mut self) {
         if !self.is_sorted {
-            let parts = self.parts.iter_mut();
-            parts.for_each(|part| part.values.sort_unstable_by(f64::total_cmp));
+            // Stable, not for its own sake: it finds out what is in order already.
+            self.parts.iter_mut().for_each(|part| part.values.sort_by(f64::total_cmp));
             self.is_sorted = true;
         }
     }
@@ -141,12 +154,13 @@ impl Sample {
     }
 
     /// As many independent values would say as much about this quantile.
-    fn effective(&self, q: f64, value: Option<f64>) -> Option<f64> {
+    fn effective(&self, q: f64, value: Option<f64>) -> Option<Effective> {
         let beyond = |part: &Part, is_below: &dyn Fn(f64) -> bool| {
             part.len() - part.values.partition_point(|value| is_below(*value)) as u64
         };
         // Without a value only those beyond the limit are beyond it.
-        let larger = |part: &Part| value.map_or(0, |at| beyond(part, &|v| v.total_cmp(&at).is_le()));
+        let larger =
+            |part: &Part| value.map_or(0, |at| beyond(part, &|v| v.total_cmp(&at).is_le()));
         let as_large = |part: &Part| {
             value.map_or(part.censored, |at| beyond(part, &|v| v.total_cmp(&at).is_lt()))
         };
@@ -157,7 +171,7 @@ impl Sample {
         let distance = |count: &dyn Fn(&Part) -> u64| (all(count) - expected).abs();
         let count: &dyn Fn(&Part) -> u64 =
             if distance(&larger) <= distance(&as_large) { &larger } else { &as_large };
-        estimate::effective(self.parts.iter().map(|part| (part.len(), count(part))))
+        Effective::of(self.parts.iter().map(|part| (part.len(), count(part))))
     }
 
     /// The nearest-rank percentile with its 95 % interval and what they are worth.
@@ -169,8 +183,9 @@ impl Sample {
     fn estimate_sorted(&self, percent: f64) -> Percentile {
         let (n, q) = (self.len(), percent / 100.0);
         let value = self.percentile(percent);
-        let n_eff = if self.is_batched { self.effective(q, value) } else { Some(n as f64) };
-        let ranks = n_eff.and_then(|n_eff| estimate::ranks(n, n_eff, q));
+        let independent = Some(Effective::independent(n));
+        let effective = if self.is_batched { self.effective(q, value) } else { independent };
+        let ranks = effective.and_then(|effective| estimate::ranks(n, effective, q));
         let (low, high) = ranks.map_or((None, None), |(low, high)| (Some(low), Some(high)));
         let quality = match minimum_for_figure(q) {
             Some(_) if ranks.is_none() => Quality::NotEstimable,
@@ -184,7 +199,7 @@ impl Sample {
             high: high.and_then(|rank| self.at_rank(rank)),
             is_censored: value.is_none() && n > 0,
             high_is_censored: high.is_some_and(|rank| rank > self.reached()),
-            n_eff: n_eff.filter(|_| self.is_batched),
+            n_eff: effective.filter(|_| self.is_batched).map(|effective| effective.n),
             quality,
             early_stopping: early_stopping_rank(n, q).and_then(|rank| self.at_rank(rank)),
         }

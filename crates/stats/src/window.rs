@@ -5,6 +5,7 @@
 
 use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate, RequestRecord};
 
+use crate::estimate::BATCHES;
 use crate::summary::{RunFacts, RunState};
 
 /// An interval of the run.
@@ -41,6 +42,14 @@ impl Window {
 
     pub(crate) fn is_makespan(self) -> bool {
         self.kind == Kind::Makespan
+    }
+
+    /// In which of the equal parts of the window an instant lies; the first and the last hold what
+    /// is outside.
+    pub(crate) fn batch(self, at: Nanos) -> u8 {
+        let (into, whole) = (u128::from((at - self.start).0), (self.end - self.start).0);
+        let batch = into * u128::from(BATCHES) / u128::from(whole.max(1));
+        u8::try_from(batch).unwrap_or(BATCHES).min(BATCHES - 1)
     }
 
     /// How much of `[from, to]` lies inside.
@@ -121,5 +130,21 @@ impl Extremes {
         let last = self.measured_ends.len().checked_sub(users + 1)?;
         let (start, end) = (*self.measured_ends.get(users - 1)?, *self.measured_ends.get(last)?);
         (start < end).then_some(Window { start, end, kind: Kind::Count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_fall_into_twenty_parts() {
+        let window = Window { start: Nanos(100), end: Nanos(300), kind: Kind::Time };
+        let instants = [0, 100, 109, 110, 199, 200, 299, 300, 9_000, u64::MAX];
+        let batches = instants.map(|at| window.batch(Nanos(at)));
+        assert_eq!(batches, [0, 0, 0, 1, 9, 10, 19, 19, 19, 19]);
+        // A burst: all at one instant.
+        let instant = Window { start: Nanos(100), end: Nanos(100), kind: Kind::Makespan };
+        assert_eq!(instant.batch(Nanos(100)), 0);
     }
 }

@@ -40,16 +40,44 @@ impl Ratio {
     }
 }
 
-/// As many independent values would say as much about a quantile: from the (numbers of values,
-/// numbers of those beyond it) of each batch. At most as many as there are.
-///
-/// The share `p` beyond it is taken from the values themselves, in the numerator too: where many
-/// are equal to the quantile, fewer than `1 - q` are larger, and `p(1-p)` is the variance that
-/// independent values would have had. Where the share never varies, nothing speaks for dependence.
-pub(crate) fn effective(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<f64> {
-    let n: u64 = batches.clone().map(|batch| batch.0).sum();
-    let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
-    let independent = share.ratio * (1.0 - share.ratio);
-    let n = n as f64;
-    Some(if share.variance > 0.0 { (independent / share.variance).min(n) } else { n })
+/// What dependent values say about a quantile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Effective {
+    /// As many independent values would say as much; at most as many as there are.
+    pub(crate) n: f64,
+    /// Degrees of freedom of that estimate; none where independence is taken for granted.
+    pub(crate) degrees: Option<u64>,
+}
+
+impl Effective {
+    /// Of values that are taken for independent.
+    pub(crate) fn independent(n: u64) -> Self {
+        Self { n: n as f64, degrees: None }
+    }
+
+    /// From the (numbers of values, numbers of those beyond the quantile) of each batch; None where
+    /// too few hold anything.
+    ///
+    /// The share `p` beyond it is taken from the values themselves, in the numerator too: where
+    /// many are equal to the quantile, fewer than `1 - q` are larger, and `p(1-p)` is the variance
+    /// that independent values would have had. Where the share never varies, nothing speaks for
+    /// dependence.
+    pub(crate) fn of(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<Self> {
+        let n: u64 = batches.clone().map(|batch| batch.0).sum();
+        let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
+        let (n, independent) = (n as f64, share.ratio * (1.0 - share.ratio));
+        let n = if share.variance > 0.0 { (independent / share.variance).min(n) } else { n };
+        Some(Self { n, degrees: Some(share.batches - 1) })
+    }
+}
+
+/// How much a value tells about the next one: autocorrelation at lag 1, of values in order of time.
+/// None of fewer than three, or where none differ.
+pub(crate) fn lag1(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let n = values.clone().count();
+    let mean = values.clone().sum::<f64>() / n as f64;
+    let squares: f64 = values.clone().map(|value| (value - mean).powi(2)).sum();
+    let pairs = values.clone().zip(values.skip(1));
+    let products: f64 = pairs.map(|(one, next)| (one - mean) * (next - mean)).sum();
+    (n > 2 && squares > 0.0).then(|| products / squares)
 }

@@ -14,10 +14,10 @@ mod student;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batches::{BATCHES, Ratio, effective};
+pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
+pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub(crate) use early_stopping::early_stopping_rank;
 pub(crate) use interval::ranks;
-pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub use needed::{DEFAULT_SIGMA, requests_before, requests_needed};
 pub use quality::{Quality, minimum_for_figure};
 pub use student::{normal_quantile, student_quantile};

@@ -29,12 +29,7 @@ pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
 /// percentile to ±`relative`: widths shrink with the root of their number. Where there is no
 /// interval yet, as many as bring the first one. None for a percentile outside (0, 100), for a width
 /// that is not positive, or where more requests would not help: beyond the time limit.
-pub fn requests_needed(
-    percent: f64,
-    relative: f64,
-    n: u64,
-    estimate: &Percentile,
-) -> Option<u64> {
+pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentile) -> Option<u64> {
     let least = minimum_for_interval(percent / 100.0)?;
     if !(relative > 0.0) || estimate.is_censored || estimate.high_is_censored {
         return None;
