@@ -153,25 +153,23 @@ impl Sample {
         self.at_rank(rank as u64)
     }
 
-    /// As many independent values would say as much about this quantile.
-    fn effective(&self, q: f64, value: Option<f64>) -> Option<Effective> {
-        let beyond = |part: &Part, is_below: &dyn Fn(f64) -> bool| {
-            part.len() - part.values.partition_point(|value| is_below(*value)) as u64
+    /// What the batches say about this quantile, by the values beyond it.
+    fn effective(&self, value: Option<f64>) -> Option<Effective> {
+        let larger = |part: &Part| {
+            // Beyond one that was never reached nothing is known.
+            let at_most = |at| part.values.partition_point(|other| other.total_cmp(&at).is_le());
+            value.map_or(0, |at| part.len() - at_most(at) as u64)
         };
-        // Without a value only those beyond the limit are beyond it.
-        let larger =
-            |part: &Part| value.map_or(0, |at| beyond(part, &|v| v.total_cmp(&at).is_le()));
         let as_large = |part: &Part| {
-            value.map_or(part.censored, |at| beyond(part, &|v| v.total_cmp(&at).is_lt()))
+            let below = |at| part.values.partition_point(|other| other.total_cmp(&at).is_lt());
+            value.map_or(part.censored, |at| part.len() - below(at) as u64)
         };
-        let all = |count: &dyn Fn(&Part) -> u64| self.parts.iter().map(count).sum::<u64>() as f64;
-        // Where many are equal to the quantile, either share may be far from 1 - q, and a share of
-        // none or all would show no dependence.
-        let expected = self.len() as f64 * (1.0 - q);
-        let distance = |count: &dyn Fn(&Part) -> u64| (all(count) - expected).abs();
-        let count: &dyn Fn(&Part) -> u64 =
-            if distance(&larger) <= distance(&as_large) { &larger } else { &as_large };
-        Effective::of(self.parts.iter().map(|part| (part.len(), count(part))))
+        // Where it equals the largest, those that reach it can still come together.
+        if self.parts.iter().any(|part| larger(part) > 0) {
+            Effective::of(self.parts.iter().map(|part| (part.len(), larger(part))))
+        } else {
+            Effective::of(self.parts.iter().map(|part| (part.len(), as_large(part))))
+        }
     }
 
     /// The nearest-rank percentile with its 95 % interval and what they are worth.
@@ -184,7 +182,7 @@ impl Sample {
         let (n, q) = (self.len(), percent / 100.0);
         let value = self.percentile(percent);
         let independent = Some(Effective::independent(n));
-        let effective = if self.is_batched { self.effective(q, value) } else { independent };
+        let effective = if self.is_batched { self.effective(value) } else { independent };
         let ranks = effective.and_then(|effective| estimate::ranks(n, effective, q));
         let (low, high) = ranks.map_or((None, None), |(low, high)| (Some(low), Some(high)));
         let quality = match minimum_for_figure(q) {
@@ -197,7 +195,7 @@ impl Sample {
             value,
             low: low.and_then(|rank| self.at_rank(rank)),
             high: high.and_then(|rank| self.at_rank(rank)),
-            is_censored: value.is_none() && n > 0,
+            is_censored: value.is_none() && self.censored() > 0,
             high_is_censored: high.is_some_and(|rank| rank > self.reached()),
             n_eff: effective.filter(|_| self.is_batched).map(|effective| effective.n),
             quality,
@@ -226,8 +224,8 @@ impl Sample {
         }
         let (mean, variance, degrees) = if self.is_batched {
             let sums: Vec<_> = self.parts.iter().map(|part| (part.len(), part.sum())).collect();
-            let Ratio { ratio, variance, batches } = Ratio::of(sums.into_iter())?;
-            (ratio, variance, batches - 1)
+            let Ratio { value, variance, batches } = Ratio::of(sums.into_iter())?;
+            (value, variance, batches - 1)
         } else {
             (self.mean()?, self.standard_deviation()?.powi(2) / n as f64, n - 1)
         };

@@ -12,7 +12,7 @@ const FEWEST: usize = 10;
 /// A ratio of two sums over all batches (a share, or a mean), and its variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ratio {
-    pub(crate) ratio: f64,
+    pub(crate) value: f64,
     /// Of the ratio, by the spread of the batches around it.
     pub(crate) variance: f64,
     /// Batches that held anything.
@@ -33,7 +33,7 @@ impl Ratio {
         let squares: f64 = filled.map(square).sum();
         let k = count as f64;
         (count >= FEWEST).then(|| Self {
-            ratio,
+            value: ratio,
             variance: k / (k - 1.0) * squares,
             batches: count as u64,
         })
@@ -65,7 +65,7 @@ impl Effective {
     pub(crate) fn of(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<Self> {
         let n: u64 = batches.clone().map(|batch| batch.0).sum();
         let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
-        let (n, independent) = (n as f64, share.ratio * (1.0 - share.ratio));
+        let (n, independent) = (n as f64, share.value * (1.0 - share.value));
         let n = if share.variance > 0.0 { (independent / share.variance).min(n) } else { n };
         Some(Self { n, degrees: Some(share.batches - 1) })
     }

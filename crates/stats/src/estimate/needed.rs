@@ -31,7 +31,7 @@ pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
 /// that is not positive, or where more requests would not help: beyond the time limit.
 pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentile) -> Option<u64> {
     let least = minimum_for_interval(percent / 100.0)?;
-    if !(relative > 0.0) || estimate.is_censored || estimate.high_is_censored {
+    if relative.is_nan() || relative <= 0.0 || estimate.is_censored || estimate.high_is_censored {
         return None;
     }
     let enough = |n: f64| (n.ceil().min(MOST) as u64).max(least);

@@ -1,6 +1,7 @@
 //! Whole summaries of runs whose every instant is written down here.
 
 mod health;
+mod speed;
 mod time;
 mod workload;
 

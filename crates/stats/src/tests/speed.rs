@@ -1,0 +1,54 @@
+//! Ten million samples. A measurement, not a gate: `docs/design/012-intervals.md` has the figures.
+
+use goodput_random::{Domain, Stream};
+
+use super::*;
+use crate::Sample;
+use crate::metrics::Metrics;
+use crate::window::{Kind, Window};
+
+const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
+
+/// Seconds that something takes.
+fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let start = goodput_clock::now();
+    let result = work();
+    println!("{what}: {:.2} s", (goodput_clock::now() - start).as_secs());
+    result
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p goodput-stats ten_million -- --ignored --nocapture"]
+fn ten_million_samples() {
+    let mut stream = Stream::new(1, Domain::Service, 0);
+    let mut sample = Sample::default();
+    for index in 0..10_000_000u64 {
+        sample.push_in(stream.log_normal(100.0, 0.5), (index / 500_000) as u8);
+    }
+    let metric = timed("ten million values", || sample.metric("ms", &PERCENTILES));
+    assert!(metric.percentiles.values().all(|percentile| percentile.high.is_some()));
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p goodput-stats ten_million -- --ignored --nocapture"]
+fn ten_million_gaps() {
+    for several in [false, true] {
+        let mut stream = Stream::new(1, Domain::Service, 0);
+        let window = Window { start: Nanos::ZERO, end: ms(1e8), kind: Kind::Time };
+        let mut metrics = Metrics::new(window);
+        let no_cuts = crate::cuts::Cuts::default();
+        for index in 0..100_000u64 {
+            let gaps: Vec<f64> = (0..100).map(|_| stream.log_normal(20.0, 0.5)).collect();
+            let mut record = record(index, index as f64 * 1e3, &gaps);
+            // One chunk in ten of two tokens.
+            for chunk in record.exchange.chunks.iter_mut().step_by(10).filter(|_| several) {
+                chunk.tokens = Some(2);
+            }
+            metrics.add(&record, true, &no_cuts);
+        }
+        let what =
+            if several { "ten million gaps, some of two tokens" } else { "ten million gaps" };
+        let metrics = timed(what, || metrics.finish(&PERCENTILES));
+        assert_eq!(metrics["itl"].n, 10_000_000);
+    }
+}
