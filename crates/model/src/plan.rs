@@ -302,17 +302,25 @@ pub struct Measure {
     /// Whether a server of known timing is asked beside the load.
     #[serde(default = "yes")]
     pub canary: bool,
+    /// Whether MLPerf's early-stopping estimate stands beside each percentile.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub early_stopping: bool,
 }
 
 impl Measure {
     /// These percentiles, and nothing else that must be asked for.
     pub fn of(percentiles: Vec<f64>) -> Self {
-        Self { percentiles, canary: true }
+        Self { percentiles, canary: true, early_stopping: false }
     }
 }
 
 fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_no(value: &bool) -> bool {
+    !value
 }
 
 /// A value that could not be read, and the form that was expected.

@@ -5,6 +5,7 @@
 
 mod breakdown;
 mod calibration;
+mod latency;
 mod number;
 mod plain;
 mod preview;

@@ -3,35 +3,18 @@
 use std::fmt::{Error, Write};
 
 use goodput_model::{Severity, Verdict};
-use goodput_stats::{ErrorDetail, Metric, Quick, RunState, Summary, Waterfall, WaterfallBand};
+use goodput_stats::{ErrorDetail, Quick, RunState, Summary, Waterfall, WaterfallBand};
 use unicode_width::UnicodeWidthStr;
 
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
-use crate::{breakdown, workload};
+use crate::{breakdown, latency, workload};
 
 /// Columns of the page.
 pub(crate) const WIDTH: usize = 80;
 /// Columns of the labels at the left.
-const LABEL: usize = 10;
-/// Columns of a cell.
-const CELL: usize = 8;
-
-/// The rows of the table: metric, label, and whether it is shown only when it differs from another.
-const ROWS: [(&str, &str, Option<&str>); 11] = [
-    ("ttft", "TTFT", None),
-    ("ttft_sent", " from sent", None),
-    ("ttfa", "TTFA", Some("ttft")),
-    ("tpot", "TPOT", None),
-    ("itl", "ITL", None),
-    ("itl_token", "ITL/token", Some("itl")),
-    ("max_gap", "Max gap", None),
-    ("e2e", "E2E", None),
-    ("e2e_sent", " from sent", None),
-    ("normalized_latency", "E2E/token", None),
-    ("request_tokens_per_s", "tok/s each", None),
-];
+pub(crate) const LABEL: usize = 10;
 
 /// The page of one run.
 pub fn text(summary: &Summary) -> String {
@@ -43,7 +26,7 @@ pub fn text(summary: &Summary) -> String {
 
 fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     head(page, summary)?;
-    table(page, summary)?;
+    latency::table(page, summary)?;
     waterfall(page, summary)?;
     breakdown::tables(page, summary)?;
     rates(page, summary);
@@ -162,53 +145,6 @@ fn tokens(summary: &Summary) -> String {
     )
 }
 
-fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
-    if shown.is_empty() {
-        return writeln!(page, "\nNo latency to show: no request ended well.");
-    }
-    let mut percents: Vec<&String> =
-        summary.metrics.values().next().map(|m| m.percentiles.keys().collect()).unwrap_or_default();
-    percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
-    write!(page, "\n{:<LABEL$}{:>6}{:>CELL$}", "ms", "n", "mean")?;
-    for percent in &percents {
-        write!(page, "{:>CELL$}", format!("p{percent}"))?;
-    }
-    writeln!(page, "{:>CELL$}", "max")?;
-    for (name, label, _) in shown {
-        let label = with_error(summary, name, label);
-        row(page, &label, &summary.metrics[*name], &percents)?;
-    }
-    match summary.client.canary {
-        None => Ok(()),
-        Some(canary) => writeln!(
-            page,
-            "± is this client's own error during the run: p99 over {} answers of a server of known\n\
-             timing inside the process, asked by the same code beside the load",
-            count(canary.n)
-        ),
-    }
-}
-
-/// The label with the instrument's own error, where a canary has measured it.
-fn with_error(summary: &Summary, name: &str, label: &str) -> String {
-    let error = summary.client.canary.and_then(|canary| match name {
-        "ttft" => canary.ttft_error_ms.p99,
-        "itl" => canary.itl_error_ms.p99,
-        _ => None,
-    });
-    error.map_or_else(|| label.to_owned(), |ms| format!("{label} ±{}", error_text(ms)))
-}
-
-/// Never rounded to nothing.
-fn error_text(ms: f64) -> String {
-    match ms {
-        ms if ms < 0.1 => format!("{:.2}", ms.max(0.01)),
-        ms if ms < 10.0 => format!("{ms:.1}"),
-        ms => format!("{ms:.0}"),
-    }
-}
-
 /// Columns of the waterfall: name in the summary, heading, and whether it is shown though zero.
 const STEPS: [(&str, &str, bool); 10] = [
     ("held", "held", false),
@@ -245,33 +181,6 @@ fn waterfall(page: &mut String, summary: &Summary) -> Result<(), Error> {
         writeln!(page, "{:>8}", cell(band.ttft_ms))?;
     }
     Ok(())
-}
-
-fn number(percent: &str) -> f64 {
-    percent.parse().unwrap_or(0.0)
-}
-
-/// Rows without samples, and rows that repeat another, are left out.
-fn is_shown(summary: &Summary, (name, _, twin): &(&str, &str, Option<&str>)) -> bool {
-    let metric = summary.metrics.get(*name);
-    let is_twin = twin.is_some_and(|twin| {
-        let other = summary.metrics.get(twin);
-        metric.map(|m| (m.n, m.mean)) == other.map(|m| (m.n, m.mean))
-    });
-    metric.is_some_and(|metric| metric.n > 0) && !is_twin
-}
-
-fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
-    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
-    write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
-    for percent in percents {
-        let percentile = &metric.percentiles[*percent];
-        let text =
-            if percentile.is_censored { ">limit".to_owned() } else { value(percentile.value) };
-        write!(page, "{text:>CELL$}")?;
-    }
-    let max = if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) };
-    writeln!(page, "{max:>CELL$}")
 }
 
 fn rates(page: &mut String, summary: &Summary) {

@@ -13,7 +13,7 @@ use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, input_tokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
-use crate::sample::Sample;
+use crate::sample::{Sample, Wanted};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
     Tokens, WindowSummary,
@@ -248,7 +248,10 @@ impl Tally {
             },
             requests: self.requests,
             tokens: self.tokens,
-            metrics: self.metrics.finish(&percentiles(plan)),
+            metrics: self.metrics.finish(Wanted {
+                early_stopping: plan.measure.early_stopping,
+                ..Wanted::of(&percentiles(plan))
+            }),
             waterfall: self.waterfalls.finish(),
             client,
             lengths,

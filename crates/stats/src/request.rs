@@ -1,9 +1,8 @@
 //! The latencies of one request, each with what is known about it.
 
-use goodput_model::{MetricName, Nanos, RequestRecord};
+use goodput_model::{MetricName, Nanos, RequestRecord, TokenSource};
 
 use crate::cuts::Cuts;
-use crate::metrics::{answers, hidden_end};
 
 /// What a request says about a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,18 +60,43 @@ impl<'a> Latencies<'a> {
         }
     }
 
+    /// From the first byte sent.
+    pub(crate) fn ttft_sent(&self) -> Seen {
+        let first = self.record.exchange.stamps.first_token;
+        if self.stream { self.since_sent(first) } else { Seen::Nothing }
+    }
+
+    /// From the first byte sent.
+    pub(crate) fn e2e_sent(&self) -> Seen {
+        let last = self.record.exchange.stamps.last_token;
+        self.since_sent(last.filter(|_| !self.is_censored))
+    }
+
+    /// Whether it has any latency at all.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.is_failed
+    }
+
     fn is_doubtful(&self, at: Nanos) -> bool {
         self.cuts.is_doubtful(self.record, at)
     }
 
     fn since_due(&self, end: Option<Nanos>) -> Seen {
-        let due = self.record.scheduled;
-        match end {
-            _ if self.is_doubtful(due) => Seen::Nothing,
-            Some(end) if self.is_doubtful(end) => Seen::Nothing,
-            Some(end) => Seen::Value((end - due).as_ms()),
-            None if self.is_censored => Seen::Beyond,
-            None => Seen::Nothing,
+        self.between(Some(self.record.scheduled), end)
+    }
+
+    fn since_sent(&self, end: Option<Nanos>) -> Seen {
+        self.between(self.record.exchange.stamps.sent_first, end)
+    }
+
+    fn between(&self, start: Option<Nanos>, end: Option<Nanos>) -> Seen {
+        let is_spoilt = [start, end].into_iter().flatten().any(|at| self.is_doubtful(at));
+        match (start, end) {
+            _ if self.is_failed || is_spoilt => Seen::Nothing,
+            (Some(start), Some(end)) => Seen::Value((end - start).as_ms()),
+            // Without an end in time: longer than the limit.
+            _ if self.is_censored => Seen::Beyond,
+            _ => Seen::Nothing,
         }
     }
 
@@ -96,8 +120,25 @@ impl<'a> Latencies<'a> {
             return if chunks.is_empty() { Seen::Nothing } else { Seen::Beyond };
         }
         let largest = gaps(self.record, self.cuts).map(|(gap, _)| gap).max();
-        largest.map_or(Seen::Nothing, |gap| Seen::Value(gap.as_ms()))
+        largest.map_or(Seen::Nothing, |gap| Seen::Value(gap.as_micros_rounded() as f64 / 1e3))
     }
+}
+
+/// Servers count the end-of-text token in their usage though no chunk carries it: seen when every
+/// chunk holds one token and the count is one more. It took no time between first and last token.
+fn hidden_end(record: &RequestRecord) -> f64 {
+    let exchange = &record.exchange;
+    let is_stop = exchange.finish.as_deref() == Some("stop");
+    // A tokenizer of ours counts text, and so no token without any.
+    let counted = exchange.output_tokens.filter(|count| count.source != TokenSource::Tokenizer);
+    let tokens = counted.map_or(0, |count| count.n as usize);
+    if is_stop && tokens == exchange.chunks.len() + 1 { 1.0 } else { 0.0 }
+}
+
+/// How many answers a request asked for, as far as its chunks show it.
+pub(crate) fn answers(record: &RequestRecord) -> u32 {
+    let chunks = record.exchange.chunks.iter();
+    chunks.map(|chunk| chunk.choice.saturating_add(1)).max().unwrap_or(1)
 }
 
 /// The speed of an answer that ended.

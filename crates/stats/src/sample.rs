@@ -4,8 +4,23 @@ use crate::estimate::{
     self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_figure,
     student_quantile,
 };
+use crate::request::Seen;
 use crate::summary::{Metric, Percentile, Quick};
 use crate::workload::Spread;
+
+/// What is to be said about a metric.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) percentiles: &'a [f64],
+    /// MLPerf's bound beside each.
+    pub(crate) early_stopping: bool,
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn of(percentiles: &'a [f64]) -> Self {
+        Self { percentiles, early_stopping: false }
+    }
+}
 
 /// The values of a metric. All are kept; nothing is binned.
 ///
@@ -77,6 +92,15 @@ impl Sample {
 
     pub(crate) fn put(&mut self, batch: Option<u8>, value: f64) {
         self.part(batch).values.push(value);
+    }
+
+    /// Takes what a request says.
+    pub(crate) fn take(&mut self, batch: Option<u8>, seen: Seen) {
+        match seen {
+            Seen::Value(value) => self.put(batch, value),
+            Seen::Beyond => self.put_censored(batch),
+            Seen::Nothing => {}
+        }
     }
 
     pub(crate) fn put_all(&mut self, batch: Option<u8>, values: impl Iterator<Item = f64>) {
@@ -199,8 +223,14 @@ impl Sample {
             high_is_censored: high.is_some_and(|rank| rank > self.reached()),
             n_eff: effective.filter(|_| self.is_batched).map(|effective| effective.n),
             quality,
-            early_stopping: early_stopping_rank(n, q).and_then(|rank| self.at_rank(rank)),
+            early_stopping: None,
         }
+    }
+
+    /// MLPerf's early-stopping estimate of a percentile of sorted values.
+    pub(crate) fn early_stopping(&self, percent: f64) -> Option<f64> {
+        let rank = early_stopping_rank(self.len(), percent / 100.0)?;
+        self.at_rank(rank)
     }
 
     /// Mean of the values that were reached.
@@ -263,9 +293,15 @@ impl Sample {
     }
 
     /// Everything about the metric, with these percentiles.
-    pub(crate) fn metric(mut self, unit: &str, percentiles: &[f64]) -> Metric {
+    pub(crate) fn metric(mut self, unit: &str, wanted: Wanted<'_>) -> Metric {
         self.sort();
-        let percentile = |percent: &f64| (percent.to_string(), self.estimate_sorted(*percent));
+        let percentile = |percent: &f64| {
+            let mut estimate = self.estimate_sorted(*percent);
+            if wanted.early_stopping {
+                estimate.early_stopping = self.early_stopping(*percent);
+            }
+            (percent.to_string(), estimate)
+        };
         // Of those that ended alone they would flatter the rest.
         let is_whole = self.censored() == 0;
         let mean_interval = self.mean_interval();
@@ -280,7 +316,7 @@ impl Sample {
             std: self.standard_deviation().filter(|_| is_whole),
             min: self.at_rank(1),
             max: self.at_rank(self.reached()).filter(|_| is_whole),
-            percentiles: percentiles.iter().map(percentile).collect(),
+            percentiles: wanted.percentiles.iter().map(percentile).collect(),
             tail_ratio: self.percentile(99.0).zip(median).map(|(p99, median)| p99 / median),
             lag1: None,
         }
@@ -341,17 +377,18 @@ mod tests {
         let mixed = sample(&[1.0, 2.0, 3.0], 1);
         assert_eq!(mixed.percentile(75.0), Some(3.0));
         assert_eq!(mixed.percentile(76.0), None);
-        let metric = mixed.metric("ms", &[50.0, 99.0]);
+        let metric = mixed.metric("ms", Wanted::of(&[50.0, 99.0]));
         assert_eq!((metric.n, metric.censored, metric.max), (4, 1, None));
         assert!(metric.percentiles["99"].is_censored && !metric.percentiles["50"].is_censored);
     }
 
     #[test]
     fn moments() {
-        let metric = sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).metric("ms", &[]);
+        let metric =
+            sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).metric("ms", Wanted::of(&[]));
         assert_eq!(metric.mean, Some(5.0));
         assert!((metric.std.unwrap() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-        assert_eq!(sample(&[1.0], 0).metric("ms", &[]).std, None);
+        assert_eq!(sample(&[1.0], 0).metric("ms", Wanted::of(&[])).std, None);
     }
 
     proptest! {

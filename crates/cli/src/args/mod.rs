@@ -212,6 +212,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
     pub(crate) percentiles: Option<Vec<f64>>,
 
+    /// Beside each percentile MLPerf's early-stopping estimate: on the safe side with 99 %
+    #[arg(long)]
+    pub(crate) early_stopping: bool,
+
     /// Keep prompts and answers in the run folder (text.jsonl)
     #[arg(long)]
     pub(crate) save_text: bool,

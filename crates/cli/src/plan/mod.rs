@@ -34,6 +34,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.measure.percentiles = percentiles(asked);
         }
         plan.workload.save_text |= args.output.save_text;
+        plan.measure.early_stopping |= args.output.early_stopping;
         if args.endpoint.model.is_some() {
             plan.target.model.clone_from(&args.endpoint.model);
         }
@@ -58,6 +59,7 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
         workload,
         measure: Measure {
             canary: args.load.canary == Switch::On,
+            early_stopping: args.output.early_stopping,
             ..Measure::of(percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)))
         },
     })

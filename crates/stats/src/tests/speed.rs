@@ -1,5 +1,6 @@
 //! Ten million samples. A measurement, not a gate: `docs/design/012-intervals.md` has the figures.
 
+use crate::sample::Wanted;
 use goodput_random::{Domain, Stream};
 
 use super::*;
@@ -25,7 +26,7 @@ fn ten_million_samples() {
     for index in 0..10_000_000u64 {
         sample.push_in(stream.log_normal(100.0, 0.5), (index / 500_000) as u8);
     }
-    let metric = timed("ten million values", || sample.metric("ms", &PERCENTILES));
+    let metric = timed("ten million values", || sample.metric("ms", Wanted::of(&PERCENTILES)));
     assert!(metric.percentiles.values().all(|percentile| percentile.high.is_some()));
 }
 
@@ -48,7 +49,7 @@ fn ten_million_gaps() {
         }
         let what =
             if several { "ten million gaps, some of two tokens" } else { "ten million gaps" };
-        let metrics = timed(what, || metrics.finish(&PERCENTILES));
+        let metrics = timed(what, || metrics.finish(Wanted::of(&PERCENTILES)));
         assert_eq!(metrics["itl"].n, 10_000_000);
     }
 }

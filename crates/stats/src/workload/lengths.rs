@@ -3,7 +3,7 @@
 use goodput_model::{RequestRecord, TokenSource};
 
 use super::summary::{LengthCheck, Lengths};
-use crate::metrics::answers;
+use crate::request::answers;
 
 /// Both sides, filled by measured good requests.
 #[derive(Debug, Default)]

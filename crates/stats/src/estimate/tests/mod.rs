@@ -6,6 +6,7 @@ mod oracle;
 use super::binomial::{cumulative, enclosing_ranks};
 use super::*;
 use crate::Sample;
+use crate::sample::Wanted;
 use crate::summary::Percentile;
 
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -241,14 +242,14 @@ fn a_bound_may_lie_beyond_the_limit() {
 #[test]
 fn the_interval_of_a_mean() {
     // Batches of 100 with means 1, 2, …, 20: 10.5 ± 2.093 · sqrt(35) / sqrt(20).
-    let metric = Sample::from_series(&series(20, 100)).metric("ms", &[]);
+    let metric = Sample::from_series(&series(20, 100)).metric("ms", Wanted::of(&[]));
     let half = 2.093_024_054_408_263 * (35.0f64 / 20.0).sqrt();
     assert_eq!(metric.mean, Some(10.5));
     assert!((metric.mean_low.unwrap() - (10.5 - half)).abs() < 1e-9);
     assert!((metric.mean_high.unwrap() - (10.5 + half)).abs() < 1e-9);
     let mut censored = Sample::from_series(&series(20, 100));
     censored.push_censored_in(3);
-    let metric = censored.metric("ms", &[]);
+    let metric = censored.metric("ms", Wanted::of(&[]));
     assert_eq!((metric.mean, metric.mean_low, metric.mean_high), (None, None, None));
 }
 
@@ -261,7 +262,7 @@ fn strange_numbers_do_no_harm() {
         sample.estimate(percent);
     }
     assert_eq!(sample.estimate(50.0).value.map(f64::to_bits), Some(0.0f64.to_bits()));
-    assert_eq!(sample.metric("ms", &[50.0]).n, 400);
+    assert_eq!(sample.metric("ms", Wanted::of(&[50.0])).n, 400);
     for batch in [0, 19, 20, 255] {
         let mut one = Sample::default();
         one.push_in(1.0, batch);

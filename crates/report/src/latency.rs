@@ -1,0 +1,179 @@
+//! The table of latencies: each figure with how sure it is.
+
+use std::fmt::{Error, Write};
+
+use goodput_stats::{Metric, Percentile, Quality, Summary, minimum_for_figure};
+
+use crate::number::{cell, count};
+use crate::text::{LABEL, field};
+
+/// Columns of a cell.
+const CELL: usize = 8;
+
+/// The rows of the table: metric, label, and whether it is shown only when it differs from another.
+const ROWS: [(&str, &str, Option<&str>); 11] = [
+    ("ttft", "TTFT", None),
+    ("ttft_sent", " from sent", None),
+    ("ttfa", "TTFA", Some("ttft")),
+    ("tpot", "TPOT", None),
+    ("itl", "ITL", None),
+    ("itl_token", "ITL/token", Some("itl")),
+    ("max_gap", "Max gap", None),
+    ("e2e", "E2E", None),
+    ("e2e_sent", " from sent", None),
+    ("normalized_latency", "E2E/token", None),
+    ("request_tokens_per_s", "tok/s each", None),
+];
+
+/// The rows that carry their intervals.
+const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
+
+pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
+    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
+    if shown.is_empty() {
+        return writeln!(page, "\nNo latency to show: no request ended well.");
+    }
+    let mut percents: Vec<&String> =
+        summary.metrics.values().next().map(|m| m.percentiles.keys().collect()).unwrap_or_default();
+    percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    write!(page, "\n{:<LABEL$}{:>6}{:>CELL$}", "ms", "n", "mean")?;
+    for percent in &percents {
+        write!(page, "{:>CELL$}", format!("p{percent}"))?;
+    }
+    writeln!(page, "{:>CELL$}", "max")?;
+    for (name, label, _) in &shown {
+        let metric = &summary.metrics[*name];
+        row(page, &with_error(summary, name, label), metric, &percents)?;
+        if HEADLINES.contains(name) {
+            interval(page, metric, &percents)?;
+        }
+    }
+    legend(page, summary, &shown, &percents);
+    Ok(())
+}
+
+/// The label with the instrument's own error, where a canary has measured it.
+fn with_error(summary: &Summary, name: &str, label: &str) -> String {
+    let error = summary.client.canary.and_then(|canary| match name {
+        "ttft" => canary.ttft_error_ms.p99,
+        "itl" => canary.itl_error_ms.p99,
+        _ => None,
+    });
+    error.map_or_else(|| label.to_owned(), |ms| format!("{label} ±{}", error_text(ms)))
+}
+
+/// Never rounded to nothing.
+fn error_text(ms: f64) -> String {
+    match ms {
+        ms if ms < 0.1 => format!("{:.2}", ms.max(0.01)),
+        ms if ms < 10.0 => format!("{ms:.1}"),
+        ms => format!("{ms:.0}"),
+    }
+}
+
+fn number(percent: &str) -> f64 {
+    percent.parse().unwrap_or(0.0)
+}
+
+/// Rows without samples, and rows that repeat another, are left out.
+fn is_shown(summary: &Summary, (name, _, twin): &(&str, &str, Option<&str>)) -> bool {
+    let metric = summary.metrics.get(*name);
+    let is_twin = twin.is_some_and(|twin| {
+        let other = summary.metrics.get(twin);
+        metric.map(|m| (m.n, m.mean)) == other.map(|m| (m.n, m.mean))
+    });
+    metric.is_some_and(|metric| metric.n > 0) && !is_twin
+}
+
+fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
+    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+    write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
+    for percent in percents {
+        write!(page, "{:>CELL$}", figure(&metric.percentiles[*percent]))?;
+    }
+    let max = if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) };
+    writeln!(page, "{max:>CELL$}")
+}
+
+/// A percentile as it may stand: by itself, marked, or not at all.
+fn figure(percentile: &Percentile) -> String {
+    let mark = match percentile.quality {
+        Quality::Ok => "",
+        Quality::Few => "~",
+        Quality::NotEstimable => return "n/e".to_owned(),
+    };
+    match percentile.value {
+        _ if percentile.is_censored => format!("{mark}>limit"),
+        Some(value) => format!("{mark}{}", cell(value)),
+        None => "–".to_owned(),
+    }
+}
+
+/// Two lines below a metric: from where to where each of its figures may lie.
+fn interval(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
+    let percentiles = || percents.iter().map(|percent| &metric.percentiles[*percent]);
+    if percentiles().all(|percentile| percentile.low.is_none()) && metric.mean_low.is_none() {
+        return Ok(());
+    }
+    let text = |value: Option<f64>| value.map_or_else(String::new, cell);
+    let from = percentiles().map(|percentile| text(percentile.low));
+    let to = percentiles().map(|percentile| match percentile.high {
+        None if percentile.high_is_censored => ">limit".to_owned(),
+        high => text(high),
+    });
+    line(page, " 95 % from", text(metric.mean_low), from)?;
+    line(page, "      to", text(metric.mean_high), to)?;
+    let early = percentiles().map(|percentile| percentile.early_stopping);
+    if early.clone().any(|early| early.is_some()) {
+        line(page, " MLPerf", String::new(), early.map(text))?;
+    }
+    Ok(())
+}
+
+fn line(
+    page: &mut String,
+    label: &str,
+    mean: String,
+    cells: impl Iterator<Item = String>,
+) -> Result<(), Error> {
+    let mut line = format!("{label:<LABEL$}{:>6}{mean:>CELL$}", "");
+    for text in cells {
+        write!(line, "{text:>CELL$}")?;
+    }
+    writeln!(page, "{}", line.trim_end())
+}
+
+type Row = (&'static str, &'static str, Option<&'static str>);
+
+/// What the marks mean, where there are such.
+fn legend(page: &mut String, summary: &Summary, shown: &[&Row], percents: &[&String]) {
+    if let Some(canary) = summary.client.canary {
+        let text = format!(
+            "this client's own error during the run: p99 over {} answers of a server of known timing \
+             inside the process, asked by the same code beside the load",
+            count(canary.n)
+        );
+        field(page, "±", &text);
+    }
+    let qualities = || {
+        let metrics = shown.iter().map(|(name, _, _)| &summary.metrics[*name]);
+        metrics.flat_map(|metric| metric.percentiles.values()).map(|percentile| percentile.quality)
+    };
+    let needs: Vec<_> = percents
+        .iter()
+        .filter(|percent| number(percent) >= 99.0)
+        .filter_map(|percent| {
+            let minimum = minimum_for_figure(number(percent) / 100.0)?;
+            Some(format!("p{percent} {}", count(minimum)))
+        })
+        .collect();
+    let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
+    if qualities().any(|quality| quality == Quality::Few) {
+        let text =
+            format!("fewer samples than the figure needs to stand alone{needs}: take its interval");
+        field(page, "~", &text);
+    }
+    if qualities().any(|quality| quality == Quality::NotEstimable) {
+        field(page, "n/e", "not estimable from so few independent samples");
+    }
+}
