@@ -13,7 +13,7 @@ use goodput_model::{
     Severity, Stage, Stamps, Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
 };
 
-use crate::{RunFacts, RunState, Summary, analyse};
+use crate::{Quality, RunFacts, RunState, Summary, analyse};
 
 fn ms(ms: f64) -> Nanos {
     Nanos::from_secs_f64(ms / 1e3)
@@ -199,6 +199,40 @@ fn metrics_follow_their_definitions() {
     close(s.metrics["normalized_latency"].max, 60.0);
     close(s.metrics["request_tokens_per_s"].min, 2.0 / 0.12);
     close(s.load.slip_ms.max, 1.0);
+}
+
+#[test]
+fn intervals_know_when_requests_were_due() {
+    // Each second request waits twice as long; in the second half tokens come half as fast.
+    let request = |index: u64| {
+        let gap = if index < 100 { 10.0 } else { 20.0 };
+        let mut record = record(index, index as f64 * 10.0, &[gap, gap]);
+        let first = record.scheduled + ms(if index.is_multiple_of(2) { 25.0 } else { 50.0 });
+        record.exchange.stamps.first_token = Some(first);
+        record
+    };
+    // They come back in another order.
+    let records: Vec<_> =
+        (0..100).map(|k| 2 * k).chain((0..100).map(|k| 2 * k + 1)).map(request).collect();
+    let s = summary(&short(), &records);
+    let p50 = |metric: &str| s.metrics[metric].percentiles["50"];
+    // All alternate: each is as far from the mean as the one before, on the other side.
+    close(s.metrics["ttft"].lag1, -199.0 / 200.0);
+    assert_eq!(p50("ttft").n_eff, Some(200.0));
+    assert_eq!(p50("ttft").quality, Quality::Ok);
+    // Slow gaps fill ten of twenty batches: worth as many as there are batches, less one.
+    close(p50("itl").n_eff, 19.0);
+    close(p50("itl_token").n_eff, 19.0);
+    close(p50("max_gap").n_eff, 19.0);
+    close(p50("max_gap").low, 10.0);
+    close(p50("max_gap").high, 20.0);
+    close(s.metrics["itl"].mean, 15.0);
+    // 5 · 2.093 · sqrt(20/19 / 20).
+    close(s.metrics["itl"].mean_low, 15.0 - 5.0 * 2.093_024_054_408_263 / 19.0f64.sqrt());
+    close(s.metrics["ttft"].tail_ratio, 2.0);
+    let json = serde_json::to_value(&s).unwrap();
+    assert_eq!(json["metrics"]["ttft"]["percentiles"]["99"]["quality"], "not_estimable");
+    assert_eq!(json["metrics"]["ttft"]["percentiles"]["50"]["quality"], "ok");
 }
 
 #[test]

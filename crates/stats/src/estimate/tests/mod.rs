@@ -237,6 +237,8 @@ fn a_bound_may_lie_beyond_the_limit() {
     (0..950u32).for_each(|value| stalled.push_in(f64::from(value), (value % 19) as u8));
     (0..50).for_each(|_| stalled.push_censored_in(19));
     assert!(stalled.estimate(97.0).n_eff.unwrap() < 25.0);
+    // And they lie beyond every percentile that was reached.
+    assert!(stalled.estimate(94.0).n_eff.unwrap() < 50.0);
 }
 
 #[test]
