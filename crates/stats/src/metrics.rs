@@ -12,6 +12,9 @@ use crate::summary::Metric;
 use crate::window::Window;
 use crate::workload::Spread;
 
+/// The most tokens that one chunk is believed to hold: a server may claim anything.
+const MOST_TOKENS: u32 = 4096;
+
 /// Gaps of one batch of time in microseconds.
 #[derive(Debug, Default)]
 struct Gaps {
@@ -108,7 +111,7 @@ impl Metrics {
             let batch = self.window.map(|_| batch as u8);
             itl.put_all(batch, gaps.short_us.iter().map(|us| f64::from(*us) / 1e3));
             for (us, tokens) in &gaps.long_us {
-                let (ms, times) = long(f64::from(*us) / 1e3, *tokens);
+                let (ms, times) = long(f64::from(*us) / 1e3, (*tokens).min(MOST_TOKENS));
                 itl.put_all(batch, std::iter::repeat_n(ms, times as usize));
             }
         }
