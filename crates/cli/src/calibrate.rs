@@ -254,6 +254,7 @@ fn facts() -> RunFacts {
         cut_requests: 0,
         cache_counters: None,
         workload_ended: false,
+        clock_step_ms: None,
     }
 }
 

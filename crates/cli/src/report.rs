@@ -63,6 +63,7 @@ pub(crate) fn summarise(
         cut_requests: manifest.workload.cut_requests,
         cache_counters: manifest.workload.cache_counters,
         workload_ended: manifest.workload.ended_early,
+        clock_step_ms: manifest.clock_step_ms(),
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

@@ -140,6 +140,7 @@ fn conclude(
     let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
     manifest.ended = Some(host::timestamp());
+    manifest.clocks_end = Some(host::clocks());
     manifest.lost_records = sent.ended.lost + unwritten.lost;
     manifest.workload.cut_requests = sent.ended.cut_requests;
     manifest.workload.notes.extend(sent.notes);
@@ -253,6 +254,7 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
             probe_ms: ready.probe.map(Nanos::as_ms),
         },
         clocks: host::clocks(),
+        clocks_end: None,
         ceiling: calibrate::ceiling(plan),
         lost_records: 0,
         workload: WorkloadFacts {

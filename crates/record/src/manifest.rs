@@ -23,6 +23,9 @@ pub struct Manifest {
     pub target: TargetFacts,
     /// How instants in the log relate to the clocks.
     pub clocks: Clocks,
+    /// The same at the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks_end: Option<Clocks>,
     /// What this client carries on this machine, where `goodput calibrate` has found that out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
@@ -37,6 +40,15 @@ pub struct Manifest {
 impl Manifest {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.manifest/1";
+
+    /// By how much the wall clock moved against the monotonic one between start and end.
+    pub fn clock_step_ms(&self) -> Option<f64> {
+        let (start, end) = (self.clocks, self.clocks_end?);
+        let moved = |from: u64, to: u64| i128::from(to) - i128::from(from);
+        let wall = moved(start.unix_ns, end.unix_ns);
+        let monotonic = moved(start.monotonic_ns, end.monotonic_ns);
+        Some((wall - monotonic) as f64 / 1e6)
+    }
 }
 
 /// How far a run has come.
@@ -136,6 +148,14 @@ mod tests {
             cache_counters: Some((500, 160)),
             ended_early: true,
         };
+        assert_eq!((manifest.clocks_end, manifest.clock_step_ms()), (None, None));
+        // 3 s on the wall, 1 s by the other; and back by as much.
+        let at = |monotonic_ns, unix_ns| Clocks { monotonic_ns, unix_ns };
+        manifest.clocks = at(1_000_000_000, 5_000_000_000);
+        manifest.clocks_end = Some(at(2_000_000_000, 8_000_000_000));
+        assert_eq!(manifest.clock_step_ms(), Some(2000.0));
+        manifest.clocks_end = Some(at(2_000_000_000, 4_000_000_000));
+        assert_eq!(manifest.clock_step_ms(), Some(-2000.0));
         let text = serde_json::to_string(&manifest).unwrap();
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Slice, Summary};
+use goodput_stats::{Slice, Slices, Summary};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::number::cell;
@@ -11,6 +11,11 @@ use crate::text::WIDTH;
 
 /// Columns of a number.
 const CELL: usize = 7;
+
+/// Minutes that a page has room for.
+const MINUTES: usize = 12;
+/// Workers whose medians differ by less are alike.
+const ALIKE: f64 = 0.2;
 
 /// A column: its heading in two lines, and its value.
 type Column = (&'static str, &'static str, fn(&Slice) -> Option<f64>);
@@ -28,7 +33,8 @@ const COLUMNS: [Column; 8] = [
 
 /// All tables of a page; none where requests do not differ.
 pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    for (dimension, slices) in &summary.breakdown {
+    let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
+    for (dimension, slices) in shown {
         let mut slices: Vec<_> = slices.iter().collect();
         slices.sort_by_key(|(value, _)| rank(value));
         let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
@@ -37,7 +43,7 @@ pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> 
         let failed = |text: &str| if has_failed { format!("{text:>CELL$}") } else { String::new() };
         write!(page, "\n{:<room$}{:>CELL$}{}", "tokens, ms", "", failed(""))?;
         row(page, |(above, _, _)| (*above).to_owned())?;
-        let heading = label(&format!("by {dimension}"), room);
+        let heading = label(&format!("by {}", heading(dimension)), room);
         write!(page, "{heading}{:>CELL$}{}", "n", failed("failed"))?;
         row(page, |(_, below, _)| (*below).to_owned())?;
         for (value, slice) in slices {
@@ -47,6 +53,34 @@ pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> 
         }
     }
     Ok(())
+}
+
+/// Whether a table says something; `summary.json` has all of them.
+fn is_shown(dimension: &str, slices: &Slices) -> bool {
+    match dimension {
+        "input_tokens" | "output_tokens" => slices.len() > 1,
+        "minute" => slices.len() <= MINUTES,
+        "worker" => {
+            [|slice: &Slice| slice.ttft_ms.p50, |slice| slice.tpot_ms.p50, |slice| slice.e2e_ms.p50]
+                .into_iter()
+                .any(|median| {
+                    let medians = || slices.iter().filter_map(|(_, slice)| median(slice));
+                    let low = medians().min_by(f64::total_cmp);
+                    let high = medians().max_by(f64::total_cmp);
+                    low.zip(high).is_some_and(|(low, high)| high > (1.0 + ALIKE) * low)
+                })
+        }
+        _ => true,
+    }
+}
+
+/// A dimension in the room of a heading.
+fn heading(dimension: &str) -> &str {
+    match dimension {
+        "input_tokens" => "input",
+        "output_tokens" => "output",
+        other => other,
+    }
 }
 
 fn row(page: &mut String, text: impl Fn(&Column) -> String) -> Result<(), Error> {

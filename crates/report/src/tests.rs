@@ -149,6 +149,43 @@ fn tables_are_aligned_and_ordered() {
     assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{page}");
 }
 
+/// Lengths always, few minutes, and workers only where they differ.
+#[test]
+fn tables_that_say_nothing_are_left_out() {
+    let with = |ttft: f64| {
+        let mut slice = slice(0);
+        slice["ttft_ms"]["p50"] = json!(ttft);
+        slice
+    };
+    let headings = |minutes: usize, worker: f64| -> Vec<String> {
+        let page = page(|summary| {
+            let minutes = (1..=minutes).map(|n| (n.to_string(), slice(0))).collect::<Vec<_>>();
+            summary["breakdown"] = json!({
+                "input_tokens": {"64–127": slice(0), "128–255": slice(0)},
+                "output_tokens": {"64–127": slice(0)},
+                "worker": {"0": with(10.0), "1": with(worker)},
+                "minute": minutes.into_iter().collect::<serde_json::Map<_, _>>(),
+            });
+        });
+        let headings = page.lines().filter(|line| line.starts_with("by "));
+        headings.map(|line| line.split_whitespace().nth(1).unwrap().to_owned()).collect()
+    };
+    assert_eq!(headings(12, 12.0), ["input", "minute"]);
+    assert_eq!(headings(13, 12.1), ["input", "worker"]);
+}
+
+#[test]
+fn advice_follows_the_evidence() {
+    let page = page(|summary| {
+        summary["caveats"] = json!([
+            {"code": "no_warmup", "severity": "info", "message": "cold", "advice": "add --warmup 50"},
+            {"code": "capped", "severity": "warn", "message": "held back"},
+        ]);
+    });
+    assert_eq!(field(&page, "  note"), "note cold; add --warmup 50");
+    assert_eq!(field(&page, "  warning"), "warning held back");
+}
+
 #[test]
 fn a_shaped_load_is_described() {
     let page = page(|summary| {

@@ -269,7 +269,8 @@ fn verdict(page: &mut String, summary: &Summary) {
             Severity::Warn => "  warning",
             Severity::Void => "  void",
         };
-        field(page, mark, &plain(&caveat.message));
+        let advice = caveat.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
+        field(page, mark, &plain(&format!("{}{advice}", caveat.message)));
     }
 }
 

@@ -7,7 +7,7 @@ use goodput_model::{
     TokenSource, Verdict,
 };
 
-use crate::caveats::{self, Evidence};
+use crate::caveats::{self, CaveatTally, Evidence};
 use crate::client::ClientTally;
 use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, input_tokens};
@@ -45,7 +45,8 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     };
     let judgements = Judgements::new(judgements);
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
-    let mut tally = Tally::new(whole, plan.target.stream, Cuts::new(samples), workload);
+    let caveats = CaveatTally::new(plan, window);
+    let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
     for mut record in records() {
         tally.workload.complete(&mut record);
         tally.add(&record);
@@ -81,10 +82,16 @@ struct Tally {
     time_under_way: Sample,
     events_in_window: u64,
     workload: WorkloadTally,
+    caveats: CaveatTally,
 }
 
 impl Tally {
-    fn new(whole: Window, stream: bool, cuts: Cuts, workload: WorkloadTally) -> Self {
+    fn new(
+        (whole, stream): (Window, bool),
+        cuts: Cuts,
+        workload: WorkloadTally,
+        caveats: CaveatTally,
+    ) -> Self {
         Self {
             window: workload.window,
             whole,
@@ -109,6 +116,7 @@ impl Tally {
             time_under_way: Sample::default(),
             events_in_window: 0,
             workload,
+            caveats,
         }
     }
 
@@ -119,6 +127,7 @@ impl Tally {
             self.in_window.add(record, self.window);
         }
         self.workload.add(record, counts, &self.cuts);
+        self.caveats.add(record, &self.cuts);
         self.in_whole.add(record, self.whole);
         // A request that a cap holds back is not yet on its way.
         self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
@@ -216,6 +225,7 @@ impl Tally {
         let load = self.load(plan);
         let client = self.client(samples, &load);
         let figures = self.workload.finish(plan, &run);
+        let counted = self.caveats.finish();
         let caveats = caveats::find(&Evidence {
             plan,
             run: &run,
@@ -229,6 +239,9 @@ impl Tally {
             figures: &figures,
             ttft_p50_ms: self.metrics.ttft_p50(),
             itl_p50_ms: self.metrics.itl_p50(),
+            e2e_p99_ms: self.metrics.e2e_p99(),
+            ttft_lag1: None,
+            tally: &counted,
             run_end_s: self.whole.end.as_secs(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });

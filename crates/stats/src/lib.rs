@@ -36,5 +36,5 @@ pub use summary::{
 };
 pub use workload::{
     Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
-    Slice, Spread, StructuredSummary,
+    Slice, Slices, Spread, StructuredSummary,
 };

@@ -95,6 +95,12 @@ impl Metrics {
         ttft.percentile(50.0)
     }
 
+    pub(crate) fn e2e_p99(&self) -> Option<f64> {
+        let mut e2e = self.e2e.clone();
+        e2e.sort();
+        e2e.percentile(99.0)
+    }
+
     /// Of chunks of one token, or an unknown number.
     pub(crate) fn itl_p50(&self) -> Option<f64> {
         let mut gaps: Vec<u32> =

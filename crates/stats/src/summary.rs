@@ -121,6 +121,9 @@ pub struct RunFacts {
     /// Whether the workload had no more sessions when the run would have gone on.
     #[serde(default)]
     pub workload_ended: bool,
+    /// By how much the wall clock moved against the monotonic one during the run.
+    #[serde(default)]
+    pub clock_step_ms: Option<f64>,
 }
 
 /// How a run ended.

@@ -176,6 +176,7 @@ fn manifest() -> Manifest {
             probe_ms: None,
         },
         clocks: Clocks { monotonic_ns: 0, unix_ns: 0 },
+        clocks_end: None,
         ceiling: None,
         lost_records: 0,
         workload: WorkloadFacts::default(),

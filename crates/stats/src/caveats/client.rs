@@ -1,12 +1,12 @@
 //! Was it the client? METHOD 3.9, check by check.
 
-use goodput_model::{Caveat, CaveatCode, Mode, Severity, Shape};
+use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Mode, Severity, Shape};
 
-use super::Evidence;
+use super::{Evidence, advice};
 use crate::summary::{ClientSummary, ThreadSummary};
 
 /// METHOD 3.9: what may be off without harm, max(1 ms, 1 % of the TTFT median).
-fn tolerance_ms(e: &Evidence<'_>) -> f64 {
+pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
     (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
 }
 
@@ -20,11 +20,9 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
         return None;
     }
     let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
-    let message = format!(
-        "the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms; give it a \
-         core of its own, more --workers, or less load"
-    );
-    Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message))
+    let message =
+        format!("the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms");
+    Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message).advise(advice::more_room(e)))
 }
 
 /// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
@@ -42,10 +40,10 @@ pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
         let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
         let message = format!(
             "only {:.1} of {concurrency} users were at work on average: the client could not keep \
-             all of them busy; give it a core of its own, more --workers, or fewer users",
+             all of them busy",
             share * f64::from(concurrency)
         );
-        Caveat::new(CaveatCode::ClientStarved, severity, message)
+        Caveat::new(CaveatCode::ClientStarved, severity, message).advise(advice::more_room(e))
     })
 }
 
@@ -64,7 +62,9 @@ pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
         stalls.longest_at_s.unwrap_or(0.0),
         stalls.requests
     );
-    Some(Caveat::new(CaveatCode::ClientStalled, severity, message))
+    let advice = "give the client cores of its own, and see what stopped it (swap, a paused virtual \
+                  machine, `kill -STOP`)";
+    Some(Caveat::new(CaveatCode::ClientStalled, severity, message).advise(advice))
 }
 
 /// How late bytes were read. Where the kernel stamped them the latencies stand, up to packets that
@@ -80,11 +80,8 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
     (p99 > limit).then(|| {
         let is_void = !by_kernel && p99 > 5.0 * limit;
         let severity = if is_void { Severity::Void } else { Severity::Warn };
-        let message = format!(
-            "the client {what}: {p99:.2} ms at p99, above {limit:.2} ms; give it a core of its own, \
-             more --workers, or less load"
-        );
-        Caveat::new(CaveatCode::ClientLag, severity, message)
+        let message = format!("the client {what}: {p99:.2} ms at p99, above {limit:.2} ms");
+        Caveat::new(CaveatCode::ClientLag, severity, message).advise(advice::more_room(e))
     })
 }
 
@@ -97,9 +94,9 @@ pub(super) fn merged(e: &Evidence<'_>) -> Option<Caveat> {
         let severity = if p99 > 5.0 * limit { Severity::Void } else { Severity::Warn };
         let message = format!(
             "the client's loop was called {p99:.1} ms late at p99, and tokens came every {itl:.1} ms: \
-             those that waited together cannot be told apart; give it a core of its own, or less load"
+             those that waited together cannot be told apart"
         );
-        Caveat::new(CaveatCode::TokensMerged, severity, message)
+        Caveat::new(CaveatCode::TokensMerged, severity, message).advise(advice::more_room(e))
     })
 }
 
@@ -127,10 +124,14 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
     (waited > 0.03 && share > 0.2).then(|| {
         let message = format!(
             "others took the client's processors: {name} was ready to run but had to wait for \
-             {:.0} % of that time; give the client a core of its own, or use fewer --workers",
+             {:.0} % of that time",
             share * 100.0
         );
-        Caveat::new(CaveatCode::CpuContended, Severity::Warn, message)
+        let workers = e.plan.load.workers;
+        let fewer =
+            if workers > 1 { format!(", or use --workers {}", workers / 2) } else { String::new() };
+        let advice = format!("give the client cores of its own (`taskset`, a machine){fewer}");
+        Caveat::new(CaveatCode::CpuContended, Severity::Warn, message).advise(advice)
     })
 }
 
@@ -139,11 +140,11 @@ pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
     let worst = workers(e.client).max_by(|a, b| a.1.cpu_share.total_cmp(&b.1.cpu_share))?;
     (worst.1.cpu_share > 0.7).then(|| {
         let message = format!(
-            "{} used {:.0} % of a core: the client is near its limit; add --workers or use less load",
+            "{} used {:.0} % of a core: the client is near its limit",
             worst.0,
             worst.1.cpu_share * 100.0
         );
-        Caveat::new(CaveatCode::ClientBusy, Severity::Warn, message)
+        Caveat::new(CaveatCode::ClientBusy, Severity::Warn, message).advise(advice::more_room(e))
     })
 }
 
@@ -155,11 +156,12 @@ pub(super) fn crowded(e: &Evidence<'_>) -> Option<Caveat> {
     (idle < 0.1 && others > 0.3).then(|| {
         let message = format!(
             "other programs used {:.0} % of the processors that the client may use, and left {:.0} % \
-             idle; give the client a core of its own",
+             idle",
             others * 100.0,
             idle * 100.0
         );
         Caveat::new(CaveatCode::CpuCrowded, Severity::Warn, message)
+            .advise("stop them, or give the client cores of its own")
     })
 }
 
@@ -167,10 +169,9 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
     let throttled_ms = e.client.throttled_ms.filter(|ms| *ms > 0.0)?;
     let share = throttled_ms / 1e3 / e.window.seconds().max(1e-9);
     let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
-    let message = format!(
-        "the container's CPU limit stopped the client for {throttled_ms:.0} ms; raise the limit"
-    );
-    Some(Caveat::new(CaveatCode::CpuThrottled, severity, message))
+    let message = format!("the container's CPU limit stopped the client for {throttled_ms:.0} ms");
+    let advice = format!("raise the limit, or {}", advice::less_load(e));
+    Some(Caveat::new(CaveatCode::CpuThrottled, severity, message).advise(advice))
 }
 
 pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
@@ -180,7 +181,8 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
          pauses of this machine",
         share * 100.0
     );
-    Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message))
+    let advice = "use a machine, or an instance type, whose processors are its own";
+    Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message).advise(advice))
 }
 
 /// METHOD 3.9: the instrument's own error may not exceed 5 % of what it measures, or a millisecond
@@ -193,7 +195,7 @@ pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
             "the instrument was off: on a server of known timing inside this process the error of \
              TTFT was {p99:.2} ms at p99, above {limit:.2} ms"
         );
-        Caveat::new(CaveatCode::Canary, Severity::Void, message)
+        Caveat::new(CaveatCode::Canary, Severity::Void, message).advise(advice::more_room(e))
     })
 }
 
@@ -202,15 +204,22 @@ pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
     let is_long = e.window.seconds() > 2.0 && !e.window.is_makespan();
     let is_silent = e.plan.measure.canary && e.client.canary.is_none_or(|canary| canary.n == 0);
     let ends_early = e.client.observed_until_s + 3.0 < e.run_end_s.min(e.window.end.as_secs());
-    let what = match (e.client.loop_lag_ms.p50, is_silent) {
-        (None, _) => "what the client observed about itself is not on record (server.log)",
-        _ if ends_early => {
-            "the record of what the client observed about itself ends early (server.log)"
-        }
-        (_, true) => "the canary did not answer, so the instrument's own error is not known",
+    let (what, advice) = match (e.client.loop_lag_ms.p50, is_silent) {
+        (None, _) => (
+            "what the client observed about itself is not on record (server.log)",
+            "copy the whole run folder, server.log included",
+        ),
+        _ if ends_early => (
+            "the record of what the client observed about itself ends early (server.log)",
+            "see that the disk has room, and let the run end by itself",
+        ),
+        (_, true) => (
+            "the canary did not answer, so the instrument's own error is not known",
+            "see the warning at the start of the run, or say --canary off",
+        ),
         _ => return None,
     };
-    is_long.then(|| Caveat::new(CaveatCode::NotObserved, Severity::Warn, what))
+    is_long.then(|| Caveat::new(CaveatCode::NotObserved, Severity::Warn, what).advise(advice))
 }
 
 /// METHOD 3.9: warn above half of what this machine was found to carry.
@@ -226,10 +235,11 @@ pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
         let what = if events >= requests { "events" } else { "requests" };
         let message = format!(
             "{:.0} % of the {what} per second that this client carries on this machine, by \
-             `goodput calibrate`; stay below half, or use a larger machine",
+             `goodput calibrate`",
             worst * 100.0
         );
-        Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message)
+        let advice = format!("stay below half: {}", advice::more_room(e));
+        Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message).advise(advice)
     })
 }
 
@@ -242,7 +252,7 @@ pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
              {:.3} (Kolmogorov–Smirnov, {} gaps)",
             test.distance, test.n
         );
-        Caveat::new(CaveatCode::NotPoisson, Severity::Warn, message)
+        Caveat::new(CaveatCode::NotPoisson, Severity::Warn, message).advise(advice::more_room(e))
     })
 }
 
@@ -254,23 +264,32 @@ pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
     (law.residual > law.limit).then(|| {
         let message = format!(
             "Little's law does not hold: {:.1} requests under way, but {:.1} arrivals a second \
-             times {:.3} s make {:.1}; the load was not steady, or records are missing",
+             times {:.3} s make {:.1}",
             law.in_flight,
             law.arrivals_per_s,
             law.residence_s,
             law.arrivals_per_s * law.residence_s
         );
-        Caveat::new(CaveatCode::LittlesLaw, Severity::Warn, message)
+        let advice = format!(
+            "the load was not steady, or records are missing: add --warmup auto, or {}",
+            advice::lasting(e, 2.0 * e.window.seconds())
+        );
+        Caveat::new(CaveatCode::LittlesLaw, Severity::Warn, message).advise(advice)
     })
 }
 
 pub(super) fn local_limit(e: &Evidence<'_>) -> Option<Caveat> {
     let count = *e.requests.errors.get("local_limit")?;
     let message = format!(
-        "{count} requests failed because this machine ran out of file descriptors or local ports; \
-         raise `ulimit -n`, or keep connections with --connections reuse"
+        "{count} requests failed because this machine ran out of file descriptors or local ports"
     );
-    Some(Caveat::new(CaveatCode::ClientLimited, Severity::Void, message))
+    let is_wasteful = e.plan.target.connections == ConnectionPolicy::PerRequest;
+    let advice = if is_wasteful {
+        "keep connections with --connections reuse, or raise `ulimit -n`"
+    } else {
+        "raise `ulimit -n`, or bound the load with --max-concurrency"
+    };
+    Some(Caveat::new(CaveatCode::ClientLimited, Severity::Void, message).advise(advice))
 }
 
 /// Not the client: but who looks for the cause of slow answers should know.
@@ -282,6 +301,7 @@ pub(super) fn slow_reader(e: &Evidence<'_>) -> Option<Caveat> {
              its receive window, which is part of TTFT"
         );
         Caveat::new(CaveatCode::ServerReadsSlowly, Severity::Info, message)
+            .advise("look at the server's front end: its event loop or its proxy is busy")
     })
 }
 
@@ -294,6 +314,8 @@ pub(super) fn lossy(e: &Evidence<'_>) -> Option<Caveat> {
             "the network lost or reordered packets: {} sent again, {} out of order",
             tcp.retransmits, tcp.out_of_order
         );
-        Caveat::new(CaveatCode::PacketsLost, Severity::Info, message)
+        Caveat::new(CaveatCode::PacketsLost, Severity::Info, message).advise(
+            "look at the path (`ip -s link`, `ss -ti`), or measure from nearer to the server",
+        )
     })
 }

@@ -4,7 +4,7 @@ use goodput_model::{
     CalibrationSource, Caveat, CaveatCode, ClassPlan, OutputLength, Severity, SourcePlan,
 };
 
-use super::Evidence;
+use super::{Evidence, advice};
 use crate::workload::{LengthCheck, Slice};
 
 /// Lengths may differ by so much.
@@ -36,14 +36,15 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
     let check = e.figures.lengths.output.filter(is_off)?;
     (e.plan.workload.output == OutputLength::Exact).then(|| {
         let message = format!(
-            "answers are not as long as asked: {:.1} tokens on average for {:.1}, {} of them exact; \
-             the server ignores max_tokens, min_tokens or ignore_eos, or something else ends its \
-             answers (a constraint, a stop word, the model's context)",
+            "answers are not as long as asked: {:.1} tokens on average for {:.1}, {} of them exact",
             check.actual_mean,
             check.planned_mean,
             percent(check.exact_share)
         );
-        Caveat::new(CaveatCode::OutputLength, Severity::Warn, message)
+        let advice = "the server ignores max_tokens, min_tokens or ignore_eos, or something else ends \
+                      its answers (a constraint, a stop word, the model's context): add what it \
+                      takes with --extra-body, or let answers end with --output-length limit";
+        Caveat::new(CaveatCode::OutputLength, Severity::Warn, message).advise(advice)
     })
 }
 
@@ -53,14 +54,14 @@ pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
     let check = e.figures.lengths.input.filter(is_off)?;
     (calibration.source != CalibrationSource::Estimate).then(|| {
         let message = format!(
-            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, though counted by \
-             {}; give the tokenizer of this very model with --tokenizer, and see that the server's \
-             chat template is the one that was calibrated",
+            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, though counted by {}",
             check.actual_mean,
             check.planned_mean,
             calibration.source.name()
         );
-        Caveat::new(CaveatCode::InputLength, Severity::Warn, message)
+        let advice = "give the tokenizer of this very model with --tokenizer, and see that the \
+                      server's chat template is the one that was calibrated";
+        Caveat::new(CaveatCode::InputLength, Severity::Warn, message).advise(advice)
     })
 }
 
@@ -72,13 +73,18 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
         return None;
     }
     exceeds((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
-        let advice = if observed < requested {
-            "the cache is off, too small, or was not warm yet: add --warmup"
+        let advice = if observed > requested {
+            format!(
+                "it holds prompts of an earlier run: use another --seed than {}, or empty it",
+                e.plan.load.seed
+            )
+        } else if e.plan.load.warmup.is_none() {
+            "the cache is off, too small, or was not warm yet: add --warmup auto".to_owned()
         } else {
-            "it holds prompts of an earlier run: use another --seed, or empty it"
+            "the cache is off or too small: see the server's settings".to_owned()
         };
         let message = format!(
-            "{} of the prompt tokens could have come from the cache, {} did; {advice}",
+            "{} of the prompt tokens could have come from the cache, {} did",
             percent(requested),
             percent(observed)
         );
@@ -88,7 +94,7 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
         };
         let is_asked = e.plan.workload.classes.iter().any(is_shaped);
         let severity = if is_asked { Severity::Warn } else { Severity::Info };
-        Caveat::new(CaveatCode::CacheDiffers, severity, message)
+        Caveat::new(CaveatCode::CacheDiffers, severity, message).advise(advice)
     })
 }
 
@@ -118,11 +124,14 @@ pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
     let severity = if classes.iter().all(is_ours) { Severity::Warn } else { Severity::Info };
     let message = format!(
         "{} of the prompt tokens came from the server's cache though nothing shared was asked for: \
-         prompts of an earlier run, or prompts that begin alike; use another --seed or empty the \
-         cache, or say what it shall hold with --cache",
+         prompts of an earlier run, or prompts that begin alike",
         percent(observed)
     );
-    Some(Caveat::new(CaveatCode::CacheUnplanned, severity, message))
+    let advice = format!(
+        "use another --seed than {} or empty the cache, or say what it shall hold with --cache",
+        e.plan.load.seed
+    );
+    Some(Caveat::new(CaveatCode::CacheUnplanned, severity, message).advise(advice))
 }
 
 pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
@@ -132,9 +141,10 @@ pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
     let is_seen = cache.is_some_and(|cache| cache.observed.is_some());
     (is_asked && !is_seen && e.requests.ok > 0).then(|| {
         let message = "a share of cached prompt tokens was asked for, but the server does not report \
-                       any: whether its cache did so is not known; start vLLM with \
-                       --enable-prompt-tokens-details, SGLang with --enable-cache-report";
-        Caveat::new(CaveatCode::CacheUnseen, Severity::Info, message)
+                       any: whether its cache did so is not known";
+        let advice = "start vLLM with --enable-prompt-tokens-details, SGLang with \
+                      --enable-cache-report";
+        Caveat::new(CaveatCode::CacheUnseen, Severity::Info, message).advise(advice)
     })
 }
 
@@ -148,12 +158,13 @@ pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
     let valid = worst.valid_share.filter(|share| *share < 0.99)?;
     let severity = if valid < 0.9 { Severity::Warn } else { Severity::Info };
     let message = format!(
-        "only {} of {} answers under a {kind} constraint keep it: they are cut by max_tokens, or the \
-         server does not know this way to ask for a constraint",
+        "only {} of {} answers under a {kind} constraint keep it",
         percent(valid),
         worst.checked
     );
-    Some(Caveat::new(CaveatCode::StructuredInvalid, severity, message))
+    let advice = "they are cut by max_tokens, or the server does not know this way to ask for a \
+                  constraint: allow longer answers, or see what its API takes";
+    Some(Caveat::new(CaveatCode::StructuredInvalid, severity, message).advise(advice))
 }
 
 /// One percentile over two distributions describes neither.
@@ -170,10 +181,11 @@ pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
             .or_else(|| Some(("TTFT", apart(&notable, ttft)?)))?;
         let message = format!(
             "the median {metric} of {dimension} `{}` is {:.1} ms, that of `{}` {:.1} ms: a percentile \
-             over both describes neither; read the breakdown by {dimension}",
+             over both describes neither",
             slow.0, slow.1, fast.0, fast.1
         );
-        Some(Caveat::new(CaveatCode::BimodalMix, Severity::Info, message))
+        let advice = format!("read the breakdown by {dimension}");
+        Some(Caveat::new(CaveatCode::BimodalMix, Severity::Info, message).advise(advice))
     })
 }
 
@@ -195,6 +207,8 @@ pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
             "{cut} requests of sessions under way were not sent any more, because a request before \
              them failed or the run ended: later turns are rarer here than in the workload"
         );
+        let seconds = 2.0 * e.window.seconds();
         Caveat::new(CaveatCode::SessionsCut, Severity::Info, message)
+            .advise(format!("a longer run weighs them right: {}", advice::lasting(e, seconds)))
     })
 }

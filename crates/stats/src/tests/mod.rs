@@ -85,6 +85,7 @@ fn facts(state: RunState) -> RunFacts {
         cut_requests: 0,
         cache_counters: None,
         workload_ended: false,
+        clock_step_ms: None,
     }
 }
 

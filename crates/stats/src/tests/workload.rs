@@ -116,6 +116,7 @@ fn classes_are_told_apart() {
         // Twenty tokens and ten requests in two seconds.
         output_tps: Some(10.0),
         rps: Some(5.0),
+        attainment: None,
     };
     assert_eq!(classes["a"], a);
     let b = &classes["b"];

@@ -3,16 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use goodput_model::{Mode, Nanos, Phase, Plan, Planned, RequestRecord, Shape};
+use goodput_model::{
+    MetricName, Mode, Nanos, Phase, Plan, Planned, RequestRecord, Shape, TokenSource,
+};
 
-use super::summary::{Breakdown, Slice};
+use super::minutes::Minutes;
+use super::slices::Slices;
+use super::summary::{Breakdown, Slice, Spread};
 use crate::cuts::Cuts;
 use crate::flow::{Flow, input_tokens};
 use crate::metrics::Metrics;
+use crate::request::{Latencies, Seen};
+use crate::sample::Sample;
 use crate::window::Window;
 
 /// Values of numbered dimensions that stand for themselves; those above are one slice.
 const NUMBERED: u32 = 20;
+/// Buckets of lengths at most; those below the smallest of them are one slice.
+const BUCKETS: u32 = 12;
 
 /// In what the measured requests differ: found by a first pass, so that a plain run keeps no sample
 /// twice.
@@ -22,6 +30,57 @@ pub(crate) struct Differences {
     turns: bool,
     constraints: bool,
     images: BTreeSet<u32>,
+    workers: BTreeSet<u32>,
+    input: Range,
+    output: Range,
+    /// Answers that a tokenizer of ours may count in the second pass.
+    is_output_open: bool,
+}
+
+/// The smallest and the largest of some lengths.
+#[derive(Debug, Clone, Copy, Default)]
+struct Range {
+    ends: Option<(u32, u32)>,
+}
+
+impl Range {
+    fn add(&mut self, n: u32) {
+        let (low, high) = self.ends.unwrap_or((n, n));
+        self.ends = Some((low.min(n), high.max(n)));
+    }
+
+    /// Whether the longest is twice the shortest: less is one length with noise.
+    fn is_wide(self) -> bool {
+        self.ends.is_some_and(|(low, high)| u64::from(high) >= 2 * u64::from(low.max(1)))
+    }
+
+    /// The lowest bucket that stands for itself.
+    fn floor(self) -> u32 {
+        self.ends.map_or(0, |(_, high)| bucket(high).saturating_sub(BUCKETS - 1))
+    }
+}
+
+/// Lengths by powers of two: 0, 1, 2 to 3, 4 to 7, …
+fn bucket(n: u32) -> u32 {
+    n.checked_ilog2().map_or(0, |power| power + 1)
+}
+
+fn bucket_label(place: u32, floor: u32) -> String {
+    let last = (1u64 << place) - 1;
+    match place {
+        _ if place == floor && floor > 1 => format!("0–{last}"),
+        0 | 1 => last.to_string(),
+        _ => format!("{}–{last}", 1u64 << (place - 1)),
+    }
+}
+
+/// Output tokens as counted; of those that failed, as planned.
+fn output_tokens(record: &RequestRecord) -> Option<u32> {
+    match record.exchange.output_tokens {
+        Some(count) if record.is_ok() => Some(count.n),
+        _ if record.is_ok() => None,
+        _ => record.planned.output_tokens,
+    }
 }
 
 impl Differences {
@@ -38,16 +97,34 @@ impl Differences {
         if self.images.len() < 2 {
             self.images.insert(*images);
         }
+        if self.workers.len() < 2 {
+            self.workers.insert(record.worker);
+        }
+        if record.is_ok() {
+            self.input.add(input_tokens(record).n);
+            let counted = record.exchange.output_tokens;
+            match counted.filter(|count| count.source != TokenSource::Events) {
+                Some(count) => self.output.add(count.n),
+                None => self.is_output_open = true,
+            }
+        }
     }
 
-    fn dimensions(&self) -> Vec<Dimension> {
+    fn dimensions(&self, minutes: Option<Minutes>) -> Vec<Dimension> {
+        let output_floor = if self.is_output_open { 0 } else { self.output.floor() };
+        let output = self.output.is_wide() || self.is_output_open;
         let each = [
             (Dimension::Class, self.classes.len() > 1),
             (Dimension::Turn, self.turns),
             (Dimension::Constraint, self.constraints),
             (Dimension::Images, self.images.len() > 1),
+            (Dimension::Input { floor: self.input.floor() }, self.input.is_wide()),
+            (Dimension::Output { floor: output_floor }, output),
+            (Dimension::Worker, self.workers.len() > 1),
         ];
-        each.into_iter().filter_map(|(dimension, differs)| differs.then_some(dimension)).collect()
+        let differing =
+            each.into_iter().filter_map(|(dimension, differs)| differs.then_some(dimension));
+        differing.chain(minutes.map(Dimension::Minute)).collect()
     }
 }
 
@@ -57,6 +134,17 @@ enum Dimension {
     Turn,
     Constraint,
     Images,
+    Input { floor: u32 },
+    Output { floor: u32 },
+    Worker,
+    Minute(Minutes),
+}
+
+/// A value of a dimension: numbers in their order, then names in theirs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Number(u64),
+    Name(Arc<str>),
 }
 
 impl Dimension {
@@ -66,18 +154,56 @@ impl Dimension {
             Self::Turn => "turn",
             Self::Constraint => "constraint",
             Self::Images => "images",
+            Self::Input { .. } => "input_tokens",
+            Self::Output { .. } => "output_tokens",
+            Self::Worker => "worker",
+            Self::Minute(_) => "minute",
         }
     }
 
-    fn value(self, planned: &Planned) -> String {
-        let numbered = |number: u32| {
-            if number > NUMBERED { format!("{}+", NUMBERED + 1) } else { number.to_string() }
+    /// Those that nearly every run has keep one sample a request, not every gap.
+    fn keeps_gaps(self) -> bool {
+        matches!(self, Self::Class | Self::Turn | Self::Constraint | Self::Images)
+    }
+
+    fn key(self, record: &RequestRecord) -> Key {
+        let planned = &record.planned;
+        let numbered = |number: u32| Key::Number(number.min(NUMBERED + 1).into());
+        match self {
+            Self::Class => Key::Name(planned.class.clone()),
+            Self::Turn => numbered(planned.turn.saturating_add(1)),
+            Self::Constraint => {
+                Key::Name(Arc::from(planned.constraint.map_or("none", |kind| kind.name())))
+            }
+            Self::Images => numbered(planned.images),
+            Self::Input { floor } => Key::Number(bucket(input_tokens(record).n).max(floor).into()),
+            Self::Output { floor } => output_tokens(record).map_or_else(
+                || Key::Name(Arc::from("unknown")),
+                |n| Key::Number(bucket(n).max(floor).into()),
+            ),
+            Self::Worker => Key::Number(record.worker.into()),
+            Self::Minute(minutes) => Key::Number(minutes.place(record.scheduled)),
+        }
+    }
+
+    fn label(self, key: &Key) -> String {
+        let number = match key {
+            Key::Name(name) => return name.to_string(),
+            Key::Number(number) => *number,
         };
         match self {
-            Self::Class => planned.class.to_string(),
-            Self::Turn => numbered(planned.turn.saturating_add(1)),
-            Self::Constraint => planned.constraint.map_or("none", |kind| kind.name()).to_owned(),
-            Self::Images => numbered(planned.images),
+            Self::Turn | Self::Images if number > NUMBERED.into() => format!("{}+", NUMBERED + 1),
+            Self::Input { floor } | Self::Output { floor } => bucket_label(number as u32, floor),
+            Self::Minute(minutes) => minutes.label(number),
+            _ => number.to_string(),
+        }
+    }
+
+    /// The time that the rates of a value are of.
+    fn window(self, key: &Key, window: Window) -> Window {
+        match (self, key) {
+            (Self::Minute(minutes), Key::Number(place)) => minutes.part(*place),
+            _ => window,
         }
     }
 }
@@ -87,21 +213,34 @@ impl Dimension {
 pub(super) struct BreakdownTally {
     window: Window,
     stream: bool,
-    dimensions: Vec<(Dimension, BTreeMap<String, SliceTally>)>,
+    dimensions: Vec<(Dimension, BTreeMap<Key, SliceTally>)>,
+    /// Output lengths that were known in the second pass.
+    output: Range,
     /// Stages of the load in order of time.
     stages: Vec<StageTally>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SliceTally {
     scheduled: u64,
     ok: u64,
     input: u64,
     output: u64,
     counted: u64,
-    metrics: Metrics,
+    samples: Samples,
     flow: Flow,
 }
+
+/// What is kept of the latencies.
+#[derive(Debug)]
+enum Samples {
+    /// Everything.
+    Full(Box<Metrics>),
+    /// TTFT, TPOT and E2E: three numbers a request.
+    Light([Sample; 3]),
+}
+
+const LIGHT: [MetricName; 3] = [MetricName::Ttft, MetricName::Tpot, MetricName::E2e];
 
 #[derive(Debug)]
 struct StageTally {
@@ -115,11 +254,12 @@ struct StageTally {
 
 impl BreakdownTally {
     pub(super) fn new(plan: &Plan, differences: &Differences, window: Window) -> Self {
-        let dimensions = differences.dimensions();
+        let dimensions = differences.dimensions(Minutes::of(window));
         Self {
             window,
             stream: plan.target.stream,
             dimensions: dimensions.into_iter().map(|d| (d, BTreeMap::new())).collect(),
+            output: Range::default(),
             stages: stages(&plan.load.mode, window),
         }
     }
@@ -127,15 +267,34 @@ impl BreakdownTally {
     /// Takes a request of any phase; `counts` is whether what arrives of it belongs to the window.
     pub(super) fn add(&mut self, record: &RequestRecord, counts: bool, cuts: &Cuts) {
         let is_measured = record.phase == Phase::Measured;
+        if let Some(n) = output_tokens(record).filter(|_| is_measured) {
+            self.output.add(n);
+        }
         for (dimension, slices) in &mut self.dimensions {
-            let slice = slices.entry(dimension.value(&record.planned)).or_default();
-            if counts {
-                slice.flow.add(record, self.window);
+            let dimension = *dimension;
+            let key = dimension.key(record);
+            match dimension {
+                _ if !counts => {}
+                Dimension::Minute(minutes) => {
+                    // A rate belongs to its minute, whoever was answered in it.
+                    let (first, last) =
+                        (minutes.place(record.scheduled), minutes.place(record.end()));
+                    for place in first..=last {
+                        slice(slices, dimension, Key::Number(place))
+                            .flow
+                            .add(record, minutes.part(place));
+                    }
+                }
+                _ => slice(slices, dimension, key.clone()).flow.add(record, self.window),
             }
             if is_measured {
-                slice.add(record, self.stream, cuts);
+                slice(slices, dimension, key).add(record, self.stream, cuts);
             }
         }
+        self.add_stage(record, counts, cuts);
+    }
+
+    fn add_stage(&mut self, record: &RequestRecord, counts: bool, cuts: &Cuts) {
         let last = self.stages.len().saturating_sub(1);
         let due = self.stages.iter().position(|stage| record.scheduled < stage.end).unwrap_or(last);
         for (place, stage) in self.stages.iter_mut().enumerate() {
@@ -145,7 +304,7 @@ impl BreakdownTally {
             {
                 stage.slice.flow.add(record, stage.window);
             }
-            if is_measured && place == due {
+            if record.phase == Phase::Measured && place == due {
                 stage.slice.add(record, self.stream, cuts);
             }
         }
@@ -153,20 +312,37 @@ impl BreakdownTally {
 
     pub(super) fn finish(self) -> Breakdown {
         let window = self.window;
-        let dimension = |(dimension, slices): (Dimension, BTreeMap<String, SliceTally>)| {
+        let dimension = |(dimension, slices): (Dimension, BTreeMap<Key, SliceTally>)| {
             let slices = slices.into_iter().filter(|(_, slice)| slice.scheduled > 0);
-            let slices = slices.map(|(value, slice)| (value, slice.finish(window))).collect();
+            let slices: Slices = slices
+                .map(|(key, slice)| {
+                    (dimension.label(&key), slice.finish(dimension.window(&key, window)))
+                })
+                .collect();
             (dimension.name().to_owned(), slices)
         };
         let mut breakdown: Breakdown = self.dimensions.into_iter().map(dimension).collect();
+        // The first pass could not know what a tokenizer of ours would count.
+        if !self.output.is_wide() {
+            breakdown.remove("output_tokens");
+        }
         let stages = self.stages.into_iter().filter(|stage| stage.slice.scheduled > 0);
-        let stages: BTreeMap<_, _> =
+        let stages: Slices =
             stages.map(|stage| (stage.label, stage.slice.finish(stage.window))).collect();
         if !stages.is_empty() {
             breakdown.insert("stage".to_owned(), stages);
         }
         breakdown
     }
+}
+
+/// The slice of a value, begun where there is none.
+fn slice(
+    slices: &mut BTreeMap<Key, SliceTally>,
+    dimension: Dimension,
+    key: Key,
+) -> &mut SliceTally {
+    slices.entry(key).or_insert_with(|| SliceTally::new(dimension.keeps_gaps()))
 }
 
 /// The stages of a load that has them, each with its part of the window.
@@ -185,17 +361,34 @@ fn stages(mode: &Mode, window: Window) -> Vec<StageTally> {
             label: format!("{}: {}", place + 1, Shape::Stages(vec![*stage])),
             end: start,
             window: part,
-            slice: SliceTally::default(),
+            slice: SliceTally::new(true),
         }
     };
     stages.iter().enumerate().map(stage).collect()
 }
 
 impl SliceTally {
+    fn new(keeps_gaps: bool) -> Self {
+        let samples = if keeps_gaps {
+            Samples::Full(Box::default())
+        } else {
+            Samples::Light(Default::default())
+        };
+        Self {
+            scheduled: 0,
+            ok: 0,
+            input: 0,
+            output: 0,
+            counted: 0,
+            samples,
+            flow: Flow::default(),
+        }
+    }
+
     /// Takes a measured request.
     fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
         self.scheduled += 1;
-        self.metrics.add(record, stream, cuts);
+        self.samples.add(record, stream, cuts);
         if record.is_ok() {
             self.ok += 1;
             self.input += u64::from(input_tokens(record).n);
@@ -209,7 +402,7 @@ impl SliceTally {
     fn finish(self, window: Window) -> Slice {
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
         let rates = self.flow.rates(window);
-        let [ttft_ms, tpot_ms, itl_ms, e2e_ms] = self.metrics.spreads();
+        let [ttft_ms, tpot_ms, itl_ms, e2e_ms] = self.samples.spreads();
         Slice {
             scheduled: self.scheduled,
             ok: self.ok,
@@ -222,6 +415,36 @@ impl SliceTally {
             e2e_ms,
             output_tps: rates.output_tokens_per_s,
             rps: rates.requests_per_s,
+            attainment: None,
+        }
+    }
+}
+
+impl Samples {
+    fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
+        match self {
+            Self::Full(metrics) => metrics.add(record, stream, cuts),
+            Self::Light(samples) => {
+                let latencies = Latencies::of(record, stream, cuts);
+                for (sample, metric) in samples.iter_mut().zip(LIGHT) {
+                    match latencies.get(metric) {
+                        Seen::Value(ms) => sample.push(ms),
+                        Seen::Beyond => sample.push_censored(),
+                        Seen::Nothing => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// TTFT, TPOT, ITL and E2E.
+    fn spreads(self) -> [Spread; 4] {
+        match self {
+            Self::Full(metrics) => metrics.spreads(),
+            Self::Light(samples) => {
+                let [ttft, tpot, e2e] = samples.map(Sample::spread);
+                [ttft, tpot, Spread::default(), e2e]
+            }
         }
     }
 }

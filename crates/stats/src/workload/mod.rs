@@ -5,8 +5,10 @@ mod breakdown;
 mod cache;
 mod judgements;
 mod lengths;
+mod minutes;
 mod replay;
 mod sessions;
+mod slices;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -24,7 +26,9 @@ use replay::ReplayTally;
 
 pub(crate) use breakdown::Differences;
 pub(crate) use judgements::Judgements;
+pub(crate) use minutes::Minutes;
 pub(crate) use sessions::SessionTally;
+pub use slices::Slices;
 pub use summary::{
     Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     Slice, Spread, StructuredSummary,

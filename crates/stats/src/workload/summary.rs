@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::slices::Slices;
 use crate::summary::Quick;
 
-/// Values by dimension (`class`, `turn`, `constraint`, `images`, `stage`), then by value.
-pub type Breakdown = BTreeMap<String, BTreeMap<String, Slice>>;
+/// Slices by dimension (`class`, `turn`, `constraint`, `images`, `input_tokens`, `output_tokens`,
+/// `worker`, `minute`, `stage`), then by value.
+pub type Breakdown = BTreeMap<String, Slices>;
 
 /// Lengths as planned and as counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -54,14 +56,17 @@ pub struct Slice {
     pub ttft_ms: Spread,
     /// Time per output token.
     pub tpot_ms: Spread,
-    /// Gaps between chunks.
+    /// Gaps between chunks; empty by length, worker and minute, where only requests are kept.
     pub itl_ms: Spread,
     /// Time to the last token.
     pub e2e_ms: Spread,
-    /// Output tokens per second of the window (of a stage: of its part of the window).
+    /// Output tokens per second of the window (of a stage or minute: of its part of the window).
     pub output_tps: Option<f64>,
     /// Good requests ended per second of the same time.
     pub rps: Option<f64>,
+    /// Share of requests that kept their objectives, where there are such.
+    #[serde(default)]
+    pub attainment: Option<f64>,
 }
 
 /// A distribution in four numbers.

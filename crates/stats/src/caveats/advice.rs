@@ -1,0 +1,97 @@
+//! Advice in the flags of the run at hand.
+
+use std::time::Duration;
+
+use goodput_model::{Mode, Rate};
+
+use super::Evidence;
+
+/// A time as flags take it, rounded up: whole seconds to two minutes, then minutes, then hours.
+pub(super) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s <= 120.0 => format!("{:.0}s", s.ceil().max(1.0)),
+        s if s <= 7200.0 => format!("{:.0}m", (s / 60.0).ceil()),
+        s => format!("{:.0}h", (s / 3600.0).ceil()),
+    }
+}
+
+/// A rate as `--rate` takes it, in two digits.
+pub(super) fn rate(per_s: f64) -> String {
+    let digits = if per_s < 1.0 { 2 } else { usize::from(per_s < 10.0) };
+    format!("{per_s:.digits$}")
+}
+
+/// How many requests a second the run at hand made.
+pub(super) fn requests_per_s(e: &Evidence<'_>) -> Option<f64> {
+    let measured = e.load.scheduled_rps.or(e.completions_per_s);
+    measured.filter(|rate| *rate > 0.0)
+}
+
+/// A run of at least so many seconds, in the flags that end this one.
+pub(super) fn lasting(e: &Evidence<'_>, seconds: f64) -> String {
+    let load = &e.plan.load;
+    match (&load.mode, load.duration, requests_per_s(e)) {
+        (Mode::Open { rate: Rate::Infinite, .. }, _, _) => {
+            "raise --num-requests, or give it a --rate".to_owned()
+        }
+        (Mode::Shaped { .. }, None, _) => {
+            format!("make the shape last {}", time(seconds))
+        }
+        (Mode::Replay { .. }, _, _) => {
+            format!("replay {} of the trace", time(seconds))
+        }
+        (_, None, Some(rate)) if load.num_requests.is_some() => {
+            format!("--num-requests {} lasts {}", (seconds * rate).ceil(), time(seconds))
+        }
+        _ => format!("--duration {}", time(seconds)),
+    }
+}
+
+/// A run of so many measured requests, in the flags that end this one.
+pub(super) fn counting(e: &Evidence<'_>, requests: f64) -> String {
+    let load = &e.plan.load;
+    match (load.duration, requests_per_s(e)) {
+        (Some(_), Some(rate)) => format!(
+            "--duration {} gives {requests:.0} requests at {} req/s",
+            time(requests / rate),
+            self::rate(rate)
+        ),
+        _ if load.num_requests.is_some() => format!("--num-requests {requests:.0}"),
+        _ => format!("measure {requests:.0} requests"),
+    }
+}
+
+/// Half of the load, in the flag that sets it.
+pub(super) fn less_load(e: &Evidence<'_>) -> String {
+    match &e.plan.load.mode {
+        Mode::Open { rate: Rate::PerSecond(rate), .. } => {
+            format!("offer less, such as --rate {}", self::rate(rate / 2.0))
+        }
+        Mode::Closed { concurrency, .. } if *concurrency > 1 => {
+            format!("use fewer users, such as --concurrency {}", concurrency / 2)
+        }
+        Mode::Replay { time_scale, .. } => {
+            format!("replay slower, such as --time-scale {}", time_scale * 2.0)
+        }
+        Mode::Shaped { .. } => "lower the rates of the shape".to_owned(),
+        Mode::Open { rate: Rate::Infinite, .. } | Mode::Closed { .. } => {
+            "use a larger machine for the client".to_owned()
+        }
+    }
+}
+
+/// What helps a client that has too little processor.
+pub(super) fn more_room(e: &Evidence<'_>) -> String {
+    let workers = e.plan.load.mode.workers(e.plan.load.workers);
+    let may_grow = e.plan.load.mode.workers(workers + 1) > workers;
+    if may_grow && e.client.cpus > workers + 1 {
+        format!("use --workers {}, or {}", (workers * 2).min(e.client.cpus - 1), less_load(e))
+    } else {
+        format!("give the client cores of its own, or {}", less_load(e))
+    }
+}
+
+/// The limit for one request, as it was given.
+pub(super) fn timeout(limit: Duration) -> String {
+    time(limit.as_secs_f64())
+}

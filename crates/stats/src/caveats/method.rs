@@ -1,0 +1,144 @@
+//! Was it asked in a way that can give an answer?
+
+use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Mode, Rate, Severity};
+
+use super::client::tolerance_ms;
+use super::{Evidence, advice};
+
+/// METHOD 3.7: measured time in seconds, and in multiples of the p99 of E2E.
+const LEAST_SECONDS: f64 = 60.0;
+const LEAST_E2E: f64 = 5.0;
+/// METHOD 3.4, rule 3.
+const DEPENDENT: f64 = 0.5;
+
+pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
+    e.plan.load.warmup.is_none().then(|| {
+        let message = "no warm-up: the first requests may have met a cold server";
+        let load = &e.plan.load;
+        let advice = match &load.mode {
+            Mode::Open { rate: Rate::Infinite, .. } => {
+                "send a short burst before this one".to_owned()
+            }
+            // Every user once, in its measured shape, and once more.
+            Mode::Closed { concurrency, .. } => format!(
+                "add --warmup auto, or --warmup {}",
+                u64::from(*concurrency).saturating_mul(2).max(50)
+            ),
+            _ if load.duration.is_none() && load.num_requests.is_some() => {
+                "add --warmup auto, or --warmup 50".to_owned()
+            }
+            _ => {
+                let rate = advice::requests_per_s(e).unwrap_or(f64::INFINITY);
+                format!("add --warmup auto, or --warmup {}", advice::time((50.0 / rate).max(10.0)))
+            }
+        };
+        Caveat::new(CaveatCode::NoWarmup, Severity::Info, message).advise(advice)
+    })
+}
+
+/// A closed loop asks the next question when the last is answered: it never offers more than the
+/// server takes.
+pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
+    let Mode::Closed { concurrency, .. } = e.plan.load.mode else { return None };
+    (e.requests.ok > 0).then(|| {
+        let message = format!(
+            "closed loop: each of {concurrency} users waits for its answer before it asks again, so \
+             the queueing of real traffic does not show"
+        );
+        let rate = e.completions_per_s.filter(|rate| *rate > 0.0);
+        let flag = rate.map_or("--rate".to_owned(), |rate| format!("--rate {}", advice::rate(rate)));
+        let advice = format!("for latencies under traffic measure with {flag}");
+        Caveat::new(CaveatCode::ClosedLoop, Severity::Info, message).advise(advice)
+    })
+}
+
+/// METHOD 3.7: 60 s, and five times the p99 of E2E.
+pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
+    let seconds = e.window.seconds();
+    let e2e_s = e.e2e_p99_ms.map_or(0.0, |ms| ms / 1e3);
+    let needed = (LEAST_E2E * e2e_s).max(LEAST_SECONDS);
+    (seconds < needed && e.requests.scheduled > 0).then(|| {
+        let message = if needed > LEAST_SECONDS {
+            format!(
+                "{seconds:.1} s measured, less than five times the p99 of E2E ({e2e_s:.1} s): most of \
+                 the window is its edges"
+            )
+        } else {
+            format!("{seconds:.1} s measured; 60 s or more settle queues and caches")
+        };
+        Caveat::new(CaveatCode::ShortWindow, Severity::Info, message)
+            .advise(advice::lasting(e, needed))
+    })
+}
+
+/// Requests that a percentile takes: ten beyond it, and beyond p99 a hundred.
+pub(crate) fn requests_for(percent: f64) -> f64 {
+    let beyond = if percent > 99.0 { 100.0 } else { 10.0 };
+    (beyond * 100.0 / (100.0 - percent)).round()
+}
+
+pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
+    let n = e.requests.ok;
+    let mut asked = e.plan.measure.percentiles.clone();
+    asked.retain(|percent| *percent > 0.0 && *percent < 100.0);
+    asked.sort_by(f64::total_cmp);
+    let is_thin = |percent: &f64| (n as f64) < requests_for(*percent);
+    let first = asked.iter().copied().find(is_thin).filter(|_| n > 0)?;
+    let message = format!(
+        "percentiles from p{first} up rest on {n} requests; p{first} takes {}",
+        requests_for(first)
+    );
+    // Up to p99 in one go; what lies above takes a hundred times more.
+    let target = asked.iter().copied().rfind(|p| *p <= 99.0).map_or(first, |p| p.max(first));
+    let solid = asked.iter().copied().rfind(|percent| *percent < first);
+    let until =
+        solid.map_or(String::new(), |percent| format!("; until then read p{percent} at most"));
+    let advice =
+        format!("{}, enough for p{target}{until}", advice::counting(e, requests_for(target)));
+    Some(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice))
+}
+
+/// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason.
+pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
+    let lag1 = e.ttft_lag1.filter(|lag1| *lag1 > DEPENDENT)?;
+    let message = format!(
+        "tail interval unreliable: queueing; the TTFT of a request follows that of the one before it \
+         (correlation {lag1:.2}), so tails rest on far fewer independent requests than were measured"
+    );
+    let advice = format!(
+        "compare p50, p90, throughput and SLO attainment rather than p99; {}, or {}",
+        advice::lasting(e, 4.0 * e.window.seconds()),
+        advice::less_load(e)
+    );
+    Some(Caveat::new(CaveatCode::TailUnreliable, Severity::Info, message).advise(advice))
+}
+
+/// Opening connections inside measured requests: a cost of the client's habits, not of the server.
+pub(super) fn connect_in_ttft(e: &Evidence<'_>) -> Option<Caveat> {
+    let ttft = e.ttft_p50_ms?;
+    let connect = e.tally.connect_ms;
+    let (n, p50) = (e.requests.connects, connect.p50?);
+    let share = n as f64 / e.requests.scheduled.max(1) as f64;
+    if share <= 0.01 || p50 <= tolerance_ms(e) {
+        return None;
+    }
+    let is_meant = e.plan.target.connections == ConnectionPolicy::PerRequest;
+    let is_large = share >= 0.1 && p50 >= 0.1 * ttft;
+    let severity = if is_large && !is_meant { Severity::Warn } else { Severity::Info };
+    let message = format!(
+        "{:.1} % of the measured requests opened a connection first, for {p50:.1} ms at the median: \
+         that is part of their TTFT (median {ttft:.1} ms)",
+        share * 100.0
+    );
+    let advice = if is_meant {
+        "asked for by --connections per-request; --connections reuse leaves it out"
+    } else if e.plan.load.warmup.is_none() {
+        "add --warmup auto, so that connections are open when the window begins"
+    } else if e.requests.reconnects > 0 {
+        "the server closes idle connections: raise its keep-alive time"
+    } else {
+        "warm up with the full load (a longer --warmup), so that enough connections are open; \
+         `ttft_sent` leaves out what comes before the first byte sent"
+    };
+    Some(Caveat::new(CaveatCode::ConnectInTtft, severity, message).advise(advice))
+}

@@ -1,0 +1,98 @@
+//! Tokens and the events that carried them.
+
+use goodput_model::{Caveat, CaveatCode, Severity};
+
+use super::Evidence;
+
+/// Counts may differ by so much.
+const COUNT_TOLERANCE: f64 = 0.02;
+/// Chunks that shared a read matter above this share, and are most of all gaps above that.
+const COALESCED: f64 = 0.1;
+const MOSTLY_COALESCED: f64 = 0.5;
+
+pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
+    (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
+        let message = "the server did not report token usage for every answer: tokens are counted \
+                       as chunks, which may hold several";
+        let advice = if e.plan.target.usage {
+            "count them with the model's own tokenizer: --tokenizer, or --count-with"
+        } else {
+            "leave out --no-usage, or count them with --tokenizer"
+        };
+        Caveat::new(CaveatCode::TokensByChunks, Severity::Info, message).advise(advice)
+    })
+}
+
+pub(super) fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
+    let uncounted = e.tokens.uncounted;
+    (uncounted > 0).then(|| {
+        let message = format!(
+            "{uncounted} good answers came without a count of their tokens: token figures leave \
+             them out"
+        );
+        Caveat::new(CaveatCode::TokensUncounted, Severity::Warn, message)
+            .advise("count them with --tokenizer")
+    })
+}
+
+pub(super) fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
+    // Up to one token an answer ends it and is in no chunk.
+    let shown = e.tokens.output.saturating_sub(e.requests.ok) as f64;
+    let ratio = shown / e.tokens.chunks.max(1) as f64;
+    (e.tokens.chunks > 0 && ratio > 1.2).then(|| {
+        let message = format!(
+            "chunks hold {ratio:.1} tokens on average: ITL is the gap between chunks, TPOT the time \
+             per token"
+        );
+        Caveat::new(CaveatCode::SeveralTokensAChunk, Severity::Info, message)
+            .advise("compare TPOT, or ITL/token, rather than ITL")
+    })
+}
+
+/// Chunks that came in one read are no time apart.
+pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
+    let share = e.tokens.coalesced_chunks as f64 / e.tokens.chunks.max(1) as f64;
+    (share > COALESCED && e.plan.target.stream).then(|| {
+        let is_most = share > MOSTLY_COALESCED;
+        let severity = if is_most { Severity::Warn } else { Severity::Info };
+        let itl = e.itl_p50_ms.map_or(String::new(), |itl| format!(" (p50 {itl:.2} ms)"));
+        let message = format!(
+            "{:.0} % of the chunks came together with others in one read, and gaps of zero between \
+             them are no speed: ITL{itl} says how chunks were grouped, not how fast tokens are made",
+            share * 100.0
+        );
+        let advice = "judge by TPOT; likely causes are a proxy that buffers, a server that sends \
+                      several tokens at once (stream interval, multi-step or speculative decoding), \
+                      or a client that reads late";
+        Caveat::new(CaveatCode::ChunksCoalesced, severity, message).advise(advice)
+    })
+}
+
+/// Server and tokenizer count the same answers differently, by more than an end-of-text token each.
+pub(super) fn token_counts_disagree(e: &Evidence<'_>) -> Option<Caveat> {
+    let recount = e.figures.recount.as_ref()?;
+    let ratio = recount.ratio_to_server.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
+    let mean = recount.output_tokens as f64 / recount.n.max(1) as f64;
+    // A server counts the token that ends a text; a tokenizer of ours sees only the text.
+    let hidden = if ratio < 1.0 { ratio / mean.max(1.0) } else { 0.0 };
+    let excess = (ratio - 1.0).abs() - hidden;
+    (excess > COUNT_TOLERANCE + 1e-9).then(|| {
+        // Another unit on purpose is not a contradiction.
+        let workload = &e.plan.workload;
+        let is_foreign =
+            workload.count_with.is_some() && workload.count_with != workload.tokenizer;
+        let severity = if is_foreign { Severity::Info } else { Severity::Warn };
+        let message = format!(
+            "the server counts other tokens than `{}`: that counts {ratio:.3} times as many in the \
+             same {} answers",
+            recount.tokenizer, recount.n
+        );
+        let advice = if is_foreign {
+            "tokens per second of this server and recounted ones are two units; compare like with like"
+        } else {
+            "give the tokenizer of this very model with --tokenizer, and see whether the server \
+             counts hidden tokens (reasoning, tools)"
+        };
+        Caveat::new(CaveatCode::TokenCountsDisagree, severity, message).advise(advice)
+    })
+}
