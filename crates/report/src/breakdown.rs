@@ -61,14 +61,14 @@ fn is_shown(dimension: &str, slices: &Slices) -> bool {
         "input_tokens" | "output_tokens" => slices.len() > 1,
         "minute" => slices.len() <= MINUTES,
         "worker" => {
-            [|slice: &Slice| slice.ttft_ms.p50, |slice| slice.tpot_ms.p50, |slice| slice.e2e_ms.p50]
-                .into_iter()
-                .any(|median| {
-                    let medians = || slices.iter().filter_map(|(_, slice)| median(slice));
-                    let low = medians().min_by(f64::total_cmp);
-                    let high = medians().max_by(f64::total_cmp);
-                    low.zip(high).is_some_and(|(low, high)| high > (1.0 + ALIKE) * low)
-                })
+            let median: [fn(&Slice) -> Option<f64>; 3] =
+                [|slice| slice.ttft_ms.p50, |slice| slice.tpot_ms.p50, |slice| slice.e2e_ms.p50];
+            median.into_iter().any(|median| {
+                let medians = || slices.iter().filter_map(|(_, slice)| median(slice));
+                let low = medians().min_by(f64::total_cmp);
+                let high = medians().max_by(f64::total_cmp);
+                low.zip(high).is_some_and(|(low, high)| high > (1.0 + ALIKE) * low)
+            })
         }
         _ => true,
     }

@@ -72,7 +72,7 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// Requests that a percentile takes: ten beyond it, and beyond p99 a hundred.
-pub(crate) fn requests_for(percent: f64) -> f64 {
+fn requests_for(percent: f64) -> f64 {
     let beyond = if percent > 99.0 { 100.0 } else { 10.0 };
     (beyond * 100.0 / (100.0 - percent)).round()
 }
@@ -98,9 +98,13 @@ pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice))
 }
 
+fn dependent(lag1: Option<f64>) -> Option<f64> {
+    lag1.filter(|lag1| *lag1 > DEPENDENT)
+}
+
 /// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
-    let lag1 = e.ttft_lag1.filter(|lag1| *lag1 > DEPENDENT)?;
+    let lag1 = dependent(e.ttft_lag1)?;
     let message = format!(
         "tail interval unreliable: queueing; the TTFT of a request follows that of the one before it \
          (correlation {lag1:.2}), so tails rest on far fewer independent requests than were measured"
@@ -141,4 +145,15 @@ pub(super) fn connect_in_ttft(e: &Evidence<'_>) -> Option<Caveat> {
          `ttft_sent` leaves out what comes before the first byte sent"
     };
     Some(Caveat::new(CaveatCode::ConnectInTtft, severity, message).advise(advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_depend_on_each_other_above_one_half() {
+        assert_eq!(dependent(Some(0.51)), Some(0.51));
+        assert_eq!([dependent(Some(0.5)), dependent(Some(-0.9)), dependent(None)], [None; 3]);
+    }
 }

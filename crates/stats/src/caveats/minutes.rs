@@ -240,3 +240,53 @@ pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
                   --warmup auto if the first minutes are the odd ones";
     Some(Caveat::new(CaveatCode::MinutesDiffer, severity, message).advise(advice))
 }
+
+#[cfg(test)]
+mod tests {
+    use goodput_random::{Domain, Stream};
+
+    use super::*;
+
+    #[test]
+    fn equal_values_share_their_rank() {
+        let ranks = ranks(&[Some(3.0), None, Some(1.0), Some(3.0), Some(2.0)]);
+        assert_eq!(ranks, [Some(3.5), None, Some(1.0), Some(3.5), Some(2.0)]);
+    }
+
+    /// Tables of the chi-squared distribution; the approximation is good to a percent.
+    #[test]
+    fn limits_are_those_of_the_tables() {
+        for (degrees, limit) in [(2.0, 13.816), (10.0, 29.588), (100.0, 149.449)] {
+            let ratio = chi_squared_limit(degrees) / limit;
+            assert!((ratio - 1.0).abs() < 0.01, "{degrees}: {ratio}");
+        }
+    }
+
+    /// Without correlation the inflation is one; blocks that all lie together are one value.
+    #[test]
+    fn correlation_of_neighbours_weakens_the_evidence() {
+        assert_eq!(inflation(0.0, 0.0), 1.0);
+        // The mean of a correlation of twelve independent values is minus a twelfth.
+        assert!((inflation(-1.0, 12.0) - 1.0).abs() < 1e-12);
+        assert!((inflation(0.75 * 0.5 - 1.0 / 12.0, 1.0) - 3.0).abs() < 1e-9);
+        assert!((inflation(1.0, 1.0) - 39.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn alike_and_unlike_minutes_are_told_apart() {
+        let run = |seed: u64, carry: f64, shift: f64| {
+            let mut stream = Stream::new(seed, Domain::Service, 0);
+            let mut value = 0.0;
+            let block = |place: usize| {
+                value = carry * value + (1.0 - carry * carry).sqrt() * stream.normal();
+                Some(100.0 + value + if place / BLOCKS == 1 { shift } else { 0.0 })
+            };
+            differ(&(0..3 * BLOCKS).map(block).collect::<Vec<_>>())
+        };
+        let share = |carry: f64, shift: f64| (0..1000).filter(|s| run(*s, carry, shift)).count();
+        // One in a thousand by construction; with correlated blocks at most one in a hundred.
+        assert!(share(0.0, 0.0) <= 4, "{}", share(0.0, 0.0));
+        assert!(share(0.5, 0.0) <= 10, "{}", share(0.5, 0.0));
+        assert!(share(0.0, 3.0) >= 990, "{}", share(0.0, 3.0));
+    }
+}

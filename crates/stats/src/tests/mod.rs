@@ -1,5 +1,7 @@
 //! Whole summaries of runs whose every instant is written down here.
 
+mod caveats;
+mod clean;
 mod health;
 mod speed;
 mod time;
