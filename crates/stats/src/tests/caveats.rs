@@ -211,6 +211,9 @@ fn counts_of_server_and_tokenizer_are_compared() {
     assert_eq!([of(97, false), of(96, false)], [None, Some(Severity::Warn)]);
 }
 
+/// What makes a record impossible.
+type Spoil<'a> = &'a dyn Fn(&mut RequestRecord);
+
 #[test]
 fn impossible_stamps_are_counted() {
     let of = |bad: u32, spoil: &dyn Fn(&mut RequestRecord)| {
@@ -225,7 +228,7 @@ fn impossible_stamps_are_counted() {
     let back = |record: &mut RequestRecord| record.exchange.chunks[3].at = record.scheduled;
     let ended =
         |record: &mut RequestRecord| record.exchange.stamps.ended = record.scheduled + ms(1.0);
-    let spoils: [(&dyn Fn(&mut RequestRecord), &str); 3] =
+    let spoils: [(Spoil<'_>, &str); 3] =
         [(&early, "sent: 1,"), (&back, "back in time: 1,"), (&ended, "before its beginning: 1)")];
     for (spoil, text) in spoils {
         let s = of(1, spoil);
@@ -235,7 +238,7 @@ fn impossible_stamps_are_counted() {
         assert_eq!(severity_of(&of(3, spoil), "clock_suspicious"), Some(Severity::Void));
     }
     let jitter = |record: &mut RequestRecord| {
-        record.exchange.chunks[3].at = record.exchange.chunks[2].at - ms(0.9)
+        record.exchange.chunks[3].at = record.exchange.chunks[2].at - ms(0.9);
     };
     assert_eq!(severity_of(&of(200, &jitter), "clock_suspicious"), None, "two clocks");
     // A request that was cut off before it was sent.
@@ -399,7 +402,7 @@ fn lengths_and_workers_are_slices() {
         let slices = s.breakdown.get(dimension);
         slices
             .into_iter()
-            .flat_map(|slices| slices.iter())
+            .flat_map(crate::Slices::iter)
             .map(|(v, s)| (v.clone(), s.scheduled))
             .collect()
     };

@@ -38,7 +38,7 @@ impl Clean {
             arrivals: Arrivals::Poisson,
             max_concurrency: None,
         };
-        plan.target.timeout = Duration::from_secs(600);
+        plan.target.timeout = Duration::from_mins(10);
         plan
     }
 
