@@ -12,6 +12,7 @@ mod metric;
 mod plan;
 mod request;
 mod shape;
+mod slo;
 mod time;
 mod workload;
 
@@ -32,6 +33,7 @@ pub use request::{
     Constraint, ConstraintKind, History, Message, Part, Request, Role, Session, Step,
 };
 pub use shape::{Shape, Stage as LoadStage};
+pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
 pub use time::Nanos;
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,

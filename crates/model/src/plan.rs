@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Shape, WorkloadPlan};
+use crate::{Shape, Slo, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
@@ -305,12 +305,18 @@ pub struct Measure {
     /// Whether MLPerf's early-stopping estimate stands beside each percentile.
     #[serde(default, skip_serializing_if = "is_no")]
     pub early_stopping: bool,
+    /// What users were promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
+    /// The share of requests, in (0, 1], that must keep all promises about single requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attainment: Option<f64>,
 }
 
 impl Measure {
     /// These percentiles, and nothing else that must be asked for.
     pub fn of(percentiles: Vec<f64>) -> Self {
-        Self { percentiles, canary: true, early_stopping: false }
+        Self { percentiles, canary: true, early_stopping: false, slo: None, attainment: None }
     }
 }
 
@@ -535,10 +541,15 @@ mod tests {
                 },
             },
             workload: crate::workload::tests::everything(),
-            measure: Measure::of(vec![50.0, 99.9]),
+            measure: Measure {
+                slo: Some("interactive, p99 e2e < 2s + 3ms/token".parse().unwrap()),
+                attainment: Some(0.99),
+                ..Measure::of(vec![50.0, 99.9])
+            },
         };
         let text = toml::to_string(&plan).unwrap();
         assert!(text.contains("arrivals = \"gamma:1.5\""), "{text}");
+        assert!(text.contains("slo = \"ttft < 500ms, tpot < 50ms, errors < 1%, p99 e2e"), "{text}");
         assert_eq!(toml::from_str::<Plan>(&text).unwrap(), plan);
         let misspelt = text.replace("drain", "drian");
         assert!(toml::from_str::<Plan>(&misspelt).is_err());
