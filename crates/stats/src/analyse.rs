@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, Judgement, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
+    Arrivals, Judgement, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen, Slo,
     TokenSource, Verdict,
 };
 
@@ -14,6 +14,7 @@ use crate::flow::{Balance, Flow, input_tokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
 use crate::sample::{Sample, Wanted};
+use crate::slo::{RunFigures, SloTally};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
     Tokens, WindowSummary,
@@ -47,6 +48,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
     let caveats = CaveatTally::new(plan, window);
     let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
+    tally.slo = SloTally::new(plan, window);
     for mut record in records() {
         tally.workload.complete(&mut record);
         tally.add(&record);
@@ -83,6 +85,7 @@ struct Tally {
     events_in_window: u64,
     workload: WorkloadTally,
     caveats: CaveatTally,
+    slo: Option<SloTally>,
 }
 
 impl Tally {
@@ -117,6 +120,7 @@ impl Tally {
             events_in_window: 0,
             workload,
             caveats,
+            slo: None,
         }
     }
 
@@ -143,6 +147,9 @@ impl Tally {
 
     fn add_measured(&mut self, record: &RequestRecord) {
         self.metrics.add(record, self.stream, &self.cuts);
+        if let Some(slo) = &mut self.slo {
+            slo.add(record, &self.cuts);
+        }
         self.client.add(record);
         if self.cuts.touches(record) {
             self.touched += 1;
@@ -245,6 +252,15 @@ impl Tally {
             run_end_s: self.whole.end.as_secs(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
+        let metrics = self.metrics.finish(Wanted {
+            early_stopping: plan.measure.early_stopping,
+            ..Wanted::of(&percentiles(plan))
+        });
+        let throughput = self.in_window.rates(self.window);
+        let slo = self.slo.take().map(|slo| {
+            let (requests, scheduled_rps) = (&self.requests, load.scheduled_rps);
+            slo.finish(&RunFigures { metrics: &metrics, requests, throughput, scheduled_rps })
+        });
         let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
         Summary {
             schema: Summary::SCHEMA.to_owned(),
@@ -252,7 +268,7 @@ impl Tally {
             caveats,
             run,
             load,
-            throughput: self.in_window.rates(self.window),
+            throughput,
             whole_run: self.in_whole.rates(self.whole),
             window: WindowSummary {
                 start_s: self.window.start.as_secs(),
@@ -261,10 +277,7 @@ impl Tally {
             },
             requests: self.requests,
             tokens: self.tokens,
-            metrics: self.metrics.finish(Wanted {
-                early_stopping: plan.measure.early_stopping,
-                ..Wanted::of(&percentiles(plan))
-            }),
+            metrics,
             waterfall: self.waterfalls.finish(),
             client,
             lengths,
@@ -274,6 +287,7 @@ impl Tally {
             structured,
             recount,
             sessions,
+            slo,
         }
     }
 
@@ -376,10 +390,11 @@ fn poisson_rate(plan: &Plan) -> Option<f64> {
     }
 }
 
-/// The percentiles asked for; a plan file may hold anything.
+/// The percentiles asked for, also by the SLO; a plan file may hold anything.
 fn percentiles(plan: &Plan) -> Vec<f64> {
     let is_one = |percent: &f64| *percent > 0.0 && *percent < 100.0;
-    plan.measure.percentiles.iter().copied().filter(is_one).collect()
+    let promised = plan.measure.slo.iter().flat_map(Slo::percentiles);
+    plan.measure.percentiles.iter().copied().chain(promised).filter(is_one).collect()
 }
 
 fn source(sources: &BTreeMap<&'static str, u64>) -> String {

@@ -15,6 +15,7 @@ mod kolmogorov;
 mod metrics;
 mod request;
 mod sample;
+mod slo;
 mod summary;
 mod waterfall;
 mod window;
@@ -29,6 +30,7 @@ pub use estimate::{
     normal_quantile, requests_before, requests_needed, student_quantile,
 };
 pub use sample::Sample;
+pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
     CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
     Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,

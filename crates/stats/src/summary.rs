@@ -6,6 +6,7 @@ use goodput_model::{Caveat, Ceiling, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Quality;
+use crate::slo::SloSummary;
 use crate::workload::{
     Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     StructuredSummary,
@@ -63,6 +64,9 @@ pub struct Summary {
     /// Sessions of several requests.
     #[serde(default)]
     pub sessions: Option<SessionsSummary>,
+    /// How it did against its SLO; none without one.
+    #[serde(default)]
+    pub slo: Option<SloSummary>,
 }
 
 impl Summary {

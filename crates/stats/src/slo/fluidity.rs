@@ -1,0 +1,152 @@
+//! The fluidity index and the fluid token rate: METHOD 3.3.
+//!
+//! The first token has a deadline, and each next one another after it. Who is early gains slack for
+//! later tokens; who is late misses as many deadlines as passed meanwhile, and starts anew.
+
+use goodput_model::RequestRecord;
+
+use super::summary::FluiditySummary;
+use crate::sample::Sample;
+
+/// An answer with this index or more is fluid.
+pub(crate) const FLUID: f64 = 0.9;
+
+/// Halvings of twice the longest wait when the smallest deadline is looked for: to a millionth of it.
+const HALVINGS: u32 = 21;
+
+/// The tokens of an answer as they came.
+#[derive(Debug, Default)]
+pub(crate) struct Pacing {
+    /// Wait for the first token and its deadline, where it has one.
+    pub(crate) first: Option<(f64, f64)>,
+    /// Tokens beside the first in the first chunk.
+    pub(crate) beside_first: f64,
+    /// Wait for each further chunk, and its tokens beside the first.
+    pub(crate) chunks: Vec<(f64, f64)>,
+}
+
+impl Pacing {
+    /// Takes the chunks of a request's first answer.
+    pub(crate) fn read(&mut self, record: &RequestRecord, first: Option<(f64, f64)>) {
+        self.first = first;
+        self.beside_first = 0.0;
+        self.chunks.clear();
+        let chunks = &record.exchange.chunks;
+        let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return };
+        let mut before = None;
+        for chunk in chunks.iter().filter(|chunk| chunk.choice == choice) {
+            let beside = f64::from(chunk.tokens.unwrap_or(1).saturating_sub(1));
+            match before.replace(chunk.at) {
+                None => self.beside_first = beside,
+                Some(before) => self.chunks.push(((chunk.at - before).as_ms(), beside)),
+            }
+        }
+    }
+
+    /// The index for this deadline of each next token; none where there is no token to judge.
+    pub(crate) fn index(&self, each_ms: f64) -> Option<f64> {
+        let mut slack = 0.0;
+        let (mut kept, mut missed) = (0.0, 0.0);
+        let mut take = |wait: f64, deadline: f64, beside: f64| {
+            if wait <= deadline + slack {
+                slack += deadline - wait;
+                kept += 1.0;
+            } else {
+                missed += ((wait - slack - deadline) / each_ms).floor() + 1.0;
+                slack = 0.0;
+            }
+            // Tokens that came along came at once.
+            slack += beside * each_ms;
+            kept += beside;
+        };
+        match self.first {
+            Some((wait, deadline)) => take(wait, deadline, self.beside_first),
+            None if self.beside_first > 0.0 => take(0.0, each_ms, self.beside_first - 1.0),
+            None => {}
+        }
+        for (wait, beside) in &self.chunks {
+            take(*wait, each_ms, *beside);
+        }
+        let total = kept + missed;
+        (total > 0.0).then(|| 1.0 - missed / total)
+    }
+
+    /// The smallest deadline of each next token with which the answer is fluid; infinite where
+    /// there is none. The index never falls when the deadline grows.
+    pub(crate) fn smallest_deadline(&self) -> Option<f64> {
+        let late = self.first.map_or(0.0, |(wait, deadline)| wait - deadline);
+        let longest = self.chunks.iter().map(|chunk| chunk.0).fold(late, f64::max);
+        // With twice the longest wait every gap is in time, and a late first token misses once:
+        // no deadline can do better. Where everything came at once, any will do.
+        let mut enough = (2.0 * longest).max(1e-6);
+        let is_fluid = |deadline: f64| self.index(deadline).map(|index| index >= FLUID);
+        if !is_fluid(enough)? {
+            return Some(f64::INFINITY);
+        }
+        let mut too_small = 0.0;
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(too_small, enough);
+            if is_fluid(middle)? {
+                enough = middle;
+            } else {
+                too_small = middle;
+            }
+        }
+        Some(enough)
+    }
+}
+
+/// Indexes of all requests.
+#[derive(Debug)]
+pub(crate) struct FluidityTally {
+    each_ms: f64,
+    pacing: Pacing,
+    indexes: Sample,
+    deadlines: Sample,
+    fluid: u64,
+}
+
+impl FluidityTally {
+    pub(crate) fn new(each_ms: f64) -> Self {
+        Self {
+            each_ms,
+            pacing: Pacing::default(),
+            indexes: Sample::default(),
+            deadlines: Sample::default(),
+            fluid: 0,
+        }
+    }
+
+    /// An answer, with its wait for the first token and the deadline of that. Its index, where it
+    /// has one.
+    pub(crate) fn add(&mut self, record: &RequestRecord, first: Option<(f64, f64)>) -> Option<f64> {
+        self.pacing.read(record, first);
+        let index = self.pacing.index(self.each_ms)?;
+        self.indexes.push(index);
+        self.fluid += u64::from(index >= FLUID);
+        self.deadlines.push(self.pacing.smallest_deadline().unwrap_or(f64::INFINITY));
+        Some(index)
+    }
+
+    /// A request without an answer.
+    pub(crate) fn add_failed(&mut self) {
+        self.indexes.push(0.0);
+        self.deadlines.push(f64::INFINITY);
+    }
+
+    pub(crate) fn finish(mut self) -> Option<FluiditySummary> {
+        self.indexes.sort();
+        self.deadlines.sort();
+        let n = self.indexes.len();
+        let index = |percent: f64| self.indexes.percentile(percent);
+        Some(FluiditySummary {
+            n,
+            token_deadline_ms: self.each_ms,
+            fluid_share: self.fluid as f64 / n as f64,
+            p1: index(1.0)?,
+            p10: index(10.0)?,
+            p50: index(50.0)?,
+            fluid_token_rate: 1e3 / self.deadlines.percentile(99.0)?,
+        })
+    }
+}

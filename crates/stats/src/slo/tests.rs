@@ -1,0 +1,281 @@
+//! Intervals, fluidity and the fit against values known by construction and against brute force.
+
+use goodput_random::{Domain, Stream};
+use proptest::prelude::*;
+
+use super::fit::FitTally;
+use super::fluidity::{FLUID, Pacing};
+use super::interval::{BATCHES, Estimate, attainment_interval, mean_interval, percentile_interval};
+
+fn close(actual: Option<f64>, expected: f64) {
+    let actual = actual.unwrap();
+    assert!((actual - expected).abs() < 1e-9, "{actual} is not {expected}");
+}
+
+#[test]
+fn attainment_by_hand() {
+    // Ten batches of 10 with 8 good, ten with 10: p = 0.9, and each batch 0.1 away from it.
+    let batches: Vec<(u64, u64)> = (0..20).map(|b| (if b % 2 == 0 { 8 } else { 10 }, 10)).collect();
+    let found = attainment_interval(&batches);
+    close(found.value, 0.9);
+    // v = 20/19 · 20 · (10/200)² · 0.01 = 0.01/19, and p(1-p)/v = 0.09 · 1900 = 171.
+    close(found.n_eff, 171.0);
+    // Wilson's ends are where |p - x| = t·sqrt(x(1-x)/n).
+    for end in [found.low.unwrap(), found.high.unwrap()] {
+        let t = (0.9 - end).abs() / (end * (1.0 - end) / 171.0f64).sqrt();
+        assert!((t - 2.093_024_054).abs() < 1e-8, "{t}");
+    }
+    // Batches more alike than chance makes them say no more than they hold.
+    close(attainment_interval(&[(9, 10); 20]).n_eff, 200.0);
+}
+
+#[test]
+fn attainment_at_its_ends() {
+    let all = attainment_interval(&[(50, 50); 20]);
+    assert_eq!((all.value, all.high), (Some(1.0), Some(1.0)));
+    // n/(n + t²) with t of 19 degrees.
+    close(all.low, 1000.0 / (1000.0 + 2.093_024_054_408_309f64.powi(2)));
+    let none = attainment_interval(&[(0, 50); 20]);
+    assert_eq!((none.value, none.low), (Some(0.0), Some(0.0)));
+    close(none.high, 1.0 - all.low.unwrap());
+    assert_eq!(attainment_interval(&[(0, 0); 20]), Estimate::default());
+    assert_eq!(attainment_interval(&[]), Estimate::default());
+    // All due at once: a share, and nobody knows how sure.
+    let burst = attainment_interval(&[(9, 10)]);
+    assert_eq!((burst.value, burst.low, burst.n_eff), (Some(0.9), None, None));
+    // Ten filled batches are enough, with the t of their number.
+    let ten = attainment_interval(&[(50, 50); 10]);
+    close(ten.low, 500.0 / (500.0 + 2.262_157_162_798_205f64.powi(2)));
+    assert_eq!(attainment_interval(&[(50, 50); 9]).low, None);
+}
+
+/// How often the interval holds the truth, and the interval of independent requests would.
+fn coverage(runs: u64, good: impl Fn(&mut Stream) -> Vec<bool>, truth: f64) -> (f64, f64) {
+    let (mut held, mut naive) = (0.0, 0.0);
+    for run in 0..runs {
+        let requests = good(&mut Stream::new(7, Domain::Sampling, run));
+        let per_batch = requests.len() / BATCHES;
+        let batches: Vec<(u64, u64)> = requests
+            .chunks(per_batch)
+            .map(|batch| (batch.iter().filter(|good| **good).count() as u64, batch.len() as u64))
+            .collect();
+        let found = attainment_interval(&batches);
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        held += f64::from(u8::from(low <= truth && truth <= high));
+        let (p, n) = (found.value.unwrap(), requests.len() as f64);
+        let half = 1.96 * (p * (1.0 - p) / n).sqrt();
+        naive += f64::from(u8::from((p - truth).abs() <= half));
+    }
+    (held / runs as f64, naive / runs as f64)
+}
+
+#[test]
+fn the_interval_holds_the_truth_as_often_as_it_says() {
+    // 2,000 runs: the standard error of a coverage of 95 % is 0.5 points.
+    let independent = |share: f64| {
+        move |stream: &mut Stream| (0..2_000).map(|_| stream.unit() < share).collect::<Vec<_>>()
+    };
+    for share in [0.5, 0.9, 0.99] {
+        let (held, _) = coverage(2_000, independent(share), share);
+        assert!((0.935..=0.985).contains(&held), "{share}: {held}");
+    }
+    // Fifty in a row share their fate: 200 fates, as a queue that fills now and then makes them.
+    let clustered = |stream: &mut Stream| {
+        let fates: Vec<bool> = (0..200).map(|_| stream.unit() < 0.9).collect();
+        fates.iter().flat_map(|fate| [*fate; 50]).collect::<Vec<_>>()
+    };
+    let (held, naive) = coverage(2_000, clustered, 0.9);
+    assert!((0.92..=0.98).contains(&held), "{held}");
+    assert!(naive < 0.4, "{naive}");
+}
+
+#[test]
+fn means_by_hand() {
+    // Batch means 1 and 3 in turn: the mean is 2, v = 20/19 · 20 · (1/20)² = 1/19.
+    let sums: Vec<(f64, f64)> =
+        (0..20).map(|b| (5.0, if b % 2 == 0 { 5.0 } else { 15.0 })).collect();
+    let found = mean_interval(&sums);
+    close(found.value, 2.0);
+    close(found.high, 2.0 + 2.093_024_054_408_309 / 19f64.sqrt());
+    close(found.low, 2.0 - 2.093_024_054_408_309 / 19f64.sqrt());
+    assert_eq!(mean_interval(&[(0.0, 0.0); 20]), Estimate::default());
+}
+
+#[test]
+fn percentiles_by_hand() {
+    // 1 to 10,000 dealt to the batches in turn: nothing speaks for dependence.
+    let mut values: Vec<(u8, f64)> =
+        (0..10_000u16).map(|n| ((n % 20) as u8, f64::from(n) + 1.0)).collect();
+    let found = percentile_interval(&mut values, 99.0);
+    assert_eq!((found.value, found.n_eff), (Some(9900.0), Some(10_000.0)));
+    // 0.99 ± 2.093·sqrt(0.0099/10,000) = 0.99 ± 0.0020825.
+    assert_eq!((found.low, found.high), (Some(9880.0), Some(9921.0)));
+    // One below the number that any interval of a median takes, and that number.
+    let few = |n: u8| {
+        let mut values: Vec<(u8, f64)> = (0..n).map(|n| (n, f64::from(n))).collect();
+        percentile_interval(&mut values, 90.0)
+    };
+    assert_eq!((few(20).value, few(20).low, few(20).high), (Some(17.0), None, None));
+    // The upper end of p99 lies beyond 400 values: unknown, not the largest.
+    let mut values: Vec<(u8, f64)> = (0..400u16).map(|n| ((n % 20) as u8, f64::from(n))).collect();
+    let found = percentile_interval(&mut values, 99.0);
+    assert!(found.low.is_some() && found.high.is_none(), "{found:?}");
+    assert_eq!(percentile_interval(&mut [], 50.0), Estimate::default());
+}
+
+fn pacing(first: Option<(f64, f64)>, waits: &[f64]) -> Pacing {
+    Pacing { first, beside_first: 0.0, chunks: waits.iter().map(|wait| (*wait, 0.0)).collect() }
+}
+
+#[test]
+fn fluidity_by_hand() {
+    let cases: [(Option<(f64, f64)>, &[f64], f64); 9] = [
+        // All in time.
+        (None, &[50.0, 50.0, 50.0, 50.0], 1.0),
+        // One token 40 ms late without slack: one miss of 4 + 1 - 1.
+        (None, &[90.0, 50.0, 50.0, 50.0], 0.75),
+        // The slack of an early token carries a late one: 20 + 80 = 2 · 50.
+        (None, &[20.0, 80.0, 50.0, 50.0], 1.0),
+        // One more and it does not: a miss, and no slack afterwards.
+        (None, &[20.0, 81.0, 50.0, 51.0], 0.5),
+        // A stall of 220: (220 - 50)/50 = 3.4, so four deadlines; 4 of 7.
+        (None, &[220.0, 50.0, 50.0, 50.0], 1.0 - 4.0 / 7.0),
+        // A deadline later than a whole one more: (100 - 50)/50 + 1 = 2 of 3.
+        (None, &[100.0, 50.0], 1.0 - 2.0 / 3.0),
+        // A first token 100 ms early lends that to the rest.
+        (Some((400.0, 500.0)), &[100.0, 100.0], 1.0),
+        // A first token 75 ms late misses two deadlines.
+        (Some((575.0, 500.0)), &[50.0, 50.0], 0.5),
+        (Some((500.0, 500.0)), &[], 1.0),
+    ];
+    for (first, waits, expected) in cases {
+        let index = pacing(first, waits).index(50.0);
+        close(index, expected);
+    }
+    assert_eq!(pacing(None, &[]).index(50.0), None);
+    // Four tokens at once are one wait and three without: 200 - 50 = 3 · 50.
+    let many = |first: f64| Pacing {
+        first: None,
+        beside_first: 0.0,
+        chunks: vec![(first, 3.0), (200.0, 0.0)],
+    };
+    close(many(50.0).index(50.0), 1.0);
+    // A late one starts anew: what comes along with it is slack again.
+    close(many(51.0).index(50.0), 0.8);
+}
+
+#[test]
+fn the_smallest_deadline_by_hand() {
+    // Twenty equal gaps, two of which may be missed: with a smaller deadline all are.
+    close_to(pacing(None, &[30.0; 20]).smallest_deadline(), 30.0);
+    // One long gap of 20 costs as many misses as deadlines pass in it: one, two or no more, since
+    // three of 19 + 3 are more than a tenth. (300 - d)/d < 2 where d > 100.
+    let mut waits = [10.0; 20];
+    waits[0] = 300.0;
+    close_to(pacing(None, &waits).smallest_deadline(), 100.0);
+    // With nine tokens one miss is too much, and a first token that is late cannot be made good.
+    assert_eq!(pacing(Some((2.0, 1.0)), &[1.0; 7]).smallest_deadline(), Some(f64::INFINITY));
+    close_to(pacing(Some((2.0, 1.0)), &[1.0; 9]).smallest_deadline(), 1.0);
+    assert_eq!(pacing(None, &[]).smallest_deadline(), None);
+    assert!(pacing(None, &[0.0; 5]).smallest_deadline().unwrap() <= 1e-6);
+}
+
+fn close_to(actual: Option<f64>, expected: f64) {
+    let actual = actual.unwrap();
+    // Halvings of the longest wait, 300 ms at most here, leave less than this.
+    assert!((actual - expected).abs() <= expected * 2e-5, "{actual} is not {expected}");
+}
+
+/// The index as it is printed, over each token by itself, with deadlines counted one at a time.
+fn brute_index(first: Option<(u64, u64)>, chunks: &[(u64, u64)], each: u64) -> Option<(u64, u64)> {
+    let mut waits: Vec<(u64, u64)> = first.into_iter().collect();
+    for (wait, beside) in chunks {
+        waits.push((*wait, each));
+        waits.extend((0..*beside).map(|_| (0, each)));
+    }
+    let (mut slack, mut missed, mut total) = (0, 0, 0);
+    for (wait, deadline) in waits {
+        if wait <= deadline + slack {
+            slack = deadline + slack - wait;
+            total += 1;
+        } else {
+            // A wait that ends together with a later deadline has missed that one too, as printed.
+            let mut passed = deadline + slack;
+            while passed <= wait {
+                passed += each;
+                missed += 1;
+                total += 1;
+            }
+            slack = 0;
+        }
+    }
+    (total > 0).then_some((missed, total))
+}
+
+proptest! {
+    #[test]
+    fn fluidity_is_its_definition(
+        first in prop::option::of((0u64..400, 1u64..300)),
+        chunks in prop::collection::vec((0u64..200, 0u64..4), 0..30),
+        each in 1u64..100,
+    ) {
+        let pacing = Pacing {
+            first: first.map(|(wait, deadline)| (wait as f64, deadline as f64)),
+            beside_first: 0.0,
+            chunks: chunks.iter().map(|(wait, beside)| (*wait as f64, *beside as f64)).collect(),
+        };
+        let expected = brute_index(first, &chunks, each)
+            .map(|(missed, total)| 1.0 - missed as f64 / total as f64);
+        let found = pacing.index(each as f64);
+        prop_assert_eq!(found.is_some(), expected.is_some());
+        if let Some((found, expected)) = found.zip(expected) {
+            prop_assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+        }
+        // A later deadline never makes it worse.
+        prop_assert!(pacing.index(each as f64 + 1.0) >= found);
+    }
+
+    #[test]
+    fn the_smallest_deadline_is_the_smallest(
+        chunks in prop::collection::vec((1u64..200, 0u64..3), 1..30),
+    ) {
+        let pacing = Pacing {
+            first: None,
+            beside_first: 0.0,
+            chunks: chunks.iter().map(|(wait, beside)| (*wait as f64, *beside as f64)).collect(),
+        };
+        let found = pacing.smallest_deadline().unwrap();
+        prop_assert!(pacing.index(found).unwrap() >= FLUID);
+        // On a fine grid nothing below it will do.
+        let below = (1..20_000u32).map(|n| f64::from(n) * 0.01).filter(|d| *d < found - 1e-3);
+        for deadline in below {
+            prop_assert!(pacing.index(deadline).unwrap() < FLUID, "{deadline} < {found}");
+        }
+    }
+}
+
+fn fit(points: impl Iterator<Item = (u32, f64)>) -> Option<super::TtftFit> {
+    let mut tally = FitTally::default();
+    points.for_each(|(tokens, ms)| tally.add(tokens, ms));
+    tally.finish()
+}
+
+#[test]
+fn a_line_through_ttft() {
+    let line = |n: u32| (100 + n % 900, 50.0 + 0.25 * f64::from(100 + n % 900));
+    let found = fit((0..100_000).map(line)).unwrap();
+    close(Some(found.a_ms), 50.0);
+    close(Some(found.b_ms_per_token), 0.25);
+    assert!((1_000..=2_000).contains(&found.n), "{}", found.n);
+    // A tenth of them stuck in a queue does not move it.
+    let queued = |n: u32| {
+        let (tokens, ms) = line(n.wrapping_mul(2_654_435_761) >> 8);
+        (tokens, if n.is_multiple_of(10) { ms + 5_000.0 } else { ms })
+    };
+    let found = fit((0..1_500).map(queued)).unwrap();
+    assert!((found.b_ms_per_token - 0.25).abs() < 0.05, "{found:?}");
+    // Lengths that hardly differ, or few requests, say nothing.
+    assert_eq!(fit((0..100).map(|n| (100 + n % 99, 1.0))), None);
+    assert_eq!(fit((0..19).map(line)), None);
+    assert_eq!(fit((0..100).map(|_| (0, 1.0))), None);
+}
