@@ -4,6 +4,7 @@ mod caveats;
 mod clean;
 mod health;
 mod speed;
+mod slo;
 mod time;
 mod workload;
 

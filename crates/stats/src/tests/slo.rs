@@ -1,0 +1,255 @@
+//! SLOs of runs whose every instant is written down.
+
+use goodput_model::{Beat, ErrorClass, Plan, RequestRecord, TokenCount, TokenSource};
+
+use super::{NO_WARMUP, close, facts, fail, health, ms, plan, record, summary};
+use crate::{RunState, SloMisses, SloState, SloSummary, SloTermSummary, analyse};
+
+/// Twenty seconds at ten requests per second, with this SLO.
+fn promised(slo: &str, target: Option<f64>) -> Plan {
+    let mut plan = plan(Some(20), None, NO_WARMUP);
+    plan.measure.slo = Some(slo.parse().unwrap());
+    plan.measure.attainment = target;
+    plan
+}
+
+/// Good ones: TTFT 100 ms, TPOT 20 ms, the largest gap 30 ms, three tokens.
+fn requests() -> Vec<RequestRecord> {
+    (0..200u32).map(|i| record(u64::from(i), f64::from(i) * 100.0, &[10.0, 30.0])).collect()
+}
+
+fn judged(slo: &str, target: Option<f64>, records: &[RequestRecord]) -> SloSummary {
+    summary(&promised(slo, target), records).slo.unwrap()
+}
+
+fn state_of(slo: &str, records: &[RequestRecord]) -> SloState {
+    judged(slo, None, records).state
+}
+
+fn term<'a>(summary: &'a SloSummary, begin: &str) -> &'a SloTermSummary {
+    summary.terms.iter().find(|term| term.term.starts_with(begin)).unwrap()
+}
+
+/// Its first token, and all that follows, so much later.
+fn later(mut record: RequestRecord, by_ms: f64) -> RequestRecord {
+    let stamps = &mut record.exchange.stamps;
+    for stamp in [&mut stamps.first_token, &mut stamps.first_answer, &mut stamps.last_token] {
+        *stamp = stamp.map(|at| at + ms(by_ms));
+    }
+    stamps.done = stamps.done.map(|at| at + ms(by_ms));
+    stamps.ended += ms(by_ms);
+    record.exchange.chunks.iter_mut().for_each(|chunk| chunk.at += ms(by_ms));
+    record
+}
+
+#[test]
+fn without_an_slo_nothing_is_said() {
+    assert_eq!(summary(&plan(Some(20), None, NO_WARMUP), &requests()).slo, None);
+}
+
+#[test]
+fn every_kind_of_miss_counts() {
+    let mut records = requests();
+    let reached = |n: u32| Some(TokenCount { n, source: TokenSource::Usage });
+    records[0] = fail(records[0].clone(), ErrorClass::Http(500));
+    records[1] = fail(records[1].clone(), ErrorClass::Timeout);
+    records[2] = fail(records[2].clone(), ErrorClass::CutOff);
+    records[3] = fail(records[3].clone(), ErrorClass::Empty);
+    // The context ended the answer before the length that was asked for; or nobody asked for one.
+    for (index, asked) in [(4, Some(10)), (5, None), (6, Some(3))] {
+        records[index].exchange.finish = Some("length".to_owned());
+        records[index].planned.output_tokens = asked;
+    }
+    records[7] = later(records[7].clone(), 401.0);
+    records[8] = record(8, 800.0, &[60.0, 60.0]);
+    // Asked for three and got three: `length` is what it should be. Somebody else's count is no
+    // proof against the server.
+    records[9] = records[6].clone();
+    (records[9].index, records[9].planned.output_tokens) = (9, Some(10));
+    records[9].exchange.output_tokens = Some(TokenCount { n: 3, source: TokenSource::Tokenizer });
+    assert_eq!(records[6].exchange.output_tokens, reached(3));
+    let found = judged("ttft <= 500ms, tpot < 50ms", Some(0.99), &records);
+    let misses = SloMisses { failed: 1, timed_out: 2, empty: 1, truncated: 2, limits: 2 };
+    assert_eq!((found.misses, found.good, found.scheduled), (misses, 192, 200));
+    close(found.attainment, 0.96);
+    close(found.goodput_rps, 0.96 * 10.0);
+    close(found.goodput_rps_low, found.attainment_low.unwrap() * 10.0);
+    close(found.goodput_output_tps, 192.0 * 3.0 / 20.0);
+    close(found.failed_share, 0.02);
+    // All misses in the first second: the batches say how little 200 requests are.
+    assert!(found.n_eff.unwrap() < 100.0, "{found:?}");
+    // Each term by itself: six that did not end well and whole, and the late one.
+    close(term(&found, "ttft").attainment, 193.0 / 200.0);
+    close(term(&found, "tpot").attainment, 193.0 / 200.0);
+    assert_eq!(found.judged_by, "request_terms");
+    assert_eq!((found.state, found.attainment_state), (SloState::Undecided, SloState::Undecided));
+    assert_eq!(term(&found, "ttft").state, SloState::Reported);
+    // Without a target there is nothing to judge.
+    assert_eq!(state_of("ttft <= 500ms, tpot < 50ms", &records), SloState::Reported);
+}
+
+#[test]
+fn an_attainment_is_judged_by_its_interval() {
+    let records = requests();
+    let state = |records: &[RequestRecord], target: f64| {
+        judged("ttft < 500ms", Some(target), records).attainment_state
+    };
+    // 200 of 200: at least 200/(200 + t²) = 97.9 %.
+    assert_eq!(state(&records, 0.97), SloState::Met);
+    assert_eq!(state(&records, 0.98), SloState::Undecided);
+    assert_eq!(state(&records, 1.0), SloState::Met);
+    let late = |every: usize| -> Vec<RequestRecord> {
+        let each = records.iter().cloned().enumerate();
+        each.map(|(i, r)| if i % every == 0 { later(r, 1000.0) } else { r }).collect()
+    };
+    assert_eq!(state(&late(4), 0.9), SloState::Missed);
+    assert_eq!(state(&late(4), 0.75), SloState::Undecided);
+    assert_eq!(state(&late(150), 1.0), SloState::Missed);
+    // All due at once: the share is known, and nothing about how sure it is.
+    let burst: Vec<RequestRecord> = (0..50).map(|i| record(i, 0.0, &[10.0])).collect();
+    assert_eq!(state(&burst, 0.5), SloState::Undecided);
+}
+
+#[test]
+fn a_term_that_says_nothing_is_vacuous_and_counted() {
+    let mut records = requests();
+    for (index, record) in records.iter_mut().enumerate().take(30) {
+        *record = super::record(index as u64, index as f64 * 100.0, &[]);
+    }
+    let found = judged("tpot < 5ms, max_gap < 1s", None, &records);
+    // One token has no TPOT: neither a miss nor 0 ms.
+    assert_eq!((term(&found, "tpot").vacuous, found.good), (30, 30));
+    assert_eq!(term(&found, "max_gap").vacuous, 30);
+    close(term(&found, "tpot").attainment, 0.15);
+    close(term(&found, "max_gap").attainment, 1.0);
+    // Kept by all and saying something about none is not kept.
+    assert_eq!(state_of("tpot < 5ms", &records[..30]), SloState::Undecided);
+    assert_eq!(state_of("ttft < 5s", &records[..30]), SloState::Reported);
+}
+
+#[test]
+fn what_the_client_spoilt_counts_neither_way() {
+    let mut records = requests();
+    let mut samples = health::observed();
+    samples[1].beats.push(Beat { worker: 0, due: ms(5_000.0), lag: ms(1_000.0) });
+    // Due 4.9 s to 6 s with the margin, or with tokens in it. One of them had failed by itself.
+    let touched = |record: &RequestRecord| {
+        let (due, end) = (record.scheduled, record.scheduled + ms(140.0));
+        ms(4_980.0) <= end && due <= ms(6_020.0)
+    };
+    let spoilt = records.iter().filter(|record| touched(record)).count() as u64;
+    let failing = records.iter().position(touched).unwrap();
+    records[failing] = fail(records[failing].clone(), ErrorClass::Closed);
+    let plan = promised("ttft < 50ms", None);
+    let found = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &samples, []);
+    let found = found.slo.unwrap();
+    assert_eq!((found.undetermined, found.scheduled), (spoilt - 1, 200));
+    assert_eq!((found.misses.limits, found.misses.failed), (200 - spoilt, 1));
+    assert_eq!(found.attainment, Some(0.0));
+}
+
+#[test]
+fn figures_of_the_run_are_judged_as_they_are() {
+    let mut records = requests();
+    records[0] = fail(records[0].clone(), ErrorClass::Http(500));
+    let cases = [
+        ("errors < 1%", SloState::Met),
+        ("errors < 0.5%", SloState::Missed),
+        ("errors <= 0.5%", SloState::Met),
+        // The last two end after the window; three tokens each.
+        ("rps > 9", SloState::Met),
+        ("rps > 10", SloState::Missed),
+        ("output_tps > 29", SloState::Met),
+        ("output_tps > 31", SloState::Missed),
+        ("errors < 1%, rps > 10", SloState::Missed),
+    ];
+    for (slo, expected) in cases {
+        assert_eq!(state_of(slo, &records), expected, "{slo}");
+    }
+    let found = judged("errors < 1%", None, &records);
+    assert_eq!(
+        (term(&found, "errors").value, term(&found, "errors").kind.as_str()),
+        (Some(0.5), "run")
+    );
+    // Nothing but success is asked of a request.
+    assert_eq!((found.judged_by.as_str(), found.good), ("success", 199));
+}
+
+#[test]
+fn statistics_are_judged_by_their_interval() {
+    // A limit that grows with prompts of 40 tokens, so that the values are kept for the term.
+    let mut records = requests();
+    for (index, record) in records.iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
+        *record = later(super::record(index as u64, index as f64 * 100.0, &[10.0, 30.0]), 100.0);
+    }
+    // Of 100 and 200 ms in turn, less 1 ms for each token.
+    let cases = [
+        ("p50 ttft < 161ms + 1ms/token", SloState::Met),
+        ("p50 ttft < 100ms + 1ms/token", SloState::Undecided),
+        ("p50 ttft < 60ms + 1ms/token", SloState::Missed),
+        ("p50 ttft <= 59ms + 1ms/token", SloState::Missed),
+        // The 90th percentile is 160 for certain; of the 99th, 200 requests say nothing.
+        ("p90 ttft < 160.5ms + 1ms/token", SloState::Met),
+        ("p99 ttft < 10s + 1ms/token", SloState::Undecided),
+        // The mean is 150 in every batch.
+        ("mean ttft <= 150ms", SloState::Met),
+        ("mean ttft < 149.99ms", SloState::Missed),
+        ("mean itl < 20.01ms", SloState::Met),
+        ("mean request_tokens_per_s > 10", SloState::Met),
+    ];
+    for (slo, expected) in cases {
+        let found = judged(slo, None, &records);
+        assert_eq!(found.state, expected, "{slo}: {found:?}");
+    }
+    let found = judged("p90 ttft < 160.5ms + 1ms/token", None, &records);
+    let p90 = term(&found, "p90");
+    assert_eq!((p90.value, p90.limit, p90.kind.as_str()), (Some(160.0), 160.5, "percentile"));
+    // The limits of percentiles are those of a good request where there are no others.
+    assert_eq!((found.judged_by.as_str(), found.good), ("percentile_limits", 200));
+    let halves = judged("p90 ttft < 150ms", None, &records);
+    assert_eq!((halves.good, halves.terms[0].value), (100, Some(200.0)));
+    // A timeout is longer than any other, and there is no mean with it.
+    for record in records.iter_mut().skip(1).step_by(2) {
+        *record = fail(record.clone(), ErrorClass::Timeout);
+    }
+    let found = judged("p90 ttft < 10s + 1ms/token, mean ttft < 10s", None, &records);
+    assert_eq!(
+        found.terms.iter().map(|term| term.state).collect::<Vec<_>>(),
+        [SloState::Missed, SloState::Undecided]
+    );
+    assert!(found.terms.iter().all(|term| term.value.is_none()));
+}
+
+#[test]
+fn percentiles_named_by_the_slo_are_computed() {
+    let plan = promised("p42 ttft < 1s", None);
+    let summary = summary(&plan, &requests());
+    close(summary.metrics["ttft"].percentiles["42"].value, 100.0);
+    close(summary.slo.unwrap().terms[0].value, 100.0);
+}
+
+#[test]
+fn fluidity_of_a_run() {
+    // Gaps of 10 and 30 ms: with 20 ms each the slack of the first carries the second.
+    let mut records = requests();
+    let found = judged("tpot <= 20ms", None, &records).fluidity.unwrap();
+    assert_eq!((found.n, found.fluid_share, found.p1), (200, 1.0, 1.0));
+    // One miss of two is too much: the smallest deadline is (10 + 30)/2.
+    assert!((found.fluid_token_rate - 50.0).abs() < 1e-3, "{found:?}");
+    // With 15 ms the second comes 10 ms late: one of two. A failure is not fluent at all.
+    records[0] = fail(records[0].clone(), ErrorClass::Http(500));
+    let summary = judged("fluidity > 0.4, tpot <= 15ms", None, &records);
+    let found = summary.fluidity.unwrap();
+    assert_eq!((found.fluid_share, found.p1, found.p10), (0.0, 0.5, 0.5));
+    assert!((found.fluid_token_rate - 50.0).abs() < 1e-3, "{found:?}");
+    close(term(&summary, "fluidity").attainment, 0.995);
+    // Three failures are more than the hundredth that may be: there is no such rate.
+    for record in records.iter_mut().take(3) {
+        *record = fail(record.clone(), ErrorClass::Http(500));
+    }
+    assert_eq!(judged("tpot <= 15ms", None, &records).fluidity.unwrap().fluid_token_rate, 0.0);
+    // The first token has a deadline where there is one for it: 100 ms are 20 too late.
+    let found = judged("tpot <= 20ms, ttft < 80ms", None, &requests()).fluidity.unwrap();
+    close(Some(found.p50), 1.0 - 2.0 / 4.0);
+    assert_eq!(judged("ttft < 80ms", None, &requests()).fluidity, None);
+}
