@@ -17,7 +17,9 @@ pub(crate) mod exit {
     pub(crate) const USAGE: u8 = 2;
     /// The target cannot be reached, or is not what it should be.
     pub(crate) const TARGET: u8 = 3;
-    /// The result is void.
+    /// An SLO was missed.
+    pub(crate) const MISSED: u8 = 4;
+    /// The result is void, or there is too little to decide what was asked.
     pub(crate) const VOID: u8 = 5;
     /// Stopped by the user; a partial report was written.
     pub(crate) const INTERRUPTED: u8 = 130;

@@ -12,7 +12,7 @@ use goodput_observe::Host;
 use goodput_record::{
     FolderError, Logs, Manifest, RunFolder, Spool, Spooled, State, TargetFacts, WorkloadFacts,
 };
-use goodput_stats::Summary;
+use goodput_stats::{SloState, Summary};
 use goodput_workload::Workload;
 
 use crate::args::RunArgs;
@@ -310,6 +310,10 @@ fn code(summary: &Summary) -> u8 {
     } else if summary.verdict == Verdict::Void {
         exit::VOID
     } else {
-        exit::OK
+        match summary.slo.as_ref().map(|slo| slo.state) {
+            Some(SloState::Missed) => exit::MISSED,
+            Some(SloState::Undecided) => exit::VOID,
+            Some(SloState::Met | SloState::Reported) | None => exit::OK,
+        }
     }
 }

@@ -9,6 +9,7 @@ mod latency;
 mod number;
 mod plain;
 mod preview;
+mod slo;
 mod text;
 mod workload;
 mod wrap;

@@ -198,3 +198,56 @@ fn a_shaped_load_is_described() {
          due, 9.5 sent"
     );
 }
+
+#[test]
+fn a_promise_stands_beside_what_became_of_it() {
+    let term = |text: &str, kind: &str, unit: &str, value: Option<f64>, state: &str| {
+        json!({"term": text, "kind": kind, "unit": unit, "limit": 500.0, "attainment": 0.991,
+            "attainment_low": 0.98, "attainment_high": 0.996, "value": value,
+            "low": value.map(|value| value * 0.75), "high": null, "state": state, "vacuous": 0})
+    };
+    let slo = json!({
+        "slo": "…", "state": "missed", "target": 0.99, "attainment_state": "undecided",
+        "judged_by": "request_terms", "scheduled": 1240, "good": 1223, "undetermined": 6,
+        "misses": {"failed": 2, "timed_out": 0, "empty": 0, "truncated": 1, "limits": 8},
+        "attainment": 0.991, "attainment_low": 0.98, "attainment_high": 0.996, "n_eff": 900.0,
+        "goodput_rps": 22.4, "goodput_rps_low": 21.6, "goodput_rps_high": 23.1,
+        "goodput_output_tps": 5210.4, "failed_share": 0.002, "max_gap_p99_ms": 81.0,
+        "terms": [
+            term("p99 ttft < 500ms", "percentile", "ms", Some(800.0), "missed"),
+            term("p9 ttft < 2ms + 1ms/token", "percentile", "ms", None, "undecided"),
+            term("tpot < 50ms", "request", "ms", None, "reported"),
+            term("errors < 1%", "run", "%", Some(0.2), "met"),
+        ],
+        "fluidity": {"n": 1240, "token_deadline_ms": 50.0, "fluid_share": 0.98, "p1": 0.5,
+            "p10": 0.95, "p50": 1.0, "fluid_token_rate": 43.25},
+        "ttft_fit": {"a_ms": 50.0, "b_ms_per_token": 0.25, "n": 1000},
+    });
+    let shown = page(|summary| summary["slo"] = slo.clone());
+    assert_eq!(
+        field(&shown, "SLO"),
+        "SLO MISSED p99 ttft < 500ms: 800.0 ms (600.0–…), missed p9 ttft < 2ms + 1ms/token: no \
+         figure, undecided tpot < 50ms: 99.1 % (98.0 %–99.6 %) of requests errors < 1%: 0.20 %, met"
+    );
+    assert_eq!(
+        field(&shown, "Goodput"),
+        "Goodput 22.4 req/s (21.6–23.1), 99.1 % of 1,234 requests; 99.0 % asked for: undecided; \
+         5,210 output tok/s misses: 2 failed, 1 truncated, 8 outside a limit; 0.2 % failed; largest \
+         gap of a request p99 81.00 ms; 6 that the client spoilt count neither way"
+    );
+    assert_eq!(
+        field(&shown, "Fluidity"),
+        "Fluidity index 0.9 or more for 98.0 % of 1,240 requests at 50 ms per token (p1 0.50, p10 \
+         0.95, p50 1.00); fluid token rate 43.2 tok/s"
+    );
+    assert_eq!(
+        field(&shown, "TTFT fit"),
+        "TTFT fit 50.00 ms + 0.2500 ms per prompt token (median line of 1,000 requests)"
+    );
+    assert!(lines(&page(|_| {}), "SLO").is_empty());
+    let hostile = page(|summary| {
+        summary["slo"] = slo.clone();
+        summary["slo"]["terms"][0]["term"] = json!("\u{1b}[2J");
+    });
+    assert!(!hostile.contains('\u{1b}'));
+}

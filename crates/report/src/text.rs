@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
-use crate::{breakdown, latency, workload};
+use crate::{breakdown, latency, slo, workload};
 
 /// Columns of the page.
 pub(crate) const WIDTH: usize = 80;
@@ -30,6 +30,7 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     waterfall(page, summary)?;
     breakdown::tables(page, summary)?;
     rates(page, summary);
+    slo::block(page, summary);
     client(page, summary);
     errors(page, summary);
     verdict(page, summary);

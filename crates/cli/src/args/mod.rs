@@ -2,6 +2,7 @@
 
 mod load;
 mod mock;
+mod slo;
 mod workload;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap_complete::Shell;
 
 pub(crate) use load::{LoadArgs, Switch};
 pub(crate) use mock::MockArgs;
+pub(crate) use slo::SloArgs;
 pub(crate) use workload::{
     AmountArgs, ConvertArgs, DataArgs, HistoryName, MakeArgs, OutputName, ReplayName, SampleArgs,
     SessionArgs, ShapeArgs, ShowArgs, StructuredDialectName, TraceArgs, WorkloadArgs, WorkloadVerb,
@@ -86,11 +88,14 @@ Examples:
       A mix of two kinds of traffic, with prompts exact to the token
   goodput run http://localhost:8000 --trace mooncake.jsonl --time-scale 0.5
       A recorded trace at twice its speed
+  goodput run http://localhost:8000 --rate 8 --duration 10m --slo interactive --attainment 99%
+      Whether 99 % of the requests keep the preset's limits: exit code 0, 4 or 5
   goodput run --plan runs/2026-11-15T10-22-07Z-chat-run/plan.toml
       Repeat a run
 
 Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong,
-            5 result void, 130 interrupted with a partial report written.
+            4 SLO missed, 5 result void, or too few samples to decide an SLO,
+            130 interrupted with a partial report written.
             A report of a saved run exits with 0 whatever its verdict.";
 
 /// Measure one load level
@@ -107,7 +112,8 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "plan")]
     pub(crate) target: Option<String>,
 
-    /// Repeat the run of this plan file; only the target, --model, --header and output flags may be added
+    /// Repeat the run of this plan file; only the target, --model, --header, the SLO
+    /// and output flags may be added
     #[arg(long, value_name = "FILE", conflicts_with_all = FIXED_BY_A_PLAN)]
     pub(crate) plan: Option<PathBuf>,
 
@@ -115,6 +121,8 @@ pub(crate) struct RunArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) slo: SloArgs,
     #[command(flatten)]
     pub(crate) endpoint: EndpointArgs,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! From what was typed to a [`Plan`], and what may not be written beside it.
 
 mod load;
+mod slo;
 mod workload;
 
 pub(crate) use load::default_workers;
@@ -39,6 +40,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.target.model.clone_from(&args.endpoint.model);
         }
     }
+    slo::resolve(&args.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
 }
@@ -156,6 +158,7 @@ fn check(plan: &Plan) -> Result<(), Failed> {
             "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
         )));
     }
+    slo::check(plan)?;
     load::check(&plan.load)
 }
 

@@ -1,0 +1,84 @@
+//! What users were promised.
+
+use goodput_model::{Measure, MetricName, Plan, Slo, SloError, SloMetric};
+
+use crate::args::SloArgs;
+use crate::error::Failed;
+
+/// Takes what was typed; what was not stays as it is.
+pub(super) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
+    if let Some(text) = &args.slo {
+        measure.slo = Some(read(text)?);
+    } else if !args.goodput.is_empty() {
+        measure.slo = Some(read(&args.goodput.join(","))?);
+    }
+    if let Some(text) = &args.attainment {
+        measure.attainment = Some(share(text)?);
+    }
+    Ok(())
+}
+
+fn read(text: &str) -> Result<Slo, Failed> {
+    const HINT: &str =
+        "write --slo 'p99 ttft < 500ms, tpot < 50ms, errors < 1%'; docs/slo.md has the grammar";
+    text.parse().map_err(|error: SloError| Failed::usage(error.to_string()).hint(HINT))
+}
+
+/// `99%` or `0.99`.
+fn share(text: &str) -> Result<f64, Failed> {
+    let text = text.trim();
+    let (number, power) =
+        text.strip_suffix('%').map_or((text, 0), |percent| (percent.trim_end(), -2));
+    let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    // By its digits, so that 99.9 % is 0.999 to the last bit.
+    let share = format!("{number}e{power}").parse::<f64>().ok().filter(|_| is_plain);
+    share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Failed::usage(format!("--attainment `{shown}` is no share of requests"))
+            .hint("write --attainment 99% or --attainment 0.99")
+    })
+}
+
+/// What flags and plan files can both get wrong.
+pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
+    let Measure { slo, attainment, .. } = &plan.measure;
+    if attainment.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err(Failed::usage("the plan's attainment lies outside 0 to 1"));
+    }
+    let Some(slo) = slo else {
+        return match attainment {
+            None => Ok(()),
+            Some(_) => Err(Failed::usage("--attainment: of what? there is no SLO")
+                .hint("add --slo 'ttft < 500ms, tpot < 50ms'")),
+        };
+    };
+    match slo.terms.iter().find(|term| needs_stream(term.metric)) {
+        Some(term) if !plan.target.stream => {
+            let message = format!("without streams there is nothing to say about `{term}`");
+            Err(Failed::usage(message).hint("promise e2e, or leave --no-stream out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn needs_stream(metric: SloMetric) -> bool {
+    use MetricName::{Itl, MaxGap, Tpot, Ttfa, Ttft};
+    matches!(metric, SloMetric::Fluidity | SloMetric::Request(Ttft | Ttfa | Tpot | Itl | MaxGap))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares() {
+        for (text, expected) in
+            [("99%", 0.99), ("99.9 %", 0.999), ("0.5", 0.5), ("1", 1.0), ("100%", 1.0)]
+        {
+            assert_eq!(share(text).unwrap(), expected, "{text}");
+        }
+        for text in ["", "%", "0", "0%", "99", "101%", "-1%", "nan", "inf", "1e-2", "half"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+}

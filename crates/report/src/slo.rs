@@ -1,0 +1,147 @@
+//! What users were promised, and what they got.
+
+use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, Summary};
+
+use crate::number::{amount, cell, count, percent};
+use crate::plain::plain;
+use crate::text::field;
+
+/// The SLO term by term, goodput with what could flatter it, and fluidity.
+pub(crate) fn block(page: &mut String, summary: &Summary) {
+    let Some(slo) = &summary.slo else { return };
+    let verdict = match slo.state {
+        SloState::Met => "MET",
+        SloState::Missed => "MISSED",
+        SloState::Undecided => "UNDECIDED: too little was measured to tell",
+        SloState::Reported => "nothing to judge: add --attainment 99%",
+    };
+    field(page, "SLO", verdict);
+    for term in &slo.terms {
+        field(page, "", &line(term));
+    }
+    field(page, "Goodput", &goodput(slo));
+    field(page, "", &beside(slo));
+    if let Some(fluidity) = &slo.fluidity {
+        field(page, "Fluidity", &fluency(fluidity));
+    }
+    if let Some(fit) = &slo.ttft_fit {
+        let text = format!(
+            "{} ms + {:.4} ms per prompt token (median line of {} requests)",
+            cell(fit.a_ms),
+            fit.b_ms_per_token,
+            count(fit.n)
+        );
+        field(page, "TTFT fit", &text);
+    }
+}
+
+fn line(term: &SloTermSummary) -> String {
+    let unit = match term.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {}", plain(unit)),
+    };
+    let figure = match (term.kind.as_str(), term.value) {
+        ("request", _) => format!("{} of requests", share(term)),
+        (_, None) => "no figure".to_owned(),
+        ("run", Some(value)) => format!("{}{unit}", cell(value)),
+        (_, Some(value)) => {
+            let of_prompt = if term.term.contains("/token") { " beside the prompt's" } else { "" };
+            let range = match (term.low, term.high) {
+                (None, None) => " (no interval)".to_owned(),
+                (low, high) => format!(" ({})", range(low, high, cell)),
+            };
+            format!("{}{unit}{of_prompt}{range}", cell(value))
+        }
+    };
+    let state = match term.state {
+        SloState::Reported => String::new(),
+        state => format!(", {}", state.name()),
+    };
+    let vacuous = match term.vacuous {
+        0 => String::new(),
+        n => format!(" ({} answers it says nothing about)", count(n)),
+    };
+    format!("{}: {figure}{state}{vacuous}", plain(&term.term))
+}
+
+fn share(term: &SloTermSummary) -> String {
+    let Some(share) = term.attainment else { return "–".to_owned() };
+    match (term.attainment_low, term.attainment_high) {
+        (None, None) => percent(share),
+        (low, high) => format!("{} ({})", percent(share), range(low, high, percent)),
+    }
+}
+
+/// An interval; an end that is not known is open.
+fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
+    format!("{}–{}", end(low), end(high))
+}
+
+fn goodput(slo: &SloSummary) -> String {
+    let rate = |value: Option<f64>| value.map_or("–".to_owned(), amount);
+    let ends = match (slo.goodput_rps_low, slo.goodput_rps_high) {
+        (None, None) => String::new(),
+        (low, high) => format!(" ({})", range(low, high, amount)),
+    };
+    let target = match slo.target {
+        None => String::new(),
+        Some(target) => {
+            format!("; {} asked for: {}", percent(target), slo.attainment_state.name())
+        }
+    };
+    let judged = match slo.judged_by.as_str() {
+        "percentile_limits" => ", by the limits of the percentiles",
+        "success" => ", that ended well",
+        _ => "",
+    };
+    format!(
+        "{} req/s{ends}, {} of {} requests{judged}{target}; {} output tok/s",
+        rate(slo.goodput_rps),
+        slo.attainment.map_or("–".to_owned(), percent),
+        count(slo.scheduled.saturating_sub(slo.undetermined)),
+        rate(slo.goodput_output_tps)
+    )
+}
+
+/// What could flatter goodput, and what is missing from it.
+fn beside(slo: &SloSummary) -> String {
+    let SloMisses { failed, timed_out, empty, truncated, limits } = slo.misses;
+    let all = [
+        (failed, "failed"),
+        (timed_out, "timed out"),
+        (empty, "empty"),
+        (truncated, "truncated"),
+        (limits, "outside a limit"),
+    ];
+    let missed: Vec<String> = all
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", count(*n)))
+        .collect();
+    let missed = if missed.is_empty() { "none".to_owned() } else { missed.join(", ") };
+    let failed = slo.failed_share.map_or("–".to_owned(), percent);
+    let gap = slo
+        .max_gap_p99_ms
+        .map_or(String::new(), |gap| format!("; largest gap of a request p99 {} ms", cell(gap)));
+    let spoilt = match slo.undetermined {
+        0 => String::new(),
+        n => format!("; {} that the client spoilt count neither way", count(n)),
+    };
+    format!("misses: {missed}; {failed} failed{gap}{spoilt}")
+}
+
+fn fluency(fluidity: &FluiditySummary) -> String {
+    let FluiditySummary { p1, p10, p50, .. } = fluidity;
+    let rate = match fluidity.fluid_token_rate {
+        rate if rate > 0.0 => format!("fluid token rate {} tok/s", amount(rate)),
+        _ => "no fluid token rate: more than 1 % of the requests are not fluent at any".to_owned(),
+    };
+    format!(
+        "index 0.9 or more for {} of {} requests at {} ms per token (p1 {p1:.2}, p10 {p10:.2}, p50 \
+         {p50:.2}); {rate}",
+        percent(fluidity.fluid_share),
+        count(fluidity.n),
+        fluidity.token_deadline_ms
+    )
+}
