@@ -45,7 +45,8 @@ fn line(term: &SloTermSummary) -> String {
         (_, None) => "no figure".to_owned(),
         ("run", Some(value)) => format!("{}{unit}", cell(value)),
         (_, Some(value)) => {
-            let of_prompt = if term.term.contains("/token") { " beside the prompt's" } else { "" };
+            let of_prompt =
+                if term.term.contains("/token") { " less the prompt's share" } else { "" };
             let range = match (term.low, term.high) {
                 (None, None) => " (no interval)".to_owned(),
                 (low, high) => format!(" ({})", range(low, high, cell)),

@@ -123,13 +123,16 @@ fn percentiles_by_hand() {
     assert_eq!(percentile_interval(&mut [], 50.0), Estimate::default());
 }
 
-fn pacing(first: Option<(f64, f64)>, waits: &[f64]) -> Pacing {
+/// A wait for the first token, and its deadline.
+type Deadline = (f64, f64);
+
+fn pacing(first: Option<Deadline>, waits: &[f64]) -> Pacing {
     Pacing { first, beside_first: 0.0, chunks: waits.iter().map(|wait| (*wait, 0.0)).collect() }
 }
 
 #[test]
 fn fluidity_by_hand() {
-    let cases: [(Option<(f64, f64)>, &[f64], f64); 9] = [
+    let cases: [(Option<Deadline>, &[f64], f64); 9] = [
         // All in time.
         (None, &[50.0, 50.0, 50.0, 50.0], 1.0),
         // One token 40 ms late without slack: one miss of 4 + 1 - 1.

@@ -138,7 +138,7 @@ fn what_the_client_spoilt_counts_neither_way() {
         ms(4_980.0) <= end && due <= ms(6_020.0)
     };
     let spoilt = records.iter().filter(|record| touched(record)).count() as u64;
-    let failing = records.iter().position(touched).unwrap();
+    let failing = records.iter().position(|record| record.scheduled >= ms(5_100.0)).unwrap();
     records[failing] = fail(records[failing].clone(), ErrorClass::Closed);
     let plan = promised("ttft < 50ms", None);
     let found = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &samples, []);
@@ -221,6 +221,27 @@ fn statistics_are_judged_by_their_interval() {
 }
 
 #[test]
+fn a_floor_is_judged_by_the_lower_end() {
+    // 3 tokens in 140 ms in the first half, in 240 ms in the second: 21.4 and 12.5 tokens/s.
+    let mut records = requests();
+    for record in records.iter_mut().skip(100) {
+        *record = later(record.clone(), 100.0);
+    }
+    // 17.0 ± 2.1: t·sqrt(1/19) halves of the difference.
+    let half = 2.093_024_054_408_309 * (1.5 / 0.14 - 1.5 / 0.24) / 19f64.sqrt();
+    for (floor, expected) in [
+        (14, SloState::Met),
+        (16, SloState::Undecided),
+        (18, SloState::Undecided),
+        (20, SloState::Missed),
+    ] {
+        let found = judged(&format!("mean request_tokens_per_s > {floor}"), None, &records);
+        assert_eq!(found.state, expected, "{floor}: {found:?}");
+        close(found.terms[0].low, 1.5 / 0.14 + 1.5 / 0.24 - half);
+    }
+}
+
+#[test]
 fn percentiles_named_by_the_slo_are_computed() {
     let plan = promised("p42 ttft < 1s", None);
     let summary = summary(&plan, &requests());
@@ -243,6 +264,15 @@ fn fluidity_of_a_run() {
     assert_eq!((found.fluid_share, found.p1, found.p10), (0.0, 0.5, 0.5));
     assert!((found.fluid_token_rate - 50.0).abs() < 1e-3, "{found:?}");
     close(term(&summary, "fluidity").attainment, 0.995);
+    // In a percentile too: of 200, twenty are the tenth that the 10th percentile ends with.
+    for (failures, expected) in [(19, Some(0.5)), (20, Some(0.0))] {
+        let mut records = requests();
+        for record in records.iter_mut().take(failures) {
+            *record = fail(record.clone(), ErrorClass::Http(500));
+        }
+        let found = judged("p10 fluidity > 0.4, tpot <= 15ms", None, &records);
+        assert_eq!(term(&found, "p10").value, expected, "{failures}");
+    }
     // Three failures are more than the hundredth that may be: there is no such rate.
     for record in records.iter_mut().take(3) {
         *record = fail(record.clone(), ErrorClass::Http(500));
