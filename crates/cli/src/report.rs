@@ -64,6 +64,9 @@ pub(crate) fn summarise(
         cache_counters: manifest.workload.cache_counters,
         workload_ended: manifest.workload.ended_early,
         clock_step_ms: manifest.clock_step_ms(),
+        stopped_s: manifest.stopped_s,
+        ended_by: manifest.ended_by,
+        repeat: manifest.repeat,
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

@@ -1,8 +1,10 @@
 //! [`Control`]: stopping a run from outside, gently or at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use goodput_clock::now;
+use goodput_model::Nanos;
 use tokio::sync::watch;
 
 /// How far a stop has gone.
@@ -23,6 +25,8 @@ pub struct Control {
     stopping: Arc<AtomicBool>,
     /// Everything has been sent.
     draining: Arc<AtomicBool>,
+    /// When it was stopped from outside, while there was still something to send.
+    stopped_at: Arc<OnceLock<Nanos>>,
 }
 
 impl Control {
@@ -32,16 +36,19 @@ impl Control {
             state: watch::Sender::new(Stop::No),
             stopping: Arc::default(),
             draining: Arc::default(),
+            stopped_at: Arc::default(),
         }
     }
 
     /// Send nothing more, wait for what is under way.
     pub fn stop(&self) {
+        self.note_instant();
         self.reach(Stop::Sending);
     }
 
     /// Wait for nothing more.
     pub fn abort(&self) {
+        self.note_instant();
         self.reach(Stop::Waiting);
     }
 
@@ -53,6 +60,27 @@ impl Control {
     /// Whether everything has been sent, and only answers are waited for.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    /// When it was stopped from outside; `None` where everything was sent by then.
+    pub(crate) fn stopped_at(&self) -> Option<Nanos> {
+        self.stopped_at.get().copied()
+    }
+
+    /// Everything has been sent: nobody need wait for a turn any more.
+    pub(crate) fn finish(&self) {
+        self.reach(Stop::Sending);
+    }
+
+    /// Answers were waited for long enough.
+    pub(crate) fn give_up(&self) {
+        self.reach(Stop::Waiting);
+    }
+
+    fn note_instant(&self) {
+        if !self.is_draining() && !self.is_stopping() {
+            self.stopped_at.get_or_init(now);
+        }
     }
 
     pub(crate) fn drain(&self) {

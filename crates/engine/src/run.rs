@@ -82,6 +82,9 @@ pub struct Ended<S> {
     /// Requests that sessions had begun to lead to and that were never sent: a step before them
     /// failed, or the run ended. Those beyond the number that was asked for are not among them.
     pub cut_requests: u64,
+    /// When sending was stopped through [`Control`], since the run's first instant; `None` where
+    /// everything had been sent.
+    pub stopped: Option<Nanos>,
     /// The sink, with everything it took.
     pub sink: S,
 }
@@ -140,11 +143,13 @@ pub fn run<S: Sink + 'static>(
     let team = start(&run.load, feeder, &shared)?;
     let outcome = see_through(team, &shared, Nanos::from(run.load.drain));
     let cut_requests = shared.cut_requests.load(Ordering::Relaxed);
+    let epoch = shared.epoch.get().copied();
+    let stopped = control.stopped_at().zip(epoch).map(|(stopped, epoch)| stopped - epoch);
     // The collector ends when the last sender is gone.
     drop(shared);
     let sink = collector.join().map_err(|_| EngineError::Panicked)?;
     outcome?;
-    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, sink })
+    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, sink })
 }
 
 fn start(load: &Load, feeder: Feeder, shared: &Arc<Shared>) -> Result<Team, EngineError> {
@@ -311,13 +316,13 @@ fn see_through(team: Team, shared: &Shared, drain: Nanos) -> Result<(), EngineEr
             || (is_over && is_handed_over);
         if shared.is_closed && is_sent {
             // Users in thought need not wake up any more.
-            shared.control.stop();
+            shared.control.finish();
         }
         if is_sent || shared.control.is_stopping() {
             shared.control.drain();
             let since = *sent_since.get_or_insert(present);
             if present - since > drain {
-                shared.control.abort();
+                shared.control.give_up();
             }
         }
         pause(Nanos::from_millis(20));

@@ -14,6 +14,7 @@ mod request;
 mod shape;
 mod slo;
 mod time;
+mod until;
 mod workload;
 
 pub use caveat::{Caveat, CaveatCode, Severity, Verdict};
@@ -35,6 +36,7 @@ pub use request::{
 pub use shape::{Shape, Stage as LoadStage};
 pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
 pub use time::Nanos;
+pub use until::{EndedBy, Figure, Goal, Repeat, Until};
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
     ImagesPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan,

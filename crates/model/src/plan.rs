@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Shape, Slo, WorkloadPlan};
+use crate::{Shape, Slo, Until, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
@@ -311,12 +311,26 @@ pub struct Measure {
     /// The share of requests, in (0, 1], that must keep all promises about single requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attainment: Option<f64>,
+    /// The run may end once this is known; its duration and number of requests are then limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
+    /// Measured time before which it does not end by that.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "option_duration_text")]
+    pub min_duration: Option<Duration>,
 }
 
 impl Measure {
     /// These percentiles, and nothing else that must be asked for.
     pub fn of(percentiles: Vec<f64>) -> Self {
-        Self { percentiles, canary: true, early_stopping: false, slo: None, attainment: None }
+        Self {
+            percentiles,
+            canary: true,
+            early_stopping: false,
+            slo: None,
+            attainment: None,
+            until: None,
+            min_duration: None,
+        }
     }
 }
 
@@ -442,7 +456,7 @@ macro_rules! serde_as_text {
         }
     )*};
 }
-serde_as_text!(Rate, Arrivals, Extent, Shape);
+serde_as_text!(Rate, Arrivals, Extent, Shape, Until);
 
 mod duration_text {
     use super::{Deserialize, Duration};
@@ -544,6 +558,8 @@ mod tests {
             measure: Measure {
                 slo: Some("interactive, p99 e2e < 2s + 3ms/token".parse().unwrap()),
                 attainment: Some(0.99),
+                until: Some("p95 ttft ±10%, mean e2e ±5%".parse().unwrap()),
+                min_duration: Some(Duration::from_secs(30)),
                 ..Measure::of(vec![50.0, 99.9])
             },
         };

@@ -1,6 +1,6 @@
 //! `manifest.json`: the circumstances of a run.
 
-use goodput_model::Ceiling;
+use goodput_model::{Ceiling, EndedBy, Repeat};
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -17,6 +17,15 @@ pub struct Manifest {
     /// When its last answer came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// When sending was stopped before its planned end, in seconds since the first instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_s: Option<f64>,
+    /// What ended the sending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+    /// Which of several runs of one plan this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
     /// The machine that sent.
     pub host: Host,
     /// The server that answered.
@@ -156,6 +165,9 @@ mod tests {
         assert_eq!(manifest.clock_step_ms(), Some(2000.0));
         manifest.clocks_end = Some(at(2_000_000_000, 4_000_000_000));
         assert_eq!(manifest.clock_step_ms(), Some(-2000.0));
+        manifest.stopped_s = Some(12.345_678);
+        manifest.ended_by = Some(EndedBy::Until);
+        manifest.repeat = Some(Repeat { number: 2, of: 5 });
         let text = serde_json::to_string(&manifest).unwrap();
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
     }

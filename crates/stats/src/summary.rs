@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, Ceiling, Verdict};
+use goodput_model::{Caveat, Ceiling, EndedBy, Repeat, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Quality;
@@ -128,6 +128,15 @@ pub struct RunFacts {
     /// By how much the wall clock moved against the monotonic one during the run.
     #[serde(default)]
     pub clock_step_ms: Option<f64>,
+    /// When sending was stopped before its planned end, in seconds since the first instant.
+    #[serde(default)]
+    pub stopped_s: Option<f64>,
+    /// What ended the sending; none of a run that was killed.
+    #[serde(default)]
+    pub ended_by: Option<EndedBy>,
+    /// Which of several runs of one plan this is.
+    #[serde(default)]
+    pub repeat: Option<Repeat>,
 }
 
 /// How a run ended.

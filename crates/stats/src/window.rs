@@ -96,11 +96,19 @@ impl Extremes {
             Extent::Requests(0) | Extent::Auto => Nanos::ZERO,
             Extent::Requests(_) => self.first_measured.unwrap_or_default(),
         };
+        let is_all_sent = load.num_requests.is_some_and(|limit| self.measured >= limit);
+        let stopped = run.stopped_s.filter(|_| !is_all_sent).map(Nanos::from_secs_f64);
         let ended_by_time = run.state == RunState::Complete
             && !run.workload_ended
             && load.num_requests.is_none_or(|limit| self.measured < limit);
         let window = match (load.duration, &load.mode) {
             (_, Mode::Open { rate: Rate::Infinite, .. }) => None,
+            // Until then everything went on as planned, in an open loop and in a closed one.
+            (duration, _) if let Some(stopped) = stopped => {
+                let planned = duration.map(|duration| start + Nanos::from(duration));
+                let end = planned.map_or(stopped, |planned| planned.min(stopped));
+                Some(Window { start, end: end.max(start), kind: Kind::Time })
+            }
             (Some(duration), _) if ended_by_time => {
                 Some(Window { start, end: start + Nanos::from(duration), kind: Kind::Time })
             }

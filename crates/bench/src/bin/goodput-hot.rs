@@ -167,6 +167,9 @@ fn manifest() -> Manifest {
         state: State::Running,
         started: text(),
         ended: None,
+        stopped_s: None,
+        ended_by: None,
+        repeat: None,
         host: Host { system: text(), cpu: text(), cpus: 1, fd_limit: 1024, cpu_quota: None },
         target: TargetFacts {
             url: text(),

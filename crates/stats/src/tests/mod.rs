@@ -89,6 +89,9 @@ fn facts(state: RunState) -> RunFacts {
         cache_counters: None,
         workload_ended: false,
         clock_step_ms: None,
+        stopped_s: None,
+        ended_by: None,
+        repeat: None,
     }
 }
 
