@@ -7,7 +7,10 @@ use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{Live, Snapshot};
-use goodput_model::Nanos;
+use goodput_model::{Nanos, Repeat};
+use goodput_report::confidence_live;
+
+use crate::run::Board;
 
 /// Shows progress on stderr until it is dropped.
 pub(crate) struct Progress {
@@ -19,19 +22,26 @@ pub(crate) struct Progress {
 const TERMINAL: Nanos = Nanos::from_millis(250);
 const PLAIN: Nanos = Nanos::from_millis(5_000);
 
+/// Columns of the line: a terminal that is narrower wraps it.
+const WIDTH: usize = 100;
+
+/// What is shown.
+struct Shown {
+    live: Arc<Live>,
+    board: Board,
+    repeat: Option<Repeat>,
+}
+
 impl Progress {
-    /// Starts, unless the user wants quiet.
-    pub(crate) fn start(live: &Arc<Live>, quiet: bool) -> Self {
+    /// Starts.
+    pub(crate) fn start(live: &Arc<Live>, board: Board, repeat: Option<Repeat>) -> Self {
         let done = Arc::new(AtomicBool::new(false));
-        let (live, flag) = (Arc::clone(live), Arc::clone(&done));
-        let thread = (!quiet)
-            .then(|| {
-                std::thread::Builder::new()
-                    .name("progress".to_owned())
-                    .spawn(move || show(&live, &flag))
-            })
+        let (shown, flag) = (Shown { live: Arc::clone(live), board, repeat }, Arc::clone(&done));
+        let thread = std::thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(move || show(&shown, &flag))
             // Without a thread there is no progress line, and nothing else is missing.
-            .and_then(Result::ok);
+            .ok();
         Self { done, thread }
     }
 }
@@ -45,7 +55,8 @@ impl Drop for Progress {
     }
 }
 
-fn show(live: &Live, done: &AtomicBool) {
+fn show(shown: &Shown, done: &AtomicBool) {
+    let live = &shown.live;
     let is_terminal = std::io::stderr().is_terminal();
     let every = if is_terminal { TERMINAL } else { PLAIN };
     let begin = now();
@@ -59,7 +70,8 @@ fn show(live: &Live, done: &AtomicBool) {
         }
         next = present + every;
         let snapshot = live.snapshot();
-        let text = line(present - begin, present - earlier.0, &snapshot, &earlier.1);
+        let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
+        let text = line(shown.repeat, parts, &confidence_live(&shown.board.read()));
         let mut err = std::io::stderr().lock();
         // A terminal that went away must not end the run.
         let _ = if is_terminal {
@@ -76,19 +88,63 @@ fn show(live: &Live, done: &AtomicBool) {
     }
 }
 
-fn line(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> String {
-    let rate = |now: u64, before: u64| (now - before) as f64 / since.as_secs().max(0.001);
-    let ttft = match now.ttft_count {
-        0 => String::new(),
-        n => format!(" · TTFT {:.0} ms", Nanos(now.ttft_sum_ns / n).as_ms()),
-    };
-    format!(
-        "{:6.1} s · {} sent · {} in flight · {} ok · {} failed · {:.1} ok/s{ttft}",
-        elapsed.as_secs(),
-        now.started,
-        now.in_flight(),
-        now.ok,
-        now.failed,
-        rate(now.ok, before.ok),
-    )
+/// Parts of the line, each with how soon it is left out where there is no room: 0 never.
+fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec<(u8, String)> {
+    let rate = (now.ok - before.ok) as f64 / since.as_secs().max(0.001);
+    let mut parts = vec![
+        (0, format!("{:6.1} s", elapsed.as_secs())),
+        (4, format!(" · {} sent", now.started)),
+        (1, format!(" · {} in flight", now.in_flight())),
+        (0, format!(" · {} ok", now.ok)),
+        (if now.failed > 0 { 0 } else { 3 }, format!(" · {} failed", now.failed)),
+        (2, format!(" · {rate:.1} ok/s")),
+    ];
+    if let Some(mean) = now.ttft_sum_ns.checked_div(now.ttft_count) {
+        parts.push((5, format!(" · TTFT {:.0} ms", Nanos(mean).as_ms())));
+    }
+    parts
+}
+
+/// The line, with the parts that fit.
+fn line(repeat: Option<Repeat>, mut parts: Vec<(u8, String)>, known: &str) -> String {
+    let repeat = repeat
+        .map_or_else(String::new, |repeat| format!("repeat {} of {} · ", repeat.number, repeat.of));
+    loop {
+        let all: String = parts.iter().map(|part| part.1.as_str()).collect();
+        let line = format!("{repeat}{all}{known}");
+        let soonest = parts.iter().map(|part| part.0).max().unwrap_or(0);
+        if soonest == 0 || line.chars().count() < WIDTH {
+            return line;
+        }
+        parts.retain(|part| part.0 != soonest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits() {
+        let now = Snapshot {
+            started: 24_680,
+            ok: 24_500,
+            ttft_sum_ns: 24_500 * 212_000_000,
+            ttft_count: 24_500,
+            ..Snapshot::default()
+        };
+        let parts = || parts(Nanos::from_millis(123_400), Nanos::from_millis(1000), &now, &now);
+        let plain = line(None, parts(), "");
+        assert_eq!(
+            plain,
+            " 123.4 s · 24680 sent · 180 in flight · 24500 ok · 0 failed · 0.0 ok/s · TTFT 212 ms"
+        );
+        let known = " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min";
+        let repeat = Some(Repeat { number: 2, of: 5 });
+        let full = line(repeat, parts(), known);
+        assert!(full.chars().count() < WIDTH, "{full}");
+        assert!(full.starts_with("repeat 2 of 5 ·  123.4 s") && full.ends_with(known), "{full}");
+        let worst = line(repeat, parts(), &format!("{known} · queue grows by 31.4/s"));
+        assert!(worst.contains("24500 ok") && worst.ends_with("31.4/s"), "{worst}");
+    }
 }

@@ -1,10 +1,12 @@
 //! `goodput report`: the numbers of a saved run, computed anew from its log.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_model::Plan;
-use goodput_record::{FolderError, Manifest, RunFolder, State};
-use goodput_stats::{RunFacts, RunState, Summary, analyse};
+use goodput_record::{FolderError, Manifest, RunFolder, SeriesFolder, State};
+use goodput_stats::{RunFacts, RunState, Summary, analyse, repeats};
+use serde::Serialize;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
@@ -12,20 +14,40 @@ use crate::output;
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
+    let is_json = args.json || args.format == Format::Json;
+    // A run may lie in a folder with any name beside it; only one without a run of its own is several.
+    let series =
+        SeriesFolder::open(&args.folder).filter(|_| RunFolder::open(&args.folder).is_err());
+    let page = if let Some(series) = series {
+        let found = repeats(&read_all(&series));
+        if is_json { json(&found) } else { goodput_report::repeats_text(&found) }
+    } else {
+        let summary = read(&args.folder)?;
+        if is_json { json(&summary) } else { goodput_report::text(&summary) }
+    };
+    output::data(page.as_bytes())?;
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// The numbers of a saved run.
+fn read(path: &Path) -> Result<Summary, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string())
             .hint("a run folder holds plan.toml, manifest.json and requests.log")
     };
-    let folder = RunFolder::open(&args.folder).map_err(unreadable)?;
+    let folder = RunFolder::open(path).map_err(unreadable)?;
     let plan = folder.plan().map_err(unreadable)?;
     let manifest = folder.manifest().map_err(unreadable)?;
-    let summary = summarise(&folder, &plan, &manifest, 0)?;
-    if args.json || args.format == Format::Json {
-        output::data(json(&summary).as_bytes())?;
-    } else {
-        output::data(goodput_report::text(&summary).as_bytes())?;
-    }
-    Ok(ExitCode::from(exit::OK))
+    summarise(&folder, &plan, &manifest, 0)
+}
+
+/// The numbers of several saved runs; what cannot be read is named and left out.
+fn read_all(series: &SeriesFolder) -> Vec<Summary> {
+    let runs = series.numbers().into_iter().map(|number| read(&series.run(number)));
+    runs.filter_map(|run| {
+        run.map_err(|failed| output::note(&format!("warning: left out: {failed}"))).ok()
+    })
+    .collect()
 }
 
 /// The numbers of a run: a function of its folder, and of what the disk refused to put there.
@@ -75,6 +97,6 @@ pub(crate) fn summarise(
 }
 
 /// A summary as its file has it.
-pub(crate) fn json(summary: &Summary) -> String {
+pub(crate) fn json(summary: &impl Serialize) -> String {
     serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
 }

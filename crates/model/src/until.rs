@@ -110,6 +110,21 @@ impl fmt::Display for Goal {
 }
 
 impl Goal {
+    /// The figure as people name it: `p95 TTFT`.
+    pub fn title(&self) -> String {
+        let metric = match self.metric {
+            MetricName::Ttft => "TTFT",
+            MetricName::Ttfa => "TTFA",
+            MetricName::Tpot => "TPOT",
+            MetricName::Itl => "ITL",
+            MetricName::MaxGap => "max gap",
+            MetricName::E2e => "E2E",
+            MetricName::NormalizedLatency => "E2E/token",
+            MetricName::TokensPerS => "tok/s each",
+        };
+        format!("{} {metric}", self.figure)
+    }
+
     /// The width in percent, without what binary fractions add to it.
     pub fn percent(&self) -> f64 {
         (self.within * 1e8).round() / 1e6

@@ -74,7 +74,7 @@ const MANIFEST: &str = "manifest.json";
 const LOG: &str = "requests.log";
 const SAMPLES: &str = "server.log";
 pub(crate) const JUDGEMENTS: &str = "judgements.log";
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 const TEXT: &str = "text.jsonl";
 
 impl RunFolder {
@@ -85,10 +85,7 @@ impl RunFolder {
         manifest: &Manifest,
     ) -> Result<(Self, Logs), FolderError> {
         let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
-        fs::create_dir_all(path).map_err(io("create"))?;
-        if fs::read_dir(path).map_err(io("read"))?.next().is_some() {
-            return Err(FolderError::Occupied(path.to_owned()));
-        }
+        new_folder(path)?;
         let folder = Self::at(path);
         let text = toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
             path: folder.file(PLAN),
@@ -211,16 +208,30 @@ impl RunFolder {
         fs::read_to_string(&path).map_err(|error| FolderError::Io { action: "read", path, error })
     }
 
-    /// Whole or not at all: written beside, then renamed.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
-        let (path, beside) = (self.file(name), self.file(&format!(".{name}.new")));
-        let outcome = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
-        outcome.map_err(|error| {
-            // A disk that is full keeps the beginning; nobody has a use for it.
-            let _ = fs::remove_file(&beside);
-            FolderError::Io { action: "write", path, error }
-        })
+        replace(&self.path, name, bytes)
     }
+}
+
+/// Makes a folder that must not hold anything yet.
+pub(crate) fn new_folder(path: &Path) -> Result<(), FolderError> {
+    let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
+    fs::create_dir_all(path).map_err(io("create"))?;
+    if fs::read_dir(path).map_err(io("read"))?.next().is_some() {
+        return Err(FolderError::Occupied(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all: beside its place, then renamed.
+pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+    let (path, beside) = (folder.join(name), folder.join(format!(".{name}.new")));
+    let outcome = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+    outcome.map_err(|error| {
+        // A disk that is full keeps the beginning; nobody has a use for it.
+        let _ = fs::remove_file(&beside);
+        FolderError::Io { action: "write", path, error }
+    })
 }
 
 /// Reads a plan from any file.
@@ -255,7 +266,7 @@ fn redacted(plan: &Plan) -> Plan {
     plan
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     // Our own types have string keys and finite numbers; nothing in them can fail.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

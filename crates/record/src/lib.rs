@@ -19,6 +19,7 @@ mod judgement;
 mod log;
 mod manifest;
 mod sample;
+mod series;
 mod spool;
 mod workload;
 
@@ -27,5 +28,6 @@ pub use framed::Framed;
 pub use judgement::JudgementLog;
 pub use log::{LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
+pub use series::SeriesFolder;
 pub use spool::{Spool, Spooled};
 pub use workload::read_workload;

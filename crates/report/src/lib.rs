@@ -5,10 +5,12 @@
 
 mod breakdown;
 mod calibration;
+mod confidence;
 mod latency;
 mod number;
 mod plain;
 mod preview;
+mod repeats;
 mod slo;
 mod text;
 mod workload;
@@ -18,6 +20,8 @@ mod wrap;
 mod tests;
 
 pub use calibration::{calibration, calibration_step};
+pub use confidence::{confidence_before, confidence_live};
 pub use plain::plain;
 pub use preview::{Histogram, Preview, WorkloadView, workload_text};
+pub use repeats::repeats_text;
 pub use text::text;

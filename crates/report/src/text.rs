@@ -2,8 +2,11 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_model::{Severity, Verdict};
-use goodput_stats::{ErrorDetail, Quick, RunState, Summary, Waterfall, WaterfallBand};
+use goodput_model::{Caveat, EndedBy, Severity, Verdict};
+use goodput_stats::{
+    ErrorDetail, GoalSummary, Quick, RunState, Summary, UntilSummary, Waterfall,
+    WaterfallBand,
+};
 use unicode_width::UnicodeWidthStr;
 
 use crate::number::{amount, cell, count};
@@ -33,7 +36,7 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     slo::block(page, summary);
     client(page, summary);
     errors(page, summary);
-    verdict(page, summary);
+    judgement(page, summary.verdict, &summary.caveats);
     Ok(())
 }
 
@@ -66,6 +69,9 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
         }
     }
     field(page, "Requests", &sample);
+    if let Some(until) = &summary.until {
+        field(page, "Until", &until_text(until));
+    }
     field(page, "Tokens", &tokens(summary));
     workload::facts(page, summary);
     Ok(())
@@ -115,6 +121,9 @@ fn load(summary: &Summary) -> String {
 fn window(summary: &Summary) -> String {
     let seconds = summary.window.end_s - summary.window.start_s;
     let state = match summary.run.state {
+        RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
+            "; ended by --until: enough was known"
+        }
         RunState::Complete => "",
         RunState::Interrupted => "; stopped early",
         RunState::Unfinished => "; killed or still running",
@@ -131,6 +140,18 @@ fn window(summary: &Summary) -> String {
         time => format!("a warm-up of {time}"),
     };
     format!("{seconds:.1} s after {warmup}{state}")
+}
+
+/// What was asked for, and how well it is known.
+fn until_text(until: &UntilSummary) -> String {
+    let goal = |goal: &GoalSummary| {
+        let within = goal.within.map_or("no interval".to_owned(), |within| {
+            format!("known to ±{:.1} %", within * 100.0)
+        });
+        let (n, n_eff) = (count(goal.n), count(goal.n_eff as u64));
+        format!("{}: {within} from {n} requests (as good as {n_eff} independent ones)", goal.rule)
+    };
+    until.goals.iter().map(goal).collect::<Vec<_>>().join("; ")
 }
 
 fn tokens(summary: &Summary) -> String {
@@ -257,14 +278,15 @@ fn errors(page: &mut String, summary: &Summary) {
     }
 }
 
-fn verdict(page: &mut String, summary: &Summary) {
-    let advice = match summary.verdict {
+/// Whether to believe it, and why not.
+pub(crate) fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) {
+    let advice = match verdict {
         Verdict::Valid => "",
         Verdict::Suspect => ": read the caveats before using these numbers",
         Verdict::Void => ": do not use these numbers as a result",
     };
-    field(page, "Verdict", &format!("{}{advice}", summary.verdict.name().to_uppercase()));
-    for caveat in &summary.caveats {
+    field(page, "Verdict", &format!("{}{advice}", verdict.name().to_uppercase()));
+    for caveat in caveats {
         let mark = match caveat.severity {
             Severity::Info => "  note",
             Severity::Warn => "  warning",

@@ -19,6 +19,7 @@ use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
     Tokens, WindowSummary,
 };
+use crate::until::{self, UntilTally};
 use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
 use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
@@ -49,6 +50,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     let caveats = CaveatTally::new(plan, window);
     let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
     tally.slo = SloTally::new(plan, window);
+    tally.until = UntilTally::new(plan);
     for mut record in records() {
         tally.workload.complete(&mut record);
         tally.add(&record);
@@ -86,6 +88,7 @@ struct Tally {
     workload: WorkloadTally,
     caveats: CaveatTally,
     slo: Option<SloTally>,
+    until: UntilTally,
 }
 
 impl Tally {
@@ -121,6 +124,7 @@ impl Tally {
             workload,
             caveats,
             slo: None,
+            until: UntilTally::default(),
         }
     }
 
@@ -150,6 +154,7 @@ impl Tally {
         if let Some(slo) = &mut self.slo {
             slo.add(record, &self.cuts);
         }
+        self.until.add(record, &self.cuts);
         self.client.add(record);
         if self.cuts.touches(record) {
             self.touched += 1;
@@ -233,7 +238,8 @@ impl Tally {
         let client = self.client(samples, &load);
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
-        let caveats = caveats::find(&Evidence {
+        let until = std::mem::take(&mut self.until).finish(self.window.seconds());
+        let mut caveats = caveats::find(&Evidence {
             plan,
             run: &run,
             load: &load,
@@ -261,6 +267,9 @@ impl Tally {
             let (requests, scheduled_rps) = (&self.requests, load.scheduled_rps);
             slo.finish(&RunFigures { metrics: &metrics, requests, throughput, scheduled_rps })
         });
+        let (until, known) = until.unzip();
+        caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
+        caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
         Summary {
             schema: Summary::SCHEMA.to_owned(),
@@ -288,6 +297,7 @@ impl Tally {
             recount,
             sessions,
             slo,
+            until,
         }
     }
 

@@ -13,10 +13,13 @@ mod estimate;
 mod flow;
 mod kolmogorov;
 mod metrics;
+mod repeats;
 mod request;
 mod sample;
 mod slo;
 mod summary;
+mod until;
+mod watch;
 mod waterfall;
 mod window;
 mod workload;
@@ -26,9 +29,10 @@ mod tests;
 
 pub use analyse::analyse;
 pub use estimate::{
-    DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
-    normal_quantile, requests_before, requests_needed, student_quantile,
+    Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
+    normal_quantile, requests_needed, student_quantile,
 };
+pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use sample::Sample;
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
@@ -36,6 +40,8 @@ pub use summary::{
     Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,
     Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };
+pub use until::{GoalSummary, UntilSummary, about};
+pub use watch::{LiveFigure, Look, USUAL_SIGMA, Watch, goals, requests_before};
 pub use workload::{
     Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     Slice, Slices, Spread, StructuredSummary,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Quality;
 use crate::slo::SloSummary;
+use crate::until::UntilSummary;
 use crate::workload::{
     Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     StructuredSummary,
@@ -67,6 +68,9 @@ pub struct Summary {
     /// How it did against its SLO; none without one.
     #[serde(default)]
     pub slo: Option<SloSummary>,
+    /// What `--until` asked for, and what is known; none where it did not.
+    #[serde(default)]
+    pub until: Option<UntilSummary>,
 }
 
 impl Summary {

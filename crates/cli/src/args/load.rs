@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, Extent, Rate, Shape};
+use goodput_model::{Arrivals, Extent, Rate, Shape, Until};
 
 use super::positive_time;
 
@@ -62,6 +62,15 @@ pub(crate) struct LoadArgs {
     /// Number of measured requests; with --duration, whichever comes first
     #[arg(long, alias = "num-prompts", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) num_requests: Option<u64>,
+
+    /// End once this is known: `p95 ttft ±10%` (or `+-10%`), `mean tpot ±5%`; with commas all of
+    /// them. --duration [then 10m by default] and --num-requests are the limits
+    #[arg(long, value_name = "RULE")]
+    pub(crate) until: Option<Until>,
+
+    /// Measured time before which --until does not end a run [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "until")]
+    pub(crate) min_duration: Option<Duration>,
 
     /// Load before the measured part, kept out of the numbers: by time (`10s`), by requests (`50`),
     /// or `auto`: what turns out to differ from the rest is cut from the beginning

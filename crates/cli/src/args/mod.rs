@@ -90,12 +90,17 @@ Examples:
       A recorded trace at twice its speed
   goodput run http://localhost:8000 --rate 8 --duration 10m --slo interactive --attainment 99%
       Whether 99 % of the requests keep the preset's limits: exit code 0, 4 or 5
+  goodput run http://localhost:8000 --rate 8 --warmup 30s --until 'p95 ttft ±10%'
+      Until p95 TTFT is known to ±10 %, for at most ten minutes
+  goodput run http://localhost:8000 --rate 8 --duration 2m --warmup 30s --repeat 5
+      Five times, with the spread between the runs
   goodput run --plan runs/2026-11-15T10-22-07Z-chat-run/plan.toml
       Repeat a run
 
 Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong,
-            4 SLO missed, 5 result void, or too few samples to decide an SLO,
-            130 interrupted with a partial report written.
+            4 SLO missed, 5 result void, or too few samples to decide what --slo or --until
+            asks, 130 interrupted with a partial report written. Of several runs (--repeat)
+            the worst counts.
             A report of a saved run exits with 0 whatever its verdict.";
 
 /// Measure one load level
@@ -116,6 +121,11 @@ pub(crate) struct RunArgs {
     /// and output flags may be added
     #[arg(long, value_name = "FILE", conflicts_with_all = FIXED_BY_A_PLAN)]
     pub(crate) plan: Option<PathBuf>,
+
+    /// Run it so many times with seeds of their own (--seed, the next one, …), and say how the runs
+    /// differ
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) repeat: Option<u32>,
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
@@ -241,7 +251,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Show the results of a saved run, also of one that was killed
+/// Show the results of a saved run or of several (--repeat), also of one that was killed
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  goodput report runs/2026-11-15T10-22-07Z-chat-run\n  goodput report runs/… --format json | jq .metrics.ttft"

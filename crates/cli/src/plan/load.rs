@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SessionPlan, SharedPlan,
-    SourcePlan, WorkloadPlan,
+    Arrivals, ClassPlan, Extent, Keep, Load, MetricName, Mode, ParseError, Plan, Rate, SessionPlan,
+    SharedPlan, SourcePlan, WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -58,7 +58,8 @@ pub(super) fn resolve(
 
 /// The length of the measured part, where it is not something else that ends it.
 fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
-    let default = args.num_requests.is_none().then_some(DEFAULT_DURATION);
+    let usual = if args.until.is_some() { UNTIL_DURATION } else { DEFAULT_DURATION };
+    let default = args.num_requests.is_none().then_some(usual);
     match mode {
         Mode::Open { rate: Rate::Infinite, .. } => None,
         Mode::Shaped { shape, .. } => {
@@ -116,6 +117,48 @@ fn most_requests(session: &SessionPlan) -> f64 {
 
 /// METHOD 3.16: what a quick look takes.
 const DEFAULT_DURATION: Duration = Duration::from_mins(1);
+
+/// The longest that `--until` may take where nothing is said.
+const UNTIL_DURATION: Duration = Duration::from_mins(10);
+
+/// The shortest, unless the run itself is shorter.
+const UNTIL_FLOOR: Duration = Duration::from_secs(30);
+
+/// Measured time before which `--until` does not end a run.
+pub(super) fn floor(args: &LoadArgs, load: &Load) -> Option<Duration> {
+    let usual = load.duration.map_or(UNTIL_FLOOR, |longest| longest.min(UNTIL_FLOOR));
+    args.until.as_ref().map(|_| args.min_duration.unwrap_or(usual))
+}
+
+/// What rules of `--until` cannot be about.
+pub(super) fn check_until(plan: &Plan) -> Result<(), Failed> {
+    let Some(until) = &plan.measure.until else { return Ok(()) };
+    match plan.load.mode {
+        Mode::Open { rate: Rate::Infinite, .. } => {
+            return Err(Failed::usage("a burst is sent before anything is known of it")
+                .hint("leave --until out"));
+        }
+        Mode::Shaped { .. } => {
+            return Err(Failed::usage(
+                "what a changing rate leads to is not known better with time",
+            )
+            .hint("leave --until out, or give a --rate"));
+        }
+        _ => {}
+    }
+    if plan.measure.min_duration > plan.load.duration && plan.load.duration.is_some() {
+        return Err(Failed::usage("the least time of --until is longer than the run")
+            .hint("a longer --duration, or a shorter --min-duration"));
+    }
+    let of_streams = [MetricName::Ttft, MetricName::Ttfa, MetricName::Tpot, MetricName::MaxGap];
+    match until.0.iter().find(|goal| of_streams.contains(&goal.metric)) {
+        Some(goal) if !plan.target.stream => {
+            let message = format!("answers in one piece have no {}", goal.metric);
+            Err(Failed::usage(message).hint("write --until 'p95 e2e ±10%', or stream"))
+        }
+        _ => Ok(()),
+    }
+}
 
 fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
     let Some(shape) = args.burstiness else { return Ok(args.arrivals) };

@@ -54,16 +54,19 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
         workload.calibration = Some(vocabulary::estimate());
     }
     session_header(&workload)?;
+    let load = load::resolve(&args.load, &workload, &args.workload.trace)?;
     Ok(Plan {
         schema: Plan::SCHEMA.to_owned(),
         target: target(url, &args.endpoint, &args.load)?,
-        load: load::resolve(&args.load, &workload, &args.workload.trace)?,
-        workload,
         measure: Measure {
             canary: args.load.canary == Switch::On,
             early_stopping: args.output.early_stopping,
+            until: args.load.until.clone(),
+            min_duration: load::floor(&args.load, &load),
             ..Measure::of(percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)))
         },
+        load,
+        workload,
     })
 }
 
@@ -159,6 +162,7 @@ fn check(plan: &Plan) -> Result<(), Failed> {
         )));
     }
     slo::check(plan)?;
+    load::check_until(plan)?;
     load::check(&plan.load)
 }
 

@@ -5,6 +5,7 @@ mod clean;
 mod health;
 mod speed;
 mod slo;
+mod stopped;
 mod time;
 mod workload;
 
@@ -18,11 +19,11 @@ use goodput_model::{
 
 use crate::{Quality, RunFacts, RunState, Summary, analyse};
 
-fn ms(ms: f64) -> Nanos {
+pub(crate) fn ms(ms: f64) -> Nanos {
     Nanos::from_secs_f64(ms / 1e3)
 }
 
-fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Plan {
+pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Plan {
     Plan {
         schema: Plan::SCHEMA.to_owned(),
         target: Target {
@@ -66,7 +67,7 @@ fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Pla
     }
 }
 
-fn facts(state: RunState) -> RunFacts {
+pub(crate) fn facts(state: RunState) -> RunFacts {
     RunFacts {
         version: "0".to_owned(),
         started: String::new(),
@@ -96,7 +97,7 @@ fn facts(state: RunState) -> RunFacts {
 }
 
 /// A good request: sent 1 ms late, first token 100 ms after it was due, one chunk each `gaps` ms.
-fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
+pub(crate) fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestRecord {
     let scheduled = ms(scheduled_ms);
     let mut at = scheduled + ms(100.0);
     let mut chunks = vec![chunk(at)];
@@ -152,7 +153,7 @@ fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
     record
 }
 
-fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
+pub(crate) fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
     judged(plan, records, &[])
 }
 
@@ -187,7 +188,7 @@ fn turn(index: u64, session: u64, turn: u32, due: f64) -> RequestRecord {
     record
 }
 
-const NO_WARMUP: Extent = Extent::Requests(0);
+pub(crate) const NO_WARMUP: Extent = Extent::Requests(0);
 
 #[test]
 fn metrics_follow_their_definitions() {

@@ -1,0 +1,274 @@
+//! One run of a plan: everything ready, the load sent, the record closed and turned into numbers.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use goodput_engine::{Control, Ended, FdLimit, Run, Snapshot};
+use goodput_model::{EndedBy, Extent, Load, Mode, Nanos, Plan, Rate, Repeat};
+use goodput_observe::Host;
+use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, WorkloadFacts};
+use goodput_stats::{Summary, Watch};
+use goodput_workload::Workload;
+
+use super::recorder::{Board, Recorder, Watcher};
+use super::{Setup, folder_failed};
+use crate::error::Failed;
+use crate::hub::Hub;
+use crate::judge::Judge;
+use crate::materials::{self, Materials};
+use crate::progress::Progress;
+use crate::readiness::{self, Ready};
+use crate::{calibrate, canary, host, mock, output, plan, report, vocabulary, workload};
+
+/// `--dry-run`: everything but the run.
+pub(super) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
+    let materials = gather(&mut plan, hub)?;
+    workload::dry_run(&mut plan, materials, json)
+}
+
+fn gather(plan: &mut Plan, hub: &Hub) -> Result<Materials, Failed> {
+    let setting = materials::setting(&plan.load);
+    Materials::gather(&mut plan.workload, setting, hub)
+}
+
+/// A run that can begin: its target answers, and its workload is there.
+pub(super) struct Prepared {
+    /// With everything settled that it left open.
+    pub(super) plan: Plan,
+    ready: Ready,
+    workload: Workload,
+    judge: Option<Judge>,
+}
+
+/// Gathers what the plan needs and waits for its target.
+pub(super) fn prepare(setup: &Setup<'_>, mut plan: Plan) -> Result<Prepared, Failed> {
+    let quiet = setup.args.output.quiet;
+    let materials = gather(&mut plan, &setup.hub)?;
+    check_connections(&plan, setup.fd_limit)?;
+    let ready = readiness::wait(&mut plan, quiet)?;
+    let may_ask = !setup.args.workload.no_length_check;
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), (may_ask, quiet))?;
+    readiness::reset_cache(&plan, &ready)?;
+    let tokenizer = materials.tokenizer.clone();
+    let workload = materials.workload(&plan.workload)?;
+    let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &setup.hub)?;
+    plan::check_workload(&plan, &workload)?;
+    Ok(Prepared { plan, ready, workload, judge })
+}
+
+impl Prepared {
+    /// Sends the load, records it in a folder at `path`, and turns it into numbers.
+    pub(super) fn measure(
+        self,
+        setup: &Setup<'_>,
+        path: &Path,
+        repeat: Option<Repeat>,
+    ) -> Result<Summary, Failed> {
+        let Self { plan, ready, workload, judge } = self;
+        let quiet = setup.args.output.quiet;
+        let mut manifest = manifest(&plan, &ready, &workload, setup.fd_limit.0);
+        manifest.repeat = repeat;
+        let (folder, logs) =
+            RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
+        let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
+            Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
+        })?;
+        let texts = plan.workload.save_text.then(|| path.to_owned());
+        let watcher = Watcher {
+            watch: Watch::new(&plan),
+            live: Arc::default(),
+            control: Control::new(),
+            board: Board::default(),
+            has_stopped: false,
+        };
+        let recorder = Recorder { logs, host: Host::new(), texts, answers, watcher };
+        let cache_before = readiness::prefix_cache(&plan, &ready);
+        let mut sent = send(setup, &plan, &ready, (workload, repeat), recorder)?;
+        let cache_after = cache_before.and_then(|_| readiness::prefix_cache(&plan, &ready));
+        manifest.workload.cache_counters = cache_after
+            .zip(cache_before)
+            .and_then(|(after, before)| after.since(before))
+            .map(|seen| (seen.queries, seen.hits));
+        if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
+            // The run is over: its numbers must not be lost with its judgements.
+            if let Err(failed) = judge.judge(answers, path, quiet) {
+                output::note(&format!("warning: {failed}"));
+            }
+        }
+        let summary = conclude(&plan, folder, manifest, sent)?;
+        if let Some(mock) = &ready.mock {
+            mock::warn_if_late(mock);
+        }
+        Ok(summary)
+    }
+}
+
+/// How sending ended.
+struct Sent {
+    ended: Ended<Recorder>,
+    interrupted: bool,
+    /// Requests that were let go.
+    requests: u64,
+    /// The workload had no more sessions.
+    is_exhausted: bool,
+    /// What came of the workload that could not be known beforehand.
+    notes: Vec<String>,
+}
+
+/// Sends the load.
+fn send(
+    setup: &Setup<'_>,
+    plan: &Plan,
+    ready: &Ready,
+    (workload, repeat): (Workload, Option<Repeat>),
+    recorder: Recorder,
+) -> Result<Sent, Failed> {
+    let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
+    let Watcher { control, live, board, .. } = &recorder.watcher;
+    let (control, live, board) = (control.clone(), Arc::clone(live), board.clone());
+    let _listening = setup.signals.watch(&control).map_err(|error| internal(&error))?;
+    let kept = workload.clone();
+    let (_server, canary) = plan.measure.canary.then(canary::start).and_then(started).unzip();
+    let run = Run {
+        load: plan.load.clone(),
+        timeout: plan.target.timeout,
+        workload: Box::new(workload),
+        dialect: ready.dialect.clone(),
+        endpoint: Arc::clone(&ready.endpoint),
+        connections: plan.target.connections,
+        keep_text: plan.workload.save_text,
+        keep_answers: recorder.answers.is_some(),
+        session_header: plan::session_header(&plan.workload)?,
+        pacing: host::pacing(),
+        canary,
+        pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
+    };
+    let _progress = (!setup.args.output.quiet).then(|| Progress::start(&live, board, repeat));
+    let ended =
+        goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
+    let Snapshot { sessions, started: requests, .. } = live.snapshot();
+    let is_exhausted = kept.sessions().is_some_and(|all| sessions >= all);
+    let notes = kept.repeats(sessions);
+    let interrupted = setup.signals.is_interrupted();
+    Ok(Sent { ended, interrupted, requests, is_exhausted, notes })
+}
+
+/// A run goes on without its canary, and says so.
+fn started<T>(outcome: std::io::Result<T>) -> Option<T> {
+    outcome.map_err(|error| output::note(&format!("warning: no canary: {error}"))).ok()
+}
+
+/// Closes the record and turns it into numbers.
+fn conclude(
+    plan: &Plan,
+    mut folder: RunFolder,
+    mut manifest: Manifest,
+    sent: Sent,
+) -> Result<Summary, Failed> {
+    // To the microsecond: a number that reads back from its file as it was written.
+    let stopped = sent.ended.stopped.map(|at| (at.0 / 1_000) as f64 / 1e6);
+    let Recorder { logs, watcher, .. } = sent.ended.sink;
+    let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
+    manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
+    manifest.ended = Some(host::timestamp());
+    manifest.clocks_end = Some(host::clocks());
+    manifest.stopped_s = stopped;
+    manifest.ended_by = Some(match stopped {
+        _ if watcher.has_stopped => EndedBy::Until,
+        Some(_) => EndedBy::User,
+        None => EndedBy::Plan,
+    });
+    manifest.lost_records = sent.ended.lost + unwritten.lost;
+    manifest.workload.cut_requests = sent.ended.cut_requests;
+    manifest.workload.notes.extend(sent.notes);
+    manifest.workload.ended_early = sent.is_exhausted && wants_more(&plan.load, sent.requests);
+    if manifest.workload.ended_early {
+        let note = "the workload ended before the run did: there was nothing more to send";
+        manifest.workload.notes.push(note.to_owned());
+    }
+    if let Some(error) = &unwritten.error {
+        output::note(&format!("warning: the disk refused part of the record: {error}"));
+    }
+    let frames = unwritten.frames;
+    folder.keep_unwritten(unwritten, unwritten_samples);
+    let summary = report::summarise(&folder, plan, &manifest, frames)?;
+    // A full disk must not swallow the numbers: they are printed all the same.
+    for outcome in [folder.write_manifest(&manifest), folder.write_summary(&summary)] {
+        if let Err(error) = outcome {
+            output::note(&format!("warning: {error}"));
+        }
+    }
+    Ok(summary)
+}
+
+/// Whether the load would have gone on after so many requests.
+fn wants_more(load: &Load, sent: u64) -> bool {
+    let warmup = match load.warmup {
+        Extent::Requests(requests) => requests,
+        Extent::Time(_) | Extent::Auto => 0,
+    };
+    match load.num_requests {
+        Some(asked) => sent < asked.saturating_add(warmup),
+        None => load.duration.is_some(),
+    }
+}
+
+/// A closed loop, a cap or a burst says how many connections it takes.
+fn check_connections(plan: &Plan, limit: FdLimit) -> Result<(), Failed> {
+    let wanted = match plan.load.mode {
+        Mode::Closed { concurrency, .. } => u64::from(concurrency),
+        Mode::Open { rate: Rate::Infinite, .. } if plan.load.mode.cap().is_none() => {
+            plan.load.num_requests.unwrap_or(0)
+        }
+        _ => plan.load.mode.cap().map_or(0, u64::from),
+    };
+    // The engine inside the process holds the other end of every connection.
+    let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };
+    if wanted.saturating_mul(ends) <= limit.connections() {
+        return Ok(());
+    }
+    Err(Failed::usage(format!(
+        "{wanted} connections do not fit below the limit of {} open files",
+        limit.0
+    ))
+    .hint("raise it with `ulimit -n`, or ask for fewer at once (--concurrency, --max-concurrency)"))
+}
+
+fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> Manifest {
+    let calibration = plan.workload.calibration.as_ref();
+    Manifest {
+        schema: Manifest::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        state: State::Running,
+        started: host::timestamp(),
+        ended: None,
+        stopped_s: None,
+        ended_by: None,
+        repeat: None,
+        host: host::facts(fd_limit),
+        target: TargetFacts {
+            url: ready.shown.clone(),
+            route: ready.endpoint.route().to_owned(),
+            address: ready
+                .endpoint
+                .addresses()
+                .first()
+                .map_or_else(String::new, ToString::to_string),
+            model: ready.model.clone(),
+            probe_ms: ready.probe.map(Nanos::as_ms),
+        },
+        clocks: host::clocks(),
+        clocks_end: None,
+        ceiling: calibrate::ceiling(plan),
+        lost_records: 0,
+        workload: WorkloadFacts {
+            hash: workload.hash(),
+            notes: workload.notes().to_vec(),
+            calibration: calibration.map(|found| found.source.name().to_owned()),
+            cut_requests: 0,
+            cache_counters: None,
+            ended_early: false,
+        },
+    }
+}

@@ -1,0 +1,89 @@
+//! The sink of a run: writes what comes, watches it, and ends the run once enough is known.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use goodput_engine::{Control, Live, Sink};
+use goodput_model::{Beat, CanaryReading, Nanos, RequestRecord, Sample};
+use goodput_observe::Host;
+use goodput_record::{Logs, RunFolder, Spool, Spooled};
+use goodput_stats::{Look, Watch};
+
+use crate::output;
+
+/// The last look at a run, for whoever shows it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Board(Arc<Mutex<Look>>);
+
+impl Board {
+    /// What was seen last.
+    pub(crate) fn read(&self) -> Look {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write(&self, look: &Look) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(look);
+    }
+}
+
+/// Watches a run and ends it once enough is known.
+pub(super) struct Watcher {
+    pub(super) watch: Watch,
+    pub(super) live: Arc<Live>,
+    pub(super) control: Control,
+    pub(super) board: Board,
+    /// Whether it has ended the run.
+    pub(super) has_stopped: bool,
+}
+
+impl Watcher {
+    fn observe(&mut self, at: Nanos) {
+        let seen = self.live.snapshot();
+        self.watch.tick(at, seen.started, seen.in_flight());
+        let look = self.watch.look(at);
+        self.board.write(look);
+        if look.is_enough && !self.control.is_stopping() && !self.control.is_draining() {
+            self.has_stopped = true;
+            self.control.stop();
+        }
+    }
+}
+
+/// Writes records as they come.
+pub(super) struct Recorder {
+    pub(super) logs: Logs,
+    pub(super) host: Host,
+    /// The run folder, when texts are kept.
+    pub(super) texts: Option<PathBuf>,
+    /// Answers to be judged after the run.
+    pub(super) answers: Option<Spool>,
+    pub(super) watcher: Watcher,
+}
+
+impl Sink for Recorder {
+    fn record(&mut self, record: RequestRecord) {
+        self.logs.requests.append(&record);
+        self.watcher.watch.add(&record);
+        if let Some(path) = &self.texts
+            && let Err(error) = RunFolder::append_text(path, &record)
+        {
+            output::note(&format!("warning: {error}; texts are no longer kept"));
+            self.texts = None;
+        }
+        if let (Some(answers), Some(text)) = (&mut self.answers, record.exchange.text) {
+            let class = record.planned.class.to_string();
+            let (index, constraint) = (record.index, record.planned.constraint);
+            answers.push(Spooled { index, class, constraint, text });
+        }
+    }
+
+    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
+        self.logs.samples.append(&Sample { at, host: self.host.sample(), beats, canary });
+        self.watcher.observe(at);
+    }
+
+    fn flush(&mut self) {
+        self.logs.requests.flush();
+        self.logs.samples.flush();
+    }
+}

@@ -1,0 +1,116 @@
+//! Lines about how well a figure is known: before a run, and while it goes on.
+
+use goodput_model::{Figure, Goal, MetricName};
+use goodput_stats::{LiveFigure, Look, USUAL_SIGMA, about, requests_before};
+
+use crate::number::{amount, count};
+
+/// Before a run at this rate of requests: what it takes to know what is asked.
+pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
+    let one = |goal: &Goal| {
+        let needed = round(requests_before(goal.figure, goal.within));
+        format!(
+            "{} to ±{} % needs about {} requests: {} at this rate",
+            goal.title(),
+            goal.percent(),
+            count(needed),
+            about(needed as f64 / rate).trim_start_matches("about ")
+        )
+    };
+    let all: Vec<String> = goals.iter().map(one).collect();
+    let is_p99 = |goal: &Goal| goal.figure == Figure::Percentile(99.0);
+    let p99 = if goals.iter().any(is_p99) { "" } else { "; p99 as a plain figure needs 1,000" };
+    format!(
+        "{} (if latencies spread as usual: log-normal, sigma {USUAL_SIGMA}){p99}",
+        all.join("; ")
+    )
+}
+
+/// Two digits: more would promise too much.
+fn round(n: u64) -> u64 {
+    let step = 10u64.pow((n.max(1).ilog10()).saturating_sub(1));
+    n.div_ceil(step) * step
+}
+
+/// While a run goes on: the figure that is farthest from what is asked, and a growing queue.
+pub fn confidence_live(look: &Look) -> String {
+    let left = |figure: &LiveFigure| figure.left_s.unwrap_or(f64::INFINITY);
+    let farthest = look.figures.iter().max_by(|a, b| left(a).total_cmp(&left(b)));
+    let mut line = farthest.map(figure).unwrap_or_default();
+    if let Some(per_s) = look.backlog_per_s {
+        line += &format!(" · queue grows by {per_s:.1}/s");
+    }
+    line
+}
+
+fn figure(figure: &LiveFigure) -> String {
+    let title = figure.goal.title();
+    let Some(value) = figure.value else {
+        return if figure.n == 0 { String::new() } else { format!(" · {title} > limit") };
+    };
+    let value = match figure.goal.metric {
+        MetricName::TokensPerS => amount(value),
+        _ if value < 10.0 => format!("{value:.1} ms"),
+        _ => format!("{value:.0} ms"),
+    };
+    let Some(within) = figure.within else { return format!(" · {title} {value}") };
+    let percent = |share: f64| {
+        let percent = share * 100.0;
+        if percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+    };
+    let left = match figure.left_s {
+        Some(left) if !figure.is_enough() => {
+            format!(" · ±{} % in {}", figure.goal.percent(), about(left))
+        }
+        _ => String::new(),
+    };
+    format!(" · {title} {value} ±{} %{left}", percent(within))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goals(rule: &str) -> Vec<Goal> {
+        rule.parse::<goodput_model::Until>().unwrap().0
+    }
+
+    #[test]
+    fn before_a_run() {
+        assert_eq!(
+            confidence_before(&goals("p95 ttft ±10%"), 1.0),
+            "p95 TTFT to ±10 % needs about 430 requests: 7 min at this rate (if latencies spread as \
+             usual: log-normal, sigma 0.5); p99 as a plain figure needs 1,000"
+        );
+        let two = confidence_before(&goals("p99 ttft ±10%, mean e2e ±5%"), 100.0);
+        assert!(two.contains("p99 TTFT to ±10 % needs about 1,400 requests: 14 s"), "{two}");
+        assert!(two.contains("mean E2E to ±5 % needs about 440 requests: 4 s"), "{two}");
+        assert!(!two.contains("plain figure"), "{two}");
+    }
+
+    #[test]
+    fn while_it_goes_on() {
+        let goal = goals("p95 ttft ±10%")[0];
+        let known = LiveFigure {
+            goal,
+            value: Some(212.3),
+            within: Some(0.141),
+            n: 300,
+            n_eff: 200.0,
+            left_s: Some(118.0),
+        };
+        let look =
+            |figure, backlog_per_s| Look { figures: vec![figure], backlog_per_s, is_enough: false };
+        let line = confidence_live(&look(known, None));
+        assert_eq!(line, " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min");
+        let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.14)));
+        assert_eq!(line, " · p95 TTFT 212 ms ±4.2 % · queue grows by 3.1/s");
+        let line = confidence_live(&look(LiveFigure { within: None, left_s: None, ..known }, None));
+        assert_eq!(line, " · p95 TTFT 212 ms");
+        assert_eq!(confidence_live(&Look::default()), "");
+        // Of several the one that takes longest.
+        let slow = LiveFigure { goal: goals("mean e2e ±5%")[0], left_s: Some(500.0), ..known };
+        let both = Look { figures: vec![known, slow], ..Look::default() };
+        assert_eq!(confidence_live(&both), " · mean E2E 212 ms ±14 % · ±5 % in about 8 min");
+    }
+}

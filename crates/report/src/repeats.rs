@@ -1,0 +1,143 @@
+//! The page of several runs of one plan.
+
+use std::fmt::{Error, Write};
+
+use goodput_stats::{Headline, OneRun, Repeats, RunState};
+
+use crate::number::{cell, count};
+use crate::plain::plain;
+use crate::text::{field, judgement};
+use crate::workload;
+
+/// The rows of the table: headline, label, and what its unit is multiplied by.
+const ROWS: [(&str, &str, f64); 12] = [
+    ("requests_per_s", "req/s", 1.0),
+    ("output_tokens_per_s", "output tok/s", 1.0),
+    ("ttft_p50", "TTFT p50, ms", 1.0),
+    ("ttft_p90", "TTFT p90, ms", 1.0),
+    ("ttft_p99", "TTFT p99, ms", 1.0),
+    ("tpot_p50", "TPOT p50, ms", 1.0),
+    ("tpot_p99", "TPOT p99, ms", 1.0),
+    ("itl_p50", "ITL p50, ms", 1.0),
+    ("itl_p99", "ITL p99, ms", 1.0),
+    ("e2e_p50", "E2E p50, ms", 1.0),
+    ("e2e_p99", "E2E p99, ms", 1.0),
+    ("error_share", "errors, %", 100.0),
+];
+
+/// Columns of the labels and of a cell.
+const LABEL: usize = 14;
+const CELL: usize = 9;
+
+/// The page of several runs.
+pub fn repeats_text(repeats: &Repeats) -> String {
+    let mut page = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut page, repeats);
+    page
+}
+
+fn write_page(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
+    if let Some(run) = &repeats.run {
+        let streaming = if run.stream { "streaming" } else { "not streaming" };
+        writeln!(page, "{}", plain(&run.target))?;
+        writeln!(
+            page,
+            "model {} · {}, {streaming} · {} · goodput {}\n",
+            plain(&run.model),
+            run.api,
+            run.started,
+            run.version
+        )?;
+        field(page, "Workload", &workload::name(run));
+    }
+    field(page, "Load", &repeats.load);
+    let runs = format!("{} of {} asked for are in these figures", repeats.used, repeats.asked);
+    field(page, "Runs", &runs);
+    table(page, repeats)?;
+    each(page, repeats)?;
+    judgement(page, repeats.verdict, &repeats.caveats);
+    Ok(())
+}
+
+fn table(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
+    if repeats.headlines.is_empty() {
+        return writeln!(page, "\nNothing to compare: no run ended as planned with a good answer.");
+    }
+    write!(page, "\n{:<LABEL$}", "over runs")?;
+    for heading in ["mean", "95 % low", "high", "SD", "CV, %", "min", "max"] {
+        write!(page, "{heading:>CELL$}")?;
+    }
+    writeln!(page)?;
+    let mut compared = false;
+    for (name, label, times) in ROWS {
+        let Some(figure) = repeats.headlines.get(name) else { continue };
+        compared |= figure.ratio.is_some();
+        row(page, label, figure, times)?;
+    }
+    if compared {
+        between(page, repeats)?;
+    }
+    Ok(())
+}
+
+fn row(page: &mut String, label: &str, figure: &Headline, times: f64) -> Result<(), Error> {
+    let text = |value: Option<f64>| value.map_or("–".to_owned(), |value| signed(value * times));
+    write!(page, "{label:<LABEL$}{:>CELL$}", signed(figure.mean * times))?;
+    for value in [figure.low, figure.high, figure.sd] {
+        write!(page, "{:>CELL$}", text(value))?;
+    }
+    let cv = figure.cv.map_or("–".to_owned(), |cv| format!("{:.1}", cv * 100.0));
+    let (min, max) = (signed(figure.min * times), signed(figure.max * times));
+    writeln!(page, "{cv:>CELL$}{min:>CELL$}{max:>CELL$}")
+}
+
+/// Few runs that spread by much have intervals that reach below zero.
+fn signed(value: f64) -> String {
+    if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
+}
+
+/// Between runs, against what each of them says of itself.
+fn between(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
+    writeln!(page, "\n{:<LABEL$}{:>13}{:>13}{:>9}", "", "SD between", "SD within", "ratio")?;
+    for (name, label, _) in ROWS {
+        let Some(figure) = repeats.headlines.get(name) else { continue };
+        let (Some(sd), Some(own), Some(ratio)) = (figure.sd, figure.within_sd, figure.ratio) else {
+            continue;
+        };
+        let mark = if figure.differs { "  differ" } else { "" };
+        writeln!(page, "{label:<LABEL$}{:>13}{:>13}{ratio:>9.2}{mark}", cell(sd), cell(own))?;
+    }
+    Ok(())
+}
+
+fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
+    writeln!(
+        page,
+        "\n{:<LABEL$}{:>7}{:>9}{:>9}{:>9}{:>10}{:>10}  verdict",
+        "run", "seed", "window", "ok", "req/s", "TTFT p50", "TTFT p99"
+    )?;
+    for run in &repeats.runs {
+        let OneRun { number, seed, window_s, ok, figures, verdict, .. } = run;
+        let figure = |name: &str| figures.get(name).map_or("–".to_owned(), |value| cell(*value));
+        let state = match run.state {
+            _ if run.is_used => "",
+            RunState::Complete => ", not used: nothing measured",
+            RunState::Interrupted => ", not used: stopped early",
+            RunState::Unfinished => ", not used: killed or still running",
+        };
+        writeln!(
+            page,
+            "{:<LABEL$}{seed:>7}{:>9}{:>9}{:>9}{:>10}{:>10}  {}{state}",
+            format!("repeat-{number}"),
+            format!("{window_s:.1} s"),
+            count(*ok),
+            figure("requests_per_s"),
+            figure("ttft_p50"),
+            figure("ttft_p99"),
+            verdict.name()
+        )?;
+    }
+    page.push('\n');
+    Ok(())
+}

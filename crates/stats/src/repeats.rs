@@ -1,0 +1,291 @@
+//! [`repeats`]: what several runs of one plan say together.
+//!
+//! One run knows how its own requests spread; only several know how runs do. Where runs differ by
+//! more than their own intervals explain, something changed between them, and the interval of one
+//! run is too narrow whatever its size.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use crate::summary::{RunFacts, RunState, Summary};
+use crate::watch::student;
+
+/// What several runs of one plan say together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// `goodput.repeats/1`
+    pub schema: String,
+    /// The worst of the runs, and of what they say together.
+    pub verdict: Verdict,
+    /// Why not to believe it, and what to know.
+    pub caveats: Vec<Caveat>,
+    /// Runs that were asked for.
+    pub asked: u32,
+    /// Runs that the figures rest on: those that ended as planned and measured something.
+    pub used: u32,
+    /// What was run, as the first of them has it.
+    pub run: Option<RunFacts>,
+    /// The load in a few words.
+    pub load: String,
+    /// Each run.
+    pub runs: Vec<OneRun>,
+    /// The main figures over the runs used, by name.
+    pub headlines: BTreeMap<String, Headline>,
+}
+
+impl Repeats {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.repeats/1";
+}
+
+/// One run among several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OneRun {
+    /// Its number, which is that of its folder; from 1.
+    pub number: u32,
+    /// Seed of arrivals and prompts.
+    pub seed: u64,
+    /// How it ended.
+    pub state: RunState,
+    /// Whether to believe it.
+    pub verdict: Verdict,
+    /// Whether the figures rest on it.
+    pub is_used: bool,
+    /// Length of its window in seconds.
+    pub window_s: f64,
+    /// Measured requests that were due.
+    pub scheduled: u64,
+    /// Those that ended well.
+    pub ok: u64,
+    /// Its figures, by name.
+    pub figures: BTreeMap<String, f64>,
+}
+
+/// One figure over several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Headline {
+    /// Runs that have it.
+    pub n: u32,
+    /// Mean over the runs.
+    pub mean: f64,
+    /// Standard deviation between the runs; none of a single one.
+    pub sd: Option<f64>,
+    /// The same in proportion to the mean.
+    pub cv: Option<f64>,
+    /// Lower end of the mean's 95 % interval over runs (Student's t).
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Standard deviation that the runs' own intervals explain: the root of their mean squared
+    /// standard error. None where a run has no interval.
+    pub within_sd: Option<f64>,
+    /// Standard deviation between runs over what their own intervals explain; about 1 where nothing
+    /// but chance sets them apart.
+    pub ratio: Option<f64>,
+    /// Whether they differ by more than that.
+    pub differs: bool,
+}
+
+/// Where a figure is found in a summary, with its interval where it has one.
+struct Found {
+    value: f64,
+    ends: Option<(f64, f64)>,
+}
+
+/// Percentiles that are headlines: metric and percent. Their names are `ttft_p50` and so on.
+const PERCENTILES: [(&str, &str); 9] = [
+    ("ttft", "50"),
+    ("ttft", "90"),
+    ("ttft", "99"),
+    ("tpot", "50"),
+    ("tpot", "99"),
+    ("itl", "50"),
+    ("itl", "99"),
+    ("e2e", "50"),
+    ("e2e", "99"),
+];
+
+/// Every headline of a run. A figure that is added here is on the page and in the file.
+fn figures(summary: &Summary) -> Vec<(String, Found)> {
+    let requests = &summary.requests;
+    let errors = requests.failed as f64 / requests.scheduled.max(1) as f64;
+    let plain = [
+        ("requests_per_s", summary.throughput.requests_per_s),
+        ("output_tokens_per_s", summary.throughput.output_tokens_per_s),
+        ("error_share", (requests.scheduled > 0).then_some(errors)),
+    ];
+    let plain = plain
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), Found { value: value?, ends: None })));
+    let percentiles = PERCENTILES.iter().filter_map(|(metric, percent)| {
+        let found = summary.metrics.get(*metric)?.percentiles.get(*percent)?;
+        let ends = found.low.zip(found.high);
+        Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
+    });
+    plain.chain(percentiles).collect()
+}
+
+/// Runs from which an interval over runs is worth something.
+const ENOUGH: u32 = 5;
+
+/// What these runs of one plan say together, in their order.
+pub fn repeats(summaries: &[Summary]) -> Repeats {
+    let runs: Vec<OneRun> =
+        summaries.iter().enumerate().map(|(place, run)| one(place, run)).collect();
+    let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    let used = summaries.iter().zip(&runs).filter(|(_, run)| run.is_used);
+    for (name, figure) in used.flat_map(|(summary, _)| figures(summary)) {
+        found.entry(name).or_default().push(figure);
+    }
+    let count = runs.iter().filter(|run| run.is_used).count() as u32;
+    // A figure that some runs lack would compare other runs than its neighbours do.
+    found.retain(|_, figures| figures.len() == count as usize);
+    let tests = found.values().filter(|figures| within(figures).is_some()).count();
+    let limit = limit(count as usize, tests);
+    let headlines: BTreeMap<_, _> =
+        found.iter().map(|(name, figures)| (name.clone(), headline(figures, limit))).collect();
+    let planned = summaries.iter().filter_map(|run| run.run.repeat).map(|repeat| repeat.of);
+    let asked = planned.max().unwrap_or(0).max(summaries.len() as u32);
+    let caveats = caveats(&runs, asked, &headlines);
+    let worst = runs.iter().map(|run| run.verdict).max().unwrap_or(Verdict::Void);
+    Repeats {
+        schema: Repeats::SCHEMA.to_owned(),
+        verdict: worst.max(Verdict::of(&caveats)),
+        caveats,
+        asked,
+        used: count,
+        run: summaries.first().map(|first| first.run.clone()),
+        load: summaries.first().map(load).unwrap_or_default(),
+        runs,
+        headlines,
+    }
+}
+
+fn one(place: usize, summary: &Summary) -> OneRun {
+    let requests = &summary.requests;
+    OneRun {
+        number: summary.run.repeat.map_or(place as u32 + 1, |repeat| repeat.number),
+        seed: summary.run.seed,
+        state: summary.run.state,
+        verdict: summary.verdict,
+        is_used: summary.run.state == RunState::Complete && requests.ok > 0,
+        window_s: summary.window.end_s - summary.window.start_s,
+        scheduled: requests.scheduled,
+        ok: requests.ok,
+        figures: figures(summary).into_iter().map(|(name, found)| (name, found.value)).collect(),
+    }
+}
+
+fn load(summary: &Summary) -> String {
+    let load = &summary.load;
+    match (load.concurrency, load.offered_rps) {
+        (Some(users), _) => format!("{} loop, {users} users", load.mode),
+        (None, Some(rate)) => format!("{} loop, {rate} offered per second", load.mode),
+        _ => format!("{} loop", load.mode),
+    }
+}
+
+/// The mean squared standard error of the runs. Their intervals are those of 95 %: ±1.96 standard
+/// errors.
+fn within(figures: &[Found]) -> Option<f64> {
+    let squares = figures.iter().map(|figure| {
+        let (low, high) = figure.ends?;
+        Some(((high - low) / (2.0 * 1.96)).powi(2))
+    });
+    let sum: f64 = squares.sum::<Option<f64>>()?;
+    (!figures.is_empty()).then(|| sum / figures.len() as f64)
+}
+
+fn headline(figures: &[Found], limit: f64) -> Headline {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let sd = (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt());
+    let margin = sd.map(|sd| student(n as u64 - 1) * sd / (n as f64).sqrt());
+    let own = within(figures).map(f64::sqrt);
+    let ratio = sd.zip(own.filter(|own| *own > 0.0)).map(|(sd, own)| sd / own);
+    Headline {
+        n: n as u32,
+        mean,
+        sd,
+        cv: sd.filter(|_| mean > 0.0).map(|sd| sd / mean),
+        low: margin.map(|margin| mean - margin),
+        high: margin.map(|margin| mean + margin),
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        within_sd: own,
+        ratio,
+        differs: ratio.is_some_and(|ratio| ratio > limit),
+    }
+}
+
+/// Standard deviations that differ by less than this may be chance, and are small.
+const CLEAR: f64 = 3.0;
+
+/// Chance of a false alarm in one of all headlines, where nothing but chance sets runs apart.
+const ALARM: f64 = 0.01;
+
+/// Degrees of freedom of one run's own interval: it comes from twenty batches.
+const OWN_DEGREES: usize = 19;
+
+/// The ratio of standard deviations above which runs differ: the square root of the F quantile,
+/// shared among so many tests (Bonferroni), and never below [`CLEAR`].
+fn limit(runs: usize, tests: usize) -> f64 {
+    let between = runs.saturating_sub(1) as f64;
+    let own = (runs * OWN_DEGREES) as f64;
+    let share = 1.0 - ALARM / tests.max(1) as f64;
+    let quantile = FisherSnedecor::new(between, own).map(|f| f.inverse_cdf(share));
+    quantile.map_or(f64::INFINITY, f64::sqrt).max(CLEAR)
+}
+
+fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) -> Vec<Caveat> {
+    let mut found = Vec::new();
+    let used = runs.iter().filter(|run| run.is_used).count() as u32;
+    if used == 0 {
+        let message = "no run ended as planned with a good answer: there is nothing to compare";
+        found.push(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message));
+    }
+    let differing: Vec<_> = headlines.iter().filter(|(_, figure)| figure.differs).collect();
+    let worst = differing
+        .iter()
+        .max_by(|a, b| a.1.ratio.unwrap_or(0.0).total_cmp(&b.1.ratio.unwrap_or(0.0)));
+    if let Some((name, Headline { ratio: Some(ratio), .. })) = worst {
+        let others = match differing.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} other figures)"),
+        };
+        let message = format!(
+            "runs differ by more than each of them admits: {name}{others} spreads {ratio:.1} times \
+             as much between runs as their own intervals explain; something changed between them"
+        );
+        let advice = "believe the interval over runs, not that of one run; look for a server that \
+                      restarted, warmed up or was used by others";
+        found.push(Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, message).advise(advice));
+    }
+    if used < asked {
+        let message =
+            format!("{used} of {asked} runs are in these figures: the others did not end");
+        found.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
+    }
+    if used > 0 && used < ENOUGH {
+        let message = format!(
+            "{used} {}: an interval over so few is wide, and cannot tell an outlier",
+            if used == 1 { "run" } else { "runs" }
+        );
+        let advice = "--repeat 5 or more";
+        found.push(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice));
+    }
+    found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    found
+}
+
+#[cfg(test)]
+mod tests;

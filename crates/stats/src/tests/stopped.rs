@@ -1,0 +1,120 @@
+//! Runs that were stopped before their planned end, by the user or because enough was known.
+
+use goodput_model::{EndedBy, Until};
+
+use super::*;
+
+fn stopped(plan: &Plan, records: &[RequestRecord], at_s: f64, by: EndedBy) -> Summary {
+    let state = if by == EndedBy::User { RunState::Interrupted } else { RunState::Complete };
+    let facts = RunFacts { stopped_s: Some(at_s), ended_by: Some(by), ..facts(state) };
+    analyse(plan, facts, || records.iter().cloned(), &health::observed(), [])
+}
+
+#[test]
+fn an_open_loop_is_measured_to_the_instant_it_was_stopped() {
+    // Ten a second for four of ten seconds; answers take 100 ms.
+    let records: Vec<_> = (0..40).map(|i| record(i, i as f64 * 100.0, &[])).collect();
+    for by in [EndedBy::Until, EndedBy::User] {
+        let s = stopped(&plan(Some(10), None, NO_WARMUP), &records, 4.05, by);
+        assert_eq!(
+            (s.window.start_s, s.window.end_s, s.window.kind.as_str()),
+            (0.0, 4.05, "steady")
+        );
+        // Due at 0 to 3.9 s, answered at 0.1 to 4.0 s.
+        close(s.throughput.requests_per_s, 40.0 / 4.05);
+        close(s.load.scheduled_rps, 40.0 / 4.05);
+    }
+}
+
+#[test]
+fn a_closed_loop_is_measured_to_the_instant_it_was_stopped() {
+    // Two users, each asking again when its answer has come after 250 ms, for 3 s of 60.
+    let ask = |i: u64| record(i, (i / 2) as f64 * 250.0, &[150.0]);
+    let records: Vec<_> = (0..24).map(ask).collect();
+    for (duration, count) in [(Some(60), None), (None, Some(500)), (Some(60), Some(500))] {
+        let mut plan = plan(duration, count, Extent::Time(Duration::from_secs(1)));
+        let think_time = Duration::ZERO;
+        plan.load.mode = Mode::Closed { concurrency: 2, think_time, pause_first: false };
+        let mut records = records.clone();
+        records[..8].iter_mut().for_each(|record| record.phase = Phase::Warmup);
+        let s = stopped(&plan, &records, 2.9, EndedBy::Until);
+        assert_eq!(
+            (s.window.start_s, s.window.end_s, s.window.kind.as_str()),
+            (1.0, 2.9, "steady")
+        );
+        // Ends at 1.0, 1.25, … 2.75 s, two each; those of 3.0 s come after the stop.
+        close(s.throughput.requests_per_s, 16.0 / 1.9);
+        close(s.load.in_flight_mean, 2.0);
+    }
+}
+
+#[test]
+fn what_had_been_sent_by_then_decides() {
+    let records: Vec<_> = (0..20).map(|i| record(i, i as f64 * 100.0, &[])).collect();
+    // Stopped in the cooldown: the measured part was over.
+    let s = stopped(&plan(Some(1), None, NO_WARMUP), &records[..10], 1.7, EndedBy::User);
+    assert_eq!(s.window.end_s, 1.0);
+    // All requests had been sent.
+    let s = stopped(&plan(None, Some(20), NO_WARMUP), &records, 9.0, EndedBy::User);
+    assert_eq!(s.window.end_s, 1.9);
+    // Stopped before the warm-up was over.
+    let warmup = Extent::Time(Duration::from_secs(5));
+    let s = stopped(&plan(Some(10), None, warmup), &[], 2.0, EndedBy::User);
+    assert_eq!(s.requests.scheduled, 0);
+}
+
+fn asked(rule: &str) -> Plan {
+    let mut plan = plan(Some(60), None, NO_WARMUP);
+    plan.measure.until = Some(rule.parse::<Until>().unwrap());
+    plan
+}
+
+/// Ten a second for a minute, with a first token after 100 ms and more for every tenth.
+fn spread(more: f64) -> Vec<RequestRecord> {
+    let slow = |mut record: RequestRecord| {
+        let late = ms(more * (record.index % 10) as f64);
+        let stamps = &mut record.exchange.stamps;
+        stamps.first_token = stamps.first_token.map(|at| at + late);
+        record
+    };
+    (0..600).map(|i| slow(record(i, i as f64 * 100.0, &[500.0]))).collect()
+}
+
+#[test]
+fn what_until_asked_for_is_in_the_summary() {
+    let s = summary(&asked("p95 ttft ±10%, mean ttft ±5%"), &spread(1.0));
+    let until = s.until.as_ref().unwrap();
+    assert!(until.met && until.rule == "p95 ttft ±10%, mean ttft ±5%", "{until:?}");
+    let p95 = &until.goals[0];
+    assert_eq!((p95.value, p95.n, p95.more_s), (Some(109.0), 600, None));
+    assert_eq!(until.goals[1].value, Some(104.5));
+    assert!(severity_of(&s, "few_samples") != Some(Severity::Warn));
+    assert_eq!(summary(&short(), &spread(1.0)).until, None);
+}
+
+#[test]
+fn a_run_that_ended_before_it_knew_says_so() {
+    let plan = asked("p95 ttft ±1%");
+    // All within a batch are alike, so what differs between batches is all there is to know.
+    let wave: Vec<_> = spread(0.0)
+        .into_iter()
+        .map(|mut record| {
+            let stamps = &mut record.exchange.stamps;
+            let late = ms((record.index % 97) as f64);
+            stamps.first_token = stamps.first_token.map(|at| at + late);
+            record
+        })
+        .collect();
+    let s = summary(&plan, &wave);
+    let goal = &s.until.as_ref().unwrap().goals[0];
+    assert!(!goal.met && goal.within.unwrap() > 0.01, "{goal:?}");
+    // Widths shrink with the root of the time.
+    close(goal.more_s, 60.0 * ((goal.within.unwrap() / 0.01).powi(2) - 1.0));
+    let caveat = s.caveats.iter().find(|c| c.message.contains("--until")).unwrap();
+    assert_eq!(caveat.severity, Severity::Warn);
+    assert!(caveat.message.contains("p95 TTFT is known to ±") && caveat.advice.is_some());
+    // The same at a stop by the rule is but a note: the slow ones came in after it.
+    let s = stopped(&plan, &wave, 60.0, EndedBy::Until);
+    assert_eq!(s.caveats.iter().filter(|c| c.severity == Severity::Warn).count(), 0);
+    assert!(s.caveats.iter().any(|c| c.message.contains("still under way at the stop")));
+}

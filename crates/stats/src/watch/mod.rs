@@ -1,0 +1,211 @@
+//! [`Watch`]: what is known of a run while it goes on, and whether it is enough.
+//!
+//! Fed with requests as they end and asked about once a second. Looks are rare and cheap: a full one
+//! at most once a second and once every two percent more values, with eight bytes kept for each
+//! request and rule.
+
+mod estimate;
+mod growth;
+
+#[cfg(test)]
+mod tests;
+
+use goodput_model::{Figure, Goal, MetricName, Nanos, Phase, Plan, RequestRecord};
+
+pub(crate) use estimate::{Estimate, estimate, fewest, student};
+pub use estimate::{USUAL_SIGMA, requests_before};
+use growth::{Tick, Ticks};
+
+use crate::cuts::Cuts;
+use crate::request::{Latencies, Seen};
+
+/// A full look waits for so many more values than the last one had, in proportion.
+const MORE: f64 = 1.02;
+
+/// Time between full looks, a little less than the second between calls.
+const APART: Nanos = Nanos::from_millis(900);
+
+/// Looks in a row that must hold before the run ends: one alone may be luck.
+const IN_A_ROW: u32 = 3;
+
+/// What is asked of a run that was not asked anything: ±10 %.
+const USUAL: f64 = 0.1;
+
+/// What a run shall know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
+/// one piece).
+pub fn goals(plan: &Plan) -> Vec<Goal> {
+    let metric = if plan.target.stream { MetricName::Ttft } else { MetricName::E2e };
+    let usual = Goal { figure: Figure::Percentile(95.0), metric, within: USUAL };
+    plan.measure.until.as_ref().map_or_else(|| vec![usual], |until| until.0.clone())
+}
+
+/// What is known of a run while it goes on.
+#[derive(Debug)]
+pub struct Watch {
+    series: Vec<Series>,
+    /// Whether the rules end the run.
+    may_stop: bool,
+    stream: bool,
+    floor: Nanos,
+    first_due: Option<Nanos>,
+    /// The longest that a good answer took, from the instant it was due.
+    longest: Nanos,
+    ticks: Ticks,
+    /// Sum and number of waits for a first token since the last tick.
+    waits: (f64, u32),
+    looked: Nanos,
+    in_a_row: u32,
+    look: Look,
+}
+
+/// One look at a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Look {
+    /// The figures that are asked for.
+    pub figures: Vec<LiveFigure>,
+    /// By how many requests per second the queue grows, where it clearly does.
+    pub backlog_per_s: Option<f64>,
+    /// Whether enough is known: the run may end.
+    pub is_enough: bool,
+}
+
+/// A figure and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LiveFigure {
+    /// What is asked for.
+    pub goal: Goal,
+    /// Its value so far; none where there is none, or where it lies beyond the time limit.
+    pub value: Option<f64>,
+    /// The farther end of its interval in proportion to it; none where it cannot be told.
+    pub within: Option<f64>,
+    /// Values that it rests on.
+    pub n: u64,
+    /// As many independent values would say as much.
+    pub n_eff: f64,
+    /// About how much longer it takes to be known as well as asked; none where nobody can say.
+    pub left_s: Option<f64>,
+}
+
+/// The values of one rule, each with its due instant.
+#[derive(Debug)]
+struct Series {
+    goal: Goal,
+    /// Milliseconds since the first instant, and the value.
+    points: Vec<(u32, f32)>,
+    /// Values at the last full look.
+    seen: usize,
+}
+
+impl Watch {
+    /// A watch over a run of this plan.
+    pub fn new(plan: &Plan) -> Self {
+        let series = |goal| Series { goal, points: Vec::new(), seen: 0 };
+        Self {
+            series: goals(plan).into_iter().map(series).collect(),
+            may_stop: plan.measure.until.is_some(),
+            stream: plan.target.stream,
+            floor: plan.measure.min_duration.map_or(Nanos::ZERO, Nanos::from),
+            first_due: None,
+            longest: Nanos::ZERO,
+            ticks: Ticks::default(),
+            waits: (0.0, 0),
+            looked: Nanos::ZERO,
+            in_a_row: 0,
+            look: Look::default(),
+        }
+    }
+
+    /// A request has ended.
+    pub fn add(&mut self, record: &RequestRecord) {
+        let cuts = Cuts::default();
+        let latencies = Latencies::of(record, self.stream, &cuts);
+        let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
+        if let Seen::Value(wait) = latencies.get(first) {
+            self.waits = (self.waits.0 + wait, self.waits.1 + 1);
+        }
+        if record.phase != Phase::Measured {
+            return;
+        }
+        let due = record.scheduled;
+        self.first_due = Some(self.first_due.map_or(due, |first| first.min(due)));
+        if record.is_ok() {
+            self.longest = self.longest.max(record.end() - due);
+        }
+        let due_ms = u32::try_from(due.0 / 1_000_000).unwrap_or(u32::MAX);
+        for series in &mut self.series {
+            match latencies.get(series.goal.metric) {
+                Seen::Value(value) => series.points.push((due_ms, value as f32)),
+                Seen::Beyond => series.points.push((due_ms, f32::INFINITY)),
+                Seen::Nothing => {}
+            }
+        }
+    }
+
+    /// About once a second: so many requests have been let go, and so many are under way.
+    pub fn tick(&mut self, at: Nanos, started: u64, in_flight: u64) {
+        let (sum, count) = std::mem::take(&mut self.waits);
+        let ttft_ms = (count > 0).then(|| sum / f64::from(count));
+        let (in_flight, started) = (in_flight as f64, started as f64);
+        self.ticks.push(Tick { at_s: at.as_secs(), in_flight, started, ttft_ms });
+        self.look.backlog_per_s = self.ticks.growth();
+    }
+
+    /// What is known at this instant.
+    pub fn look(&mut self, at: Nanos) -> &Look {
+        if at - self.looked >= APART && self.series.iter().any(Series::has_more) {
+            self.looked = at;
+            self.look_anew(at);
+        }
+        &self.look
+    }
+
+    fn look_anew(&mut self, at: Nanos) {
+        // What was due later and has ended is what was fast: it would flatter.
+        let horizon = at - self.longest;
+        let elapsed = horizon - self.first_due.unwrap_or(horizon);
+        let horizon_ms = u32::try_from(horizon.0 / 1_000_000).unwrap_or(u32::MAX);
+        let figure = |series: &mut Series| series.figure(horizon_ms, elapsed.as_secs());
+        self.look.figures = self.series.iter_mut().map(figure).collect();
+        let holds = self.look.figures.iter().all(LiveFigure::is_enough);
+        self.in_a_row = if holds { self.in_a_row + 1 } else { 0 };
+        let is_time = at - self.first_due.unwrap_or(at) >= self.floor;
+        self.look.is_enough = self.may_stop && is_time && self.in_a_row >= IN_A_ROW;
+    }
+}
+
+impl LiveFigure {
+    /// Whether it is known as well as asked, from as many values as it needs to stand for itself.
+    pub fn is_enough(&self) -> bool {
+        let is_narrow = self.within.is_some_and(|within| within <= self.goal.within);
+        is_narrow && self.n >= fewest(self.goal.figure)
+    }
+}
+
+impl Series {
+    fn has_more(&self) -> bool {
+        self.points.len() as f64 >= (self.seen as f64 * MORE).max(1.0)
+    }
+
+    fn figure(&mut self, horizon_ms: u32, elapsed_s: f64) -> LiveFigure {
+        self.seen = self.points.len();
+        // Nearly in order already: requests end about as they begin.
+        self.points.sort_by_key(|point| point.0);
+        let settled = self.points.partition_point(|point| point.0 <= horizon_ms);
+        let values: Vec<f64> = self.points[..settled].iter().map(|point| point.1.into()).collect();
+        live(self.goal, estimate(self.goal.figure, &values), elapsed_s)
+    }
+}
+
+/// What an estimate says, and how much longer it takes at the present rate.
+pub(crate) fn live(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveFigure {
+    let Some(found) = found else {
+        return LiveFigure { goal, value: None, within: None, n: 0, n_eff: 0.0, left_s: None };
+    };
+    let within = found.within();
+    // Widths shrink with the root of the number of values.
+    let by_width = within.map(|within| (within / goal.within).powi(2));
+    let by_count = fewest(goal.figure) as f64 / found.n as f64;
+    let times = by_width.map(|by_width| by_width.max(by_count));
+    let left_s = times.map(|times| elapsed_s * (times - 1.0).max(0.0));
+    LiveFigure { goal, value: found.value, within, n: found.n, n_eff: found.n_eff, left_s }
+}
