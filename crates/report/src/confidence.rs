@@ -59,6 +59,7 @@ fn figure(figure: &LiveFigure) -> String {
         if percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
     };
     let left = match figure.left_s {
+        _ if figure.is_queueing => " at best: queueing".to_owned(),
         Some(left) if !figure.is_enough() => {
             format!(" · ±{} % in {}", figure.goal.percent(), about(left))
         }
@@ -97,6 +98,7 @@ mod tests {
             within: Some(0.141),
             n: 300,
             n_eff: 200.0,
+            is_queueing: false,
             left_s: Some(118.0),
         };
         let look =

@@ -119,6 +119,10 @@ pub(crate) fn caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
 fn shortfall(figure: &LiveFigure) -> String {
     let (title, asked) = (figure.goal.title(), figure.goal.percent());
     match (figure.within, figure.left_s) {
+        _ if figure.is_queueing => format!(
+            "{title} cannot be known from one run: requests wait for one another (neighbours are \
+             alike), so its interval is too narrow"
+        ),
         (Some(within), Some(left)) if within > figure.goal.within => format!(
             "{title} is known to ±{:.1} %, not ±{asked} %; needs {} more",
             within * 100.0,

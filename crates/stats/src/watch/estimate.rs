@@ -23,6 +23,9 @@ pub(crate) struct Estimate {
     pub(crate) n: u64,
     /// As many independent values would say as much.
     pub(crate) n_eff: f64,
+    /// Whether neighbours are so alike that requests wait for one another: an interval of a tail is
+    /// then too narrow, whatever the arithmetic says (METHOD 3.4, rule 3).
+    pub(crate) is_queueing: bool,
 }
 
 impl Estimate {
@@ -80,7 +83,27 @@ fn quantile(values: &[f64], q: f64) -> Estimate {
         n_eff >= fewest_for_interval(q) as f64 && q - margin > 0.0 && q + margin < 1.0;
     let ends = is_estimable.then(|| (at(q - margin), at(q + margin)));
     let ends = ends.filter(|ends| ends.1.is_finite());
-    Estimate { value: value.is_finite().then_some(value), ends, n: n as u64, n_eff }
+    let value = value.is_finite().then_some(value);
+    Estimate { value, ends, n: n as u64, n_eff, is_queueing: is_queueing(values) }
+}
+
+/// A correlation of neighbours above this is a queue.
+const ALIKE: f64 = 0.5;
+
+/// Values that spread less than this around their mean are no queue, however alike neighbours are.
+const SMALL: f64 = 0.1;
+
+/// Whether the correlation of neighbours is that of a queue.
+fn is_queueing(values: &[f64]) -> bool {
+    let (mut n, mut sum) = (0.0, 0.0);
+    for value in values.iter().filter(|value| value.is_finite()) {
+        (n, sum) = (n + 1.0, sum + value);
+    }
+    let mean = sum / n;
+    let finite = |value: f64| if value.is_finite() { value - mean } else { 0.0 };
+    let square: f64 = values.iter().map(|value| finite(*value).powi(2)).sum();
+    let product: f64 = values.windows(2).map(|pair| finite(pair[0]) * finite(pair[1])).sum();
+    product > ALIKE * square && (square / n).sqrt() > SMALL * mean.abs()
 }
 
 fn mean(values: &[f64]) -> Estimate {
@@ -88,7 +111,7 @@ fn mean(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / n as f64;
     if n < BATCHES * FEWEST || !mean.is_finite() {
         let value = mean.is_finite().then_some(mean);
-        return Estimate { value, ends: None, n: n as u64, n_eff: 0.0 };
+        return Estimate { value, ends: None, n: n as u64, n_eff: 0.0, is_queueing: false };
     }
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let spread = squares / (n - 1) as f64;
@@ -96,7 +119,14 @@ fn mean(values: &[f64]) -> Estimate {
     let variance = variance_by_batches(values, |x| x).max(spread / n as f64);
     let margin = student(BATCHES as u64 - 1) * variance.sqrt();
     let n_eff = if variance > 0.0 { spread / variance } else { n as f64 };
-    Estimate { value: Some(mean), ends: Some((mean - margin, mean + margin)), n: n as u64, n_eff }
+    // A mean has no tail: its batches hold what a queue does to it.
+    Estimate {
+        value: Some(mean),
+        ends: Some((mean - margin, mean + margin)),
+        n: n as u64,
+        n_eff,
+        is_queueing: false,
+    }
 }
 
 /// The fewest independent values from which a quantile has a two-sided 95 % interval.
@@ -193,6 +223,19 @@ mod tests {
         assert_eq!((found.value, found.within()), (None, None));
         assert_eq!(estimate(Figure::Mean, &cut).unwrap().value, None);
         assert_eq!(estimate(P95, &[0.0; 200]).unwrap().within(), Some(0.0));
+    }
+
+    #[test]
+    fn neighbours_that_are_alike_are_a_queue() {
+        let saw = |i: u32, height: f64| 10.0 + height * f64::from(i % 50);
+        let wave: Vec<f64> = (0..1000).map(|i| saw(i, 1.0)).collect();
+        assert!(estimate(P95, &wave).unwrap().is_queueing);
+        let low: Vec<f64> = (0..1000).map(|i| saw(i, 0.01)).collect();
+        assert!(!estimate(P95, &low).unwrap().is_queueing, "alike, but all about the same");
+        let mixed: Vec<f64> = (0..1000).map(|i| saw(i * 27, 1.0)).collect();
+        assert!(!estimate(P95, &mixed).unwrap().is_queueing);
+        assert!(!estimate(P95, &[5.0; 100]).unwrap().is_queueing);
+        assert!(!estimate(P95, &[f64::INFINITY; 100]).unwrap().is_queueing);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Fed with requests as they end and asked about once a second. Looks are rare and cheap: a full one
 //! at most once a second and once every two percent more values, with eight bytes kept for each
-//! request and rule.
+//! request and rule, and four for each request.
 
 mod estimate;
 mod growth;
@@ -50,6 +50,8 @@ pub struct Watch {
     first_due: Option<Nanos>,
     /// The longest that a good answer took, from the instant it was due.
     longest: Nanos,
+    /// How long each good answer took, in seconds.
+    took: Vec<f32>,
     ticks: Ticks,
     /// Sum and number of waits for a first token since the last tick.
     waits: (f64, u32),
@@ -82,6 +84,8 @@ pub struct LiveFigure {
     pub n: u64,
     /// As many independent values would say as much.
     pub n_eff: f64,
+    /// Whether requests wait for one another: a tail is then less sure than its interval says.
+    pub is_queueing: bool,
     /// About how much longer it takes to be known as well as asked; none where nobody can say.
     pub left_s: Option<f64>,
 }
@@ -107,6 +111,7 @@ impl Watch {
             floor: plan.measure.min_duration.map_or(Nanos::ZERO, Nanos::from),
             first_due: None,
             longest: Nanos::ZERO,
+            took: Vec::new(),
             ticks: Ticks::default(),
             waits: (0.0, 0),
             looked: Nanos::ZERO,
@@ -130,6 +135,7 @@ impl Watch {
         self.first_due = Some(self.first_due.map_or(due, |first| first.min(due)));
         if record.is_ok() {
             self.longest = self.longest.max(record.end() - due);
+            self.took.push((record.end() - due).as_secs() as f32);
         }
         let due_ms = u32::try_from(due.0 / 1_000_000).unwrap_or(u32::MAX);
         for series in &mut self.series {
@@ -168,8 +174,18 @@ impl Watch {
         self.look.figures = self.series.iter_mut().map(figure).collect();
         let holds = self.look.figures.iter().all(LiveFigure::is_enough);
         self.in_a_row = if holds { self.in_a_row + 1 } else { 0 };
-        let is_time = at - self.first_due.unwrap_or(at) >= self.floor;
-        self.look.is_enough = self.may_stop && is_time && self.in_a_row >= IN_A_ROW;
+        let is_time = at - self.first_due.unwrap_or(at) >= self.floor.max(self.five_answers());
+        let is_calm = self.look.backlog_per_s.is_none();
+        self.look.is_enough = self.may_stop && is_time && is_calm && self.in_a_row >= IN_A_ROW;
+    }
+
+    /// Five times p99 of what an answer takes: before that a queue has not shown what it can do
+    /// (METHOD 3.7).
+    fn five_answers(&mut self) -> Nanos {
+        let rank = (self.took.len() as f64 * 0.99).ceil() as usize;
+        let Some(place) = rank.checked_sub(1) else { return Nanos::ZERO };
+        let p99 = *self.took.select_nth_unstable_by(place, f32::total_cmp).1;
+        Nanos::from_secs_f64(5.0 * f64::from(p99))
     }
 }
 
@@ -177,7 +193,7 @@ impl LiveFigure {
     /// Whether it is known as well as asked, from as many values as it needs to stand for itself.
     pub fn is_enough(&self) -> bool {
         let is_narrow = self.within.is_some_and(|within| within <= self.goal.within);
-        is_narrow && self.n >= fewest(self.goal.figure)
+        is_narrow && self.n >= fewest(self.goal.figure) && !self.is_queueing
     }
 }
 
@@ -199,13 +215,24 @@ impl Series {
 /// What an estimate says, and how much longer it takes at the present rate.
 pub(crate) fn live(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveFigure {
     let Some(found) = found else {
-        return LiveFigure { goal, value: None, within: None, n: 0, n_eff: 0.0, left_s: None };
+        return LiveFigure {
+            goal,
+            value: None,
+            within: None,
+            n: 0,
+            n_eff: 0.0,
+            is_queueing: false,
+            left_s: None,
+        };
     };
+    let Estimate { value, n, n_eff, is_queueing, .. } = found;
     let within = found.within();
     // Widths shrink with the root of the number of values.
     let by_width = within.map(|within| (within / goal.within).powi(2));
-    let by_count = fewest(goal.figure) as f64 / found.n as f64;
+    let by_count = fewest(goal.figure) as f64 / n as f64;
     let times = by_width.map(|by_width| by_width.max(by_count));
+    // More of the same does not help where requests wait for one another.
+    let times = times.filter(|_| !is_queueing);
     let left_s = times.map(|times| elapsed_s * (times - 1.0).max(0.0));
-    LiveFigure { goal, value: found.value, within, n: found.n, n_eff: found.n_eff, left_s }
+    LiveFigure { goal, value, within, n, n_eff, is_queueing, left_s }
 }

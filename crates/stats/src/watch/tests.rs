@@ -199,15 +199,15 @@ fn independent(seed: u64, n: u64) -> Vec<RequestRecord> {
     (0..n).map(ttft).collect()
 }
 
-/// What is promised is kept at least nine times in ten where requests are independent, though the
+/// What is promised is kept where requests are independent, though the
 /// rule looks again and again until it likes what it sees.
 #[test]
 fn a_stop_keeps_its_promise_where_requests_are_independent() {
     let truth = 100.0 * (0.5 * 1.644_853_626_951_472f64).exp();
     let found = stops(300, truth, "p95 ttft ±10%", |seed| independent(seed, 6000));
     assert_eq!(found.stopped, 300);
-    // Three standard errors below 0.93, which is what 2,000 runs have shown.
-    assert!(found.kept >= 266, "{} of 300", found.kept);
+    // Three standard errors below the 0.993 that 2,000 runs have shown, and well above 0.95.
+    assert!(found.kept >= 293, "{} of 300", found.kept);
 }
 
 /// The figures of docs/confidence.md: `cargo test --release -p goodput-stats stops_study -- --ignored --nocapture`.
@@ -217,7 +217,7 @@ fn stops_study() {
     let truth = 100.0 * (0.5 * 1.644_853_626_951_472f64).exp();
     for rule in ["p95 ttft ±5%", "p95 ttft ±10%", "p95 ttft ±20%"] {
         println!("independent");
-        stops(2000, truth, rule, |seed| independent(seed, 20_000));
+        stops(1000, truth, rule, |seed| independent(seed, 10_000));
     }
     for utilisation in [0.6, 0.8, 0.9] {
         let truth = p95_ttft(&queue(999_999, utilisation, 2_000_000));
