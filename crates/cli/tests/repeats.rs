@@ -24,6 +24,9 @@ const SHORT: [&str; 9] = [
     "out",
 ];
 
+/// A figure of one run.
+type Figure = fn(&Value) -> f64;
+
 fn read(session: &Session, file: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(session.path(file)).unwrap()).unwrap()
 }
@@ -53,10 +56,10 @@ fn what_runs_say_together_follows_from_each() {
     assert_eq!(seeds, [7.0, 8.0, 9.0]);
     let hash = |n: usize| at(&children[n], "run.workload_hash");
     assert!(hash(0) != hash(1) && hash(1) != hash(2), "each has prompts of its own");
-    let figures: [(&str, &dyn Fn(&Value) -> f64); 3] = [
-        ("requests_per_s", &|child| number(child, "throughput.requests_per_s")),
-        ("ttft_p50", &|child| percentile(child, "ttft", "50")),
-        ("e2e_p99", &|child| percentile(child, "e2e", "99")),
+    let figures: [(&str, Figure); 3] = [
+        ("requests_per_s", |child| number(child, "throughput.requests_per_s")),
+        ("ttft_p50", |child| percentile(child, "ttft", "50")),
+        ("e2e_p99", |child| percentile(child, "e2e", "99")),
     ];
     for (name, of) in figures {
         let values: Vec<f64> = children.iter().map(of).collect();

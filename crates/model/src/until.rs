@@ -185,6 +185,6 @@ mod tests {
         for text in bad {
             assert!(text.parse::<Until>().is_err(), "{text}");
         }
-        assert!(vec!["p95 ttft ±10%"; 9].join(",").parse::<Until>().is_err());
+        assert!(["p95 ttft ±10%"; 9].join(",").parse::<Until>().is_err());
     }
 }

@@ -36,11 +36,9 @@ fn round(n: u64) -> u64 {
 pub fn confidence_live(look: &Look) -> String {
     let left = |figure: &LiveFigure| figure.left_s.unwrap_or(f64::INFINITY);
     let farthest = look.figures.iter().max_by(|a, b| left(a).total_cmp(&left(b)));
-    let mut line = farthest.map(figure).unwrap_or_default();
-    if let Some(per_s) = look.backlog_per_s {
-        line += &format!(" · queue grows by {per_s:.1}/s");
-    }
-    line
+    let known = farthest.map(figure).unwrap_or_default();
+    let growth = look.backlog_per_s.map(|per_s| format!(" · queue grows by {per_s:.1}/s"));
+    known + growth.as_deref().unwrap_or_default()
 }
 
 fn figure(figure: &LiveFigure) -> String {
@@ -105,7 +103,7 @@ mod tests {
             |figure, backlog_per_s| Look { figures: vec![figure], backlog_per_s, is_enough: false };
         let line = confidence_live(&look(known, None));
         assert_eq!(line, " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min");
-        let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.14)));
+        let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.12)));
         assert_eq!(line, " · p95 TTFT 212 ms ±4.2 % · queue grows by 3.1/s");
         let line = confidence_live(&look(LiveFigure { within: None, left_s: None, ..known }, None));
         assert_eq!(line, " · p95 TTFT 212 ms");

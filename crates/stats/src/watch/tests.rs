@@ -96,7 +96,7 @@ fn values_beyond_the_limit_are_the_largest() {
     let run = |class: ErrorClass| {
         let records = (0..2000).map(|i| {
             let record = request(i, i as f64 / 20.0, 0.05, 1.0);
-            if i % 10 == 9 { fail(record, class.clone()) } else { record }
+            if i % 10 == 9 { fail(record, class) } else { record }
         });
         play(&plan, records.collect())
     };
