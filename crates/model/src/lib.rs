@@ -10,6 +10,7 @@ mod failure;
 mod health;
 mod metric;
 mod plan;
+mod reported;
 mod request;
 mod shape;
 mod slo;
@@ -29,6 +30,10 @@ pub use metric::MetricName;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,
     Plan, REDACTED, Rate, Target,
+};
+pub use reported::{
+    LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
+    ReportedRequest, ReportedSetup, ReportedWarmup, Tool,
 };
 pub use request::{
     Constraint, ConstraintKind, History, Message, Part, Request, Role, Session, Step,

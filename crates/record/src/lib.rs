@@ -10,11 +10,14 @@
 //! text.jsonl      prompts and answers, only with --save-text
 //! ```
 //!
+//! Beside that, the result files of other tools are read here (`import`).
+//!
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
 
 mod folder;
 mod frame;
 mod framed;
+mod import;
 mod judgement;
 mod log;
 mod manifest;
@@ -25,6 +28,7 @@ mod workload;
 
 pub use folder::{FolderError, Logs, RunFolder, read_plan};
 pub use framed::Framed;
+pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};
 pub use judgement::JudgementLog;
 pub use log::{LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};

@@ -1,0 +1,210 @@
+//! AIPerf's summary, and GenAI-Perf's, whose shape it kept: one object for each metric.
+
+use goodput_model::{
+    LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, Tool,
+};
+
+use super::fields::{FieldError, Fields};
+
+pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldError> {
+    let mut run = Reported::of(tool);
+    run.version = fields.text("aiperf_version")?;
+    run.started = fields.text("start_time")?;
+    run.ok = total(fields, "request_count")?;
+    run.failed = total(fields, "error_request_count")?;
+    run.requests_per_s = average(fields, "request_throughput")?;
+    run.output_tokens_per_s = average(fields, "output_token_throughput")?;
+    run.total_tokens_per_s = average(fields, "total_token_throughput")?;
+    run.duration_s = average(fields, "benchmark_duration")?;
+    let tokens = |name: &str, total_name: &str| {
+        let sum = fields.object(name)?.finite("sum")?.filter(|sum| *sum >= 0.0);
+        Ok(total(fields, total_name)?.or(sum.map(|sum| sum.round() as u64)))
+    };
+    run.input_tokens = tokens("input_sequence_length", "total_isl")?;
+    run.output_tokens = tokens("output_sequence_length", "total_osl")?;
+    run.input_lengths = lengths(fields, "input_sequence_length")?;
+    run.output_lengths = lengths(fields, "output_sequence_length")?;
+    // What both call inter-token latency is the mean of each request, which is TPOT.
+    for (ours, theirs) in [
+        ("ttft", "time_to_first_token"),
+        ("tpot", "inter_token_latency"),
+        ("itl", "inter_chunk_latency"),
+        ("e2e", "request_latency"),
+    ] {
+        let metric = metric(&fields.object(theirs)?)?;
+        if !metric.is_empty() {
+            run.metrics.insert(ours.to_owned(), metric);
+        }
+    }
+    run.seed = fields.maybe_object("run_info").count("random_seed")?;
+    config(&fields.maybe_object("input_config"), &mut run)?;
+    let good = average(fields, "goodput")?.or(average(fields, "request_goodput")?);
+    if let Some(rate) = good {
+        run.goodput.get_or_insert_default().requests_per_s = Some(rate);
+        let share = average(fields, "good_request_fraction")?;
+        run.goodput.get_or_insert_default().share = share;
+    }
+    if run.asked.is_none() {
+        run.asked = total(fields, "completed_request_count")?;
+    }
+    if fields.flag("was_cancelled")? == Some(true) {
+        run.remarks.push("the run was cancelled".to_owned());
+    }
+    if fields.flag("is_complete")? == Some(false) {
+        let reason = fields.text("incomplete_reason")?.unwrap_or_default();
+        run.remarks.push(format!("the run is not complete: {reason}"));
+    }
+    for error in fields.objects("error_summary").unwrap_or_default() {
+        let details = error.maybe_object("error_details");
+        let what = details.scalar("type").or_else(|| details.scalar("message"));
+        let count = error.scalar("count").unwrap_or_default();
+        run.remarks.push(format!("{count} × {}", what.unwrap_or_default()));
+    }
+    telemetry(fields, &mut run);
+    Ok(run)
+}
+
+fn average(fields: &Fields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
+    fields.object(name)?.finite("avg")
+}
+
+fn total(fields: &Fields<'_>, name: &str) -> Result<Option<u64>, FieldError> {
+    fields.object(name)?.count("avg")
+}
+
+fn lengths(fields: &Fields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
+    let length = fields.object(name)?;
+    let range = length.finite("min")?.zip(length.finite("max")?);
+    Ok(range.map(|(min, max)| LengthRange { min, max }))
+}
+
+fn metric(fields: &Fields<'_>) -> Result<ReportedMetric, FieldError> {
+    let mut percentiles = Vec::new();
+    for name in fields.names() {
+        let percent = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+        if let Some(percent) = percent
+            && let Some(value) = fields.finite(name)?
+        {
+            percentiles.push((percent, value));
+        }
+    }
+    percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(ReportedMetric {
+        n: fields.count("count")?,
+        mean: fields.finite("avg")?,
+        std: fields.finite("std")?,
+        median: None,
+        min: fields.finite("min")?,
+        max: fields.finite("max")?,
+        percentiles,
+    })
+}
+
+/// The settings, whose form has changed with the versions.
+fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    let endpoint = config.maybe_object("endpoint");
+    run.streaming = endpoint.flag("streaming")?.or(config.flag("streaming")?);
+    run.backend = endpoint.scalar("type").or_else(|| config.scalar("endpoint_type"));
+    run.model = model(config);
+    run.seed = run.seed.or(config.count("random_seed")?);
+    let by_server = endpoint.flag("use_server_token_count")?;
+    run.token_source = match (run.tool, by_server) {
+        (Tool::Aiperf, Some(true)) => Some("usage".to_owned()),
+        _ => Some("the tool's tokenizer".to_owned()),
+    };
+    let slos = config.maybe_object("slos");
+    let terms: Vec<_> =
+        slos.names().map(|n| format!("{n}:{}", slos.scalar(n).unwrap_or_default())).collect();
+    let terms = if terms.is_empty() { objectives(config) } else { terms };
+    if !terms.is_empty() {
+        run.goodput = Some(ReportedGoodput { terms: terms.join(" "), ..Default::default() });
+    }
+    let phases = config.objects("phases").unwrap_or_default();
+    if phases.is_empty() {
+        return older_load(config, run);
+    }
+    run.warmup.requests = Some(0);
+    for phase in &phases {
+        if phase.scalar("kind").as_deref() == Some("warmup") {
+            run.warmup.requests = phase.count("requests")?;
+            run.warmup.seconds = phase.finite("duration").unwrap_or_default();
+            continue;
+        }
+        run.asked = phase.count("requests")?;
+        let (rate, concurrency) = (phase.finite("rate")?, phase.count("concurrency")?);
+        run.load = load(rate, concurrency, phase.scalar("type"));
+    }
+    Ok(())
+}
+
+/// Bounds on latency as the older versions wrote them.
+fn objectives(config: &Fields<'_>) -> Vec<String> {
+    let goodput = config.maybe_object("goodput");
+    let of_input = config.maybe_object("input").maybe_object("goodput");
+    let of = |fields: &Fields<'_>| -> Vec<String> {
+        let term = |name| format!("{name}:{}", fields.scalar(name).unwrap_or_default());
+        fields.names().map(term).collect()
+    };
+    [of(&goodput), of(&of_input)].concat()
+}
+
+fn model(config: &Fields<'_>) -> Option<String> {
+    let items = config.maybe_object("models").objects("items").unwrap_or_default();
+    let listed = |fields: &Fields<'_>, name: &str| {
+        let list = fields.value::<Vec<String>>(name, "a list of texts").ok().flatten();
+        list.and_then(|list| list.into_iter().next()).or_else(|| fields.scalar(name))
+    };
+    let endpoint = config.maybe_object("endpoint");
+    (items.first().and_then(|item| item.scalar("name")))
+        .or_else(|| listed(config, "model_names"))
+        .or_else(|| listed(config, "model"))
+        .or_else(|| listed(&endpoint, "model_names"))
+}
+
+/// Before phases: AIPerf's `loadgen`, GenAI-Perf's `perf_analyzer`, or settings at the top.
+fn older_load(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    let loadgen = config.maybe_object("loadgen");
+    let analyzer = config.maybe_object("perf_analyzer");
+    let stimulus = analyzer.maybe_object("stimulus");
+    let places = [config, &loadgen, &analyzer, &stimulus];
+    let count = |name: &str| -> Result<Option<u64>, FieldError> {
+        Ok(places.iter().map(|place| place.count(name)).collect::<Result<Vec<_>, _>>()?)
+            .map(|found| found.into_iter().flatten().next())
+    };
+    let rate = places.iter().find_map(|place| place.finite("request_rate").ok().flatten());
+    let arrivals = places.iter().find_map(|place| place.scalar("request_rate_mode"));
+    let concurrency = count("concurrency")?;
+    run.load = load(rate, concurrency, arrivals);
+    run.warmup.requests = count("warmup_request_count")?;
+    run.asked = count("request_count")?.filter(|asked| *asked > 0);
+    Ok(())
+}
+
+fn load(rate: Option<f64>, concurrency: Option<u64>, kind: Option<String>) -> ReportedLoad {
+    let mode = match (rate, concurrency) {
+        (Some(_), None) => ReportedMode::Open,
+        (Some(_), Some(_)) => ReportedMode::Capped,
+        (None, Some(_)) => ReportedMode::Closed,
+        (None, None) if kind.as_deref() == Some("fixed_schedule") => ReportedMode::Open,
+        (None, None) => ReportedMode::Unknown,
+    };
+    let arrivals = kind.filter(|_| rate.is_some());
+    ReportedLoad { mode, rate_rps: rate, arrivals, concurrency, ..ReportedLoad::default() }
+}
+
+/// The accelerators, where they were watched.
+fn telemetry(fields: &Fields<'_>, run: &mut Reported) {
+    let endpoints = fields.maybe_object("telemetry_data").maybe_object("endpoints");
+    let mut names = Vec::new();
+    for endpoint in endpoints.names() {
+        let gpus = endpoints.maybe_object(endpoint).maybe_object("gpus");
+        for gpu in gpus.names() {
+            names.extend(gpus.maybe_object(gpu).scalar("gpu_name"));
+        }
+    }
+    if !names.is_empty() {
+        run.setup.gpus = Some(names.len() as u64);
+        run.setup.hardware = names.into_iter().next();
+        run.setup.utilisation = Some("the file holds readings of the accelerators".to_owned());
+    }
+}

@@ -1,0 +1,161 @@
+//! One object of a result file: its fields are kept as text and read one by one, so that what nobody
+//! asks for costs nothing and a value of the wrong type is named by its path.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// Foreign text shown in an error, at most.
+const EXCERPT: usize = 80;
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("field `{path}` is not {expected}: {found}")]
+pub struct FieldError {
+    path: String,
+    expected: &'static str,
+    found: String,
+}
+
+/// The fields of an object.
+#[derive(Debug, Clone)]
+pub(super) struct Fields<'a> {
+    path: String,
+    fields: BTreeMap<String, &'a RawValue>,
+}
+
+impl<'a> Fields<'a> {
+    /// The object that `raw` holds; `path` is where it stands.
+    pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
+        match serde_json::from_str(raw.get()) {
+            Ok(fields) => Ok(Self { path: path.to_owned(), fields }),
+            Err(_) => Err(wrong(path, "an object", raw)),
+        }
+    }
+
+    /// The object below `name`; an empty one where it is missing or null.
+    pub(super) fn object(&self, name: &str) -> Result<Self, FieldError> {
+        match self.raw(name) {
+            Some(raw) => Self::of(raw, &self.path_of(name)),
+            None => Ok(Self { path: self.path_of(name), fields: BTreeMap::new() }),
+        }
+    }
+
+    /// The same where it may be something else, as in fields that changed their form.
+    pub(super) fn maybe_object(&self, name: &str) -> Self {
+        let none = Self { path: self.path_of(name), fields: BTreeMap::new() };
+        self.object(name).unwrap_or(none)
+    }
+
+    /// The objects of a list; none where it is missing.
+    pub(super) fn objects(&self, name: &str) -> Result<Vec<Self>, FieldError> {
+        let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
+        let path = self.path_of(name);
+        let list: Vec<&RawValue> =
+            serde_json::from_str(raw.get()).map_err(|_| wrong(&path, "a list of objects", raw))?;
+        let each = list.into_iter().enumerate();
+        each.map(|(index, raw)| Self::of(raw, &format!("{path}[{index}]"))).collect()
+    }
+
+    /// A value by any of its types; none where it is missing or null.
+    pub(super) fn value<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        expected: &'static str,
+    ) -> Result<Option<T>, FieldError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        let value = serde_json::from_str(raw.get());
+        value.map(Some).map_err(|_| wrong(&self.path_of(name), expected, raw))
+    }
+
+    /// A finite number, or infinity; what is not a number (NaN) is missing.
+    pub(super) fn number(&self, name: &str) -> Result<Option<f64>, FieldError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        match serde_json::from_str::<f64>(raw.get()) {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => match raw.get().trim_matches('"').to_ascii_lowercase().as_str() {
+                "inf" | "infinity" => Ok(Some(f64::INFINITY)),
+                "-inf" | "-infinity" | "nan" => Ok(None),
+                _ => Err(wrong(&self.path_of(name), "a number", raw)),
+            },
+        }
+    }
+
+    /// The same, only if finite.
+    pub(super) fn finite(&self, name: &str) -> Result<Option<f64>, FieldError> {
+        Ok(self.number(name)?.filter(|number| number.is_finite()))
+    }
+
+    /// A whole number, also where it is written with a point.
+    pub(super) fn count(&self, name: &str) -> Result<Option<u64>, FieldError> {
+        let Some(number) = self.number(name)? else { return Ok(None) };
+        // Above 2^53 neighbours cannot be told apart, and nothing is meant.
+        if (0.0..=9.0e15).contains(&number) && number.fract() == 0.0 {
+            return Ok(Some(number as u64));
+        }
+        let raw = self.raw(name).map_or("", RawValue::get);
+        let expected = "a whole number that is not negative";
+        Err(FieldError { path: self.path_of(name), expected, found: excerpt(raw) })
+    }
+
+    /// A text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
+        self.value(name, "a text")
+    }
+
+    /// A scalar as text, whatever its type; none for lists and objects.
+    pub(super) fn scalar(&self, name: &str) -> Option<String> {
+        let raw = self.raw(name)?.get();
+        let text = serde_json::from_str::<String>(raw).ok();
+        let is_plain = !raw.starts_with(['{', '[', '"']);
+        text.or_else(|| is_plain.then(|| raw.to_owned()))
+            .map(|text| text.chars().take(200).collect())
+    }
+
+    /// Yes or no.
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
+        self.value(name, "true or false")
+    }
+
+    /// Whether it is there and not null.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.raw(name).is_some()
+    }
+
+    /// Whether it is there and an object.
+    pub(super) fn has_object(&self, name: &str) -> bool {
+        self.raw(name).is_some_and(|raw| raw.get().starts_with('{'))
+    }
+
+    /// The names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(String::as_str)
+    }
+
+    fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.fields.get(name).copied().filter(|raw| raw.get() != "null")
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+fn wrong(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
+    FieldError { path: excerpt(path), expected, found: excerpt(raw.get()) }
+}
+
+/// The beginning of a foreign text, with everything that a terminal would act on escaped.
+pub(super) fn excerpt(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let shown = if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        if out.chars().count() + shown.chars().count() > EXCERPT {
+            out.push('…');
+            break;
+        }
+        out.push_str(&shown);
+    }
+    out
+}

@@ -1,0 +1,123 @@
+//! What vLLM's and SGLang's files have in common: every figure a field of its own, named
+//! `STATISTIC_METRIC_ms`, and lists of equal length with one place for each request.
+
+use goodput_model::{
+    LengthRange, Reported, ReportedLoad, ReportedMetric, ReportedMode, ReportedRequest,
+};
+
+use super::fields::{FieldError, Fields};
+
+const MS: f64 = 1e3;
+
+/// A distribution by the tool's name for it.
+pub(super) fn metric(fields: &Fields<'_>, name: &str) -> Result<ReportedMetric, FieldError> {
+    let stated = |statistic: &str| fields.finite(&format!("{statistic}_{name}_ms"));
+    let mut percentiles = Vec::new();
+    for field in fields.names() {
+        let Some(rest) = field.strip_prefix('p') else { continue };
+        let Some(percent) = rest.strip_suffix("_ms").and_then(|r| r.strip_suffix(name)) else {
+            continue;
+        };
+        let percent = percent.strip_suffix('_').and_then(|percent| percent.parse::<f64>().ok());
+        if let Some(percent) = percent.filter(|percent| (0.0..=100.0).contains(percent))
+            && let Some(value) = fields.finite(field)?
+        {
+            percentiles.push((percent, value));
+        }
+    }
+    percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(ReportedMetric {
+        n: None,
+        mean: stated("mean")?,
+        std: stated("std")?,
+        median: stated("median")?,
+        min: stated("min")?,
+        max: stated("max")?,
+        percentiles,
+    })
+}
+
+/// The figures that both have.
+pub(super) fn totals(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    run.backend = fields.text("backend")?;
+    run.duration_s = fields.finite("duration")?;
+    run.ok = fields.count("completed")?;
+    run.input_tokens = fields.count("total_input_tokens")?;
+    run.output_tokens = fields.count("total_output_tokens")?;
+    run.requests_per_s = fields.finite("request_throughput")?;
+    run.output_tokens_per_s = fields.finite("output_throughput")?;
+    run.load.peak_concurrency = fields.finite("max_concurrent_requests")?;
+    Ok(())
+}
+
+/// The load by rate, cap and shape of the gaps.
+pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
+    let is_trace = fields.scalar("request_rate").as_deref() == Some("trace");
+    let rate = if is_trace { None } else { fields.number("request_rate")? };
+    let concurrency = fields.count("max_concurrency")?;
+    let mode = match (rate, concurrency) {
+        (None, None) if is_trace => ReportedMode::Open,
+        (None, Some(_)) if is_trace => ReportedMode::Capped,
+        (None, _) => ReportedMode::Unknown,
+        (Some(rate), Some(_)) if rate.is_infinite() => ReportedMode::Closed,
+        (Some(rate), None) if rate.is_infinite() => ReportedMode::Burst,
+        (Some(_), Some(_)) => ReportedMode::Capped,
+        (Some(_), None) => ReportedMode::Open,
+    };
+    let burstiness = fields.number("burstiness")?;
+    let is_open = matches!(mode, ReportedMode::Open | ReportedMode::Capped);
+    let arrivals = is_open.then(|| match burstiness {
+        _ if is_trace => "trace".to_owned(),
+        None | Some(1.0) => "poisson".to_owned(),
+        Some(shape) if shape.is_infinite() => "constant".to_owned(),
+        Some(shape) => format!("gamma with shape {shape}"),
+    });
+    let rate_rps = rate.filter(|rate| rate.is_finite());
+    let burstiness = burstiness.filter(|shape| shape.is_finite());
+    Ok(ReportedLoad { mode, rate_rps, arrivals, burstiness, concurrency, peak_concurrency: None })
+}
+
+/// Every request, where the lists are there.
+pub(super) fn details(fields: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
+    let numbers = |name| fields.value::<Vec<Option<f64>>>(name, "a list of numbers");
+    let lengths = |name| fields.value::<Vec<Option<u64>>>(name, "a list of whole numbers");
+    let (ttfts, latencies) = (numbers("ttfts")?, numbers("latencies")?);
+    let starts = numbers("start_times")?;
+    let gaps =
+        fields.value::<Vec<Option<Vec<Option<f64>>>>>("itls", "a list of lists of numbers")?;
+    let (inputs, outputs) = (lengths("input_lens")?, lengths("output_lens")?);
+    let errors = fields.value::<Vec<Option<String>>>("errors", "a list of texts")?;
+    let Some(n) = ttfts.as_ref().map(Vec::len) else { return Ok(None) };
+    let request = |index| {
+        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index)
+            .map(|gaps: Vec<Option<f64>>| gaps.into_iter().flatten().map(|gap| gap * MS).collect());
+        let ttft_ms = at(ttfts.as_ref(), index).map(|s: f64| s * MS);
+        let output_tokens = at(outputs.as_ref(), index);
+        let error: Option<String> = at(errors.as_ref(), index);
+        ReportedRequest {
+            start_s: at(starts.as_ref(), index),
+            ttft_ms,
+            e2e_ms: at(latencies.as_ref(), index).map(|s: f64| s * MS),
+            gaps_ms,
+            input_tokens: at(inputs.as_ref(), index),
+            output_tokens,
+            is_failed: error.is_some_and(|error| !error.is_empty()),
+        }
+    };
+    Ok(Some((0..n).map(request).collect()))
+}
+
+fn at<T: Clone>(list: Option<&Vec<Option<T>>>, index: usize) -> Option<T> {
+    list.and_then(|list| list.get(index)).cloned().flatten()
+}
+
+/// Shortest and longest, of requests that ended well.
+pub(super) fn range(
+    details: Option<&Vec<ReportedRequest>>,
+    length: impl Fn(&ReportedRequest) -> Option<u64>,
+) -> Option<LengthRange> {
+    let good = details?.iter().filter(|request| !request.is_failed);
+    let (min, max) =
+        good.filter_map(length).fold((u64::MAX, 0), |(min, max), n| (min.min(n), max.max(n)));
+    (min <= max).then_some(LengthRange { min: min as f64, max: max as f64 })
+}

@@ -1,0 +1,174 @@
+//! Result files of other tools, read into [`Reported`]. Unknown fields are ignored, missing ones are
+//! missing, and a field of the wrong type is an error that names it.
+
+mod aiperf;
+mod fields;
+mod flat;
+mod guidellm;
+mod repair;
+mod setup;
+mod sglang;
+#[cfg(test)]
+mod tests;
+mod vllm;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use goodput_model::{Reported, Tool};
+use serde_json::value::RawValue;
+
+pub use fields::FieldError;
+use fields::{Fields, excerpt};
+
+/// Larger files are refused: nothing that is understood here is that long.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// What is understood, for errors and help.
+pub const UNDERSTOOD: &str = "results of `vllm bench serve` and `vllm-bench` (--save-result), SGLang \
+     bench_serving (.jsonl), AIPerf (profile_export_aiperf.json), GenAI-Perf \
+     (profile_export_genai_perf.json) and GuideLLM (benchmarks.json)";
+
+/// Why a result file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The file cannot be opened or read.
+    #[error("cannot read `{path}`: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is not JSON.
+    #[error("`{path}` is not JSON: {error}")]
+    NotJson {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        error: String,
+    },
+    /// It is JSON of somebody else.
+    #[error("`{path}`{place} is no result that is understood here; its first fields are {found}")]
+    Unknown {
+        /// Which file.
+        path: PathBuf,
+        /// Which of the values in it.
+        place: String,
+        /// What it holds instead.
+        found: String,
+    },
+    /// A field has the wrong type.
+    #[error("`{path}`{place}, taken for a result of {tool}: {error}")]
+    Field {
+        /// Which file.
+        path: PathBuf,
+        /// Which of the values in it.
+        place: String,
+        /// Who is believed to have written it.
+        tool: &'static str,
+        /// Which field, and what is wrong.
+        error: Box<FieldError>,
+    },
+}
+
+/// The runs of a result file, in its order.
+pub fn read_results(path: &Path) -> Result<Vec<Reported>, ImportError> {
+    let io = |error| ImportError::Io { path: path.to_owned(), error };
+    let length = fs::metadata(path).map_err(io)?.len();
+    if length > MAX_BYTES {
+        let text = format!("it has {length} bytes; at most {MAX_BYTES} are read");
+        return Err(io(io::Error::other(text)));
+    }
+    parse_results(path, &fs::read(path).map_err(io)?)
+}
+
+/// The runs that `bytes` holds; `path` is for errors.
+pub fn parse_results(path: &Path, bytes: &[u8]) -> Result<Vec<Reported>, ImportError> {
+    let not_json = |error: String| ImportError::NotJson { path: path.to_owned(), error };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let (bytes, not_finite) = repair::repair(bytes);
+    let mut runs = Vec::new();
+    for value in serde_json::Deserializer::from_slice(&bytes).into_iter::<&RawValue>() {
+        let value = value.map_err(|error| not_json(error.to_string()))?;
+        // A list of runs is what sweeps of vLLM write.
+        match serde_json::from_str::<Vec<&RawValue>>(value.get()) {
+            Ok(list) if value.get().starts_with('[') => runs.extend(list),
+            _ => runs.push(value),
+        }
+    }
+    if runs.is_empty() {
+        return Err(not_json("it is empty".to_owned()));
+    }
+    let several = runs.len() > 1;
+    let mut results = Vec::new();
+    for (index, raw) in runs.into_iter().enumerate() {
+        let place = if several { format!(", result {}", index + 1) } else { String::new() };
+        results.extend(one(path, &place, raw)?);
+    }
+    let siblings = results.len() as u64 - 1;
+    for (index, result) in results.iter_mut().enumerate() {
+        result.siblings = siblings;
+        result.not_finite = not_finite;
+        if siblings > 0 && result.label.is_empty() {
+            result.label = format!("{} of {}", index + 1, siblings + 1);
+        }
+    }
+    Ok(results)
+}
+
+/// One value of a file; several runs where its tool puts them into one.
+fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, ImportError> {
+    let unknown = |found: String| ImportError::Unknown {
+        path: path.to_owned(),
+        place: place.to_owned(),
+        found,
+    };
+    let Ok(fields) = Fields::of(raw, "") else {
+        return Err(unknown(format!("none: it begins with {}", excerpt(raw.get()))));
+    };
+    let Some(tool) = recognise(&fields) else {
+        let names: Vec<_> = fields.names().take(5).map(|name| format!("`{name}`")).collect();
+        return Err(unknown(excerpt(&names.join(", "))));
+    };
+    let outcome = match tool {
+        Tool::VllmPython | Tool::VllmRust => vllm::read(&fields, tool).map(|run| vec![run]),
+        Tool::Sglang => sglang::read(&fields).map(|run| vec![run]),
+        Tool::Aiperf | Tool::GenaiPerf => aiperf::read(&fields, tool).map(|run| vec![run]),
+        Tool::Guidellm => guidellm::read(&fields),
+        // Runs of ours are folders.
+        Tool::Goodput => return Err(unknown("those of goodput; name the run folder".to_owned())),
+    };
+    outcome.map_err(|error| ImportError::Field {
+        path: path.to_owned(),
+        place: place.to_owned(),
+        tool: tool.name(),
+        error: Box::new(error),
+    })
+}
+
+/// Who wrote it, by the fields that only they write.
+fn recognise(fields: &Fields<'_>) -> Option<Tool> {
+    let has = |names: &[&str]| names.iter().all(|name| fields.has(name));
+    if has(&["benchmarks"]) && (has(&["metadata"]) || has(&["args"]) || has(&["config"])) {
+        return Some(Tool::Guidellm);
+    }
+    if has(&["aiperf_version"]) {
+        return Some(Tool::Aiperf);
+    }
+    if fields.has_object("request_throughput") || fields.has_object("request_latency") {
+        // AIPerf before it wrote its version has this; GenAI-Perf has neither.
+        let is_aiperf = has(&["was_cancelled"]) || has(&["error_summary"]);
+        return Some(if is_aiperf { Tool::Aiperf } else { Tool::GenaiPerf });
+    }
+    if !has(&["completed", "request_throughput"]) {
+        return None;
+    }
+    if has(&["total_output_tokens_retokenized"]) || has(&["dataset_name", "total_throughput"]) {
+        return Some(Tool::Sglang);
+    }
+    let is_rust = fields.names().any(|name| matches!(name, "steady_state" | "max_model_len"));
+    let is_vllm = has(&["model_id"]) || has(&["num_prompts"]) || has(&["total_token_throughput"]);
+    is_vllm.then_some(if is_rust { Tool::VllmRust } else { Tool::VllmPython })
+}

@@ -1,0 +1,54 @@
+//! Python writes `NaN` and `Infinity` into JSON, which has neither.
+
+use std::borrow::Cow;
+
+const WORDS: [(&[u8], &[u8]); 3] =
+    [(b"NaN", b"null"), (b"-Infinity", b"null"), (b"Infinity", b"\"inf\"")];
+
+/// The same text with those words replaced, and how many there were.
+pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
+    let mut out: Vec<u8> = Vec::new();
+    let (mut copied, mut count) = (0, 0);
+    let (mut in_string, mut at) = (false, 0);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'N' | b'I' | b'-' if !in_string => {
+                let rest = text.get(at..).unwrap_or_default();
+                if let Some((word, instead)) = WORDS.iter().find(|(w, _)| rest.starts_with(w)) {
+                    out.extend(text.get(copied..at).unwrap_or_default());
+                    out.extend(*instead);
+                    at += word.len();
+                    copied = at;
+                    count += 1;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if count == 0 {
+        return (Cow::Borrowed(text), 0);
+    }
+    out.extend(text.get(copied..).unwrap_or_default());
+    (Cow::Owned(out), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bare_words_are_replaced() {
+        let text = br#"{"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity", "d": -1}"#;
+        let (repaired, count) = repair(text);
+        let expected = r#"{"a": null, "b": [null, "inf"], "c": "NaN \" Infinity", "d": -1}"#;
+        assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 3));
+        assert!(matches!(repair(b"[1]"), (Cow::Borrowed(_), 0)));
+        for odd in [&b"\""[..], b"\"\\", b"-", b"NaN", b"Infinit", b"\"NaN"] {
+            repair(odd);
+        }
+    }
+}
