@@ -17,7 +17,7 @@ pub(crate) mod exit {
     pub(crate) const USAGE: u8 = 2;
     /// The target cannot be reached, or is not what it should be.
     pub(crate) const TARGET: u8 = 3;
-    /// An SLO was missed.
+    /// An SLO was missed, or an audited result is in doubt.
     pub(crate) const MISSED: u8 = 4;
     /// The result is void, or there is too little to decide what was asked.
     pub(crate) const VOID: u8 = 5;

@@ -1,6 +1,7 @@
 //! `goodput`: arguments in, one verb run, an exit code out.
 
 mod args;
+mod audit;
 mod calibrate;
 mod canary;
 mod curve;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
+        Verb::Audit(args) => audit::audit(&args),
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),

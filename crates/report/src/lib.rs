@@ -3,6 +3,7 @@
 //! Pure: the same summary gives the same page. Text that came from a server or a file is made
 //! harmless by [`plain`] wherever it is shown.
 
+mod audit;
 mod breakdown;
 mod calibration;
 mod confidence;
@@ -19,6 +20,7 @@ mod wrap;
 #[cfg(test)]
 mod tests;
 
+pub use audit::{audit_markdown, audit_text};
 pub use calibration::{calibration, calibration_step};
 pub use confidence::{confidence_before, confidence_live};
 pub use plain::plain;

@@ -6,6 +6,7 @@
 //! time limit enter as "longer than that", so slow answers cannot leave the tail by failing.
 
 mod analyse;
+mod audit;
 mod caveats;
 mod client;
 mod cuts;
@@ -33,6 +34,9 @@ pub use estimate::{
     normal_quantile, requests_needed, student_quantile,
 };
 pub use repeats::{Headline, OneRun, Repeats, repeats};
+pub use audit::{
+    Audit, Check, Item, Source, Status, audit_reported, audit_run, checks, from_details,
+};
 pub use sample::Sample;
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{

@@ -1,5 +1,6 @@
 //! What can be typed. Nothing past `plan` sees these types.
 
+mod audit;
 mod load;
 mod mock;
 mod slo;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use load::{LoadArgs, Switch};
 pub(crate) use mock::MockArgs;
 pub(crate) use slo::SloArgs;
@@ -32,6 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
     Report(ReportArgs),
+    Audit(AuditArgs),
     Mock(Box<MockArgs>),
     /// Make, look at, convert and sample workloads and traces
     #[command(subcommand)]

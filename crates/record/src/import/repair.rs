@@ -5,10 +5,11 @@ use std::borrow::Cow;
 const WORDS: [(&[u8], &[u8]); 3] =
     [(b"NaN", b"null"), (b"-Infinity", b"null"), (b"Infinity", b"\"inf\"")];
 
-/// The same text with those words replaced, and how many there were.
+/// The same text with those words replaced, and how many of them are no values: a rate may well be
+/// infinite.
 pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     let mut out: Vec<u8> = Vec::new();
-    let (mut copied, mut count) = (0, 0);
+    let (mut copied, mut count, mut replaced) = (0, 0, false);
     let (mut in_string, mut at) = (false, 0);
     while let Some(&byte) = text.get(at) {
         match byte {
@@ -21,7 +22,8 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
                     out.extend(*instead);
                     at += word.len();
                     copied = at;
-                    count += 1;
+                    replaced = true;
+                    count += u64::from(*instead == b"null");
                     continue;
                 }
             }
@@ -29,7 +31,7 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
         }
         at += 1;
     }
-    if count == 0 {
+    if !replaced {
         return (Cow::Borrowed(text), 0);
     }
     out.extend(text.get(copied..).unwrap_or_default());
@@ -45,7 +47,7 @@ mod tests {
         let text = br#"{"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity", "d": -1}"#;
         let (repaired, count) = repair(text);
         let expected = r#"{"a": null, "b": [null, "inf"], "c": "NaN \" Infinity", "d": -1}"#;
-        assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 3));
+        assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 2));
         assert!(matches!(repair(b"[1]"), (Cow::Borrowed(_), 0)));
         for odd in [&b"\""[..], b"\"\\", b"-", b"NaN", b"Infinit", b"\"NaN"] {
             repair(odd);

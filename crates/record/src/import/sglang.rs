@@ -10,6 +10,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
     flat::totals(fields, &mut run)?;
     run.label = fields.text("tag")?.unwrap_or_default();
     run.total_tokens_per_s = fields.finite("total_throughput")?;
+    run.workload = fields.text("dataset_name")?;
     run.recounted_tokens = fields.count("total_output_tokens_retokenized")?;
     let peak = run.load.peak_concurrency;
     run.load = flat::load(fields)?;

@@ -1,0 +1,272 @@
+//! Figures of one file that must agree with each other.
+
+use goodput_model::{Reported, ReportedMetric, ReportedMode, Tool};
+
+use super::words::{mean_e2e_s, number};
+use super::{Check, Finding, Source};
+
+/// Rounding of what is printed with few digits.
+const ROUNDING: f64 = 1e-6;
+/// Rates are quotients of figures that stand in the same file.
+const RATE: f64 = 0.005;
+/// GuideLLM's are weighted means over time.
+const WEIGHTED_RATE: f64 = 0.05;
+const ADVICE: &str = "do not use this file: it was edited, damaged, or written by a broken tool";
+
+pub(super) const CHECKS: [Check; 9] = [
+    Check {
+        code: "percentile_order",
+        title: "percentiles rise",
+        source: Source::Arithmetic,
+        run: percentile_order,
+    },
+    Check {
+        code: "mean_in_range",
+        title: "mean inside min..max",
+        source: Source::Arithmetic,
+        run: mean_in_range,
+    },
+    Check {
+        code: "latency_sign",
+        title: "latencies above zero",
+        source: Source::Arithmetic,
+        run: latency_sign,
+    },
+    Check {
+        code: "ttft_below_e2e",
+        title: "TTFT below E2E",
+        source: Source::Arithmetic,
+        run: ttft_below_e2e,
+    },
+    Check {
+        code: "request_sum",
+        title: "ok + failed = sent",
+        source: Source::Arithmetic,
+        run: request_sum,
+    },
+    Check {
+        code: "request_rate",
+        title: "requests / duration",
+        source: Source::Arithmetic,
+        run: request_rate,
+    },
+    Check {
+        code: "token_rate",
+        title: "tokens / duration",
+        source: Source::Arithmetic,
+        run: token_rate,
+    },
+    Check {
+        code: "littles_law",
+        title: "Little's law",
+        source: Source::Arithmetic,
+        run: littles_law,
+    },
+    Check {
+        code: "not_finite",
+        title: "numbers that are none",
+        source: Source::Arithmetic,
+        run: not_finite,
+    },
+];
+
+fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
+    run.metrics.iter().map(|(name, metric)| (name.as_str(), metric))
+}
+
+/// Wrong with every reason, or fine with what was looked at.
+fn judged(reasons: &[String], fine: impl Into<String>) -> Finding {
+    if reasons.is_empty() { Finding::ok(fine) } else { Finding::wrong(reasons.join("; "), ADVICE) }
+}
+
+fn is_above(a: f64, b: f64) -> bool {
+    a > b + ROUNDING * a.abs().max(b.abs())
+}
+
+fn percentile_order(run: &Reported) -> Option<Finding> {
+    let mut reasons = Vec::new();
+    let mut compared = 0;
+    for (name, metric) in metrics(run) {
+        let mut chain: Vec<(String, f64)> = Vec::new();
+        chain.extend(metric.min.map(|min| ("min".to_owned(), min)));
+        let mut stated = metric.percentiles.clone();
+        if let Some(median) = metric.median {
+            stated.push((50.0, median));
+        }
+        stated.sort_by(|a, b| a.0.total_cmp(&b.0));
+        chain.extend(stated.iter().map(|(percent, value)| (format!("p{percent}"), *value)));
+        chain.extend(metric.max.map(|max| ("max".to_owned(), max)));
+        for pair in chain.windows(2) {
+            let [(low, a), (high, b)] = pair else { continue };
+            compared += 1;
+            let is_same = low == high && is_above(*b, *a);
+            if is_above(*a, *b) || is_same {
+                let sign = if is_same { "differs from" } else { "is above" };
+                reasons.push(format!("{name}: {low} {} {sign} {high} {}", number(*a), number(*b)));
+            }
+        }
+    }
+    (compared > 0).then(|| judged(&reasons, format!("{compared} pairs in order")))
+}
+
+fn mean_in_range(run: &Reported) -> Option<Finding> {
+    let mut reasons = Vec::new();
+    let mut compared = 0;
+    for (name, metric) in metrics(run) {
+        let Some(mean) = metric.mean else { continue };
+        compared += 1;
+        if metric.min.is_some_and(|min| is_above(min, mean))
+            || metric.max.is_some_and(|max| is_above(mean, max))
+        {
+            reasons.push(format!("{name}: mean {} outside min and max", number(mean)));
+        }
+        if metric.std.is_some_and(|std| std < 0.0) {
+            reasons.push(format!("{name}: a standard deviation below zero"));
+        }
+        // |mean − median| ≤ std for every distribution.
+        if let Some((std, median)) = metric.std.zip(metric.percentile(50.0))
+            && is_above((mean - median).abs(), std * 1.05 + ROUNDING * mean.abs())
+            && metric.n.is_none_or(|n| n >= 10)
+        {
+            reasons.push(format!(
+                "{name}: mean {} and median {} are further apart than one standard deviation {}",
+                number(mean),
+                number(median),
+                number(std)
+            ));
+        }
+    }
+    (compared > 0).then(|| judged(&reasons, format!("{compared} means")))
+}
+
+fn latency_sign(run: &Reported) -> Option<Finding> {
+    let mut reasons = Vec::new();
+    for (name, metric) in metrics(run) {
+        let values = metric.percentiles.iter().map(|(_, value)| *value);
+        let mut all = values.chain(metric.mean).chain(metric.median).chain(metric.min);
+        // A gap may be zero where events came in one read; anything else takes time.
+        let may_be_zero = matches!(name, "itl" | "tpot");
+        if let Some(bad) = all.find(|value| *value < 0.0 || (*value == 0.0 && !may_be_zero)) {
+            reasons.push(format!("{name} of {} ms", number(bad)));
+        }
+    }
+    if run.duration_s.is_some_and(|seconds| seconds <= 0.0) {
+        reasons.push("a duration that is not above zero".to_owned());
+    }
+    (!run.metrics.is_empty()).then(|| judged(&reasons, "all above zero"))
+}
+
+fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
+    let (ttft, e2e) = (run.metrics.get("ttft")?, run.metrics.get("e2e")?);
+    let mut reasons = Vec::new();
+    let mut compare = |what: String, pair: Option<(f64, f64)>| {
+        if let Some((a, b)) = pair
+            && is_above(a, b)
+        {
+            reasons.push(format!(
+                "{what} of TTFT {} ms above that of E2E {} ms",
+                number(a),
+                number(b)
+            ));
+        }
+    };
+    compare("mean".to_owned(), ttft.mean.zip(e2e.mean));
+    for percent in [50.0, 90.0, 95.0, 99.0, 99.9] {
+        compare(format!("p{percent}"), ttft.percentile(percent).zip(e2e.percentile(percent)));
+    }
+    Some(judged(&reasons, "TTFT is below E2E"))
+}
+
+fn request_sum(run: &Reported) -> Option<Finding> {
+    let (asked, ok) = (run.asked?, run.ok?);
+    let sum = ok.saturating_add(run.failed?);
+    let said = format!("{asked} asked for, {sum} accounted for");
+    Some(match sum.cmp(&asked) {
+        std::cmp::Ordering::Equal => Finding::ok(said),
+        std::cmp::Ordering::Less => Finding::wrong(
+            format!("{said}: {} requests have vanished", asked - sum),
+            "no figure says what became of them",
+        ),
+        std::cmp::Ordering::Greater => Finding::wrong(said, ADVICE),
+    })
+}
+
+fn tolerance(run: &Reported) -> f64 {
+    match run.tool {
+        Tool::Guidellm => WEIGHTED_RATE,
+        _ => RATE,
+    }
+}
+
+/// Whether a stated rate is what its parts give; none where a part is missing.
+fn quotient(run: &Reported, what: &str, amount: Option<f64>, rate: Option<f64>) -> Option<String> {
+    let (amount, rate) = (amount?, rate?);
+    let computed = amount / run.duration_s.filter(|seconds| *seconds > 0.0)?;
+    let differs = (computed - rate).abs() > tolerance(run) * computed.abs().max(rate.abs());
+    Some(if differs {
+        format!("{} {what} stated, {} by count and duration", number(rate), number(computed))
+    } else {
+        String::new()
+    })
+}
+
+fn rates(found: &[Option<String>], fine: &str) -> Option<Finding> {
+    let known: Vec<_> = found.iter().flatten().collect();
+    let reasons: Vec<String> =
+        known.iter().filter(|r| !r.is_empty()).map(|r| (*r).clone()).collect();
+    (!known.is_empty()).then(|| judged(&reasons, fine))
+}
+
+fn request_rate(run: &Reported) -> Option<Finding> {
+    // Ours counts completions inside a window, not the requests of the sample.
+    if run.tool == Tool::Goodput {
+        return None;
+    }
+    let ok = run.ok.map(|ok| ok as f64);
+    rates(&[quotient(run, "req/s", ok, run.requests_per_s)], "the rate is requests over duration")
+}
+
+fn token_rate(run: &Reported) -> Option<Finding> {
+    if run.tool == Tool::Goodput {
+        return None;
+    }
+    let output = run.output_tokens.map(|n| n as f64);
+    let total = run.input_tokens.zip(output).map(|(input, output)| input as f64 + output);
+    rates(
+        &[
+            quotient(run, "output tokens/s", output, run.output_tokens_per_s),
+            quotient(run, "total tokens/s", total, run.total_tokens_per_s),
+        ],
+        "the rates are tokens over duration",
+    )
+}
+
+fn littles_law(run: &Reported) -> Option<Finding> {
+    if run.load.mode != ReportedMode::Closed || run.tool == Tool::Goodput {
+        return None;
+    }
+    let users = run.load.concurrency.filter(|n| *n > 0)? as f64;
+    let busy = run.requests_per_s? * mean_e2e_s(run)?;
+    let n = run.ok? as f64;
+    let said = format!("{} of {users} users were waiting on average", number(busy));
+    Some(match busy / users {
+        share if share > 1.05 => Finding::wrong(
+            format!("{said}: throughput times latency is more than the load allows"),
+            ADVICE,
+        ),
+        share if share < 0.9 && n >= 20.0 * users => Finding::doubtful(
+            format!("{said}: the client did not keep its users busy"),
+            "look at the client's CPU; the server saw less load than stated",
+        ),
+        _ => Finding::ok(said),
+    })
+}
+
+fn not_finite(run: &Reported) -> Option<Finding> {
+    (run.not_finite > 0).then(|| {
+        Finding::doubtful(
+            format!("{} values are NaN or infinite: something was divided by zero", run.not_finite),
+            "find out which requests made them",
+        )
+    })
+}

@@ -1,0 +1,265 @@
+//! What the requests of a file say about its figures.
+
+use goodput_model::{Reported, ReportedRequest, Tool};
+
+use super::words::{number, percent};
+use super::{Check, Finding, Item, Source};
+
+/// Sums of the same numbers in another order.
+const SAME: f64 = 1e-6;
+
+pub(super) const CHECKS: [Check; 6] = [
+    Check {
+        code: "recomputed_statistics",
+        title: "figures recomputed",
+        source: Source::Arithmetic,
+        run: recomputed,
+    },
+    Check {
+        code: "recomputed_totals",
+        title: "totals recomputed",
+        source: Source::Arithmetic,
+        run: totals,
+    },
+    Check {
+        code: "request_latencies",
+        title: "latencies of requests",
+        source: Source::Arithmetic,
+        run: latencies,
+    },
+    Check {
+        code: "identical_latencies",
+        title: "latencies differ",
+        source: Source::Arithmetic,
+        run: identical,
+    },
+    Check {
+        code: "coalesced_chunks",
+        title: "tokens for each event",
+        source: Source::MeasurementTraps,
+        run: coalesced,
+    },
+    Check {
+        code: "one_token_answers",
+        title: "answers of one token",
+        source: Source::MeasurementTraps,
+        run: one_token,
+    },
+];
+
+/// Items that need every request; none where the file has only figures. Intervals, modes and
+/// steadiness of these samples belong here too.
+pub fn from_details(run: &Reported) -> Vec<Item> {
+    CHECKS.iter().filter_map(|check| check.item(run)).collect()
+}
+
+fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
+    let good: Vec<_> = run.details.as_ref()?.iter().filter(|request| !request.is_failed).collect();
+    (!good.is_empty()).then_some(good)
+}
+
+/// Samples of a metric as the tool itself takes them; none where it weighs them otherwise.
+fn samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
+    let good = good(run)?;
+    let flat = matches!(run.tool, Tool::VllmPython | Tool::VllmRust | Tool::Sglang);
+    let list: Vec<f64> = match metric {
+        "ttft" => good.iter().filter_map(|request| request.ttft_ms).collect(),
+        "e2e" => good.iter().filter_map(|request| request.e2e_ms).collect(),
+        "itl" if flat => good.iter().flat_map(|r| r.gaps_ms.iter().flatten()).copied().collect(),
+        "tpot" if flat => good.iter().filter_map(|request| tpot(request)).collect(),
+        _ => return None,
+    };
+    (!list.is_empty()).then_some(list)
+}
+
+fn tpot(request: &ReportedRequest) -> Option<f64> {
+    let tokens = request.output_tokens.filter(|n| *n > 1)?;
+    let gaps = || request.gaps_ms.as_ref().map(|gaps| gaps.iter().sum::<f64>());
+    let decode = request.e2e_ms.zip(request.ttft_ms).map(|(e2e, ttft)| e2e - ttft).or_else(gaps)?;
+    Some(decode / (tokens - 1) as f64)
+}
+
+/// The percentile between the two neighbours in rank, as NumPy has it by default.
+fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let rank = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
+    let (low, high) = (sorted.get(rank.floor() as usize)?, sorted.get(rank.ceil() as usize)?);
+    Some(low + (high - low) * rank.fract())
+}
+
+/// The smallest sample that at least so many do not exceed.
+fn nearest_rank(sorted: &[f64], percent: f64) -> Option<f64> {
+    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
+}
+
+fn agrees(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * a.abs().max(b.abs()) + 1e-9
+}
+
+fn recomputed(run: &Reported) -> Option<Finding> {
+    // A sample of the requests says nothing about figures of all of them.
+    let good = good(run)?.len() as u64;
+    if run.ok.is_some_and(|ok| ok != good) && run.tool == Tool::Guidellm {
+        return None;
+    }
+    let mut reasons = Vec::new();
+    let mut compared = 0;
+    for (name, metric) in &run.metrics {
+        let Some(mut sorted) = samples(run, name) else { continue };
+        // Without the list of latencies they are put together from their parts, which is less exact.
+        let tolerance = if name == "tpot" { 1e-3 } else { SAME };
+        sorted.sort_by(f64::total_cmp);
+        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        let median = metric.percentile(50.0);
+        let stated = [(99.0, metric.percentile(99.0)), (50.0, median)];
+        for (q, value) in stated.into_iter().filter_map(|(q, value)| Some((q, value?))) {
+            compared += 1;
+            let ways = [linear(&sorted, q), nearest_rank(&sorted, q)];
+            if !ways.iter().flatten().any(|way| agrees(*way, value, tolerance)) {
+                let found = ways.iter().flatten().next().copied().unwrap_or_default();
+                reasons.push(format!(
+                    "{name} p{q}: {} ms stated, {} ms by the requests",
+                    number(value),
+                    number(found)
+                ));
+            }
+        }
+        if let Some(stated) = metric.mean {
+            compared += 1;
+            if !agrees(stated, mean, tolerance) {
+                reasons.push(format!(
+                    "{name} mean: {} ms stated, {} ms by the requests",
+                    number(stated),
+                    number(mean)
+                ));
+            }
+        }
+    }
+    (compared > 0).then(|| {
+        if reasons.is_empty() {
+            Finding::ok(format!(
+                "{compared} figures (mean, median, p99 by linear interpolation or nearest rank) follow \
+                 from {good} requests"
+            ))
+        } else {
+            Finding::wrong(reasons.join("; "), "the figures are not those of the requests in the file")
+        }
+    })
+}
+
+fn totals(run: &Reported) -> Option<Finding> {
+    let all = run.details.as_ref()?;
+    if run.tool == Tool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64) {
+        return Some(Finding::note(
+            format!("{} of {} requests are in the file", all.len(), run.asked.unwrap_or(0)),
+            "",
+        ));
+    }
+    let good = || all.iter().filter(|request| !request.is_failed);
+    let mut reasons = Vec::new();
+    let mut compare = |what: &str, stated: Option<u64>, found: u64| {
+        if let Some(stated) = stated.filter(|stated| *stated != found) {
+            reasons.push(format!("{what}: {stated} stated, {found} by the requests"));
+        }
+    };
+    compare("requests", run.asked, all.len() as u64);
+    compare("successes", run.ok, good().count() as u64);
+    compare("failures", run.failed, all.iter().filter(|request| request.is_failed).count() as u64);
+    let sum = |length: fn(&ReportedRequest) -> Option<u64>| {
+        good().map(length).try_fold(0_u64, |sum, n| n.map(|n| sum.saturating_add(n)))
+    };
+    if let Some(output) = sum(|request| request.output_tokens) {
+        compare("output tokens", run.output_tokens, output);
+    }
+    // What vLLM's server says of a prompt replaces the client's count in the total only.
+    if let Some(input) = sum(|request| request.input_tokens).filter(|_| all.len() == good().count())
+    {
+        compare("prompt tokens", run.input_tokens, input);
+    }
+    Some(if reasons.is_empty() {
+        Finding::ok(format!("{} requests, and their lengths sum to the totals", all.len()))
+    } else {
+        Finding::wrong(reasons.join("; "), "the totals are not those of the requests in the file")
+    })
+}
+
+fn latencies(run: &Reported) -> Option<Finding> {
+    let good = good(run)?;
+    let negative = |request: &&&ReportedRequest| {
+        let gaps = request.gaps_ms.iter().flatten();
+        let mut all = gaps.copied().chain(request.ttft_ms).chain(request.e2e_ms);
+        all.any(|ms| ms < 0.0 || !ms.is_finite())
+    };
+    let below = |request: &&&ReportedRequest| {
+        request.ttft_ms.zip(request.e2e_ms).is_some_and(|(ttft, e2e)| ttft > e2e * (1.0 + SAME))
+    };
+    let short = |request: &&&ReportedRequest| {
+        let gaps: f64 = request.gaps_ms.iter().flatten().sum();
+        let parts = request.ttft_ms.map(|ttft| ttft + gaps);
+        parts.zip(request.e2e_ms).is_some_and(|(parts, e2e)| parts > e2e * 1.01 + 1.0)
+    };
+    let counts = [
+        (good.iter().filter(negative).count(), "have a negative time"),
+        (good.iter().filter(below).count(), "have a TTFT above their E2E"),
+        (good.iter().filter(short).count(), "have gaps that sum to more than their E2E"),
+    ];
+    let reasons: Vec<_> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    Some(if reasons.is_empty() {
+        Finding::ok(format!("{} requests in order", good.len()))
+    } else {
+        let text = format!("of {} successes {}", good.len(), reasons.join(", "));
+        Finding::wrong(text, "the client's clock or its accounts are broken")
+    })
+}
+
+fn identical(run: &Reported) -> Option<Finding> {
+    let list = samples(run, "ttft").filter(|list| list.len() >= 10)?;
+    let first = *list.first()?;
+    Some(if list.iter().all(|value| *value == first) {
+        Finding::wrong(
+            format!("all {} requests have a TTFT of exactly {} ms", list.len(), number(first)),
+            "no measurement does that",
+        )
+    } else {
+        Finding::ok("they do")
+    })
+}
+
+fn coalesced(run: &Reported) -> Option<Finding> {
+    let good = good(run)?;
+    let counted = || good.iter().filter_map(|r| r.output_tokens.zip(r.gaps_ms.as_ref()));
+    let tokens: u64 =
+        counted().map(|(tokens, _)| tokens.saturating_sub(1)).fold(0, u64::saturating_add);
+    let gaps: u64 = counted().map(|(_, gaps)| gaps.len() as u64).fold(0, u64::saturating_add);
+    if tokens == 0 || gaps == 0 {
+        return None;
+    }
+    let ratio = tokens as f64 / gaps as f64;
+    let said = format!("{} tokens for each gap between events", number(ratio));
+    Some(match ratio {
+        ratio if ratio > 1.1 => Finding::doubtful(
+            format!("{said}: ITL is the time of several tokens"),
+            "compare TPOT instead of ITL",
+        ),
+        ratio if ratio < 0.9 => Finding::note(
+            format!("{said}: {} of the events carry no token", percent(1.0 - ratio)),
+            "compare TPOT instead of ITL",
+        ),
+        _ => Finding::ok(said),
+    })
+}
+
+fn one_token(run: &Reported) -> Option<Finding> {
+    let good = good(run)?;
+    let n = good.iter().filter(|request| request.output_tokens == Some(1)).count();
+    Some(if n == 0 {
+        Finding::ok("none")
+    } else {
+        Finding::note(
+            format!("{n} of {}: they have no TPOT, and pass any bound on it as zero", good.len()),
+            "leave them out of TPOT and of attainment by TPOT",
+        )
+    })
+}

@@ -1,0 +1,230 @@
+//! The load: warm-up, loop, arrivals, rate, and what of the run the throughput covers.
+
+#![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
+
+use goodput_model::{Reported, ReportedMode, Tool};
+
+use super::words::{self, mean_e2e_s, number, percent, requests};
+use super::{Check, Finding, Source};
+
+const WARM_REQUESTS: u64 = 50;
+const WARM_SECONDS: f64 = 30.0;
+
+pub(super) const CHECKS: [Check; 7] = [
+    Check { code: "warmup", title: "warm-up", source: Source::Checklist, run: warmup },
+    Check { code: "open_loop", title: "open loop", source: Source::Checklist, run: open_loop },
+    Check { code: "arrivals", title: "arrival process", source: Source::Checklist, run: arrivals },
+    Check {
+        code: "delivered_rate",
+        title: "rate delivered",
+        source: Source::MeasurementTraps,
+        run: delivered_rate,
+    },
+    Check { code: "sweep", title: "several loads", source: Source::Checklist, run: sweep },
+    Check {
+        code: "drain",
+        title: "throughput window",
+        source: Source::MeasurementTraps,
+        run: drain,
+    },
+    Check {
+        code: "latency_origin",
+        title: "latency from schedule",
+        source: Source::MeasurementTraps,
+        run: latency_origin,
+    },
+];
+
+fn warmup(run: &Reported) -> Option<Finding> {
+    let advice =
+        "send at least 50 requests, or 30 s of load, of the measured shape before measuring";
+    let cold =
+        "first requests pay for compilation, graph capture and empty caches, and p99 shows it";
+    let (requests, seconds) = (run.warmup.requests, run.warmup.seconds);
+    let said: Vec<_> =
+        [requests.map(|n| format!("{n} requests")), seconds.map(|s| format!("{} s", number(s)))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let is_enough = requests.is_some_and(|n| n >= WARM_REQUESTS)
+        || seconds.is_some_and(|seconds| seconds >= WARM_SECONDS);
+    let is_none = requests.unwrap_or(0) == 0 && seconds.unwrap_or(0.0) <= 0.0;
+    Some(match () {
+        () if said.is_empty() => Finding::missing(format!("the file does not say; {cold}"), advice),
+        () if is_enough => Finding::ok(format!("warm-up of {}", said.join(", "))),
+        () if is_none => Finding::doubtful(format!("no warm-up; {cold}"), advice),
+        () => Finding::doubtful(format!("a warm-up of only {}; {cold}", said.join(", ")), advice),
+    })
+}
+
+fn open_loop(run: &Reported) -> Option<Finding> {
+    let load = words::load(run);
+    let advice = "offer a rate that does not depend on the answers, without a cap";
+    Some(match run.load.mode {
+        ReportedMode::Open => Finding::ok(load),
+        ReportedMode::Capped => Finding::doubtful(
+            format!("{load}: once the cap binds, arrivals wait for answers and the loop is closed"),
+            advice,
+        ),
+        ReportedMode::Burst => Finding::doubtful(
+            format!(
+                "{load} (request rate inf): latencies measure the queue that the burst itself makes, \
+                 and depend on how many requests there were"
+            ),
+            advice,
+        ),
+        ReportedMode::Closed => Finding::doubtful(
+            format!(
+                "{load}: a slow server is asked less, so latency under a given demand is \
+                 understated and saturation stays hidden"
+            ),
+            advice,
+        ),
+        ReportedMode::Unknown => Finding::missing(load, "state rate, arrivals and concurrency"),
+    })
+}
+
+fn arrivals(run: &Reported) -> Option<Finding> {
+    if !matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped) {
+        return None;
+    }
+    let Some(arrivals) = &run.load.arrivals else {
+        return Some(Finding::missing("no arrival process is stated", "state it; use Poisson"));
+    };
+    let is_poisson = arrivals == "poisson";
+    Some(match run.tool {
+        Tool::Guidellm if is_poisson => Finding::doubtful(
+            "Poisson by GuideLLM: up to 0.8.1 its worker processes share one seed, so arrivals come \
+             in groups of equal gaps",
+            "run it with one worker process, or compare the gaps in the file with an exponential",
+        ),
+        Tool::VllmPython | Tool::VllmRust if is_poisson => Finding::ok(
+            "Poisson, with gaps stretched so that they sum to requests/rate exactly: slightly too \
+             regular",
+        ),
+        _ if is_poisson || arrivals.starts_with("gamma") || arrivals == "trace" => {
+            Finding::ok(arrivals.clone())
+        }
+        _ if arrivals == "constant" => Finding::note(
+            "equal gaps: real users come in bursts, and equal gaps hide the queues they make",
+            "use Poisson arrivals",
+        ),
+        _ => Finding::note(arrivals.clone(), "a constant mean rate is easier to interpret"),
+    })
+}
+
+/// The time over which requests were sent: by their own instants, else the duration without the
+/// wait for the last answer.
+fn sending_s(run: &Reported) -> Option<f64> {
+    let starts = || run.details.iter().flatten().filter_map(|request| request.start_s);
+    let (first, last) = starts()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), start| (a.min(start), b.max(start)));
+    if last > first {
+        return Some(last - first);
+    }
+    Some(run.duration_s? - mean_e2e_s(run).unwrap_or(0.0)).filter(|seconds| *seconds > 0.0)
+}
+
+fn delivered_rate(run: &Reported) -> Option<Finding> {
+    // Ours states the instants themselves, and its caveats judge them.
+    if run.tool == Tool::Goodput {
+        return None;
+    }
+    let (asked, n) = (run.load.rate_rps.filter(|rate| *rate > 0.0)?, requests(run)?);
+    let rate = n as f64 / sending_s(run)?;
+    let share = rate / asked;
+    // Three standard deviations of a Poisson count, and never less than a tenth.
+    let chance = (3.0 / (n.max(1) as f64).sqrt()).max(0.1);
+    let said = format!("{} req/s asked, {} sent", number(asked), number(rate));
+    Some(match share {
+        share if share < 1.0 - chance => Finding::doubtful(
+            format!(
+                "{said}: the client or its cap could not keep the rate, and every latency is that of \
+                 a lighter load (or of the client)"
+            ),
+            "lower the rate, lift the cap, or use a faster client; check the client's CPU",
+        ),
+        share if share > 1.0 + chance => Finding::doubtful(
+            format!("{said}: the server saw more load than the file says"),
+            "take the rate that was sent for the load of these figures",
+        ),
+        _ => Finding::ok(said),
+    })
+}
+
+fn sweep(run: &Reported) -> Option<Finding> {
+    Some(if run.siblings > 0 {
+        Finding::ok(format!("{} results in this file", run.siblings + 1))
+    } else {
+        Finding::missing(
+            "one load only: where the server saturates cannot be seen",
+            "measure several rates up to and past the knee",
+        )
+    })
+}
+
+fn drain(run: &Reported) -> Option<Finding> {
+    if run.tool == Tool::Goodput {
+        return Some(Finding::ok("tokens are counted by their arrival inside the window"));
+    }
+    run.requests_per_s.or(run.output_tokens_per_s)?;
+    let rule = "throughput is divided by the time to the last answer, with the drain in it";
+    let n = requests(run)? as f64;
+    match (run.load.mode, run.load.concurrency) {
+        (ReportedMode::Burst, _) => Some(Finding::doubtful(
+            format!("{rule}; all {} requests came at once, so most of the run is drain", number(n)),
+            "read it as the makespan of a batch, not as a rate that can be sustained",
+        )),
+        (ReportedMode::Closed, Some(users)) => {
+            let rounds = n / users.max(1) as f64;
+            let said = format!("{rule}; {} requests for each of {users} users", number(rounds));
+            Some(if rounds < 20.0 {
+                Finding::doubtful(
+                    format!(
+                        "{said}: with answers of unequal length about 52 % of the true rate is seen \
+                         at 5 each, 66 % at 10, 80 % at 20"
+                    ),
+                    "send at least 50 requests for each user, or count tokens inside a window",
+                )
+            } else {
+                Finding::ok(said)
+            })
+        }
+        _ => {
+            let share = mean_e2e_s(run)? / run.duration_s.filter(|seconds| *seconds > 0.0)?;
+            let said = format!("{rule}; one answer takes {} of the run", percent(share));
+            Some(if share > 0.1 {
+                Finding::doubtful(said, "measure for at least ten times as long as an answer takes")
+            } else {
+                Finding::ok(said)
+            })
+        }
+    }
+}
+
+fn latency_origin(run: &Reported) -> Option<Finding> {
+    let is_open = matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped);
+    if run.tool == Tool::Goodput {
+        return Some(Finding::ok("latency counts from the instant a request was due"));
+    }
+    if !is_open {
+        return None;
+    }
+    if run.metrics.contains_key("e2e_sched") {
+        return Some(Finding::note(
+            "the file has E2E from the scheduled instant; TTFT counts from the send",
+            "read E2E from schedule; TTFT leaves the client's own delay out",
+        ));
+    }
+    let said = format!(
+        "{} counts from the send, not from the instant the request was due: what a user waits before \
+         it is left out",
+        run.tool.name()
+    );
+    let advice = "compare with a tool that counts from schedule, or make sure that nothing waited";
+    Some(if run.load.mode == ReportedMode::Capped {
+        Finding::doubtful(format!("{said}, and here a cap makes requests wait"), advice)
+    } else {
+        Finding::note(said, advice)
+    })
+}

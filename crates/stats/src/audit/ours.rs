@@ -1,0 +1,162 @@
+//! A run of ours in the form of the others, so that the same list is gone through.
+
+use goodput_model::{
+    LengthRange, Lengths, Plan, Reported, ReportedLoad, ReportedMetric, ReportedMode,
+    ReportedWarmup, Severity, SourcePlan, Tool, Verdict,
+};
+
+use super::{Audit, Item, Source, Status, audit_reported};
+use crate::summary::{Metric, RunState, Summary};
+
+/// What a run of ours is worth: its own verdict and caveats first, then the list. The plan knows the
+/// lengths; a summary alone is read too.
+pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
+    let run = reported(summary, plan);
+    let mut items = vec![verdict(summary)];
+    items.extend(summary.caveats.iter().map(|caveat| Item {
+        check: format!("caveat_{}", caveat.code),
+        title: caveat.code.replace('_', " "),
+        status: if caveat.severity == Severity::Void { Status::Wrong } else { Status::Doubtful },
+        severity: caveat.severity,
+        evidence: caveat.message.clone(),
+        advice: String::new(),
+        source: Source::OwnVerdict,
+    }));
+    items.extend(audit_reported(&run).items);
+    Audit::of(&run, items)
+}
+
+fn verdict(summary: &Summary) -> Item {
+    let (status, severity) = match summary.verdict {
+        Verdict::Valid => (Status::Ok, Severity::Info),
+        Verdict::Suspect => (Status::Doubtful, Severity::Warn),
+        Verdict::Void => (Status::Wrong, Severity::Void),
+    };
+    let caveats = match summary.caveats.len() {
+        0 => "without caveats".to_owned(),
+        1 => "with one caveat".to_owned(),
+        n => format!("with {n} caveats"),
+    };
+    Item {
+        check: "own_verdict".to_owned(),
+        title: "the run's verdict".to_owned(),
+        status,
+        severity,
+        evidence: format!("{} {caveats}", summary.verdict.name()),
+        advice: String::new(),
+        source: Source::OwnVerdict,
+    }
+}
+
+/// The run in the words of [`Reported`].
+fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
+    let mut run = Reported::of(Tool::Goodput);
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    run.version = text(&summary.run.version);
+    run.model = text(&summary.run.model);
+    run.backend = text(&summary.run.api);
+    run.started = text(&summary.run.started);
+    run.duration_s = Some(summary.window.end_s - summary.window.start_s);
+    run.load = load(summary);
+    run.warmup = ReportedWarmup {
+        requests: Some(summary.requests.warmup),
+        seconds: (summary.requests.warmup > 0).then_some(summary.window.start_s),
+    };
+    run.asked = Some(summary.requests.scheduled);
+    run.ok = Some(summary.requests.ok);
+    run.failed = Some(summary.requests.failed);
+    run.input_tokens = Some(summary.tokens.input);
+    run.output_tokens = Some(summary.tokens.output);
+    run.token_source = text(&summary.tokens.output_source);
+    run.requests_per_s = summary.throughput.requests_per_s;
+    run.output_tokens_per_s = summary.throughput.output_tokens_per_s;
+    run.total_tokens_per_s = summary.throughput.total_tokens_per_s;
+    for name in ["ttft", "tpot", "itl", "e2e"] {
+        if let Some(stated) = summary.metrics.get(name).filter(|metric| metric.n > 0) {
+            run.metrics.insert(name.to_owned(), metric(stated));
+        }
+    }
+    if run.metrics.contains_key("e2e") {
+        run.metrics.insert("e2e_sched".to_owned(), run.metrics["e2e"].clone());
+    }
+    run.workload = text(&summary.run.workload);
+    if let Some(plan) = plan {
+        run.input_lengths = lengths(plan, input);
+        run.output_lengths = lengths(plan, output);
+    }
+    run.seed = Some(summary.run.seed);
+    run.streaming = Some(summary.run.stream);
+    if summary.run.state != RunState::Complete {
+        run.remarks.push("the run did not come to its planned end".to_owned());
+    }
+    run
+}
+
+fn load(summary: &Summary) -> ReportedLoad {
+    let load = &summary.load;
+    let mode = match load.mode.as_str() {
+        "open" | "shaped" | "replay" => ReportedMode::Open,
+        "capped" => ReportedMode::Capped,
+        "burst" => ReportedMode::Burst,
+        "closed" => ReportedMode::Closed,
+        _ => ReportedMode::Unknown,
+    };
+    let shape = load.shape.as_ref().map(|shape| format!("a rate that changes ({shape})"));
+    let replay = (load.mode == "replay").then(|| "trace".to_owned());
+    ReportedLoad {
+        mode,
+        rate_rps: load.offered_rps,
+        arrivals: shape.or(replay).or_else(|| load.arrivals.clone()),
+        burstiness: None,
+        concurrency: load.concurrency.or(load.max_concurrency).map(u64::from),
+        peak_concurrency: None,
+    }
+}
+
+fn metric(metric: &Metric) -> ReportedMetric {
+    let value = |(percent, stated): (&String, &crate::summary::Percentile)| {
+        Some((percent.parse::<f64>().ok()?, stated.value?))
+    };
+    let mut percentiles: Vec<_> = metric.percentiles.iter().filter_map(value).collect();
+    percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ReportedMetric {
+        n: Some(metric.n),
+        mean: metric.mean,
+        std: metric.std,
+        median: None,
+        min: metric.min,
+        max: metric.max,
+        percentiles,
+    }
+}
+
+/// Lengths as planned: the least and the greatest that are drawn in any class.
+fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<Lengths>) -> Option<LengthRange> {
+    let range = |lengths: Lengths| match lengths {
+        Lengths::Fixed(n) => (f64::from(n), f64::from(n)),
+        Lengths::Uniform(low, high) => (f64::from(low), f64::from(high)),
+        Lengths::Normal(_, _, clip) | Lengths::LogNormal(_, _, clip) | Lengths::Zipf(_, clip) => {
+            (f64::from(clip.low), lengths.typical_most())
+        }
+        Lengths::Exponential(_) => (1.0, lengths.typical_most()),
+    };
+    let mut all = plan.workload.classes.iter().map(|class| of(&class.source).map(range));
+    let whole = all.try_fold((f64::INFINITY, 0.0_f64), |(min, max), each| {
+        each.map(|(low, high)| (min.min(low), max.max(high)))
+    });
+    whole.filter(|(min, max)| min <= max).map(|(min, max)| LengthRange { min, max })
+}
+
+fn input(source: &SourcePlan) -> Option<Lengths> {
+    match source {
+        SourcePlan::Synthetic { input, .. } => Some(*input),
+        _ => None,
+    }
+}
+
+fn output(source: &SourcePlan) -> Option<Lengths> {
+    match source {
+        SourcePlan::Synthetic { output, .. } => Some(*output),
+        _ => None,
+    }
+}

@@ -1,0 +1,266 @@
+//! The sample: percentiles, how many requests stand behind them, for how long, of what lengths.
+
+#![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
+
+use goodput_model::{LengthRange, Reported, ReportedMetric, Tool};
+
+use super::words::{duration, number, percent, requests};
+use super::{Check, Finding, Source};
+
+/// Requests below which a p99 is noise, and a p99.9.
+const P99_REQUESTS: u64 = 1_000;
+const P999_REQUESTS: u64 = 100_000;
+const SECONDS: f64 = 60.0;
+const LATENCIES: f64 = 5.0;
+
+pub(super) const CHECKS: [Check; 11] = [
+    Check {
+        code: "tail_percentiles",
+        title: "p50, p99 and p99.9",
+        source: Source::Checklist,
+        run: tail_percentiles,
+    },
+    Check {
+        code: "p99_samples",
+        title: "samples for p99",
+        source: Source::CommonMistakes,
+        run: p99_samples,
+    },
+    Check {
+        code: "p999_samples",
+        title: "samples for p99.9",
+        source: Source::CommonMistakes,
+        run: p999_samples,
+    },
+    Check {
+        code: "request_count",
+        title: "number of requests",
+        source: Source::ReportContents,
+        run: request_count,
+    },
+    Check { code: "duration", title: "duration", source: Source::Checklist, run: long_enough },
+    Check {
+        code: "duration_vs_latency",
+        title: "duration against latency",
+        source: Source::MeasurementTraps,
+        run: duration_vs_latency,
+    },
+    Check {
+        code: "both_phases",
+        title: "TTFT and TPOT",
+        source: Source::Checklist,
+        run: both_phases,
+    },
+    Check {
+        code: "latency_bound",
+        title: "throughput under a bound",
+        source: Source::Checklist,
+        run: latency_bound,
+    },
+    Check {
+        code: "prompt_lengths",
+        title: "prompt lengths",
+        source: Source::Checklist,
+        run: prompt_lengths,
+    },
+    Check {
+        code: "output_lengths",
+        title: "output lengths",
+        source: Source::ReportContents,
+        run: output_lengths,
+    },
+    Check {
+        code: "repeats",
+        title: "variance over runs",
+        source: Source::CommonMistakes,
+        run: repeats,
+    },
+];
+
+/// The metrics that a reader needs; one of the two of the decode phase is enough.
+fn headline(run: &Reported) -> [(&'static str, Option<&ReportedMetric>); 3] {
+    let get = |name: &str| run.metrics.get(name);
+    [("TTFT", get("ttft")), ("TPOT or ITL", get("tpot").or(get("itl"))), ("E2E", get("e2e"))]
+}
+
+fn tail_percentiles(run: &Reported) -> Option<Finding> {
+    let mut lacking = Vec::new();
+    for (name, metric) in headline(run) {
+        let Some(metric) = metric else {
+            lacking.push(format!("{name} altogether"));
+            continue;
+        };
+        let absent = [50.0, 99.0, 99.9].into_iter().filter(|p| metric.percentile(*p).is_none());
+        let absent: Vec<_> = absent.map(|percent| format!("p{percent}")).collect();
+        if !absent.is_empty() {
+            lacking.push(format!("{} of {name}", absent.join(" and ")));
+        }
+    }
+    Some(if lacking.is_empty() {
+        Finding::ok("p50, p99 and p99.9 of TTFT, TPOT and E2E are stated")
+    } else {
+        let advice = match run.tool {
+            Tool::VllmPython | Tool::VllmRust => {
+                "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,99,99.9"
+            }
+            _ => "state them; a mean hides what the slowest users get",
+        };
+        Finding::missing(format!("not stated: {}", lacking.join("; ")), advice)
+    })
+}
+
+fn states(run: &Reported, percent: f64) -> bool {
+    run.metrics.values().any(|metric| metric.percentile(percent).is_some())
+}
+
+/// What a percentile says that rests on `n` requests.
+fn samples(run: &Reported, percent: f64, needed: u64) -> Option<Finding> {
+    if !states(run, percent) {
+        return None;
+    }
+    let Some(n) = run.ok.or_else(|| requests(run)) else {
+        return Some(Finding::missing("the number of requests is not stated", "state it"));
+    };
+    let beyond = n as f64 * (100.0 - percent) / 100.0;
+    let said = format!("p{percent} from {n} requests: {} lie beyond it", number(beyond));
+    let advice = format!("measure {needed} requests or more, or leave p{percent} out");
+    Some(match () {
+        () if n >= needed => Finding::ok(said),
+        // Ours shows such a figure only with its interval, or says that there is none.
+        () if run.tool == Tool::Goodput => Finding::note(said, advice),
+        () => Finding::doubtful(format!("{said}; it is one run's luck"), advice),
+    })
+}
+
+fn p99_samples(run: &Reported) -> Option<Finding> {
+    samples(run, 99.0, P99_REQUESTS)
+}
+
+fn p999_samples(run: &Reported) -> Option<Finding> {
+    samples(run, 99.9, P999_REQUESTS)
+}
+
+fn request_count(run: &Reported) -> Option<Finding> {
+    Some(match requests(run) {
+        None => Finding::missing("not stated", "state how many requests were sent and answered"),
+        Some(0) => Finding::wrong("no request at all", "nothing was measured"),
+        Some(n) => Finding::ok(format!("{n} requests")),
+    })
+}
+
+fn long_enough(run: &Reported) -> Option<Finding> {
+    let advice = "measure at least 60 s at each load, 10 minutes for a figure to publish";
+    Some(match duration(run) {
+        None => Finding::missing("the duration is not stated", advice),
+        Some(seconds) if seconds < SECONDS => Finding::doubtful(
+            format!(
+                "{} s: too short to meet preemption, eviction or a slow minute",
+                number(seconds)
+            ),
+            advice,
+        ),
+        Some(seconds) => Finding::ok(format!("{} s", number(seconds))),
+    })
+}
+
+fn duration_vs_latency(run: &Reported) -> Option<Finding> {
+    let seconds = duration(run)?;
+    let p99 = run.metrics.get("e2e")?.percentile(99.0).filter(|p99| *p99 > 0.0)? / 1e3;
+    let said = format!("{} s, {} times the p99 of E2E", number(seconds), number(seconds / p99));
+    Some(if seconds < LATENCIES * p99 {
+        Finding::doubtful(
+            format!("{said}: most of the run is start and end"),
+            "measure at least five times the p99 of E2E",
+        )
+    } else {
+        Finding::ok(said)
+    })
+}
+
+fn both_phases(run: &Reported) -> Option<Finding> {
+    let [(_, ttft), (_, decode), _] = headline(run);
+    Some(match (ttft.is_some(), decode.is_some()) {
+        (true, true) => Finding::ok("prefill (TTFT) and decode (TPOT or ITL) are stated"),
+        (true, false) => {
+            Finding::missing("only TTFT: the decode phase is not stated", "state TPOT")
+        }
+        (false, true) => {
+            Finding::missing("only TPOT: the prefill phase is not stated", "state TTFT")
+        }
+        (false, false) => Finding::missing("neither TTFT nor TPOT is stated", "state both"),
+    })
+}
+
+fn latency_bound(run: &Reported) -> Option<Finding> {
+    if run.metrics.is_empty() {
+        return Some(Finding::doubtful(
+            "throughput without any latency: any server reaches it by letting users wait",
+            "state the latency at this throughput, or the goodput under a bound",
+        ));
+    }
+    let Some(goodput) = &run.goodput else {
+        return Some(Finding::missing(
+            "no bound on latency: nothing says how much of the throughput was of use",
+            "state an SLO and the goodput under it",
+        ));
+    };
+    let rate = goodput.requests_per_s.map(|rate| format!("{} req/s", number(rate)));
+    let share = goodput.share.map(percent);
+    let figure = rate.or(share).unwrap_or_else(|| "no figure".to_owned());
+    let within = run.requests_per_s.is_none_or(|all| {
+        goodput.requests_per_s.is_none_or(|good| good <= all * 1.001 && good >= 0.0)
+    });
+    Some(match () {
+        () if !within => Finding::wrong(
+            format!("goodput of {figure} above the throughput it is part of"),
+            "do not use these figures",
+        ),
+        () if goodput.terms.is_empty() => {
+            Finding::note(format!("goodput of {figure}, but the bound is not stated"), "state it")
+        }
+        () => Finding::ok(format!("goodput of {figure} under {}", goodput.terms)),
+    })
+}
+
+fn spread(range: LengthRange) -> String {
+    format!("{} to {} tokens", number(range.min), number(range.max))
+}
+
+fn prompt_lengths(run: &Reported) -> Option<Finding> {
+    let recorded = run.workload.as_ref().filter(|workload| !workload.contains("random"));
+    Some(match run.input_lengths {
+        None if recorded.is_some() => {
+            Finding::ok(format!("those of {}", recorded.map_or("", String::as_str)))
+        }
+        None => Finding::missing("not stated", "state the distribution, or save the details"),
+        Some(range) if range.min == range.max => Finding::doubtful(
+            format!(
+                "every prompt has {} tokens: what scheduling does with unlike requests stays hidden",
+                number(range.min)
+            ),
+            "draw lengths from a distribution, or use recorded traffic",
+        ),
+        Some(range) => Finding::ok(spread(range)),
+    })
+}
+
+fn output_lengths(run: &Reported) -> Option<Finding> {
+    Some(match run.output_lengths {
+        None => Finding::missing("not stated", "state the distribution, or save the details"),
+        Some(range) if range.min == range.max => Finding::note(
+            format!("every answer has {} tokens", number(range.min)),
+            "equal answers end together; draw lengths from a distribution",
+        ),
+        Some(range) => Finding::ok(spread(range)),
+    })
+}
+
+fn repeats(run: &Reported) -> Option<Finding> {
+    Some(match run.repeats {
+        Some(n) if n > 1 => Finding::ok(format!("{n} runs")),
+        _ => Finding::missing(
+            "one run: what another one would say is unknown",
+            "repeat it and state mean and spread over the runs",
+        ),
+    })
+}

@@ -1,0 +1,299 @@
+//! What is known of the tool that wrote the result: its definitions, and where they mislead.
+
+#![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
+
+use goodput_model::{Reported, Tool};
+
+use super::words::{number, percent};
+use super::{Check, Finding, Source};
+
+pub(super) const CHECKS: [Check; 11] = [
+    Check { code: "failures", title: "failures", source: Source::MeasurementTraps, run: failures },
+    Check {
+        code: "empty_answers",
+        title: "empty answers",
+        source: Source::MeasurementTraps,
+        run: empty_answers,
+    },
+    Check {
+        code: "first_token",
+        title: "what TTFT stops at",
+        source: Source::MeasurementTraps,
+        run: first_token,
+    },
+    Check {
+        code: "connection_setup",
+        title: "connections in TTFT",
+        source: Source::MeasurementTraps,
+        run: connection_setup,
+    },
+    Check {
+        code: "tpot_definition",
+        title: "TPOT and ITL defined",
+        source: Source::MeasurementTraps,
+        run: tpot_definition,
+    },
+    Check {
+        code: "token_counts",
+        title: "who counted tokens",
+        source: Source::MeasurementTraps,
+        run: token_counts,
+    },
+    Check {
+        code: "tokenizer_time",
+        title: "tokenizer's time",
+        source: Source::CommonMistakes,
+        run: tokenizer_time,
+    },
+    Check {
+        code: "streaming",
+        title: "streaming",
+        source: Source::MeasurementTraps,
+        run: streaming,
+    },
+    Check { code: "retries", title: "retries", source: Source::MeasurementTraps, run: retries },
+    Check {
+        code: "client_health",
+        title: "the client's own health",
+        source: Source::MeasurementTraps,
+        run: client_health,
+    },
+    Check {
+        code: "own_remarks",
+        title: "the tool's own warnings",
+        source: Source::MeasurementTraps,
+        run: own_remarks,
+    },
+];
+
+fn failures(run: &Reported) -> Option<Finding> {
+    let ok = run.ok?;
+    let by_difference = run.asked.map(|asked| asked.saturating_sub(ok)).filter(|n| *n > 0);
+    let Some(failed) = run.failed.or(by_difference) else {
+        return Some(match run.asked {
+            Some(asked) => Finding::ok(format!("all {asked} requests ended well")),
+            None => Finding::missing(
+                "only successes are counted: how many failed cannot be known",
+                "save the details, or state the number of requests sent",
+            ),
+        });
+    };
+    if failed == 0 {
+        return Some(Finding::ok("none"));
+    }
+    let share = failed as f64 / (ok.saturating_add(failed)) as f64;
+    let rule = match run.tool {
+        Tool::Goodput => "they stay in the denominator of goodput",
+        _ => "they are left out of every latency, so an overloaded server looks better",
+    };
+    let said = format!("{failed} failed ({}); {rule}", percent(share));
+    let advice = "find out why they failed; no percentile holds for the requests that were due";
+    Some(match () {
+        () if ok == 0 => Finding::wrong(format!("all {failed} requests failed"), advice),
+        () if share < 0.001 => Finding::note(said, advice),
+        () => Finding::doubtful(said, advice),
+    })
+}
+
+fn empty_answers(run: &Reported) -> Option<Finding> {
+    let advice = "count them as failures: they pull TTFT to zero and pass every SLO";
+    let good = || run.details.iter().flatten().filter(|request| !request.is_failed);
+    let total = good().count();
+    let no_tokens = good().filter(|request| request.output_tokens == Some(0)).count();
+    let no_ttft = good().filter(|request| request.ttft_ms.is_some_and(|ttft| ttft <= 0.0)).count();
+    if no_tokens > 0 || no_ttft > 0 {
+        return Some(Finding::wrong(
+            format!(
+                "of {total} successes {no_ttft} have a TTFT of zero and {no_tokens} no output token"
+            ),
+            advice,
+        ));
+    }
+    if run.details.is_some() {
+        return Some(Finding::ok(format!("none among {total} successes")));
+    }
+    let smallest = run.metrics.get("ttft").and_then(|metric| {
+        metric
+            .percentiles
+            .first()
+            .map(|(_, value)| *value)
+            .into_iter()
+            .chain(metric.min)
+            .reduce(f64::min)
+    });
+    let is_empty = run.output_lengths.is_some_and(|range| range.min < 1.0);
+    match smallest {
+        _ if is_empty => Some(Finding::wrong("some successes have no output token", advice)),
+        Some(ttft) if ttft <= 0.0 => {
+            Some(Finding::wrong("some successes have a TTFT of zero", advice))
+        }
+        Some(_) if run.metrics.get("ttft").is_some_and(|metric| metric.min.is_some()) => {
+            Some(Finding::ok("no TTFT of zero"))
+        }
+        _ => None,
+    }
+}
+
+/// vLLM's tools take the first event with `choices`, which in chat names the role and no text.
+fn first_token(run: &Reported) -> Option<Finding> {
+    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    run.metrics.get("ttft")?;
+    if !is_vllm {
+        return Some(Finding::ok("the first event that carries text"));
+    }
+    let is_chat = run.backend.as_ref().is_none_or(|backend| backend.contains("chat"));
+    if !is_chat {
+        return Some(Finding::note(
+            "the first event with `choices`, also one without text",
+            "see that the server sends no empty first event",
+        ));
+    }
+    let advice = "TTFT is too low where the role comes early, and mean ITL too low by one in \
+                  every answer; compare TPOT instead of ITL";
+    let mean = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
+    match mean("itl").zip(mean("tpot")) {
+        Some((itl, tpot)) if itl < 0.97 * tpot => Some(Finding::doubtful(
+            format!(
+                "the first event with `choices`, which names the role: mean ITL {} ms below mean \
+                 TPOT {} ms shows a gap of nothing in every answer",
+                number(itl),
+                number(tpot)
+            ),
+            advice,
+        )),
+        _ => Some(Finding::note(
+            "the first event with `choices`, which in chat may name the role and carry no text",
+            advice,
+        )),
+    }
+}
+
+fn connection_setup(run: &Reported) -> Option<Finding> {
+    run.metrics.get("ttft")?;
+    let advice = "measure over kept connections, or state it: TLS alone takes a round trip or two";
+    Some(match run.tool {
+        Tool::Goodput => Finding::ok("kept connections; what had to be opened is counted"),
+        Tool::Guidellm => Finding::ok("TTFT begins after the connection is there"),
+        Tool::Sglang => {
+            Finding::note("a new connection for each request, inside every TTFT", advice)
+        }
+        _ => Finding::note("TTFT begins before a connection is there: new ones are in it", advice),
+    })
+}
+
+fn tpot_definition(run: &Reported) -> Option<Finding> {
+    if !run.metrics.contains_key("tpot") && !run.metrics.contains_key("itl") {
+        return None;
+    }
+    Some(match run.tool {
+        Tool::Goodput => Finding::ok("TPOT without the first token; ITL is every gap"),
+        Tool::VllmPython | Tool::VllmRust => Finding::ok(
+            "TPOT without the first token, each request weighs the same; ITL is every gap between \
+             events, whatever they carry",
+        ),
+        Tool::Sglang => Finding::ok(
+            "TPOT without the first token; ITL of the native API is spread over the tokens of an \
+             event",
+        ),
+        Tool::Aiperf | Tool::GenaiPerf => Finding::note(
+            "its inter-token latency is the mean of each request (read here as TPOT): a stall \
+             inside an answer does not show in its p99",
+            "read inter-chunk latency for stalls; do not compare with ITL of other tools",
+        ),
+        Tool::Guidellm => Finding::note(
+            "its TPOT holds the first token too, and its ITL is a mean of each request, weighted by \
+             tokens: a stall inside an answer shows in neither",
+            "compare its ITL with TPOT of other tools, and its TPOT with none",
+        ),
+    })
+}
+
+fn token_counts(run: &Reported) -> Option<Finding> {
+    let tokens = run.output_tokens?;
+    if let Some(recounted) = run.recounted_tokens.filter(|_| tokens > 0) {
+        let ratio = recounted as f64 / tokens as f64;
+        if (ratio - 1.0).abs() > 0.1 {
+            return Some(Finding::doubtful(
+                format!(
+                    "{tokens} output tokens stated, {recounted} by the tool's tokenizer ({}): the \
+                     stated number may be the one asked for",
+                    percent(ratio)
+                ),
+                "take the server's usage for the count, and check that lengths were obeyed",
+            ));
+        }
+        return Some(Finding::ok(format!("{tokens} stated, {recounted} by the tool's tokenizer")));
+    }
+    let Some(source) = &run.token_source else {
+        return Some(Finding::missing("not stated", "state who counted the tokens"));
+    };
+    let is_guess = source.contains("each") || source.contains("asked for");
+    Some(if is_guess {
+        Finding::note(format!("by {source}"), "see that the server sends usage")
+    } else {
+        Finding::ok(format!("by {source}"))
+    })
+}
+
+fn tokenizer_time(run: &Reported) -> Option<Finding> {
+    run.metrics.get("ttft")?;
+    Some(match run.tool {
+        Tool::Goodput => Finding::ok(
+            "prompts go as text, so the server's tokenizer is inside TTFT; ours runs after the run",
+        ),
+        Tool::VllmPython | Tool::VllmRust | Tool::Sglang => Finding::ok(
+            "prompts go as text unless token ids were asked for, so the server's tokenizer is inside \
+             TTFT; the tool's own runs outside",
+        ),
+        Tool::Aiperf | Tool::GenaiPerf | Tool::Guidellm => {
+            Finding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
+        }
+    })
+}
+
+fn streaming(run: &Reported) -> Option<Finding> {
+    Some(match run.streaming {
+        Some(true) => Finding::ok("answers were streamed"),
+        Some(false) if run.metrics.contains_key("ttft") => Finding::doubtful(
+            "answers were not streamed, yet a TTFT is stated: it is the time of the whole answer",
+            "stream, or leave TTFT out",
+        ),
+        Some(false) => Finding::note("answers were not streamed: no TTFT, no TPOT", "stream"),
+        None => Finding::missing("not stated", "state it"),
+    })
+}
+
+fn retries(run: &Reported) -> Option<Finding> {
+    match run.tool {
+        Tool::VllmRust => Some(Finding::note(
+            "the tool tries a failed request up to three times and starts its clock anew: failures \
+             and seconds of waiting may be missing",
+            "look for retries in the server's log",
+        )),
+        _ => None,
+    }
+}
+
+fn client_health(run: &Reported) -> Option<Finding> {
+    Some(match run.tool {
+        Tool::Goodput => Finding::ok("schedule slip, lag and a canary are in the run"),
+        Tool::Guidellm => {
+            Finding::note("only how late requests were sent", "read request_dispatch_delay")
+        }
+        _ => Finding::missing(
+            "nothing says whether the client kept up: a client out of CPU blames the server",
+            "watch the client's CPU; repeat with half the load from two machines",
+        ),
+    })
+}
+
+fn own_remarks(run: &Reported) -> Option<Finding> {
+    if run.remarks.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> =
+        run.remarks.iter().take(4).map(|remark| remark.chars().take(160).collect()).collect();
+    let rest = run.remarks.len() - shown.len();
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    Some(Finding::doubtful(format!("{}{more}", shown.join("; ")), "repeat the run without them"))
+}

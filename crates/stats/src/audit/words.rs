@@ -1,0 +1,70 @@
+//! Numbers and names in evidence.
+
+use goodput_model::{Reported, ReportedMode};
+
+/// About four digits.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e15 => format!("{value:e}"),
+        v if v >= 100.0 || v.fract() == 0.0 => format!("{value:.0}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// A share in percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
+/// The load in words.
+pub(super) fn load(run: &Reported) -> String {
+    let users = run.load.concurrency.map_or("?".to_owned(), |n| n.to_string());
+    let rate = run.load.rate_rps.map_or("?".to_owned(), number);
+    let arrivals = run.load.arrivals.as_deref().unwrap_or("unnamed");
+    match run.load.mode {
+        ReportedMode::Open => format!("open loop, {rate} req/s, {arrivals} arrivals"),
+        ReportedMode::Capped => {
+            format!("{rate} req/s, {arrivals} arrivals, at most {users} requests at once")
+        }
+        ReportedMode::Burst => "every request at once".to_owned(),
+        ReportedMode::Closed => format!("closed loop, {users} at once"),
+        ReportedMode::Unknown => "load not stated".to_owned(),
+    }
+}
+
+/// The run in one line.
+pub(super) fn in_one_line(run: &Reported) -> String {
+    let mut parts = Vec::new();
+    parts.extend(run.model.as_ref().map(|model| format!("model {model}")));
+    parts.push(load(run));
+    parts.extend(requests(run).map(|n| format!("{n} requests")));
+    parts.extend(duration(run).map(|seconds| format!("{} s", number(seconds))));
+    parts.extend(run.started.clone());
+    parts.join(" · ")
+}
+
+/// Requests that were sent, by what is stated of them.
+pub(super) fn requests(run: &Reported) -> Option<u64> {
+    let counted = run.ok.map(|ok| ok.saturating_add(run.failed.unwrap_or(0)));
+    run.asked.max(counted)
+}
+
+/// How long it took, stated or by its own rate.
+pub(super) fn duration(run: &Reported) -> Option<f64> {
+    let by_rate = run.ok.zip(run.requests_per_s).filter(|(_, rate)| *rate > 0.0);
+    run.duration_s.or(by_rate.map(|(ok, rate)| ok as f64 / rate))
+}
+
+/// The mean time of a request, as far as it is stated.
+pub(super) fn mean_e2e_s(run: &Reported) -> Option<f64> {
+    let e2e = run.metrics.get("e2e");
+    let stated = e2e.and_then(|metric| metric.mean.or(metric.percentile(50.0)));
+    // Without it: the first token and the others after it.
+    let metric = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
+    let tokens = run.output_tokens.zip(run.ok).filter(|(_, ok)| *ok > 0);
+    let length = tokens.map(|(tokens, ok)| tokens as f64 / ok as f64);
+    let built = metric("ttft").zip(metric("tpot")).zip(length);
+    let built = built.map(|((ttft, tpot), length)| ttft + tpot * (length - 1.0).max(0.0));
+    stated.or(built).map(|ms| ms / 1e3).filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+}
