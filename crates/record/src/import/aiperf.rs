@@ -15,7 +15,14 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     run.requests_per_s = average(fields, "request_throughput")?;
     run.output_tokens_per_s = average(fields, "output_token_throughput")?;
     run.total_tokens_per_s = average(fields, "total_token_throughput")?;
-    run.duration_s = average(fields, "benchmark_duration")?;
+    // Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
+    let phase = run
+        .started
+        .as_deref()
+        .and_then(seconds)
+        .zip(fields.text("end_time")?.as_deref().and_then(seconds));
+    let phase = phase.map(|(start, end)| end - start).filter(|seconds| *seconds > 0.0);
+    run.duration_s = phase.or(average(fields, "benchmark_duration")?);
     let tokens = |name: &str, total_name: &str| {
         let sum = fields.object(name)?.finite("sum")?.filter(|sum| *sum >= 0.0);
         Ok(total(fields, total_name)?.or(sum.map(|sum| sum.round() as u64)))
@@ -62,6 +69,28 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     }
     telemetry(fields, &mut run);
     Ok(run)
+}
+
+/// Seconds of an instant such as `2026-01-31T09:30:00.25`, whatever its zone: two of one run differ by
+/// the right amount.
+fn seconds(instant: &str) -> Option<f64> {
+    let (date, time) = instant.split_once(['T', ' '])?;
+    let whole = |text: &str| text.parse::<u32>().ok();
+    let mut date = date.split('-').map(whole);
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year > 9999 {
+        return None;
+    }
+    let time = time.trim_end_matches('Z').split(['+', '-']).next()?;
+    let mut time = time.split(':');
+    let (hour, minute) = (whole(time.next()?)?, whole(time.next()?)?);
+    let second: f64 = time.next()?.parse().ok()?;
+    // Days since the year 0, with the year beginning in March.
+    let (year, month) =
+        if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    let minutes = f64::from(days) * 1440.0 + f64::from(hour) * 60.0 + f64::from(minute);
+    Some(minutes * 60.0 + second)
 }
 
 fn average(fields: &Fields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
@@ -206,5 +235,23 @@ fn telemetry(fields: &Fields<'_>, run: &mut Reported) {
         run.setup.gpus = Some(names.len() as u64);
         run.setup.hardware = names.into_iter().next();
         run.setup.utilisation = Some("the file holds readings of the accelerators".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_differ_by_the_right_amount() {
+        let apart = |a: &str, b: &str| seconds(b).zip(seconds(a)).map(|(b, a)| b - a);
+        assert_eq!(apart("2026-11-15T16:55:59.5", "2026-11-15T16:56:01.75"), Some(2.25));
+        assert_eq!(apart("2024-02-28T23:59:59Z", "2024-03-01T00:00:00Z"), Some(86_401.0));
+        assert_eq!(apart("2025-12-31 23:59:00", "2026-01-01 00:01:00+00:00"), Some(120.0));
+        for odd in
+            ["", "T", "2026-13-01T00:00:00", "0-1-1T0:0:0", "9-9-9T9", "4294967295-1-1T1:1:1"]
+        {
+            assert_eq!(seconds(odd), None, "{odd}");
+        }
     }
 }

@@ -87,12 +87,13 @@ impl<'a> Fields<'a> {
         Ok(self.number(name)?.filter(|number| number.is_finite()))
     }
 
-    /// A whole number, also where it is written with a point.
+    /// A whole number, also where it is written with a point or is a sum of rounded parts.
     pub(super) fn count(&self, name: &str) -> Result<Option<u64>, FieldError> {
         let Some(number) = self.number(name)? else { return Ok(None) };
+        let whole = number.round();
         // Above 2^53 neighbours cannot be told apart, and nothing is meant.
-        if (0.0..=9.0e15).contains(&number) && number.fract() == 0.0 {
-            return Ok(Some(number as u64));
+        if (0.0..=9.0e15).contains(&whole) && (number - whole).abs() <= 1e-9 * whole.max(1.0) {
+            return Ok(Some(whole as u64));
         }
         let raw = self.raw(name).map_or("", RawValue::get);
         let expected = "a whole number that is not negative";

@@ -8,8 +8,6 @@ mod guidellm;
 mod repair;
 mod setup;
 mod sglang;
-#[cfg(test)]
-mod tests;
 mod vllm;
 
 use std::fs;

@@ -2,14 +2,19 @@
 
 use goodput_model::{Reported, ReportedMode};
 
-/// About four digits.
+/// About four digits, without zeros at the end.
 pub(super) fn number(value: f64) -> String {
-    match value.abs() {
-        v if v >= 1e15 => format!("{value:e}"),
-        v if v >= 100.0 || v.fract() == 0.0 => format!("{value:.0}"),
-        v if v >= 1.0 => format!("{value:.2}"),
+    let text = match value.abs() {
+        v if v >= 1e15 || !v.is_finite() => return format!("{value:e}"),
+        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
+    };
+    if !text.contains('.') {
+        return text;
     }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A share in percent.
