@@ -1,1 +1,379 @@
+//! Every check once silent and once speaking, on a result in which all is well.
 
+use goodput_model::{
+    LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
+    ReportedRequest, ReportedSetup, ReportedWarmup, Severity, Tool, Verdict,
+};
+
+use super::*;
+
+/// Uneven but fixed: request `i` waits 50 to 59 ms and gets 10 to 14 tokens, 10 ms apart.
+fn request(i: u64) -> ReportedRequest {
+    let (ttft, tokens) = (50.0 + (i % 10) as f64, 10 + i % 5);
+    let gaps = vec![10.0; tokens as usize - 1];
+    ReportedRequest {
+        start_s: Some(i as f64 * 0.05),
+        ttft_ms: Some(ttft),
+        e2e_ms: Some(ttft + 10.0 * gaps.len() as f64),
+        gaps_ms: Some(gaps),
+        input_tokens: Some(100 + i % 7),
+        output_tokens: Some(tokens),
+        is_failed: false,
+    }
+}
+
+fn stated(mut samples: Vec<f64>) -> ReportedMetric {
+    samples.sort_by(f64::total_cmp);
+    let at = |q: f64| samples[((samples.len() as f64 * q).ceil() as usize).max(1) - 1];
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    let square = |x: &f64| (x - mean) * (x - mean);
+    ReportedMetric {
+        n: Some(samples.len() as u64),
+        mean: Some(mean),
+        std: Some((samples.iter().map(square).sum::<f64>() / samples.len() as f64).sqrt()),
+        median: None,
+        min: samples.first().copied(),
+        max: samples.last().copied(),
+        percentiles: vec![(50.0, at(0.5)), (99.0, at(0.99)), (99.9, at(0.999))],
+    }
+}
+
+/// 100,000 requests at 20/s: nothing is missing and nothing is doubtful but what is so of every
+/// result of this tool.
+fn clean() -> Reported {
+    let mut run = result(100_000);
+    run.details = None;
+    run
+}
+
+/// A file that holds its requests; too few for p99.9, which is left out.
+fn detailed() -> Reported {
+    let mut run = result(1_400);
+    run.metrics.values_mut().for_each(|metric| metric.percentiles.truncate(2));
+    run
+}
+
+fn result(n: u64) -> Reported {
+    let requests: Vec<_> = (0..n).map(request).collect();
+    let all = |value: fn(&ReportedRequest) -> f64| requests.iter().map(value).collect::<Vec<_>>();
+    let mut run = Reported::of(Tool::VllmPython);
+    run.metrics = [
+        ("ttft", stated(all(|r| r.ttft_ms.unwrap()))),
+        ("e2e", stated(all(|r| r.e2e_ms.unwrap()))),
+        ("tpot", stated(vec![10.0; n as usize])),
+        ("itl", stated(requests.iter().flat_map(|r| r.gaps_ms.clone().unwrap()).collect())),
+    ]
+    .map(|(name, metric)| (name.to_owned(), metric))
+    .into();
+    let duration = n as f64 / 20.0;
+    run.model = Some("m".to_owned());
+    run.backend = Some("openai".to_owned());
+    run.duration_s = Some(duration);
+    run.siblings = 3;
+    run.load = ReportedLoad {
+        mode: ReportedMode::Open,
+        rate_rps: Some(20.0),
+        arrivals: Some("poisson".to_owned()),
+        burstiness: Some(1.0),
+        ..ReportedLoad::default()
+    };
+    run.warmup = ReportedWarmup { requests: Some(50), seconds: None };
+    (run.asked, run.ok, run.failed) = (Some(n), Some(n), Some(0));
+    let sum =
+        |value: fn(&ReportedRequest) -> Option<u64>| requests.iter().filter_map(value).sum::<u64>();
+    let (input, output) = (sum(|r| r.input_tokens), sum(|r| r.output_tokens));
+    (run.input_tokens, run.output_tokens) = (Some(input), Some(output));
+    run.requests_per_s = Some(20.0);
+    run.output_tokens_per_s = Some(output as f64 / duration);
+    run.total_tokens_per_s = Some((input + output) as f64 / duration);
+    run.token_source = Some("usage".to_owned());
+    run.input_lengths = Some(LengthRange { min: 100.0, max: 106.0 });
+    run.output_lengths = Some(LengthRange { min: 10.0, max: 14.0 });
+    (run.seed, run.streaming, run.repeats) = (Some(1), Some(true), Some(5));
+    let terms = "ttft:200".to_owned();
+    run.goodput = Some(ReportedGoodput { terms, requests_per_s: Some(19.0), share: Some(0.95) });
+    let fact = |text: &str| Some(text.to_owned());
+    run.setup = ReportedSetup {
+        hardware: fact("H200"),
+        gpus: Some(8),
+        interconnect: fact("NVLink"),
+        precision: fact("fp8"),
+        engine: fact("vllm 0.30"),
+        flags: fact("--tensor-parallel-size 8"),
+        utilisation: fact("GPU 90 %"),
+    };
+    run.details = Some(requests);
+    run
+}
+
+fn of<'a>(audit: &'a Audit, check: &str) -> Option<&'a Item> {
+    audit.items.iter().find(|item| item.check == check)
+}
+
+/// A check, what is done to the clean result, and what then is said.
+type Case = (&'static str, fn(&mut Reported), Status, Severity);
+
+fn metric<'a>(run: &'a mut Reported, name: &str) -> &'a mut ReportedMetric {
+    run.metrics.get_mut(name).unwrap()
+}
+
+fn first(run: &mut Reported) -> &mut ReportedRequest {
+    &mut run.details.as_mut().unwrap()[0]
+}
+
+fn closed(run: &mut Reported, users: u64) {
+    run.load.mode = ReportedMode::Closed;
+    run.load.concurrency = Some(users);
+}
+
+use Severity::{Info, Void, Warn};
+use Status::{Doubtful, Missing, Wrong};
+
+const LOAD: [Case; 22] = [
+    ("warmup", |r| r.warmup.requests = None, Missing, Info),
+    ("warmup", |r| r.warmup.requests = Some(0), Doubtful, Warn),
+    ("warmup", |r| r.warmup.requests = Some(49), Doubtful, Warn),
+    ("open_loop", |r| closed(r, 4), Doubtful, Warn),
+    ("open_loop", |r| r.load.mode = ReportedMode::Burst, Doubtful, Warn),
+    ("open_loop", |r| r.load.mode = ReportedMode::Capped, Doubtful, Warn),
+    ("open_loop", |r| r.load.mode = ReportedMode::Unknown, Missing, Info),
+    ("arrivals", |r| r.load.arrivals = None, Missing, Info),
+    ("arrivals", |r| r.load.arrivals = Some("constant".to_owned()), Doubtful, Info),
+    ("arrivals", |r| r.tool = Tool::Guidellm, Doubtful, Warn),
+    ("delivered_rate", |r| r.load.rate_rps = Some(40.0), Doubtful, Warn),
+    ("delivered_rate", |r| r.load.rate_rps = Some(10.0), Doubtful, Warn),
+    ("sweep", |r| r.siblings = 0, Missing, Info),
+    ("drain", |r| closed(r, 10_000), Doubtful, Warn),
+    ("drain", |r| r.load.mode = ReportedMode::Burst, Doubtful, Warn),
+    ("drain", |r| r.duration_s = Some(0.5), Doubtful, Warn),
+    ("latency_origin", |r| r.load.mode = ReportedMode::Capped, Doubtful, Warn),
+    ("latency_origin", |_| {}, Doubtful, Info),
+    ("failures", |r| r.failed = None, Status::Ok, Info),
+    ("failures", |r| (r.failed, r.asked) = (None, None), Missing, Info),
+    ("failures", |r| r.failed = Some(5000), Doubtful, Warn),
+    ("failures", |r| (r.ok, r.failed) = (Some(0), Some(5)), Wrong, Void),
+];
+
+const SAMPLE: [Case; 24] = [
+    ("tail_percentiles", |r| metric(r, "ttft").percentiles.truncate(2), Missing, Info),
+    ("tail_percentiles", |r| drop(r.metrics.remove("e2e")), Missing, Info),
+    ("p99_samples", |r| r.ok = Some(999), Doubtful, Warn),
+    ("p999_samples", |r| r.ok = Some(99_999), Doubtful, Warn),
+    ("request_count", |r| (r.asked, r.ok) = (None, None), Missing, Info),
+    ("request_count", |r| (r.asked, r.ok) = (Some(0), Some(0)), Wrong, Void),
+    ("duration", |r| r.duration_s = Some(59.9), Doubtful, Warn),
+    ("duration", |r| (r.duration_s, r.ok) = (None, None), Missing, Info),
+    ("duration_vs_latency", |r| r.duration_s = Some(0.5), Doubtful, Warn),
+    ("both_phases", |r| drop(r.metrics.remove("ttft")), Missing, Info),
+    ("latency_bound", |r| r.goodput = None, Missing, Info),
+    ("latency_bound", |r| r.metrics.clear(), Doubtful, Warn),
+    ("latency_bound", |r| r.goodput.as_mut().unwrap().terms.clear(), Doubtful, Info),
+    ("latency_bound", |r| r.requests_per_s = Some(5.0), Wrong, Void),
+    ("prompt_lengths", |r| r.input_lengths.as_mut().unwrap().min = 106.0, Doubtful, Warn),
+    ("prompt_lengths", |r| r.input_lengths = None, Missing, Info),
+    ("output_lengths", |r| r.output_lengths.as_mut().unwrap().max = 10.0, Doubtful, Info),
+    ("output_lengths", |r| r.output_lengths = None, Missing, Info),
+    ("repeats", |r| r.repeats = None, Missing, Info),
+    ("model", |r| r.model = None, Missing, Info),
+    ("hardware", |r| r.setup.interconnect = None, Missing, Info),
+    ("hardware", |r| r.setup = ReportedSetup::default(), Missing, Info),
+    ("precision", |r| r.setup.precision = None, Missing, Info),
+    ("engine", |r| r.setup.engine = None, Missing, Info),
+];
+
+const TOOL: [Case; 19] = [
+    ("engine_flags", |r| r.setup.flags = None, Missing, Info),
+    ("per_gpu_throughput", |r| r.setup.gpus = None, Missing, Info),
+    ("utilisation", |r| r.setup.utilisation = None, Missing, Info),
+    ("seed", |r| r.seed = None, Missing, Info),
+    ("first_token", |r| r.backend = Some("openai-chat".to_owned()), Doubtful, Info),
+    (
+        "first_token",
+        |r| {
+            r.backend = Some("openai-chat".to_owned());
+            metric(r, "itl").mean = Some(9.0);
+        },
+        Doubtful,
+        Warn,
+    ),
+    ("connection_setup", |r| r.tool = Tool::Sglang, Doubtful, Info),
+    ("tpot_definition", |r| r.tool = Tool::Guidellm, Doubtful, Info),
+    ("tpot_definition", |r| r.tool = Tool::Aiperf, Doubtful, Info),
+    ("token_counts", |r| r.recounted_tokens = Some(600_000), Doubtful, Warn),
+    ("token_counts", |r| r.token_source = None, Missing, Info),
+    (
+        "token_counts",
+        |r| r.token_source = Some("usage, else one for each chunk".to_owned()),
+        Doubtful,
+        Info,
+    ),
+    ("streaming", |r| r.streaming = Some(false), Doubtful, Warn),
+    ("streaming", |r| r.streaming = None, Missing, Info),
+    ("retries", |r| r.tool = Tool::VllmRust, Doubtful, Info),
+    ("client_health", |_| {}, Missing, Info),
+    ("own_remarks", |r| r.remarks.push("late".to_owned()), Doubtful, Warn),
+    ("tokenizer_time", |_| {}, Status::Ok, Info),
+    ("not_finite", |r| r.not_finite = 2, Doubtful, Warn),
+];
+
+const ARITHMETIC: [Case; 19] = [
+    ("percentile_order", |r| metric(r, "ttft").percentiles[0].1 = 80.0, Wrong, Void),
+    ("percentile_order", |r| metric(r, "ttft").max = Some(51.0), Wrong, Void),
+    ("percentile_order", |r| metric(r, "ttft").median = Some(52.0), Wrong, Void),
+    ("mean_in_range", |r| metric(r, "e2e").mean = Some(1e6), Wrong, Void),
+    ("mean_in_range", |r| metric(r, "e2e").mean = Some(1.0), Wrong, Void),
+    ("mean_in_range", |r| metric(r, "e2e").std = Some(-1.0), Wrong, Void),
+    ("mean_in_range", |r| metric(r, "ttft").mean = Some(58.9), Wrong, Void),
+    ("latency_sign", |r| metric(r, "ttft").min = Some(-1.0), Wrong, Void),
+    ("latency_sign", |r| metric(r, "ttft").min = Some(0.0), Wrong, Void),
+    ("latency_sign", |r| r.duration_s = Some(0.0), Wrong, Void),
+    ("ttft_below_e2e", |r| metric(r, "ttft").mean = Some(500.0), Wrong, Void),
+    ("ttft_below_e2e", |r| metric(r, "ttft").percentiles[1].1 = 500.0, Wrong, Void),
+    ("request_sum", |r| r.ok = Some(99_000), Wrong, Void),
+    ("request_sum", |r| r.failed = Some(3), Wrong, Void),
+    ("request_rate", |r| r.requests_per_s = Some(20.2), Wrong, Void),
+    ("token_rate", |r| r.output_tokens_per_s = Some(1000.0), Wrong, Void),
+    ("token_rate", |r| r.total_tokens_per_s = Some(1.0), Wrong, Void),
+    ("littles_law", |r| closed(r, 1), Wrong, Void),
+    ("littles_law", |r| closed(r, 50), Doubtful, Warn),
+];
+
+/// Of files that hold their requests.
+const DETAILED: [Case; 14] = [
+    ("empty_answers", |r| first(r).output_tokens = Some(0), Wrong, Void),
+    ("empty_answers", |r| first(r).ttft_ms = Some(0.0), Wrong, Void),
+    ("one_token_answers", |r| first(r).output_tokens = Some(1), Doubtful, Info),
+    (
+        "coalesced_chunks",
+        |r| r.details.iter_mut().flatten().for_each(|r| r.gaps_ms = Some(vec![10.0; 4])),
+        Doubtful,
+        Warn,
+    ),
+    ("recomputed_statistics", |r| metric(r, "ttft").mean = Some(54.6), Wrong, Void),
+    ("recomputed_statistics", |r| metric(r, "e2e").percentiles[1].1 += 1.0, Wrong, Void),
+    ("recomputed_statistics", |r| metric(r, "itl").percentiles[0].1 = 9.0, Wrong, Void),
+    ("recomputed_totals", |r| r.output_tokens = Some(1), Wrong, Void),
+    ("recomputed_totals", |r| first(r).input_tokens = Some(1), Wrong, Void),
+    ("recomputed_totals", |r| first(r).is_failed = true, Wrong, Void),
+    ("request_latencies", |r| first(r).ttft_ms = Some(1000.0), Wrong, Void),
+    ("request_latencies", |r| first(r).e2e_ms = Some(-1.0), Wrong, Void),
+    ("request_latencies", |r| first(r).gaps_ms = Some(vec![900.0]), Wrong, Void),
+    (
+        "identical_latencies",
+        |r| r.details.iter_mut().flatten().for_each(|r| r.ttft_ms = Some(50.0)),
+        Wrong,
+        Void,
+    ),
+];
+
+#[test]
+fn a_clean_result_has_nothing_against_it() {
+    let audit = audit_reported(&clean());
+    let bad: Vec<_> = audit.items.iter().filter(|item| item.severity > Info).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+    assert_eq!(audit.verdict, Verdict::Valid);
+    let missing: Vec<_> = audit.items.iter().filter(|i| i.status == Missing).collect();
+    assert_eq!(missing.len(), 1, "{missing:#?}");
+    assert_eq!(missing[0].check, "client_health");
+    assert_eq!(audit.strict().verdict, Verdict::Suspect);
+    let audit = audit_reported(&detailed());
+    let bad: Vec<_> = audit.items.iter().filter(|item| item.severity > Info).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+fn each_speaks(clean: &Reported, cases: &[Case]) {
+    let quiet = audit_reported(clean);
+    for (check, change, status, severity) in cases {
+        let mut run = clean.clone();
+        change(&mut run);
+        let audit = audit_reported(&run);
+        let item = of(&audit, check).unwrap_or_else(|| panic!("{check} says nothing"));
+        assert_eq!((item.status, item.severity), (*status, *severity), "{item:#?}");
+        assert!(!item.evidence.is_empty(), "{check}");
+        assert_eq!(item.advice.is_empty(), item.status == Status::Ok, "{item:#?}");
+        // Silent, or at least milder, before the change.
+        let before = of(&quiet, check).map_or(Info, |item| item.severity);
+        assert!(before == Info, "{check} speaks of a clean result");
+    }
+}
+
+#[test]
+fn every_check_speaks_when_it_should() {
+    let cases = [&LOAD[..], &SAMPLE, &TOOL, &ARITHMETIC].concat();
+    each_speaks(&clean(), &cases);
+    each_speaks(&detailed(), &DETAILED);
+    for check in checks() {
+        let mut all = cases.iter().chain(&DETAILED);
+        assert!(all.any(|case| case.0 == check.code), "{} has no case", check.code);
+    }
+}
+
+#[test]
+fn codes_are_unique_and_documented() {
+    let document = include_str!("../../../../docs/audit.md");
+    let mut codes: Vec<_> = checks().iter().map(|check| check.code).collect();
+    for code in &codes {
+        assert!(document.contains(&format!("| `{code}` |")), "docs/audit.md lacks {code}");
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), checks().len());
+}
+
+#[test]
+fn a_rate_within_chance_is_no_fault() {
+    let mut run = clean();
+    (run.asked, run.ok) = (Some(100), Some(100));
+    run.duration_s = Some(100.0 / 24.5);
+    let rate = |run: &Reported| of(&audit_reported(run), "delivered_rate").unwrap().severity;
+    assert_eq!(
+        rate(&run),
+        Info,
+        "100 arrivals at 25.5/s for 20/s are within three standard deviations"
+    );
+    run.duration_s = Some(100.0 / 28.0);
+    assert_eq!(rate(&run), Warn);
+}
+
+#[test]
+fn percentiles_are_numpys_or_nearest_rank() {
+    // numpy.percentile([1, 2, 3, 4], 50) is 2.5; the nearest rank is 2.
+    let run = |p50: f64| {
+        let mut run = Reported::of(Tool::Sglang);
+        let request = |ttft: f64| ReportedRequest { ttft_ms: Some(ttft), ..Default::default() };
+        run.details = Some([4.0, 2.0, 1.0, 3.0].map(request).to_vec());
+        let percentiles = vec![(50.0, p50)];
+        run.metrics.insert("ttft".to_owned(), ReportedMetric { percentiles, ..Default::default() });
+        of(&audit_reported(&run), "recomputed_statistics").unwrap().status
+    };
+    assert_eq!([run(2.5), run(2.0), run(2.4), run(3.0)], [Status::Ok, Status::Ok, Wrong, Wrong]);
+}
+
+#[test]
+fn nothing_known_is_no_panic_and_huge_numbers_neither() {
+    for tool in [
+        Tool::Goodput,
+        Tool::VllmPython,
+        Tool::VllmRust,
+        Tool::Sglang,
+        Tool::Aiperf,
+        Tool::GenaiPerf,
+        Tool::Guidellm,
+    ] {
+        let mut run = Reported::of(tool);
+        audit_reported(&run);
+        (run.asked, run.ok, run.failed) = (Some(u64::MAX), Some(u64::MAX), Some(u64::MAX));
+        (run.input_tokens, run.output_tokens) = (Some(u64::MAX), Some(u64::MAX));
+        (run.duration_s, run.requests_per_s) = (Some(f64::MIN_POSITIVE), Some(f64::MAX));
+        run.load.concurrency = Some(u64::MAX);
+        let huge =
+            ReportedMetric { mean: Some(f64::MAX), std: Some(f64::MAX), ..Default::default() };
+        run.metrics.insert("e2e".to_owned(), huge);
+        run.details =
+            Some(vec![ReportedRequest { output_tokens: Some(u64::MAX), ..Default::default() }; 3]);
+        for mode in [ReportedMode::Closed, ReportedMode::Open, ReportedMode::Burst] {
+            run.load.mode = mode;
+            audit_reported(&run);
+        }
+    }
+}
