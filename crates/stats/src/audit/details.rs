@@ -93,6 +93,13 @@ fn nearest_rank(sorted: &[f64], percent: f64) -> Option<f64> {
     sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
 }
 
+/// The sample above that, where the rank is a whole number: what a sum of weights that falls short of
+/// it by rounding gives.
+fn next_rank(sorted: &[f64], percent: f64) -> Option<f64> {
+    let index = (percent / 100.0 * sorted.len() as f64).floor() as usize;
+    sorted.get(index.min(sorted.len().checked_sub(1)?)).copied()
+}
+
 fn agrees(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()) + 1e-9
 }
@@ -115,7 +122,7 @@ fn recomputed(run: &Reported) -> Option<Finding> {
         let stated = [(99.0, metric.percentile(99.0)), (50.0, median)];
         for (q, value) in stated.into_iter().filter_map(|(q, value)| Some((q, value?))) {
             compared += 1;
-            let ways = [linear(&sorted, q), nearest_rank(&sorted, q)];
+            let ways = [linear(&sorted, q), nearest_rank(&sorted, q), next_rank(&sorted, q)];
             if !ways.iter().flatten().any(|way| agrees(*way, value, tolerance)) {
                 let found = ways.iter().flatten().next().copied().unwrap_or_default();
                 reasons.push(format!(
