@@ -96,7 +96,7 @@ const PLANTS: [Plant; 27] = [
         "request_latencies",
         "void",
     ),
-    ("vllm-python-open-detailed.json", |f| f["completed"] = json!(29), "request_sum", "void"),
+    ("vllm-python-open-detailed.json", |f| f["completed"] = json!(31), "request_sum", "void"),
     (
         "vllm-python-open-detailed.json",
         |f| f["request_rate"] = json!(60.0),
@@ -290,6 +290,7 @@ fn strict_counts_gaps_and_the_worst_result_decides() {
 fn rubbish_is_refused_with_a_hint() {
     let session = Session::new();
     std::fs::create_dir(session.path("folder")).unwrap();
+    let deep = vec![b'['; 50_000];
     let cases: [(&str, &[u8], &str); 8] = [
         ("empty.json", b"", "empty"),
         ("cut.json", br#"{"model_id": "m", "comple"#, "not JSON"),
@@ -302,7 +303,7 @@ fn rubbish_is_refused_with_a_hint() {
             br#"{"model_id":"m","completed":1e300,"request_throughput":3}"#,
             "`completed`",
         ),
-        ("deep.json", &[b'['; 50_000], "not JSON"),
+        ("deep.json", &deep, "not JSON"),
     ];
     for (name, bytes, expected) in cases {
         std::fs::write(session.path(name), bytes).unwrap();

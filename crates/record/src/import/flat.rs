@@ -101,7 +101,11 @@ pub(super) fn details(fields: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>
             gaps_ms,
             input_tokens: at(inputs.as_ref(), index),
             output_tokens,
-            is_failed: error.is_some_and(|error| !error.is_empty()),
+            // Forks that keep no errors still count no token for what failed.
+            is_failed: match error {
+                Some(error) => !error.is_empty(),
+                None => errors.is_none() && output_tokens == Some(0),
+            },
         }
     };
     Ok(Some((0..n).map(request).collect()))

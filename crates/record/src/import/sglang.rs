@@ -24,6 +24,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
         }
     }
     run.details = flat::details(fields)?;
+    // With speculative decoding its ITL is of tokens, and its list of events.
+    if fields.finite("accept_length")?.is_some_and(|length| length > 1.0) {
+        run.details.iter_mut().flatten().for_each(|request| request.gaps_ms = None);
+    }
     run.input_lengths = flat::range(run.details.as_ref(), |request| request.input_tokens);
     run.output_lengths = flat::range(run.details.as_ref(), |request| request.output_tokens);
     if run.input_lengths.is_none() {

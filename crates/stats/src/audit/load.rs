@@ -125,6 +125,18 @@ fn sending_s(run: &Reported) -> Option<f64> {
     Some(run.duration_s? - mean_e2e_s(run).unwrap_or(0.0)).filter(|seconds| *seconds > 0.0)
 }
 
+/// By how much the rate of `n` arrivals may differ from the one asked for.
+fn rate_tolerance(run: &Reported, n: f64) -> f64 {
+    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    if is_vllm || run.load.arrivals.as_deref() == Some("constant") {
+        // The last one is due at n/rate exactly; the ends of the schedule are one gap each.
+        0.1 + 2.0 / n
+    } else {
+        // Three standard deviations of a Poisson count.
+        (3.0 / n.sqrt()).max(0.1)
+    }
+}
+
 fn delivered_rate(run: &Reported) -> Option<Finding> {
     // Ours states the instants themselves, and its caveats judge them.
     if run.tool == Tool::Goodput {
@@ -133,8 +145,7 @@ fn delivered_rate(run: &Reported) -> Option<Finding> {
     let (asked, n) = (run.load.rate_rps.filter(|rate| *rate > 0.0)?, requests(run)?);
     let rate = n as f64 / sending_s(run)?;
     let share = rate / asked;
-    // Three standard deviations of a Poisson count, and never less than a tenth.
-    let chance = (3.0 / (n.max(1) as f64).sqrt()).max(0.1);
+    let chance = rate_tolerance(run, n.max(1) as f64);
     let said = format!("{} req/s asked, {} sent", number(asked), number(rate));
     Some(match share {
         share if share < 1.0 - chance => Finding::doubtful(
