@@ -205,6 +205,13 @@ fn every_cut_of_every_file_is_read_or_refused() {
 }
 
 #[test]
+fn units_are_read() {
+    let text = r#"{"aiperf_version": "1", "time_to_first_token": {"unit": "s", "avg": 0.05, "p50": 0.04}}"#;
+    let ttft = parse(text).unwrap()[0].metrics["ttft"].clone();
+    assert_eq!((ttft.mean, ttft.percentile(50.0)), (Some(50.0), Some(40.0)));
+}
+
+#[test]
 fn numbers_that_are_none_are_missing_and_counted() {
     let run =
         parse(&format!("{{{LEAST}, \"duration\": NaN, \"mean_ttft_ms\": -Infinity}}")).unwrap();

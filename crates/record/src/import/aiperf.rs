@@ -107,24 +107,36 @@ fn lengths(fields: &Fields<'_>, name: &str) -> Result<Option<LengthRange>, Field
     Ok(range.map(|(min, max)| LengthRange { min, max }))
 }
 
+/// How many milliseconds the unit of a metric has.
+fn milliseconds(fields: &Fields<'_>) -> f64 {
+    match fields.scalar("unit").as_deref() {
+        Some("s" | "sec" | "seconds") => 1e3,
+        Some("us" | "µs" | "microseconds") => 1e-3,
+        Some("ns" | "nanoseconds") => 1e-6,
+        _ => 1.0,
+    }
+}
+
 fn metric(fields: &Fields<'_>) -> Result<ReportedMetric, FieldError> {
     let mut percentiles = Vec::new();
+    let unit = milliseconds(fields);
+    let stated = |name: &str| Ok(fields.finite(name)?.map(|value| value * unit));
     for name in fields.names() {
         let percent = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
         if let Some(percent) = percent
             && let Some(value) = fields.finite(name)?
         {
-            percentiles.push((percent, value));
+            percentiles.push((percent, value * unit));
         }
     }
     percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(ReportedMetric {
         n: fields.count("count")?,
-        mean: fields.finite("avg")?,
-        std: fields.finite("std")?,
+        mean: stated("avg")?,
+        std: stated("std")?,
         median: None,
-        min: fields.finite("min")?,
-        max: fields.finite("max")?,
+        min: stated("min")?,
+        max: stated("max")?,
         percentiles,
     })
 }
