@@ -15,11 +15,11 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
     let mut items = vec![verdict(summary)];
     items.extend(summary.caveats.iter().map(|caveat| Item {
         check: format!("caveat_{}", caveat.code),
-        title: caveat.code.replace('_', " "),
+        title: caveat.code.name().replace('_', " "),
         status: if caveat.severity == Severity::Void { Status::Wrong } else { Status::Doubtful },
         severity: caveat.severity,
         evidence: caveat.message.clone(),
-        advice: String::new(),
+        advice: caveat.advice.clone().unwrap_or_default(),
         source: Source::OwnVerdict,
     }));
     items.extend(audit_reported(&run).items);
