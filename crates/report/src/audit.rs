@@ -31,8 +31,8 @@ pub fn audit_text(audit: &Audit) -> String {
         }
     }
     page.push('\n');
-    for line in wrap(&verdict(audit), WIDTH) {
-        page.push_str(&line);
+    for line in [verdict(audit), &counts(audit)] {
+        page.push_str(line);
         page.push('\n');
     }
     page
@@ -66,20 +66,18 @@ fn mark(item: &Item) -> &'static str {
     }
 }
 
-fn verdict(audit: &Audit) -> String {
-    let notes = audit.items.iter().filter(|item| mark(item) == "note").count();
-    let word = match audit.verdict {
+fn verdict(audit: &Audit) -> &'static str {
+    match audit.verdict {
         Verdict::Valid => "VALID: nothing found that speaks against these figures",
         Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
         Verdict::Void => "VOID: do not use these figures as a result",
-    };
-    format!(
-        "{word} ({} wrong, {} doubtful, {notes} notes, {} missing, {} ok)",
-        audit.count(Status::Wrong),
-        audit.count(Status::Doubtful) - notes,
-        audit.count(Status::Missing),
-        audit.count(Status::Ok)
-    )
+    }
+}
+
+fn counts(audit: &Audit) -> String {
+    let marked = |word: &str| audit.items.iter().filter(|item| mark(item) == word).count();
+    let each = |word: &str| format!("{} {}", marked(word), word.to_lowercase());
+    ["WRONG", "doubtful", "note", "missing", "ok"].map(each).join(", ")
 }
 
 /// The same in Markdown.
@@ -88,14 +86,14 @@ pub fn audit_markdown(audit: &Audit) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(page, "## {}\n", escaped(&audit.subject));
     let _ = writeln!(page, "{} · {}\n", escaped(&audit.tool), escaped(&audit.run));
-    let _ = writeln!(page, "**{}**\n", escaped(&verdict(audit)));
+    let _ = writeln!(page, "**{}** ({})\n", verdict(audit), counts(audit));
     let _ = writeln!(page, "| status | check | what the result says | what to do | asked by |");
     let _ = writeln!(page, "|---|---|---|---|---|");
     for item in &audit.items {
         let advice = if item.status == Status::Ok { "" } else { &item.advice };
         let _ = writeln!(
             page,
-            "| {} | {} (`{}`) | {} | {} | {} |",
+            "| {} | {} ({}) | {} | {} | {} |",
             mark(item),
             escaped(&item.title),
             escaped(&item.check),
@@ -166,7 +164,7 @@ mod tests {
         let starts: Vec<_> = page.lines().filter_map(|line| line.split("  ").next()).collect();
         assert!(starts.contains(&"doubtful") && starts.contains(&"note"), "{page}");
         assert_eq!(page.matches("→ offer a rate").count(), 2, "{page}");
-        assert!(page.contains("0 wrong, 1 doubtful, 1 notes, 0 missing, 1 ok"), "{page}");
+        assert!(page.contains("0 wrong, 1 doubtful, 1 note, 0 missing, 1 ok"), "{page}");
     }
 
     #[test]

@@ -14,10 +14,14 @@ mod estimate;
 mod flow;
 mod kolmogorov;
 mod metrics;
+pub mod modes;
 mod repeats;
 mod request;
 mod sample;
+pub mod saturation;
+mod series;
 mod slo;
+pub mod steady;
 mod summary;
 mod until;
 mod watch;
@@ -38,6 +42,7 @@ pub use audit::{
     Audit, Check, Item, Source, Status, audit_reported, audit_run, checks, from_details,
 };
 pub use sample::Sample;
+pub use series::{Medians, Series, SeriesTally};
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
     CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,

@@ -172,11 +172,13 @@ fn recomputed(run: &Reported) -> Option<Finding> {
 
 fn totals(run: &Reported) -> Option<Finding> {
     let all = run.details.as_ref()?;
+    // It cuts warm-up and cooldown from its figures, or keeps a sample of the requests.
     if run.tool == Tool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64) {
-        return Some(Finding::note(
-            format!("{} of {} requests are in the file", all.len(), run.asked.unwrap_or(0)),
-            "",
-        ));
+        return Some(Finding::ok(format!(
+            "the figures are of {} requests, and the file holds {}",
+            run.asked.unwrap_or(0),
+            all.len()
+        )));
     }
     let good = || all.iter().filter(|request| !request.is_failed);
     let mut reasons = Vec::new();

@@ -113,16 +113,17 @@ fn arrivals(run: &Reported) -> Option<Finding> {
     })
 }
 
-/// The time over which requests were sent: by their own instants, else the duration without the
-/// wait for the last answer.
-fn sending_s(run: &Reported) -> Option<f64> {
+/// How many requests were sent in how many seconds: by their own instants, which may hold those of
+/// the warm-up, else over the duration without the wait for the last answer.
+fn sent(run: &Reported) -> Option<(u64, f64)> {
     let starts = || run.details.iter().flatten().filter_map(|request| request.start_s);
     let (first, last) = starts()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), start| (a.min(start), b.max(start)));
     if last > first {
-        return Some(last - first);
+        return Some((starts().count() as u64, last - first));
     }
-    Some(run.duration_s? - mean_e2e_s(run).unwrap_or(0.0)).filter(|seconds| *seconds > 0.0)
+    let seconds = run.duration_s? - mean_e2e_s(run).unwrap_or(0.0);
+    Some((requests(run)?, seconds)).filter(|(_, seconds)| *seconds > 0.0)
 }
 
 /// By how much the rate of `n` arrivals may differ from the one asked for.
@@ -142,8 +143,9 @@ fn delivered_rate(run: &Reported) -> Option<Finding> {
     if run.tool == Tool::Goodput {
         return None;
     }
-    let (asked, n) = (run.load.rate_rps.filter(|rate| *rate > 0.0)?, requests(run)?);
-    let rate = n as f64 / sending_s(run)?;
+    let asked = run.load.rate_rps.filter(|rate| *rate > 0.0)?;
+    let (n, seconds) = sent(run)?;
+    let rate = n as f64 / seconds;
     let share = rate / asked;
     let chance = rate_tolerance(run, n.max(1) as f64);
     let said = format!("{} req/s asked, {} sent", number(asked), number(rate));

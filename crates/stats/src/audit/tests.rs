@@ -243,7 +243,17 @@ const ARITHMETIC: [Case; 19] = [
 ];
 
 /// Of files that hold their requests.
-const DETAILED: [Case; 15] = [
+const DETAILED: [Case; 16] = [
+    (
+        "first_token",
+        |r| {
+            r.backend = Some("openai-chat".to_owned());
+            let gaps = r.details.iter_mut().flatten().filter_map(|r| r.gaps_ms.as_mut());
+            gaps.for_each(|gaps| gaps[0] = 0.01);
+        },
+        Doubtful,
+        Warn,
+    ),
     (
         "arrival_gaps",
         |r| {
@@ -349,6 +359,19 @@ fn a_rate_within_chance_is_no_fault() {
     assert_eq!(rate(&run), Warn, "vLLM leaves the count to no chance");
     (run.tool, run.duration_s) = (Tool::Aiperf, Some(100.0 / 28.0));
     assert_eq!(rate(&run), Warn);
+}
+
+#[test]
+fn requests_of_the_warm_up_do_not_lower_the_rate() {
+    let mut run = detailed();
+    run.tool = Tool::Guidellm;
+    // Half of the requests in the file are in the figures.
+    (run.asked, run.ok, run.duration_s) = (Some(700), Some(700), Some(35.0));
+    let audit = audit_reported(&run);
+    for check in ["delivered_rate", "recomputed_totals"] {
+        assert_eq!(of(&audit, check).unwrap().status, Status::Ok, "{check}");
+    }
+    assert!(of(&audit, "recomputed_statistics").is_none());
 }
 
 #[test]

@@ -150,6 +150,16 @@ fn first_token(run: &Reported) -> Option<Finding> {
     }
     let advice = "TTFT is too low where the role comes early, and mean ITL too low by one in \
                   every answer; compare TPOT instead of ITL";
+    if let Some(share) = at_once(run).filter(|share| *share > 0.5) {
+        return Some(Finding::doubtful(
+            format!(
+                "the first event with `choices`, which names the role: in {} of the answers the next \
+                 event follows at once",
+                percent(share)
+            ),
+            advice,
+        ));
+    }
     let mean = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
     match mean("itl").zip(mean("tpot")) {
         Some((itl, tpot)) if itl < 0.97 * tpot => Some(Finding::doubtful(
@@ -166,6 +176,21 @@ fn first_token(run: &Reported) -> Option<Finding> {
             advice,
         )),
     }
+}
+
+/// The share of the answers whose first gap is less than a tenth of the mean of the others; none
+/// where the file does not hold them.
+fn at_once(run: &Reported) -> Option<f64> {
+    let good = run.details.iter().flatten().filter(|request| !request.is_failed);
+    let (mut n, mut early) = (0_u64, 0_u64);
+    for gaps in good.filter_map(|request| request.gaps_ms.as_deref()) {
+        let [first, rest @ ..] = gaps else { continue };
+        if rest.len() >= 2 {
+            n += 1;
+            early += u64::from(*first < 0.1 * rest.iter().sum::<f64>() / rest.len() as f64);
+        }
+    }
+    (n > 0).then(|| early as f64 / n as f64)
 }
 
 fn connection_setup(run: &Reported) -> Option<Finding> {
@@ -276,7 +301,7 @@ fn retries(run: &Reported) -> Option<Finding> {
 
 fn client_health(run: &Reported) -> Option<Finding> {
     Some(match run.tool {
-        Tool::Goodput => Finding::ok("schedule slip, lag and a canary are in the run"),
+        Tool::Goodput => Finding::ok("schedule slip and the lag of the client are in the run"),
         Tool::Guidellm => {
             Finding::note("only how late requests were sent", "read request_dispatch_delay")
         }

@@ -1,0 +1,120 @@
+//! Does the server keep up with what is asked of it?
+
+use serde::{Deserialize, Serialize};
+
+use crate::series::Series;
+use crate::steady::{MOST_POINTS, Slope, least_squares, median, theil_sen, thin};
+
+/// Shorter windows say nothing.
+const SHORTEST_S: f64 = 30.0;
+/// Completions per arrival below which a server falls behind.
+const BALANCE: f64 = 0.97;
+/// Growth of the number under way over the window, as a share of its median.
+const PRACTICAL: f64 = 0.10;
+/// The same in standard deviations of the difference of two counts of as many as were under way at
+/// first: so much comes and goes in a server that keeps up.
+const BEYOND: f64 = 3.0;
+/// A number under way that stays within this share of its median is at a ceiling.
+const FLAT: f64 = 0.10;
+/// By how much it has risen before that, and how many times the wait has grown.
+const RISEN: f64 = 1.5;
+const LONGER: f64 = 3.0;
+/// Refusals that are no accident, as a share of arrivals.
+const REFUSED: f64 = 0.01;
+
+/// Whether a server keeps up, and the evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Saturation {
+    /// More is asked than answered: number under way and wait both rise beyond chance, completions
+    /// fall short of arrivals, and the rise is of practical size.
+    pub over_saturated: bool,
+    /// The queue is full: the number under way rose to a ceiling and waits are many times what they
+    /// were at first, or requests are turned away. Latencies then depend on how much of the run
+    /// came before that.
+    pub queue_limited: bool,
+    /// Requests under way that are added each second, by the Theil–Sen slope.
+    pub backlog_growth_per_s: f64,
+    /// Completions per arrival over the second half; none without an arrival.
+    pub balance: Option<f64>,
+    /// The same over all of the window.
+    pub balance_all: Option<f64>,
+    /// Requests turned away (429, 503) in the second half, as a share of arrivals.
+    pub refused_share: f64,
+    /// Change of the number under way per second.
+    pub in_flight_slope: Slope,
+    /// Change of the median wait, in milliseconds per second; none without waits.
+    pub ttft_slope: Option<Slope>,
+}
+
+/// Judges the window; `None` below 30 s. Cheap enough to be asked every second of a running load.
+pub fn judge(series: &Series) -> Option<Saturation> {
+    if series.seconds() < SHORTEST_S || series.len() < 10 {
+        return None;
+    }
+    let per_s = 1.0 / series.bin.as_secs();
+    let slope = |values: &[f64]| {
+        let Slope { value, low, high } = least_squares(values)?;
+        Some(Slope { value: value * per_s, low: low * per_s, high: high * per_s })
+    };
+    let in_flight_slope = slope(&series.in_flight)?;
+    let ttft_slope = slope(&series.ttft.values);
+    let (points, step) = thin(&series.in_flight, MOST_POINTS);
+    let backlog_growth_per_s = theil_sen(&points)? * per_s / step as f64;
+    let middle = series.len() / 2;
+    let late = |counts: &[u32]| sum(counts.get(middle..).unwrap_or_default());
+    let balance = share(late(&series.completions), late(&series.arrivals));
+    let balance_all = share(sum(&series.completions), sum(&series.arrivals));
+    let refused_share = share(late(&series.refused), late(&series.arrivals)).unwrap_or(0.0);
+    let level = median(&series.in_flight)?;
+    let at_first = series.in_flight.get(..series.len() / 4).and_then(median)?;
+    let least = (BEYOND * (2.0 * at_first).sqrt()).max(PRACTICAL * level);
+    let rises = |slope: Slope| slope.low > 0.0;
+    let is_short = |balance: Option<f64>| balance.is_some_and(|balance| balance < BALANCE);
+    // One half has few completions: chance hides the shortfall of a load just beyond capacity.
+    let falls_short = is_short(balance) || is_short(balance_all);
+    let over_saturated = rises(in_flight_slope)
+        && ttft_slope.is_some_and(rises)
+        && falls_short
+        && backlog_growth_per_s * series.seconds() >= least;
+    Some(Saturation {
+        over_saturated,
+        queue_limited: refused_share >= REFUSED || (!over_saturated && is_queue_full(series)),
+        backlog_growth_per_s,
+        balance,
+        balance_all,
+        refused_share,
+        in_flight_slope,
+        ttft_slope,
+    })
+}
+
+fn sum(counts: &[u32]) -> f64 {
+    counts.iter().map(|count| f64::from(*count)).sum()
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// The second half lies flat at a level that the beginning had not reached, and waits have grown.
+fn is_queue_full(series: &Series) -> bool {
+    let (first, middle) = (series.len().div_ceil(20).max(2), series.len() / 2);
+    let late = series.in_flight.get(middle..).unwrap_or_default();
+    let early = |values: &[f64]| values.get(..first).and_then(median);
+    let Some(level) = median(late).filter(|level| *level > 0.0) else { return false };
+    let mut sorted = late.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // All but a tenth at either end.
+    let tenth = sorted.len() / 10;
+    let core = sorted.get(tenth..sorted.len() - tenth).unwrap_or_default();
+    let is_flat = core.iter().all(|value| (value - level).abs() <= FLAT * level);
+    let has_risen = early(&series.in_flight).is_some_and(|early| level >= RISEN * early);
+    let waits = &series.ttft.values;
+    let late_wait = waits.get(middle..).and_then(median);
+    let waits_grew =
+        early(waits).zip(late_wait).is_some_and(|(early, late)| late >= LONGER * early);
+    is_flat && has_risen && waits_grew
+}
+
+#[cfg(test)]
+mod tests;

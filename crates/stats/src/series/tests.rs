@@ -1,0 +1,181 @@
+//! Series of requests whose every instant is written down here.
+
+use goodput_model::{
+    Chunk, Exchange, Failure, Phase, Planned, Stage, Stamps, TokenCount, TokenSource,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::flow::arrived_tokens;
+use crate::window::{Kind, Window};
+
+fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+/// Due and sent at one instant, with chunks at these.
+fn record(due: u64, chunks: &[u64]) -> RequestRecord {
+    let at: Vec<Nanos> = chunks.iter().map(|at| ms(*at)).collect();
+    let (first, last) = (at.first().copied(), at.last().copied());
+    let chunk =
+        |at| Chunk { at, tokens: None, bytes: 1, choice: 0, coalesced: false, lag_us: None };
+    RequestRecord {
+        index: 0,
+        phase: Phase::Measured,
+        worker: 0,
+        scheduled: ms(due),
+        pacer_lag: None,
+        cap_wait: Nanos::ZERO,
+        planned: Planned::new("chat", 1, None),
+        exchange: Exchange {
+            stamps: Stamps {
+                dispatched: ms(due),
+                first_token: first,
+                last_token: last,
+                done: last,
+                ended: last.unwrap_or(ms(due)),
+                ..Stamps::default()
+            },
+            output_tokens: Some(TokenCount { n: at.len() as u32, source: TokenSource::Usage }),
+            chunks: at.into_iter().map(chunk).collect(),
+            ..Exchange::default()
+        },
+        prompt: None,
+    }
+}
+
+fn failed(due: u64, ended: u64, class: ErrorClass) -> RequestRecord {
+    let mut record = record(due, &[]);
+    record.exchange.stamps.ended = ms(ended);
+    record.exchange.output_tokens = None;
+    record.exchange.failure =
+        Some(Failure { class, stage: Stage::Headers, message: String::new() });
+    record
+}
+
+fn tally(records: &[RequestRecord]) -> SeriesTally {
+    let mut tally = SeriesTally::default();
+    for record in records {
+        tally.add(record);
+    }
+    tally
+}
+
+#[test]
+fn bins_of_a_second_or_a_sixtieth() {
+    let over = |from: u64, to: u64| {
+        let series = tally(&[]).over(ms(from), ms(to));
+        (series.bin, series.len())
+    };
+    assert_eq!(over(0, 60_000), (ms(1000), 60));
+    assert_eq!(over(5_000, 125_900), (ms(1000), 120));
+    assert_eq!(over(0, 30_000), (ms(500), 60));
+    assert_eq!(over(0, 3_050), (ms(100), 30));
+    assert_eq!(over(0, 99).1, 0);
+    assert_eq!(over(9, 3).1, 0);
+    // A day and more stays within bounds.
+    assert_eq!(tally(&[]).over(Nanos::ZERO, Nanos(u64::MAX)).len(), 100_000);
+}
+
+#[test]
+fn each_series_by_hand() {
+    // Under way 500..2500, 1000..1500 and 200..(beyond the end).
+    let records =
+        [record(500, &[800, 1600, 2500]), record(1000, &[1100, 1500]), record(200, &[700, 61_000])];
+    let series = tally(&records).over(ms(0), ms(60_000));
+    assert_eq!(series.in_flight[..4], [1.3, 2.5, 1.5, 1.0]);
+    assert_eq!(series.tokens_per_s[..4], [2.0, 3.0, 1.0, 0.0]);
+    assert_eq!(
+        (series.arrivals[..3].to_vec(), series.completions[..4].to_vec()),
+        (vec![2, 1, 0], vec![0, 1, 1, 0])
+    );
+    // Of 300 and 500 ms the middle; then 100 ms; then held.
+    assert_eq!(series.ttft.values[..4], [400.0, 100.0, 100.0, 100.0]);
+    assert_eq!((series.ttft.counts[..3].to_vec(), series.ttft.filled()), (vec![2, 1, 0], 2));
+    // (2500 - 800) / 2 and 60,300 / 1; then 400 / 1.
+    assert_eq!(series.tpot.values[..2], [f64::midpoint(850.0, 60_300.0), 400.0]);
+    assert_eq!(series.seconds(), 60.0);
+}
+
+#[test]
+fn the_first_bins_hold_the_first_value() {
+    let series = tally(&[record(2_500, &[2_600, 2_700])]).over(ms(0), ms(60_000));
+    assert_eq!(series.ttft.values, [100.0; 60]);
+    assert_eq!(series.ttft.filled(), 1);
+    let empty = tally(&[]).over(ms(0), ms(60_000));
+    assert_eq!((empty.ttft.values.len(), empty.in_flight.len()), (0, 60));
+}
+
+#[test]
+fn failures() {
+    let mut begun = record(5_000, &[5_500, 6_000, 6_500]);
+    begun.exchange.stamps.ended = ms(15_500);
+    begun.exchange.failure = failed(0, 0, ErrorClass::Timeout).exchange.failure;
+    let records = [
+        failed(1_000, 11_000, ErrorClass::Timeout),
+        failed(2_000, 2_001, ErrorClass::Http(429)),
+        failed(3_000, 3_001, ErrorClass::Http(503)),
+        failed(4_000, 4_001, ErrorClass::Http(500)),
+        begun,
+    ];
+    let series = tally(&records).over(ms(0), ms(60_000));
+    // A time limit is a wait as long; another failure is none.
+    assert_eq!(
+        (series.ttft.values[1], series.ttft.values[4], series.ttft.values[5]),
+        (10_000.0, 10_000.0, 500.0)
+    );
+    assert_eq!(series.ttft.filled(), 2);
+    // It took ten seconds for the two tokens after the first.
+    assert_eq!((series.tpot.values[5], series.tpot.filled()), (5_000.0, 1));
+    assert_eq!(series.refused[..5], [0, 0, 1, 1, 0]);
+    assert_eq!(series.completions.iter().sum::<u32>(), 5);
+}
+
+#[test]
+fn coarser_bins() {
+    let records =
+        [record(500, &[600, 700]), record(1_200, &[1_500, 1_600]), record(1_300, &[1_600, 1_700])];
+    let series = tally(&records).over(ms(0), ms(61_000)).coarser(2);
+    assert_eq!((series.bin, series.len()), (ms(2_000), 30));
+    assert_eq!(series.arrivals[0], 3);
+    assert_eq!(series.tokens_per_s[0], 3.0);
+    // One of 100 ms and two of 300 ms.
+    assert!((series.ttft.values[0] - 700.0 / 3.0).abs() < 1e-4);
+    assert_eq!((series.ttft.counts[0], series.ttft.values.len()), (3, 30));
+}
+
+proptest! {
+    /// Against the integral, bin by bin, and against the tokens that the throughput counts.
+    #[test]
+    fn nothing_is_lost(
+        starts in prop::collection::vec((0u64..8_000, 1u64..9_000, 1usize..6), 1..30),
+        from in 0u64..40,
+        stretch in 10u64..90,
+    ) {
+        let records: Vec<_> = starts.iter().map(|(due, length, chunks)| {
+            let at: Vec<u64> = (1..=*chunks as u64).map(|k| due + length * k / *chunks as u64).collect();
+            record(*due, &at)
+        }).collect();
+        let (from, to) = (ms(from * 100), ms((from + stretch) * 100));
+        let series = tally(&records).over(from, to);
+        let end = from + times(series.bin, series.len() as u64);
+        let window = Window { start: from, end, kind: Kind::Time };
+        for (index, average) in series.in_flight.iter().enumerate() {
+            let begin = from + times(series.bin, index as u64);
+            let bin = Window { start: begin, end: begin + series.bin, kind: Kind::Time };
+            let spent: u64 = records.iter()
+                .map(|record| bin.overlap(record.scheduled, record.end()).0).sum();
+            prop_assert!((average - spent as f64 / series.bin.0 as f64).abs() < 1e-9);
+        }
+        let all: f64 = series.tokens_per_s.iter().sum::<f64>() * series.bin.as_secs();
+        let expected: f64 = records.iter().map(|record| {
+            arrived_tokens(record, record.exchange.output_tokens.map(|count| count.n), window)
+        }).sum();
+        // At the end of a span that is no multiple of 100 ms a grain is divided.
+        let at_edge: f64 = records.iter().map(|record| {
+            let edge = Window { start: Nanos(end.0 / GRAIN.0 * GRAIN.0), end: Nanos(end.0 / GRAIN.0 * GRAIN.0) + GRAIN, kind: Kind::Time };
+            arrived_tokens(record, None, edge)
+        }).sum();
+        prop_assert!((all - expected).abs() <= at_edge + 1e-9, "{all} {expected} {at_edge}");
+    }
+}

@@ -1,0 +1,236 @@
+//! The tests for trends against SciPy, and whole series of known shape.
+
+use goodput_model::Nanos;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::study::{Change, Scene};
+use super::*;
+
+/// Made by `tests/oracle/make_steady.py`.
+const ORACLE: &str = include_str!("../../tests/oracle/steady.json");
+
+fn oracle() -> Vec<(String, Vec<f64>, Value)> {
+    let Value::Object(all) = serde_json::from_str(ORACLE).unwrap() else { panic!("no object") };
+    let numbers = |facts: &Value| serde_json::from_value(facts["values"].clone()).unwrap();
+    all.into_iter().map(|(name, facts)| (name, numbers(&facts), facts)).collect()
+}
+
+/// Sums of a few hundred terms in another order differ by this much at most.
+fn close(name: &str, ours: f64, theirs: &Value) {
+    let theirs = theirs.as_f64().unwrap();
+    let difference = (ours - theirs).abs();
+    assert!(difference <= 1e-9 * theirs.abs().max(1e-3), "{name}: {ours}, not {theirs}");
+}
+
+#[test]
+fn as_numpy_and_scipy_have_it() {
+    let all = oracle();
+    assert_eq!(all.len(), 13);
+    for (name, values, facts) in all {
+        let found = mser5(&values).unwrap();
+        let expected = &facts["mser"];
+        assert_eq!(found.cut as u64, expected["cut"], "{name}");
+        assert_eq!(found.batches as u64, expected["batches"], "{name}");
+        assert_eq!(found.at_limit, expected["at_limit"], "{name}");
+        let test = mann_kendall(&values).unwrap();
+        let expected = &facts["mann_kendall"];
+        assert_eq!(test.s, expected["s"], "{name}");
+        close(&name, test.variance, &expected["variance"]);
+        close(&name, test.factor, &expected["factor"]);
+        close(&name, test.z, &expected["z"]);
+        close(&name, test.p, &expected["p"]);
+        close(&name, theil_sen(&values).unwrap(), &facts["theil_sen"]);
+        let shift = pettitt(&values).unwrap();
+        let expected = &facts["pettitt"];
+        assert_eq!(shift.k, expected["k"].as_f64().unwrap(), "{name}");
+        assert_eq!(shift.at as u64, expected["at"], "{name}");
+        close(&name, shift.p, &expected["p"]);
+        let slope = least_squares(&values).unwrap();
+        let expected = &facts["least_squares"];
+        close(&name, slope.value, &expected["value"]);
+        close(&name, slope.low, &expected["low"]);
+        close(&name, slope.high, &expected["high"]);
+    }
+}
+
+#[test]
+fn too_few_for_a_test() {
+    assert_eq!(mann_kendall(&[1.0, 2.0, 3.0]), None);
+    assert_eq!(pettitt(&[1.0, 2.0, 3.0]), None);
+    assert_eq!(least_squares(&[1.0, 2.0]), None);
+    assert_eq!((theil_sen(&[1.0]), theil_sen(&[])), (None, None));
+    assert_eq!(median(&[]), None);
+    assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+}
+
+#[test]
+fn long_series_are_averaged_down() {
+    let values: Vec<f64> = (0..1201).map(f64::from).collect();
+    let (points, step) = thin(&values, MOST_POINTS);
+    assert_eq!((points.len(), step), (401, 3));
+    assert_eq!((points[0], points[400]), (1.0, 1200.0));
+}
+
+/// A series in which all four go the same way, with a ripple of a percent.
+fn series(shape: impl Fn(usize) -> f64, bins: usize) -> Series {
+    let ripple = |i: usize| 1.0 + 0.01 * (i as f64 * 2.4).sin();
+    let values =
+        |scale: f64| -> Vec<f64> { (0..bins).map(|i| scale * shape(i) * ripple(i)).collect() };
+    let medians = |scale| Medians { values: values(scale), counts: vec![20; bins] };
+    Series {
+        start: Nanos::ZERO,
+        bin: Nanos::from_millis(1000),
+        in_flight: values(1e6),
+        tokens_per_s: values(5000.0),
+        ttft: medians(200.0),
+        tpot: medians(20.0),
+        arrivals: vec![20; bins],
+        completions: vec![20; bins],
+        refused: vec![0; bins],
+    }
+}
+
+#[test]
+fn a_flat_series_is_steady() {
+    let found = judge(&series(|_| 1.0, 100));
+    assert_eq!((found.state, found.cut.cut_s), (State::Steady, 0.0));
+    assert_eq!(found.trend.unwrap().metric, "tpot");
+    assert_eq!(judge(&series(|_| 1.0, 49)).state, State::TooShort);
+    assert_eq!(judge(&series(|_| 1.0, 50)).state, State::Steady);
+    assert_eq!(judge(&Series::default()).state, State::TooShort);
+    assert_eq!(Steadiness::default().state, State::NotApplicable);
+}
+
+#[test]
+fn a_cold_start_is_cut_where_it_ends() {
+    let cold = series(|i| if i < 20 { 1.5 } else { 1.0 }, 100);
+    let found = judge(&cold);
+    assert_eq!((found.state, found.cut.cut_s), (State::Steady, 20.0));
+    assert_eq!(found.cut.series["tpot"].asked_s, 20.0);
+    assert!((found.cut.series["tpot"].difference() - 0.5).abs() < 0.01);
+    // Less than a tenth is nobody's cold start, though MSER-5 would cut it.
+    let cool = cut(&series(|i| if i < 20 { 1.08 } else { 1.0 }, 100));
+    assert_eq!((cool.cut_s, cool.asked_s), (0.0, 20.0));
+}
+
+#[test]
+fn what_goes_on_changing_is_never_steady() {
+    let found = judge(&series(|i| 1.0 + i as f64 / 100.0, 100));
+    assert_eq!((found.state, found.cut.cut_s), (State::NeverSteady, 0.0));
+    assert_eq!(found.cut.asked_s, 50.0);
+    let trend = found.trend.unwrap();
+    // From 1 to 1.99 about a median of 1.495.
+    assert!((trend.drift_share - 0.66).abs() < 0.02, "{trend:?}");
+    // Six percent over all are too little for a cut, and enough for a drift; four are nothing.
+    assert_eq!(judge(&series(|i| 1.0 + 0.07 * i as f64 / 100.0, 100)).state, State::Drifting);
+    assert_eq!(judge(&series(|i| 1.0 + 0.04 * i as f64 / 100.0, 100)).state, State::Steady);
+}
+
+#[test]
+fn a_step_is_a_shift() {
+    for at in [40, 50, 70] {
+        let found = judge(&series(|i| if i < at { 1.0 } else { 1.08 }, 100));
+        assert_eq!(found.state, State::Shifted, "{at}");
+        let shift = found.shift.unwrap();
+        // Pettitt's place is where ranks pass the middle one: beside uneven parts a block off.
+        assert_eq!(shift.metric, "tpot");
+        assert!((shift.at_s - at as f64).abs() <= 2.0, "{shift:?}");
+        assert!((shift.after / shift.before - 1.08).abs() < 0.01, "{shift:?}");
+    }
+    assert_eq!(judge(&series(|i| if i < 60 { 1.0 } else { 1.04 }, 100)).state, State::Steady);
+}
+
+#[test]
+fn few_requests_make_longer_bins() {
+    let mut sparse = series(|i| if i < 120 { 1.0 } else { 1.08 }, 300);
+    for medians in [&mut sparse.ttft, &mut sparse.tpot] {
+        medians.counts = (0..300).map(|i| u32::from(i % 4 == 0)).collect();
+    }
+    let found = judge(&sparse);
+    assert_eq!((found.state, found.shift.unwrap().metric.as_str()), (State::Shifted, "tpot"));
+    // One in ten cannot be judged on 50 bins; the number under way still can.
+    for medians in [&mut sparse.ttft, &mut sparse.tpot] {
+        medians.counts = (0..300).map(|i| u32::from(i % 20 == 0)).collect();
+    }
+    assert_eq!(judge(&sparse).shift.unwrap().metric, "in_flight");
+}
+
+#[test]
+fn words_of_the_states() {
+    let json = serde_json::to_value(judge(&series(|i| 1.0 + i as f64, 100))).unwrap();
+    assert_eq!(json["state"], "never_steady");
+    let back: Steadiness = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(serde_json::to_value(back).unwrap(), json);
+}
+
+// Runs of the simulated server; many more of them are in `study`.
+
+#[test]
+fn simulated_steady_runs_are_found_steady() {
+    for seed in 0..5 {
+        let found = judge(&Scene::new(seed, 0.6, 180.0).series());
+        assert_eq!((found.state, found.cut.cut_s), (State::Steady, 0.0), "{seed}");
+    }
+}
+
+#[test]
+fn simulated_cold_starts_are_cut() {
+    for (seed, change) in [(0, Change::SlowTokens(36.0)), (1, Change::SlowTokens(18.0))] {
+        let found = judge(&Scene { change, ..Scene::new(seed, 0.6, 180.0) }.series());
+        let Change::SlowTokens(until) = change else { continue };
+        assert_eq!(found.state, State::Steady);
+        assert!((found.cut.cut_s - until).abs() <= 5.0, "{}", found.cut.cut_s);
+    }
+    let slow_first = Scene { change: Change::SlowFirst(36.0), ..Scene::new(2, 0.6, 180.0) };
+    let cut = cut(&slow_first.series());
+    assert!((20.0..=45.0).contains(&cut.series["ttft"].cut_s), "{cut:?}");
+    assert_eq!(cut.series["tpot"].cut_s, 0.0);
+}
+
+#[test]
+fn a_load_that_finds_an_empty_server_is_cut() {
+    for seed in 0..3 {
+        let cold = Scene { slots: 128, warm_s: 0.0, ..Scene::new(seed, 0.9, 180.0) };
+        let found = judge(&cold.series());
+        assert_eq!(found.state, State::Steady);
+        // Requests take 4 s, so after 5 to 15 s about as many are under way as later.
+        assert!((5.0..=15.0).contains(&found.cut.series["in_flight"].cut_s), "{:?}", found.cut);
+    }
+}
+
+#[test]
+fn simulated_changes_are_found() {
+    for seed in 0..3 {
+        let step = Scene { change: Change::Step(90.0, 1.2), ..Scene::new(seed, 0.6, 180.0) };
+        let found = judge(&step.series());
+        assert_eq!(found.state, State::Shifted);
+        // The series begins at 120 s; a block has 3 s.
+        assert!((found.shift.unwrap().at_s - 210.0).abs() <= 6.0);
+        let drift = Scene { change: Change::Drift(0.2), ..Scene::new(seed, 0.6, 180.0) };
+        let found = judge(&drift.series());
+        assert!(matches!(found.state, State::Drifting | State::NeverSteady), "{found:?}");
+        assert!((found.trend.unwrap().drift_share - 0.18).abs() < 0.05);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_series_is_judged(
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 0..130),
+        counts in prop::collection::vec(0u32..3, 130),
+    ) {
+        let n = values.len();
+        let counts = counts[..n].to_vec();
+        let medians = Medians { values: values.clone(), counts: counts.clone() };
+        let series = Series {
+            start: Nanos::ZERO, bin: Nanos::from_millis(1000),
+            in_flight: values.clone(), tokens_per_s: values, ttft: medians.clone(), tpot: medians,
+            arrivals: counts.clone(), completions: counts.clone(), refused: counts,
+        };
+        let found = judge(&series);
+        prop_assert!(found.cut.cut_s <= n as f64 / 2.0);
+        prop_assert!(found.cut.cut_s <= found.cut.asked_s);
+        let _ = crate::saturation::judge(&series);
+    }
+}
