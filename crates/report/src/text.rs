@@ -3,9 +3,9 @@
 use std::fmt::{Error, Write};
 
 use goodput_model::{Caveat, EndedBy, Severity, Verdict};
+use goodput_stats::steady::{State as Steady, Steadiness};
 use goodput_stats::{
-    ErrorDetail, GoalSummary, Quick, RunState, Summary, UntilSummary, Waterfall,
-    WaterfallBand,
+    ErrorDetail, GoalSummary, Quick, RunState, Summary, UntilSummary, Waterfall, WaterfallBand,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -56,6 +56,7 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     field(page, "Workload", &workload::name(run));
     field(page, "Load", &load(summary));
     field(page, "Window", &window(summary));
+    steadiness(page, summary);
     let requests = &summary.requests;
     let mut sample = format!(
         "{} due, {} ok, {} failed",
@@ -134,10 +135,21 @@ fn window(summary: &Summary) -> String {
     if summary.window.kind == "makespan" {
         return format!("{seconds:.1} s, first request to last answer (makespan){state}");
     }
-    let warmup = match summary.run.warmup.as_str() {
-        "0s" | "0" => "no warm-up".to_owned(),
-        n if n.bytes().all(|b| b.is_ascii_digit()) => format!("a warm-up of {n} requests"),
-        time => format!("a warm-up of {time}"),
+    let warmup = match (summary.run.warmup.as_str(), &summary.window.cut) {
+        (_, Some(cut)) if cut.cut_s > 0.0 => {
+            format!("{:.1} s that differ from it (MSER-5)", cut.cut_s)
+        }
+        ("auto", _) => "a warm-up of which nothing had to be cut".to_owned(),
+        ("0s" | "0", _) if is_between_cohorts(summary) => {
+            let users = count(summary.load.concurrency.unwrap_or(0).into());
+            return format!(
+                "{seconds:.1} s from the end of the first {users} answers to that of the last but \
+                 {users}{state}"
+            );
+        }
+        ("0s" | "0", _) => "no warm-up".to_owned(),
+        (n, _) if n.bytes().all(|b| b.is_ascii_digit()) => format!("a warm-up of {n} requests"),
+        (time, _) => format!("a warm-up of {time}"),
     };
     format!("{seconds:.1} s after {warmup}{state}")
 }
@@ -152,6 +164,28 @@ fn until_text(until: &UntilSummary) -> String {
         format!("{}: {within} from {n} requests (as good as {n_eff} independent ones)", goal.rule)
     };
     until.goals.iter().map(goal).collect::<Vec<_>>().join("; ")
+}
+
+/// A closed loop that ends by count leaves out the users who start together and those who leave.
+fn is_between_cohorts(summary: &Summary) -> bool {
+    summary.load.mode == "closed" && summary.window.start_s > 0.0
+}
+
+/// Whether the window was one state, where somebody can say.
+fn steadiness(page: &mut String, summary: &Summary) {
+    let Some(Steadiness { state, trend, .. }) = &summary.steadiness else { return };
+    let drift = trend.as_ref().map_or(String::new(), |trend| {
+        format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
+    });
+    let text = match state {
+        Steady::Steady => format!("yes: no trend and no shift beyond chance{drift}"),
+        Steady::TooShort => "too short to say".to_owned(),
+        Steady::Drifting => format!("no, it drifts{drift}"),
+        Steady::Shifted => "no, its level changes".to_owned(),
+        Steady::NeverSteady => "never".to_owned(),
+        Steady::NotApplicable => return,
+    };
+    field(page, "Steady", &text);
 }
 
 fn tokens(summary: &Summary) -> String {

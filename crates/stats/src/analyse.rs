@@ -9,11 +9,13 @@ use goodput_model::{
 
 use crate::caveats::{self, CaveatTally, Evidence};
 use crate::client::ClientTally;
+use crate::course::Course;
 use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, input_tokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
 use crate::sample::{Sample, Wanted};
+use crate::series::SeriesTally;
 use crate::slo::{RunFigures, SloTally};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
@@ -35,11 +37,14 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
 ) -> Summary {
     let mut extremes = Extremes::default();
     let mut differences = Differences::default();
+    let mut series = SeriesTally::default();
     for record in records() {
         extremes.add(&record);
         differences.add(&record);
+        series.add(&record);
     }
-    let window = extremes.window(&plan.load, &run);
+    let course = Course::of(&series, &plan.load, extremes.window(&plan.load, &run));
+    let window = course.window;
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
         end: extremes.last.unwrap_or_default(),
@@ -52,10 +57,13 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     tally.slo = SloTally::new(plan, window);
     tally.until = UntilTally::new(plan);
     for mut record in records() {
+        if course.cut.is_some() && record.scheduled < window.start {
+            record.phase = Phase::Warmup;
+        }
         tally.workload.complete(&mut record);
         tally.add(&record);
     }
-    tally.finish(plan, run, samples)
+    tally.finish(plan, run, samples, course)
 }
 
 /// Everything that a second pass adds up.
@@ -227,7 +235,7 @@ impl Tally {
             exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
     }
 
-    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen]) -> Summary {
+    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen], course: Course) -> Summary {
         // In order of weight, then of name: the same page whatever came first.
         self.requests.error_details.sort_by_key(|detail| {
             (std::cmp::Reverse(detail.count), detail.class.clone(), detail.stage.clone())
@@ -239,6 +247,7 @@ impl Tally {
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
         let until = std::mem::take(&mut self.until).finish(self.window.seconds());
+        let key = self.metrics.key_figures();
         let mut caveats = caveats::find(&Evidence {
             plan,
             run: &run,
@@ -250,18 +259,16 @@ impl Tally {
             balance: &self.balance,
             client: &client,
             figures: &figures,
-            ttft_p50_ms: self.metrics.ttft_p50(),
-            itl_p50_ms: self.metrics.itl_p50(),
-            e2e_p99_ms: self.metrics.e2e_p99(),
-            ttft_lag1: None,
+            key: &key,
+            course: &course,
             tally: &counted,
             run_end_s: self.whole.end.as_secs(),
             completions_per_s: self.in_window.rates(self.window).requests_per_s,
         });
-        let metrics = self.metrics.finish(Wanted {
-            early_stopping: plan.measure.early_stopping,
-            ..Wanted::of(&percentiles(plan))
-        });
+        let percentiles = percentiles(plan);
+        let early_stopping = plan.measure.early_stopping;
+        let metrics =
+            self.metrics.finish(Wanted { early_stopping, ..Wanted::of(&percentiles) }, &key);
         let throughput = self.in_window.rates(self.window);
         let slo = self.slo.take().map(|slo| {
             let (requests, scheduled_rps) = (&self.requests, load.scheduled_rps);
@@ -283,7 +290,10 @@ impl Tally {
                 start_s: self.window.start.as_secs(),
                 end_s: self.window.end.as_secs(),
                 kind: if self.window.is_makespan() { "makespan" } else { "steady" }.to_owned(),
+                cut: course.cut,
             },
+            steadiness: course.steadiness,
+            saturation: course.saturation,
             requests: self.requests,
             tokens: self.tokens,
             metrics,

@@ -9,6 +9,7 @@ mod analyse;
 mod audit;
 mod caveats;
 mod client;
+mod course;
 mod cuts;
 mod estimate;
 mod flow;
@@ -33,14 +34,14 @@ mod workload;
 mod tests;
 
 pub use analyse::analyse;
-pub use estimate::{
-    Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
-    normal_quantile, requests_needed, student_quantile,
-};
-pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use audit::{
     Audit, Check, Item, Source, Status, audit_reported, audit_run, checks, from_details,
 };
+pub use estimate::{
+    Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
+    requests_needed, student_quantile,
+};
+pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};

@@ -6,6 +6,7 @@ use goodput_model::{MetricName, Nanos, RequestRecord};
 
 use crate::cuts::Cuts;
 use crate::estimate::lag1;
+use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
 use crate::sample::{Sample, Wanted};
 use crate::summary::Metric;
@@ -14,6 +15,24 @@ use crate::workload::Spread;
 
 /// The most tokens that one chunk is believed to hold: a server may claim anything.
 const MOST_TOKENS: u32 = 4096;
+
+/// Values that show the shape of a distribution; more would not change it.
+const ENOUGH: usize = 100_000;
+
+/// What the checks want to know about latencies.
+#[derive(Debug, Default)]
+pub(crate) struct KeyFigures {
+    pub(crate) ttft_p50_ms: Option<f64>,
+    /// Of chunks of one token, or an unknown number.
+    pub(crate) itl_p50_ms: Option<f64>,
+    pub(crate) e2e_p99_ms: Option<f64>,
+    /// Correlation of the TTFT of neighbours in order of due instants.
+    pub(crate) ttft_lag1: Option<f64>,
+    /// Share of gaps of 40 ms, where they stand out.
+    pub(crate) delayed_ack_share: Option<f64>,
+    /// Metrics with two groups of values.
+    pub(crate) modes: Vec<(&'static str, TwoModes)>,
+}
 
 /// Gaps of one batch of time in microseconds.
 #[derive(Debug, Default)]
@@ -89,24 +108,37 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn ttft_p50(&self) -> Option<f64> {
-        let mut ttft = self.ttft.clone();
-        ttft.sort();
-        ttft.percentile(50.0)
+    /// What the checks ask for, whatever percentiles the plan names.
+    pub(crate) fn key_figures(&mut self) -> KeyFigures {
+        self.ttft_due
+            .sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let gaps = self.some_gaps();
+        let middle = gaps.len().checked_sub(1).map(|last| last / 2);
+        for sample in [&mut self.ttft, &mut self.tpot, &mut self.e2e] {
+            sample.sort();
+        }
+        let kinds = [("TTFT", &self.ttft), ("TPOT", &self.tpot), ("E2E", &self.e2e)];
+        let modes = |(name, sample): (&'static str, &Sample)| {
+            Some((name, modes::two_modes(&sample.some_sorted(ENOUGH))?))
+        };
+        KeyFigures {
+            ttft_p50_ms: self.ttft.percentile(50.0),
+            itl_p50_ms: middle.and_then(|middle| gaps.get(middle).copied()),
+            e2e_p99_ms: self.e2e.percentile(99.0),
+            ttft_lag1: lag1(self.ttft_due.iter().map(|ttft| ttft.1)),
+            delayed_ack_share: modes::delayed_ack_share(&gaps),
+            modes: kinds.into_iter().filter_map(modes).collect(),
+        }
     }
 
-    pub(crate) fn e2e_p99(&self) -> Option<f64> {
-        let mut e2e = self.e2e.clone();
-        e2e.sort();
-        e2e.percentile(99.0)
-    }
-
-    /// Of chunks of one token, or an unknown number.
-    pub(crate) fn itl_p50(&self) -> Option<f64> {
-        let mut gaps: Vec<u32> =
-            self.gaps.iter().flat_map(|gaps| &gaps.short_us).copied().collect();
-        let middle = gaps.len().checked_sub(1)? / 2;
-        Some(f64::from(*gaps.select_nth_unstable(middle).1) / 1e3)
+    /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
+    /// manieth of very many.
+    fn some_gaps(&self) -> Vec<f64> {
+        let all: usize = self.gaps.iter().map(|gaps| gaps.short_us.len()).sum();
+        let each = self.gaps.iter().flat_map(|gaps| &gaps.short_us);
+        let mut some: Vec<u32> = each.step_by(all.div_ceil(ENOUGH).max(1)).copied().collect();
+        some.sort_unstable();
+        some.into_iter().map(|us| f64::from(us) / 1e3).collect()
     }
 
     /// The gaps in milliseconds. What one before several tokens stands for, and how often, is for
@@ -145,11 +177,12 @@ impl Metrics {
         [itl, itl_token]
     }
 
-    pub(crate) fn finish(mut self, wanted: Wanted<'_>) -> BTreeMap<String, Metric> {
+    pub(crate) fn finish(
+        mut self,
+        wanted: Wanted<'_>,
+        key: &KeyFigures,
+    ) -> BTreeMap<String, Metric> {
         let [itl, itl_token] = self.itl_metrics(wanted);
-        self.ttft_due
-            .sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let lag1 = lag1(self.ttft_due.iter().map(|ttft| ttft.1));
         let measured = [
             ("ttft", "ms", self.ttft),
             ("ttft_sent", "ms", self.ttft_sent),
@@ -168,7 +201,7 @@ impl Metrics {
         metrics.insert("itl".to_owned(), itl);
         metrics.insert("itl_token".to_owned(), itl_token);
         if let Some(ttft) = metrics.get_mut("ttft") {
-            ttft.lag1 = lag1;
+            ttft.lag1 = key.ttft_lag1;
         }
         metrics
     }

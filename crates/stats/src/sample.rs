@@ -168,6 +168,17 @@ impl Sample {
         Some(of_key(from))
     }
 
+    /// The values that were reached in order, or every so manieth of more than `most`.
+    pub(crate) fn some_sorted(&self, most: usize) -> Vec<f64> {
+        let step = (self.reached() as usize).div_ceil(most).max(1);
+        // From sorted parts, so that each keeps its shape.
+        let each =
+            self.parts.iter().flat_map(|part| part.values.iter().skip(step / 2).step_by(step));
+        let mut some: Vec<f64> = each.copied().collect();
+        some.sort_by(f64::total_cmp);
+        some
+    }
+
     /// The nearest-rank percentile of sorted values; `None` when there are no values, or when it
     /// falls among the censored ones.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {

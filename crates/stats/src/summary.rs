@@ -6,7 +6,9 @@ use goodput_model::{Caveat, Ceiling, EndedBy, Repeat, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Quality;
+use crate::saturation::Saturation;
 use crate::slo::SloSummary;
+use crate::steady::{Cut, Steadiness};
 use crate::until::UntilSummary;
 use crate::workload::{
     Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
@@ -36,6 +38,12 @@ pub struct Summary {
     pub whole_run: Throughput,
     /// The measured part, in seconds since the first instant.
     pub window: WindowSummary,
+    /// Whether the window was one state; none where the load was not meant to be steady.
+    #[serde(default)]
+    pub steadiness: Option<Steadiness>,
+    /// Whether the server kept up; none where arrivals depend on answers, and below 30 s.
+    #[serde(default)]
+    pub saturation: Option<Saturation>,
     /// The distributions.
     pub metrics: BTreeMap<String, Metric>,
     /// Where the time to the first token went; none without streams.
@@ -292,6 +300,9 @@ pub struct WindowSummary {
     pub end_s: f64,
     /// `steady`, or `makespan` where there was no steady part: a burst, or very few requests.
     pub kind: String,
+    /// What an automatic warm-up cut; none where none was asked for.
+    #[serde(default)]
+    pub cut: Option<Cut>,
 }
 
 /// One metric.

@@ -7,7 +7,7 @@ use crate::summary::{ClientSummary, ThreadSummary};
 
 /// METHOD 3.9: what may be off without harm, max(1 ms, 1 % of the TTFT median).
 pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
-    (e.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
+    (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
 }
 
 /// Valid to the tolerance at p99, suspect to five times that.
@@ -88,7 +88,7 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
 /// Even the kernel's stamps suffer when the loop is called later than tokens come: those that wait
 /// together are merged, and share the stamp of the last.
 pub(super) fn merged(e: &Evidence<'_>) -> Option<Caveat> {
-    let (p99, itl) = (e.client.loop_lag_ms.p99?, e.itl_p50_ms?);
+    let (p99, itl) = (e.client.loop_lag_ms.p99?, e.key.itl_p50_ms?);
     let limit = itl.max(tolerance_ms(e));
     (p99 > limit).then(|| {
         let severity = if p99 > 5.0 * limit { Severity::Void } else { Severity::Warn };
@@ -189,7 +189,7 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
 /// where that is less.
 pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
     let p99 = e.client.canary?.ttft_error_beyond_chance_ms?;
-    let limit = (e.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
+    let limit = (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
     (p99 > limit).then(|| {
         let message = format!(
             "the instrument was off: on a server of known timing inside this process the error of \

@@ -55,7 +55,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
 /// METHOD 3.7: 60 s, and five times the p99 of E2E.
 pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     let seconds = e.window.seconds();
-    let e2e_s = e.e2e_p99_ms.map_or(0.0, |ms| ms / 1e3);
+    let e2e_s = e.key.e2e_p99_ms.map_or(0.0, |ms| ms / 1e3);
     let needed = (LEAST_E2E * e2e_s).max(LEAST_SECONDS);
     (seconds < needed && e.requests.scheduled > 0).then(|| {
         let message = if needed > LEAST_SECONDS {
@@ -104,7 +104,7 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
 
 /// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
-    let lag1 = dependent(e.ttft_lag1)?;
+    let lag1 = dependent(e.key.ttft_lag1)?;
     let message = format!(
         "tail interval unreliable: queueing; the TTFT of a request follows that of the one before it \
          (correlation {lag1:.2}), so tails rest on far fewer independent requests than were measured"
@@ -119,7 +119,7 @@ pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// Opening connections inside measured requests: a cost of the client's habits, not of the server.
 pub(super) fn connect_in_ttft(e: &Evidence<'_>) -> Option<Caveat> {
-    let ttft = e.ttft_p50_ms?;
+    let ttft = e.key.ttft_p50_ms?;
     let connect = e.tally.connect_ms;
     let (n, p50) = (e.requests.connects, connect.p50?);
     let share = n as f64 / e.requests.scheduled.max(1) as f64;

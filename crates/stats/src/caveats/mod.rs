@@ -3,6 +3,7 @@
 mod advice;
 mod client;
 mod clocks;
+mod course;
 mod method;
 mod minutes;
 mod outcome;
@@ -10,9 +11,11 @@ mod stream;
 mod tally;
 mod workload;
 
-use goodput_model::{Caveat, CaveatCode, Mode, Plan, Severity};
+use goodput_model::{Caveat, Plan};
 
+use crate::course::Course;
 use crate::flow::Balance;
+use crate::metrics::KeyFigures;
 use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, Tokens};
 use crate::window::Window;
 use crate::workload::Figures;
@@ -32,11 +35,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) balance: &'a Balance,
     pub(crate) client: &'a ClientSummary,
     pub(crate) figures: &'a Figures,
-    pub(crate) ttft_p50_ms: Option<f64>,
-    pub(crate) itl_p50_ms: Option<f64>,
-    pub(crate) e2e_p99_ms: Option<f64>,
-    /// Correlation of the TTFT of neighbours in order of due instants.
-    pub(crate) ttft_lag1: Option<f64>,
+    pub(crate) key: &'a KeyFigures,
+    pub(crate) course: &'a Course,
     pub(crate) tally: &'a Counted,
     /// The end of the last answer.
     pub(crate) run_end_s: f64,
@@ -66,7 +66,12 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         clocks::suspicious,
         outcome::not_sent,
         outcome::lost_records,
-        overloaded,
+        course::never_steady,
+        course::overloaded,
+        course::queue_saturated,
+        course::level_shift,
+        course::drifting,
+        course::cold_start,
         outcome::failures,
         outcome::capped,
         outcome::not_complete,
@@ -80,6 +85,8 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         workload::cache_unseen,
         workload::structured_invalid,
         workload::bimodal_mix,
+        course::bimodal,
+        course::nagle,
         workload::sessions_cut,
         stream::tokens_by_chunks,
         stream::tokens_uncounted,
@@ -96,29 +103,4 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     let mut found: Vec<_> = checks.iter().filter_map(|check| check(evidence)).collect();
     found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     found
-}
-
-/// In the second half of the window the server answered clearly less than it was asked, more
-/// requests piled up than chance explains (the difference of two Poisson counts, three standard
-/// deviations), and the wait for an answer grew. Where the rate itself changes, all of that is to be
-/// expected of a server that keeps up.
-fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
-    let Balance { arrivals, completions, in_flight_middle, in_flight_end, .. } = *e.balance;
-    let is_open = matches!(e.plan.load.mode, Mode::Open { max_concurrency: None, .. })
-        && !e.window.is_makespan();
-    let growth = in_flight_end.saturating_sub(in_flight_middle) as f64;
-    let chance = (3.0 * (2.0 * in_flight_middle as f64).sqrt()).max(5.0);
-    let falls_behind = (completions as f64) < 0.97 * arrivals as f64
-        && growth > chance
-        && e.balance.wait_growth().is_none_or(|growth| growth > 1.1);
-    (is_open && falls_behind).then(|| {
-        let per_s = growth / (e.window.seconds() / 2.0);
-        let message = format!(
-            "the server cannot keep up: {:.1} req/s offered, {:.1} req/s answered, and the queue \
-             grows by {per_s:.1} req/s, so every latency here depends on how long the run was",
-            e.load.scheduled_rps.or(e.load.offered_rps).unwrap_or_default(),
-            e.completions_per_s.unwrap_or_default(),
-        );
-        Caveat::new(CaveatCode::OverSaturated, Severity::Warn, message).advise(advice::less_load(e))
-    })
 }

@@ -55,7 +55,7 @@ pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
     (share > COALESCED && e.plan.target.stream).then(|| {
         let is_most = share > MOSTLY_COALESCED;
         let severity = if is_most { Severity::Warn } else { Severity::Info };
-        let itl = e.itl_p50_ms.map_or(String::new(), |itl| format!(" (p50 {itl:.2} ms)"));
+        let itl = e.key.itl_p50_ms.map_or(String::new(), |itl| format!(" (p50 {itl:.2} ms)"));
         let message = format!(
             "{:.0} % of the chunks came together with others in one read, and gaps of zero between \
              them are no speed: ITL{itl} says how chunks were grouped, not how fast tokens are made",

@@ -3,8 +3,8 @@
 mod caveats;
 mod clean;
 mod health;
-mod speed;
 mod slo;
+mod speed;
 mod stopped;
 mod time;
 mod workload;

@@ -1,0 +1,49 @@
+//! How the run went over time: where its window begins, whether it was steady, whether the server
+//! kept up.
+
+use goodput_model::{Extent, Load, Mode, Nanos, Rate};
+
+use crate::saturation::{self, Saturation};
+use crate::series::SeriesTally;
+use crate::steady::{self, Cut, Steadiness};
+use crate::window::{Kind, Window};
+
+/// What the series say.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    /// The window, without what an automatic warm-up cuts.
+    pub(crate) window: Window,
+    /// What that was, where it was asked for.
+    pub(crate) cut: Option<Cut>,
+    /// None where the load was not meant to be steady.
+    pub(crate) steadiness: Option<Steadiness>,
+    /// None where arrivals depend on answers, and below 30 s.
+    pub(crate) saturation: Option<Saturation>,
+}
+
+impl Course {
+    pub(crate) fn of(series: &SeriesTally, load: &Load, window: Window) -> Self {
+        let is_steady_load = matches!(
+            load.mode,
+            Mode::Open { rate: Rate::PerSecond(_), .. } | Mode::Closed { pause_first: false, .. }
+        );
+        if window.is_makespan() || !is_steady_load {
+            return Self { window, cut: None, steadiness: None, saturation: None };
+        }
+        let is_automatic = load.warmup == Extent::Auto;
+        let cut = is_automatic.then(|| steady::cut(&series.over(window.start, window.end)));
+        let start =
+            window.start + cut.as_ref().map_or(Nanos::ZERO, |cut| Nanos::from_secs_f64(cut.cut_s));
+        // A window by count begins just after an event; one that was moved begins at an instant.
+        let kind = if start > window.start { Kind::Time } else { window.kind };
+        let window = Window { start, kind, ..window };
+        let rest = series.over(window.start, window.end);
+        let is_open = matches!(load.mode, Mode::Open { max_concurrency: None, .. });
+        Self {
+            window,
+            cut,
+            steadiness: Some(steady::judge(&rest)),
+            saturation: is_open.then(|| saturation::judge(&rest)).flatten(),
+        }
+    }
+}
