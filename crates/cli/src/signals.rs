@@ -74,7 +74,7 @@ impl Signals {
         match run {
             // Between two runs: what there is of them is on disk.
             None if is_first => {
-                output::note("\nstopping before the next run (again to leave at once)");
+                output::note("\nstopping: nothing more will be sent (again to leave at once)");
             }
             None => leave(),
             Some(run) if !run.is_draining() && !run.is_stopping() => {

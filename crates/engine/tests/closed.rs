@@ -58,6 +58,7 @@ fn the_end_of_time_ends_sessions_in_thought() {
     let made = session(&[&["a"], &["b"], &["c"]], Nanos::from_millis(3_600_000));
     let ended = play(plan(load, vec![made; 9], &[], &server()));
     assert_eq!((indices(&ended), ended.cut_requests), (vec![0, 3, 6], 6));
+    assert_eq!(ended.stopped, None, "by plan");
 }
 
 #[test]

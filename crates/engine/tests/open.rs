@@ -242,6 +242,9 @@ fn a_stop_ends_sessions_in_thought() {
         play_under(run, &control)
     });
     assert_eq!((indices(&ended), ended.cut_requests), (vec![0], 2));
+    // The first request had begun by then, and the second was an hour away.
+    let begun = ended.sink.0[0].exchange.stamps.dispatched;
+    assert!(ended.stopped.unwrap() >= begun && ended.stopped.unwrap() < hour);
 }
 
 #[test]
@@ -252,6 +255,7 @@ fn the_drain_begins_when_the_last_step_is_sent() {
     let made = session(&[&["a"], &["b"]], Nanos::from_millis(400));
     let ended = play(plan(load, vec![made], &[0], &echo()));
     assert_eq!((indices(&ended), ended.cut_requests), (vec![0, 1], 0));
+    assert_eq!(ended.stopped, None);
     assert!(ended.sink.0.iter().all(goodput_model::RequestRecord::is_ok));
 }
 

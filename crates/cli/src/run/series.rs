@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
-use goodput_stats::{Repeats, RunState, Summary, repeats};
+use goodput_stats::{Repeats, Summary, repeats};
 
 use super::{Setup, code, folder_failed, once};
 use crate::error::{Failed, exit};
@@ -44,7 +44,7 @@ pub(super) fn measure(
         if let Err(error) = folder.write_summary(&series.repeats()) {
             output::note(&format!("warning: {error}"));
         }
-        if series.is_stopped() {
+        if setup.signals.is_interrupted() {
             break;
         }
     }
@@ -84,10 +84,6 @@ impl Series {
     /// What the runs say together.
     pub(super) fn repeats(&self) -> Repeats {
         repeats(&self.summaries)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.summaries.last().is_some_and(|last| last.run.state == RunState::Interrupted)
     }
 
     /// The worst of the runs decides.

@@ -116,6 +116,6 @@ fn false_alarms_are_as_rare_as_promised() {
         println!("{runs} runs, {tests} figures: {rate:.4}");
         assert!(rate <= bound, "{runs} runs, {tests} figures: {rate}");
     }
-    // With two runs the F test is what decides, and it is exact.
-    assert!(false_alarms(2, 1) > ALARM / 2.0);
+    // Of two runs with nine figures the F test is what decides, and it is nearly exact.
+    assert!(false_alarms(2, 9) > ALARM / 2.0);
 }
