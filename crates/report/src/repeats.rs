@@ -141,3 +141,61 @@ fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
     page.push('\n');
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_two_runs() {
+        let run = |number, is_used| OneRun {
+            number,
+            seed: 41 + u64::from(number),
+            state: if is_used { RunState::Complete } else { RunState::Interrupted },
+            verdict: Verdict::Valid,
+            is_used,
+            window_s: 60.0,
+            scheduled: 1200,
+            ok: 1199,
+            figures: BTreeMap::from([("ttft_p99".to_owned(), 212.0)]),
+        };
+        let figure = Headline {
+            n: 2,
+            mean: 200.0,
+            sd: Some(40.0),
+            cv: Some(0.2),
+            low: Some(-159.4),
+            high: Some(559.4),
+            min: 171.7,
+            max: 228.3,
+            within_sd: Some(10.0),
+            ratio: Some(4.0),
+            differs: true,
+        };
+        let caveat = Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, "ttft_p99 \x1b[2J");
+        let page = repeats_text(&Repeats {
+            schema: Repeats::SCHEMA.to_owned(),
+            verdict: Verdict::Suspect,
+            caveats: vec![caveat],
+            asked: 3,
+            used: 1,
+            run: None,
+            load: "open loop, 20 offered per second".to_owned(),
+            runs: vec![run(1, true), run(2, false)],
+            headlines: BTreeMap::from([("ttft_p99".to_owned(), figure)]),
+        });
+        let has = |line: &str| assert!(page.contains(line), "{line:?} is not in\n{page}");
+        has("1 of 3 asked for");
+        has("TTFT p99, ms      200.0   -159.4    559.4    40.00     20.0    171.7    228.3\n");
+        has("TTFT p99, ms          40.00        10.00     4.00  differ\n");
+        has(
+            "repeat-2           43   60.0 s    1,199        –         –     212.0  valid, not used",
+        );
+        has("Verdict     SUSPECT");
+        assert!(!page.contains('\x1b'));
+    }
+}
