@@ -221,7 +221,7 @@ fn how_often_clean_runs_raise_a_caveat() {
 #[ignore = "several minutes"]
 fn how_often_clean_half_hours_raise_a_caveat() {
     let half_hour = |u| Clean { seconds: 1800, ..short_answers(u, 1) };
-    at_most_one_percent("16 slots, half an hour", 100, &half_hour);
+    at_most_one_percent("16 slots, half an hour", 300, &half_hour);
 }
 
 /// The same where answers take 8 s and differ in length: a queue remembers for minutes.
