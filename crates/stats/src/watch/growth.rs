@@ -1,9 +1,14 @@
-//! Whether a queue grows while a run goes on (METHOD 3.6, in its simplest form).
+//! Whether a queue grows while a run goes on: METHOD 3.6 on what has been seen so far.
 
 use std::collections::VecDeque;
 
+use goodput_model::Nanos;
+
+use crate::saturation;
+use crate::series::{Medians, Series};
+
 /// Seconds that are looked back on.
-const BACK: usize = 30;
+const BACK: usize = 120;
 
 /// What is seen about once a second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -16,7 +21,7 @@ pub(crate) struct Tick {
     pub(crate) ttft_ms: Option<f64>,
 }
 
-/// The last half minute.
+/// The last two minutes.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks(VecDeque<Tick>);
 
@@ -28,46 +33,37 @@ impl Ticks {
         self.0.push_back(tick);
     }
 
-    /// By how many requests per second the queue grows, where it clearly does.
-    ///
-    /// Both the requests under way and the wait for a first token rise beyond their t-interval; of
-    /// what was sent more than 3 % stayed; and the rise is larger than what chance makes of Poisson
-    /// arrivals (three standard deviations of the difference of two counts) and than a tenth.
+    /// By how many requests per second the queue grows, where it does by the same rule as in the
+    /// report.
     pub(crate) fn growth(&self) -> Option<f64> {
-        let (first, last) = (self.0.front()?, self.0.back()?);
-        let points = |of: fn(&Tick) -> Option<f64>| {
-            self.0.iter().filter_map(move |tick| Some((tick.at_s, of(tick)?))).collect::<Vec<_>>()
-        };
-        let queue = rise(&points(|tick| Some(tick.in_flight)))?;
-        let wait = rise(&points(|tick| tick.ttft_ms))?;
-        let grown = queue.slope * (last.at_s - first.at_s);
-        let sent = last.started - first.started;
-        let mean = self.0.iter().map(|tick| tick.in_flight).sum::<f64>() / self.0.len() as f64;
-        let chance = (3.0 * (2.0 * first.in_flight).sqrt()).max(5.0).max(0.1 * mean);
-        let is_clear = self.0.len() > BACK && queue.is_sure && wait.is_sure;
-        (is_clear && grown > chance && grown > 0.03 * sent).then_some(queue.slope)
+        let found = saturation::judge(&self.series()?)?;
+        found.over_saturated.then_some(found.backlog_growth_per_s)
     }
-}
 
-struct Rise {
-    slope: f64,
-    /// The slope is positive beyond its 95 % interval.
-    is_sure: bool,
-}
-
-/// The line through these points, by least squares.
-fn rise(points: &[(f64, f64)]) -> Option<Rise> {
-    let n = points.len() as f64;
-    let (x, y) =
-        points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
-    let width: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / width;
-    let left: f64 = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
-    (points.len() > BACK / 2 && width > 0.0).then(|| {
-        let error = (left / (n - 2.0) / width).sqrt();
-        // t of 16 points, which are 14 degrees of freedom; of more it is smaller.
-        Rise { slope, is_sure: slope > 2.145 * error }
-    })
+    /// A bin for each tick but the first.
+    fn series(&self) -> Option<Series> {
+        let (first, last) = (self.0.front()?, self.0.back()?);
+        let bins = self.0.len().checked_sub(1).filter(|bins| *bins > 0)?;
+        let bin = Nanos::from_secs_f64((last.at_s - first.at_s) / bins as f64);
+        let mut series =
+            Series { start: Nanos::from_secs_f64(first.at_s), bin, ..Series::default() };
+        let mut wait = self.0.iter().find_map(|tick| tick.ttft_ms)?;
+        let mut before = first;
+        for tick in self.0.iter().skip(1) {
+            wait = tick.ttft_ms.unwrap_or(wait);
+            let sent = tick.started - before.started;
+            series.in_flight.push(tick.in_flight);
+            series.ttft.values.push(wait);
+            series.arrivals.push(sent as u32);
+            series.completions.push((sent - (tick.in_flight - before.in_flight)) as u32);
+            before = tick;
+        }
+        let counts = vec![1; bins];
+        series.ttft = Medians { counts, ..series.ttft };
+        series.refused = vec![0; bins];
+        series.tokens_per_s = vec![0.0; bins];
+        Some(series)
+    }
 }
 
 #[cfg(test)]
