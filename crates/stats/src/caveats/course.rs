@@ -163,7 +163,12 @@ pub(super) fn bimodal(e: &Evidence<'_>) -> Option<Caveat> {
         (1.0 - modes.low_share) * 100.0,
         modes.high_median
     );
-    let advice = "read the breakdowns by length, turn and class; split the workload into classes";
+    let advice = if *name == "TTFT" {
+        "where a server is near its capacity some find it free and some wait; otherwise read the \
+         breakdowns by length, turn and class"
+    } else {
+        "read the breakdowns by length, turn and class; split the workload into classes"
+    };
     Some(Caveat::new(CaveatCode::Bimodal, Severity::Info, message).advise(advice))
 }
 

@@ -44,7 +44,9 @@ const TWO_KINDS: [(&str, Draw); 7] = [
 ];
 
 fn flagged(draw: Draw, n: usize, seeds: u64) -> f64 {
-    let hits = (0..seeds).filter(|seed| two_modes(&sample(*seed, n, draw)).is_some()).count();
+    // The rule was chosen on seeds below a million.
+    let seed = |k: u64| 1_000_000 + k;
+    let hits = (0..seeds).filter(|k| two_modes(&sample(seed(*k), n, draw)).is_some()).count();
     hits as f64 / seeds as f64
 }
 

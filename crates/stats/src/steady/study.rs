@@ -45,6 +45,8 @@ pub(crate) enum Change {
 }
 
 const SERVICE_S: f64 = 4.0;
+/// The rules were chosen on the seeds below this; what the tables say is said by others.
+const FRESH: u64 = 1_000_000;
 
 impl Scene {
     pub(crate) fn new(seed: u64, load: f64, seconds: f64) -> Self {
@@ -182,7 +184,7 @@ pub(crate) struct Rates {
 impl Rates {
     pub(crate) fn of(scene: Scene, seeds: u64) -> Self {
         let mut rates = Self::default();
-        for seed in 0..seeds {
+        for seed in FRESH..FRESH + seeds {
             let records = Scene { seed, ..scene }.records();
             let mut tally = SeriesTally::default();
             for record in &records {
@@ -258,7 +260,10 @@ fn tables() {
             print(Scene::new(0, load, seconds), seeds);
         }
     }
-    // A load that finds an empty server, and a larger server.
+    for load in [0.3, 0.6, 0.8, 0.9] {
+        print(Scene { slots: 128, ..Scene::new(0, load, 180.0) }, seeds);
+    }
+    // A load that finds an empty server.
     for (load, slots) in [(0.3, 32), (0.6, 32), (0.8, 32), (0.9, 32), (0.6, 128), (0.9, 128)] {
         print(Scene { slots, warm_s: 0.0, ..Scene::new(0, load, 180.0) }, seeds);
     }
