@@ -18,6 +18,7 @@ mod readiness;
 mod report;
 mod run;
 mod signals;
+mod stats;
 mod vocabulary;
 mod workload;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Audit(args) => audit::audit(&args),
+        Verb::Stats(args) => stats::stats(&args),
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),

@@ -33,14 +33,8 @@ pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
     if shown.is_empty() {
         return writeln!(page, "\nNo latency to show: no request ended well.");
     }
-    let mut percents: Vec<&String> =
-        summary.metrics.values().next().map(|m| m.percentiles.keys().collect()).unwrap_or_default();
-    percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
-    write!(page, "\n{:<LABEL$}{:>6}{:>CELL$}", "ms", "n", "mean")?;
-    for percent in &percents {
-        write!(page, "{:>CELL$}", format!("p{percent}"))?;
-    }
-    writeln!(page, "{:>CELL$}", "max")?;
+    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
+    heading(page, "ms", &percents)?;
     for (name, label, _) in &shown {
         let metric = &summary.metrics[*name];
         row(page, &with_error(summary, name, label), metric, &percents)?;
@@ -48,8 +42,35 @@ pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
             interval(page, metric, &percents)?;
         }
     }
-    legend(page, summary, &shown, &percents);
+    legend(page, summary);
+    let metrics: Vec<_> = shown.iter().map(|(name, _, _)| &summary.metrics[*name]).collect();
+    marks(page, &metrics, &percents);
     Ok(())
+}
+
+/// The table of one metric by itself.
+pub(crate) fn one(page: &mut String, metric: &Metric) -> Result<(), Error> {
+    let percents = percents(metric);
+    heading(page, "", &percents)?;
+    row(page, "value", metric, &percents)?;
+    interval(page, metric, &percents)?;
+    marks(page, &[metric], &percents);
+    Ok(())
+}
+
+/// Percentiles in order of size.
+fn percents(metric: &Metric) -> Vec<&String> {
+    let mut percents: Vec<&String> = metric.percentiles.keys().collect();
+    percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    percents
+}
+
+fn heading(page: &mut String, unit: &str, percents: &[&String]) -> Result<(), Error> {
+    write!(page, "\n{unit:<LABEL$}{:>6}{:>CELL$}", "n", "mean")?;
+    for percent in percents {
+        write!(page, "{:>CELL$}", format!("p{percent}"))?;
+    }
+    writeln!(page, "{:>CELL$}", "max")
 }
 
 /// The label with the instrument's own error, where a canary has measured it.
@@ -149,10 +170,8 @@ fn line(
     writeln!(page, "{}", line.trim_end())
 }
 
-type Row = (&'static str, &'static str, Option<&'static str>);
-
-/// What the marks mean, where there are such.
-fn legend(page: &mut String, summary: &Summary, shown: &[&Row], percents: &[&String]) {
+/// What stands beside a label.
+fn legend(page: &mut String, summary: &Summary) {
     if let Some(canary) = summary.client.canary {
         let text = format!(
             "this client's own error during the run: p99 over {} answers of a server of known timing \
@@ -161,9 +180,12 @@ fn legend(page: &mut String, summary: &Summary, shown: &[&Row], percents: &[&Str
         );
         field(page, "±", &text);
     }
+}
+
+/// What the marks mean, where there are such.
+fn marks(page: &mut String, metrics: &[&Metric], percents: &[&String]) {
     let has = |wanted: Quality, enough: Option<bool>| {
-        let metrics = shown.iter().map(|(name, _, _)| &summary.metrics[*name]);
-        metrics.into_iter().any(|metric| {
+        metrics.iter().any(|metric| {
             metric.percentiles.iter().any(|(percent, percentile)| {
                 percentile.quality == wanted
                     && enough.is_none_or(|enough| is_enough(percent, metric.n) == enough)

@@ -6,6 +6,7 @@
 mod audit;
 mod breakdown;
 mod calibration;
+mod column;
 mod confidence;
 mod latency;
 mod number;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use audit::{audit_markdown, audit_text};
 pub use calibration::{calibration, calibration_step};
+pub use column::column_text;
 pub use confidence::{confidence_before, confidence_live};
 pub use plain::plain;
 pub use preview::{Histogram, Preview, WorkloadView, workload_text};

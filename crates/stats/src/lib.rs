@@ -9,6 +9,7 @@ mod analyse;
 mod audit;
 mod caveats;
 mod client;
+mod column;
 mod course;
 mod cuts;
 mod estimate;
@@ -37,6 +38,7 @@ pub use analyse::analyse;
 pub use audit::{
     Audit, Check, Item, Source, Status, audit_reported, audit_run, checks, from_details,
 };
+pub use column::{Column, ColumnShift, ColumnTrend};
 pub use estimate::{
     Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
     requests_needed, student_quantile,

@@ -35,6 +35,7 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     Report(ReportArgs),
     Audit(AuditArgs),
+    Stats(StatsArgs),
     Mock(Box<MockArgs>),
     /// Make, look at, convert and sample workloads and traces
     #[command(subcommand)]
@@ -308,6 +309,43 @@ pub(crate) struct CalibrateArgs {
     /// Print no progress and no table
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  goodput stats latencies.txt
+      One number per line, in the order in which they were measured
+  goodput stats requests.csv --column ttft_ms --percentiles 50,99
+      A column of a table, by its name or number
+  goodput stats requests.csv --column 3 --json
+
+`inf` stands for a value beyond a time limit. Exit codes: 0 good, 2 usage or bad input.";
+
+/// What a column of numbers says: percentiles with intervals, warm-up, trend, two groups
+///
+/// The statistics of a run for latencies that something else has written down, in the order in which
+/// they were measured.
+#[derive(Debug, Args)]
+#[command(after_help = STATS_EXAMPLES)]
+pub(crate) struct StatsArgs {
+    /// Numbers, one per line, or a table (CSV, TSV)
+    pub(crate) file: PathBuf,
+
+    /// The column, by its name or its number from 1 [default: the first]
+    #[arg(long, value_name = "NAME|N")]
+    pub(crate) column: Option<String>,
+
+    /// Percentiles to report, between 0 and 100 [default: 50,75,90,95,99,99.9]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
+    pub(crate) percentiles: Option<Vec<f64>>,
+
+    /// Beside each percentile MLPerf's early-stopping estimate
+    #[arg(long)]
+    pub(crate) early_stopping: bool,
+
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 fn positive_time(text: &str) -> Result<Duration, String> {

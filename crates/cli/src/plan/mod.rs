@@ -31,8 +31,8 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.target.url.clone_from(target);
         }
         complete_headers(&mut plan, args)?;
-        if let Some(asked) = &args.output.percentiles {
-            plan.measure.percentiles = percentiles(asked);
+        if args.output.percentiles.is_some() {
+            plan.measure.percentiles = percentiles(args.output.percentiles.as_deref());
         }
         plan.workload.save_text |= args.output.save_text;
         plan.measure.early_stopping |= args.output.early_stopping;
@@ -63,7 +63,7 @@ fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
             early_stopping: args.output.early_stopping,
             until: args.load.until.clone(),
             min_duration: load::floor(&args.load, &load),
-            ..Measure::of(percentiles(args.output.percentiles.as_deref().unwrap_or(&PERCENTILES)))
+            ..Measure::of(percentiles(args.output.percentiles.as_deref()))
         },
         load,
         workload,
@@ -115,8 +115,9 @@ fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
     lines.iter().map(read).collect()
 }
 
-fn percentiles(asked: &[f64]) -> Vec<f64> {
-    let mut percentiles = asked.to_vec();
+/// What was asked for, in order, each once; or what is reported when nothing is said.
+pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
+    let mut percentiles = asked.unwrap_or(&PERCENTILES).to_vec();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     percentiles

@@ -6,7 +6,7 @@ pub(crate) const BATCH: usize = 5;
 const ROUNDING: f64 = 1e-12;
 
 /// What MSER-5 found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mser {
     /// Observations to leave out at the beginning: whole batches.
     pub cut: usize,

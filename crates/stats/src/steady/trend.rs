@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub(crate) const MOST_POINTS: usize = 600;
 
 /// Mann and Kendall's test for a trend.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MannKendall {
     /// Pairs that rise less pairs that fall.
     pub s: i64,
@@ -22,7 +22,7 @@ pub struct MannKendall {
 }
 
 /// Pettitt's test for a shift of the level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Pettitt {
     /// The largest |U|.
     pub k: f64,

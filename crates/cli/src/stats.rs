@@ -1,0 +1,27 @@
+//! `goodput stats`: what a column of numbers says.
+
+use std::process::ExitCode;
+
+use goodput_stats::Column;
+
+use crate::args::StatsArgs;
+use crate::error::{Failed, exit};
+use crate::{output, plan, report};
+
+/// Runs the verb.
+pub(crate) fn stats(args: &StatsArgs) -> Result<ExitCode, Failed> {
+    let wanted: Vec<&str> = args.column.as_deref().into_iter().collect();
+    let columns = goodput_dataset::load_numbers(&args.file, &wanted).map_err(|error| {
+        let hint = error.hint().unwrap_or_else(|| "goodput stats --help has examples".to_owned());
+        Failed::usage(error.to_string()).hint(hint)
+    })?;
+    let values = columns.into_iter().next().unwrap_or_default();
+    let percentiles = plan::percentiles(args.percentiles.as_deref());
+    let column = Column::of(&values, &percentiles, args.early_stopping);
+    if args.json {
+        output::data(report::json(&column).as_bytes())?;
+    } else {
+        output::data(goodput_report::column_text(&column).as_bytes())?;
+    }
+    Ok(ExitCode::from(exit::OK))
+}

@@ -1,0 +1,112 @@
+//! The statistics of a run for any column of numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{BATCHES, lag1};
+use crate::modes::{TwoModes, two_modes};
+use crate::sample::{Sample, Wanted};
+use crate::steady::{
+    MOST_POINTS, MannKendall, Mser, Pettitt, mann_kendall, mser5, pettitt, theil_sen, thin,
+};
+use crate::summary::Metric;
+
+/// What a column of numbers says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// `goodput.column/1`
+    pub schema: String,
+    /// The distribution, with intervals.
+    pub metric: Metric,
+    /// MSER-5 over the values in their order; none of fewer than ten, and where one is infinite.
+    pub mser5: Option<Mser>,
+    /// Mann–Kendall with Hamed and Rao's correction, over at most 600 means of neighbours.
+    pub trend: Option<ColumnTrend>,
+    /// Pettitt's test over the same means.
+    pub shift: Option<ColumnShift>,
+    /// Two groups of values, where there are such.
+    pub two_modes: Option<TwoModes>,
+}
+
+/// A trend in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ColumnTrend {
+    /// The test.
+    pub test: MannKendall,
+    /// Change from begin to end by the Theil–Sen slope, as a share of the median.
+    pub drift_share: Option<f64>,
+}
+
+/// A level that changed once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ColumnShift {
+    /// The test, over means of neighbours.
+    pub test: Pettitt,
+    /// The value (from 0) with which the second level begins, to within a mean.
+    pub at_value: u64,
+}
+
+impl Column {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.column/1";
+
+    /// The statistics of these values, in the order in which they were measured. An infinite one was
+    /// never reached.
+    pub fn of(values: &[f64], percentiles: &[f64], early_stopping: bool) -> Self {
+        let mut sample = Sample::default();
+        for (index, value) in values.iter().enumerate() {
+            let batch = (index * usize::from(BATCHES) / values.len()) as u8;
+            if value.is_finite() {
+                sample.push_in(*value, batch);
+            } else {
+                sample.push_censored_in(batch);
+            }
+        }
+        sample.sort();
+        let shape = sample.some_sorted(values.len());
+        let mut metric = sample.metric("", Wanted { early_stopping, ..Wanted::of(percentiles) });
+        let is_finite = values.iter().all(|value| value.is_finite());
+        let ordered = if is_finite { values } else { &[] };
+        metric.lag1 = lag1(ordered.iter().copied());
+        let (blocks, step) = thin(ordered, MOST_POINTS);
+        let median = shape.get(shape.len() / 2).copied().filter(|median| *median != 0.0);
+        let drift = theil_sen(&blocks).map(|slope| slope * blocks.len().saturating_sub(1) as f64);
+        let drift_share = drift.zip(median).map(|(drift, median)| drift / median.abs());
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            metric,
+            mser5: mser5(ordered),
+            trend: mann_kendall(&blocks).map(|test| ColumnTrend { test, drift_share }),
+            shift: pettitt(&blocks)
+                .map(|test| ColumnShift { test, at_value: (test.at * step) as u64 }),
+            two_modes: two_modes(&shape),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_by_hand() {
+        // A start that is ten times as high, then two values in turn.
+        let values: Vec<f64> =
+            (0..400).map(|i| if i < 20 { 100.0 } else { 9.0 + f64::from(i % 2) * 2.0 }).collect();
+        let column = Column::of(&values, &[50.0, 95.0, 99.9], false);
+        assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (400, Some(11.0)));
+        assert_eq!(column.metric.percentiles["95"].value, Some(11.0));
+        assert_eq!(column.metric.percentiles["99.9"].value, Some(100.0));
+        assert_eq!(column.mser5.unwrap().cut, 20);
+        let modes = column.two_modes.unwrap();
+        assert_eq!((modes.low_share, modes.high_median), (0.95, 100.0));
+    }
+
+    #[test]
+    fn nothing_comes_of_nothing() {
+        for values in [&[][..], &[5.0], &[f64::INFINITY, 1.0]] {
+            let column = Column::of(values, &[50.0, 99.0], true);
+            assert_eq!((column.mser5, column.trend, column.two_modes), (None, None, None));
+            assert_eq!(column.metric.n, values.len() as u64);
+        }
+    }
+}
