@@ -170,7 +170,7 @@ impl Sample {
 
     /// The values that were reached in order, or every so manieth of more than `most`.
     pub(crate) fn some_sorted(&self, most: usize) -> Vec<f64> {
-        let step = (self.reached() as usize).div_ceil(most).max(1);
+        let step = (self.reached() as usize).div_ceil(most.max(1)).max(1);
         // From sorted parts, so that each keeps its shape.
         let each =
             self.parts.iter().flat_map(|part| part.values.iter().skip(step / 2).step_by(step));
