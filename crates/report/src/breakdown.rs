@@ -20,16 +20,21 @@ const ALIKE: f64 = 0.2;
 /// A column: its heading in two lines, and its value.
 type Column = (&'static str, &'static str, fn(&Slice) -> Option<f64>);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("mean", "in", |slice| slice.input_tokens_mean),
     ("mean", "out", |slice| slice.output_tokens_mean),
     ("TTFT", "p50", |slice| slice.ttft_ms.p50),
     ("TTFT", "p99", |slice| slice.ttft_ms.p99),
     ("TPOT", "p50", |slice| slice.tpot_ms.p50),
-    ("E2E", "p50", |slice| slice.e2e_ms.p50),
+    E2E_P50,
     ("E2E", "p99", |slice| slice.e2e_ms.p99),
     ("output", "tok/s", |slice| slice.output_tps),
+    GOOD,
 ];
+
+/// Requests inside every limit of the SLO; it takes the place of a column that says less then.
+const GOOD: Column = ("good", "%", |slice| slice.attainment.map(|share| share * 100.0));
+const E2E_P50: Column = ("E2E", "p50", |slice| slice.e2e_ms.p50);
 
 /// All tables of a page; none where requests do not differ.
 pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
@@ -38,18 +43,23 @@ pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> 
         let mut slices: Vec<_> = slices.iter().collect();
         slices.sort_by_key(|(value, _)| rank(value));
         let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
-        let numbers = COLUMNS.len() + 1 + usize::from(has_failed);
+        let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
+        let left_out = if is_judged { E2E_P50 } else { GOOD };
+        let titles = |column: &Column| (column.0, column.1);
+        let columns: Vec<_> =
+            COLUMNS.iter().filter(|column| titles(column) != titles(&left_out)).collect();
+        let numbers = columns.len() + 1 + usize::from(has_failed);
         let room = WIDTH.saturating_sub(CELL * numbers);
         let failed = |text: &str| if has_failed { format!("{text:>CELL$}") } else { String::new() };
         write!(page, "\n{:<room$}{:>CELL$}{}", "tokens, ms", "", failed(""))?;
-        row(page, |(above, _, _)| (*above).to_owned())?;
+        row(page, &columns, |(above, _, _)| (*above).to_owned())?;
         let heading = label(&format!("by {}", heading(dimension)), room);
         write!(page, "{heading}{:>CELL$}{}", "n", failed("failed"))?;
-        row(page, |(_, below, _)| (*below).to_owned())?;
+        row(page, &columns, |(_, below, _)| (*below).to_owned())?;
         for (value, slice) in slices {
             let failures = failed(&slice.failed.to_string());
             write!(page, "{}{:>CELL$}{failures}", label(value, room), slice.scheduled)?;
-            row(page, |(_, _, number)| number(slice).map_or("–".to_owned(), cell))?;
+            row(page, &columns, |(_, _, number)| number(slice).map_or("–".to_owned(), cell))?;
         }
     }
     Ok(())
@@ -83,8 +93,12 @@ fn heading(dimension: &str) -> &str {
     }
 }
 
-fn row(page: &mut String, text: impl Fn(&Column) -> String) -> Result<(), Error> {
-    for column in &COLUMNS {
+fn row(
+    page: &mut String,
+    columns: &[&Column],
+    text: impl Fn(&Column) -> String,
+) -> Result<(), Error> {
+    for column in columns {
         write!(page, "{:>CELL$}", text(column))?;
     }
     writeln!(page)

@@ -149,6 +149,26 @@ fn tables_are_aligned_and_ordered() {
     assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{page}");
 }
 
+/// Where limits were promised, whom they were kept for.
+#[test]
+fn tables_show_who_was_good() {
+    let page = page(|summary| {
+        let mut good = slice(2);
+        good["attainment"] = json!(0.6);
+        summary["breakdown"] = json!({"class": {"a": good, "b": slice(0)}});
+    });
+    let table: Vec<_> = page.lines().skip_while(|line| !line.starts_with("tokens, ms")).collect();
+    assert_eq!(
+        table[..4],
+        [
+            "tokens, ms                 mean   mean   TTFT   TTFT   TPOT    E2E output   good",
+            "by class        n failed     in    out    p50    p99    p50    p99  tok/s      %",
+            "a               5      2  500.0  20.00   1.50      –   1.50      –  12346  60.00",
+            "b               3      0  500.0  20.00   1.50      –   1.50      –  12346      –",
+        ]
+    );
+}
+
 /// Lengths always, few minutes, and workers only where they differ.
 #[test]
 fn tables_that_say_nothing_are_left_out() {
