@@ -1,27 +1,32 @@
 //! Lines about how well a figure is known: before a run, and while it goes on.
 
 use goodput_model::{Figure, Goal, MetricName};
-use goodput_stats::{LiveFigure, Look, USUAL_SIGMA, about, requests_before};
+use goodput_stats::{
+    DEFAULT_SIGMA, LiveFigure, Look, about, requests_before, requests_before_mean,
+};
 
 use crate::number::{amount, count};
 
 /// Before a run at this rate of requests: what it takes to know what is asked.
 pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
     let one = |goal: &Goal| {
-        let needed = round(requests_before(goal.figure, goal.within));
-        format!(
+        let needed = round(match goal.figure {
+            Figure::Mean => requests_before_mean(goal.within, DEFAULT_SIGMA),
+            Figure::Percentile(percent) => requests_before(percent, goal.within, DEFAULT_SIGMA),
+        }?);
+        Some(format!(
             "{} to ±{} % needs about {} requests: {} at this rate",
             goal.title(),
             goal.percent(),
             count(needed),
             about(needed as f64 / rate).trim_start_matches("about ")
-        )
+        ))
     };
-    let all: Vec<String> = goals.iter().map(one).collect();
+    let all: Vec<String> = goals.iter().filter_map(one).collect();
     let is_p99 = |goal: &Goal| goal.figure == Figure::Percentile(99.0);
     let p99 = if goals.iter().any(is_p99) { "" } else { "; p99 as a plain figure needs 1,000" };
     format!(
-        "{} (if latencies spread as usual: log-normal, sigma {USUAL_SIGMA}){p99}",
+        "{} (if latencies spread as usual: log-normal, sigma {DEFAULT_SIGMA}){p99}",
         all.join("; ")
     )
 }

@@ -40,8 +40,8 @@ pub use audit::{
 };
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use estimate::{
-    Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
-    requests_needed, student_quantile,
+    DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
+    normal_quantile, requests_before, requests_before_mean, requests_needed, student_quantile,
 };
 pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use sample::Sample;
@@ -53,7 +53,7 @@ pub use summary::{
     Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };
 pub use until::{GoalSummary, UntilSummary, about};
-pub use watch::{LiveFigure, Look, USUAL_SIGMA, Watch, goals, requests_before};
+pub use watch::{LiveFigure, Look, Watch, goals};
 pub use workload::{
     Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
     Slice, Slices, Spread, StructuredSummary,

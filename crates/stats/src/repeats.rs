@@ -10,8 +10,8 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
+use crate::estimate::{BATCHES, TAIL, student_quantile};
 use crate::summary::{RunFacts, RunState, Summary};
-use crate::watch::student;
 
 /// What several runs of one plan say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,12 +192,12 @@ fn load(summary: &Summary) -> String {
     }
 }
 
-/// The mean squared standard error of the runs. Their intervals are those of 95 %: ±1.96 standard
-/// errors.
+/// The mean squared standard error of the runs, by their 95 % intervals.
 fn within(figures: &[Found]) -> Option<f64> {
+    let errors = student_quantile(1.0 - TAIL, OWN_DEGREES);
     let squares = figures.iter().map(|figure| {
         let (low, high) = figure.ends?;
-        Some(((high - low) / (2.0 * 1.96)).powi(2))
+        Some(((high - low) / (2.0 * errors)).powi(2))
     });
     let sum: f64 = squares.sum::<Option<f64>>()?;
     (!figures.is_empty()).then(|| sum / figures.len() as f64)
@@ -209,7 +209,7 @@ fn headline(figures: &[Found], limit: f64) -> Headline {
     let mean = values.iter().sum::<f64>() / n as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let sd = (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt());
-    let margin = sd.map(|sd| student(n as u64 - 1) * sd / (n as f64).sqrt());
+    let margin = sd.map(|sd| student_quantile(1.0 - TAIL, n as u64 - 1) * sd / (n as f64).sqrt());
     let own = within(figures).map(f64::sqrt);
     let ratio = sd.zip(own.filter(|own| *own > 0.0)).map(|(sd, own)| sd / own);
     Headline {
@@ -233,14 +233,14 @@ const CLEAR: f64 = 3.0;
 /// Chance of a false alarm in one of all headlines, where nothing but chance sets runs apart.
 const ALARM: f64 = 0.01;
 
-/// Degrees of freedom of one run's own interval: it comes from twenty batches.
-const OWN_DEGREES: usize = 19;
+/// Degrees of freedom of one run's own interval.
+const OWN_DEGREES: u64 = BATCHES as u64 - 1;
 
 /// The ratio of standard deviations above which runs differ: the square root of the F quantile,
 /// shared among so many tests (Bonferroni), and never below [`CLEAR`].
 fn limit(runs: usize, tests: usize) -> f64 {
     let between = runs.saturating_sub(1) as f64;
-    let own = (runs * OWN_DEGREES) as f64;
+    let own = runs as f64 * OWN_DEGREES as f64;
     let share = 1.0 - ALARM / tests.max(1) as f64;
     let quantile = FisherSnedecor::new(between, own).map(|f| f.inverse_cdf(share));
     quantile.map_or(f64::INFINITY, f64::sqrt).max(CLEAR)

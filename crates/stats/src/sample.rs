@@ -2,7 +2,6 @@
 
 use crate::estimate::{
     self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_figure,
-    student_quantile,
 };
 use crate::request::Seen;
 use crate::summary::{Metric, Percentile, Quick};
@@ -60,11 +59,17 @@ impl Part {
 }
 
 impl Sample {
-    /// Values in order of time, in batches of as equal a number as can be.
+    /// Values in order of time, in batches of as equal a number as can be. Infinite ones were never
+    /// reached.
     pub fn from_series(values: &[f64]) -> Self {
         let mut sample = Self::default();
         for (index, value) in values.iter().enumerate() {
-            sample.push_in(*value, (index * usize::from(BATCHES) / values.len()) as u8);
+            let batch = (index * usize::from(BATCHES) / values.len()) as u8;
+            if *value == f64::INFINITY {
+                sample.push_censored_in(batch);
+            } else {
+                sample.push_in(*value, batch);
+            }
         }
         sample
     }
@@ -250,28 +255,38 @@ impl Sample {
         (self.reached() > 0).then(|| sum / self.reached() as f64)
     }
 
-    fn standard_deviation(&self) -> Option<f64> {
+    pub(crate) fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
         let values = self.parts.iter().flat_map(|part| &part.values);
         let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
         (self.reached() > 1).then(|| (squares / (self.reached() - 1) as f64).sqrt())
     }
 
-    /// The mean's 95 % interval by batch means, where all values were reached.
-    fn mean_interval(&self) -> Option<(f64, f64)> {
-        let n = self.reached();
+    /// The mean and its variance by batch means, where all values were reached.
+    fn mean_ratio(&self) -> Option<Ratio> {
         if self.censored() > 0 {
             return None;
         }
-        let (mean, variance, degrees) = if self.is_batched {
+        if self.is_batched {
             let sums: Vec<_> = self.parts.iter().map(|part| (part.len(), part.sum())).collect();
-            let Ratio { value, variance, batches } = Ratio::of(sums.into_iter())?;
-            (value, variance, batches - 1)
-        } else {
-            (self.mean()?, self.standard_deviation()?.powi(2) / n as f64, n - 1)
-        };
-        let half_width = student_quantile(1.0 - estimate::TAIL, degrees) * variance.sqrt();
-        Some((mean - half_width, mean + half_width))
+            return Ratio::of(sums.into_iter());
+        }
+        // Each value is a batch of its own.
+        let n = self.reached();
+        let variance = self.standard_deviation()?.powi(2) / n as f64;
+        Some(Ratio { value: self.mean()?, variance, batches: n })
+    }
+
+    /// The mean's 95 % interval.
+    pub(crate) fn mean_interval(&self) -> Option<(f64, f64)> {
+        self.mean_ratio().map(Ratio::interval)
+    }
+
+    /// As many independent values would say as much about the mean; at most as many as there are.
+    pub(crate) fn mean_n_eff(&self) -> Option<f64> {
+        let (n, variance) = (self.len() as f64, self.mean_ratio()?.variance);
+        let independent = self.standard_deviation()?.powi(2);
+        Some(if variance > 0.0 { (independent / variance).min(n) } else { n })
     }
 
     /// The 99th percentile, but never one of the two largest: a single mishap proves nothing.

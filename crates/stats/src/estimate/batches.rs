@@ -3,6 +3,8 @@
 //! While a queue is long, all requests are slow; what counts is how often that happened, not how
 //! many requests saw it. Shares and means of batches vary by as much as that.
 
+use super::{TAIL, normal_quantile, student_quantile};
+
 /// Batches that the window is cut into.
 pub(crate) const BATCHES: u8 = 20;
 
@@ -38,6 +40,13 @@ impl Ratio {
             batches: count as u64,
         })
     }
+
+    /// Its 95 % interval.
+    pub(crate) fn interval(self) -> (f64, f64) {
+        let half =
+            student_quantile(1.0 - TAIL, self.batches.saturating_sub(1)) * self.variance.sqrt();
+        (self.value - half, self.value + half)
+    }
 }
 
 /// What dependent values say about a quantile.
@@ -68,6 +77,13 @@ impl Effective {
         let (n, independent) = (n as f64, share.value * (1.0 - share.value));
         let n = if share.variance > 0.0 { (independent / share.variance).min(n) } else { n };
         Some(Self { n, degrees: Some(share.batches - 1) })
+    }
+
+    /// So many independent values have as wide an interval: what they are worth is an estimate
+    /// itself, and t is wider than the normal distribution.
+    pub(crate) fn deflated(self) -> f64 {
+        let narrow = |degrees| normal_quantile(1.0 - TAIL) / student_quantile(1.0 - TAIL, degrees);
+        self.n * self.degrees.map_or(1.0, |degrees| narrow(degrees).powi(2))
     }
 }
 

@@ -1,23 +1,18 @@
 //! The interval of a quantile from dependent values.
 
+use super::Effective;
 use super::binomial::{enclosing_ranks, minimum_for_interval};
-use super::{Effective, TAIL, normal_quantile, student_quantile};
 
 /// The ranks (from 1) of the two of `n` sorted values that enclose quantile `q` with 95 %: those of
 /// as many independent values as these are worth, stretched over all of them. None where they are
 /// worth fewer than the fewest that have an interval.
 pub(crate) fn ranks(n: u64, effective: Effective, q: f64) -> Option<(u64, u64)> {
     let fewest = minimum_for_interval(q)?;
-    let worth = effective.n.min(n as f64).floor() as u64;
-    if worth < fewest {
+    let worth = Effective { n: effective.n.min(n as f64), ..effective };
+    if worth.n < fewest as f64 {
         return None;
     }
-    // What they are worth is an estimate itself: wider, as t is wider than the normal distribution.
-    let deflated = effective.degrees.map_or(worth, |degrees| {
-        let narrow = normal_quantile(1.0 - TAIL) / student_quantile(1.0 - TAIL, degrees);
-        (effective.n.min(n as f64) * narrow * narrow).floor() as u64
-    });
-    let independent = deflated.max(fewest);
+    let independent = (worth.deflated() as u64).max(fewest);
     let (low, high) = enclosing_ranks(independent, q)?;
     let stretched = |rank: u64| rank as f64 * n as f64 / independent as f64;
     // Outwards, so that rounding never narrows it; whole numbers stay what they are.

@@ -18,7 +18,9 @@ pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
 pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub(crate) use early_stopping::early_stopping_rank;
 pub(crate) use interval::ranks;
-pub use needed::{DEFAULT_SIGMA, requests_before, requests_needed};
+pub(crate) use needed::times;
+pub use needed::{DEFAULT_SIGMA, requests_before, requests_before_mean, requests_needed};
+pub(crate) use quality::MINIMUM_FOR_MEAN;
 pub use quality::{Quality, minimum_for_figure};
 pub use student::{normal_quantile, student_quantile};
 

@@ -1,6 +1,6 @@
 //! Time to confidence: how many requests an interval of some width needs.
 
-use super::{TAIL, minimum_for_figure, minimum_for_interval, normal_quantile};
+use super::{MINIMUM_FOR_MEAN, TAIL, minimum_for_figure, minimum_for_interval, normal_quantile};
 use crate::summary::Percentile;
 
 /// Standard deviation of the logarithm of a latency where nothing is known yet: the middle half of
@@ -16,18 +16,33 @@ const MOST: f64 = 1e15;
 pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
     let q = percent / 100.0;
     let least = minimum_for_figure(q)?.max(minimum_for_interval(q)?);
-    let is_meant = relative > 0.0 && sigma >= 0.0 && sigma.is_finite();
     let z = normal_quantile(q);
     let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
     // The standard error of the estimated quantile, relative to it, times the root of n.
-    let spread = (q * (1.0 - q)).sqrt() * sigma / density;
-    let n = (normal_quantile(1.0 - TAIL) / relative * spread).powi(2);
+    before((q * (1.0 - q)).sqrt() * sigma / density, relative, least)
+}
+
+/// The same for the mean.
+pub fn requests_before_mean(relative: f64, sigma: f64) -> Option<u64> {
+    before((sigma * sigma).exp_m1().sqrt(), relative, MINIMUM_FOR_MEAN)
+}
+
+fn before(spread: f64, relative: f64, least: u64) -> Option<u64> {
+    let n = times(normal_quantile(1.0 - TAIL) * spread, 0.0, relative);
+    let is_meant = relative > 0.0 && spread >= 0.0 && spread.is_finite();
     is_meant.then(|| (n.ceil().min(MOST) as u64).max(least))
 }
 
+/// How many times as many values bring the farther end of an interval as near as wanted: half the
+/// width shrinks with the root of their number, and by how much more the farther end is away, with
+/// their number itself.
+pub(crate) fn times(half: f64, skew: f64, wanted: f64) -> f64 {
+    ((half + (half * half + 4.0 * skew * wanted).sqrt()) / (2.0 * wanted)).powi(2)
+}
+
 /// During or after a run: about so many requests like these `n` bring the interval of this
-/// percentile to ±`relative`: widths shrink with the root of their number. Where there is no
-/// interval yet, as many as bring the first one. None for a percentile outside (0, 100), for a width
+/// percentile to ±`relative`, by its farther end. Where there is no interval yet, as many as bring
+/// the first one. None for a percentile outside (0, 100), for a width
 /// that is not positive, or where more requests would not help: beyond the time limit.
 pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentile) -> Option<u64> {
     let least = minimum_for_interval(percent / 100.0)?;
@@ -41,5 +56,6 @@ pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentil
     };
     let value = estimate.value.filter(|value| *value > 0.0)?;
     let half_width = (high - low) / 2.0 / value;
-    Some(enough(n as f64 * (half_width / relative).powi(2)))
+    let farther = (high - value).max(value - low) / value;
+    Some(enough(n as f64 * times(half_width, farther - half_width, relative)))
 }

@@ -22,3 +22,6 @@ pub fn minimum_for_figure(q: f64) -> Option<u64> {
     // 10 / (1 - 0.99) is 1000, whatever binary fractions make of it.
     (q > 0.0 && q < 1.0).then(|| (beyond / (1.0 - q) * (1.0 - 1e-9)).ceil() as u64)
 }
+
+/// The same of a mean: five in each of twenty batches.
+pub(crate) const MINIMUM_FOR_MEAN: u64 = 100;

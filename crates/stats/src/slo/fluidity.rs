@@ -26,21 +26,20 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    /// Takes the chunks of a request's first answer.
-    pub(crate) fn read(&mut self, record: &RequestRecord, first: Option<(f64, f64)>) {
-        self.first = first;
-        self.beside_first = 0.0;
-        self.chunks.clear();
+    /// The chunks of a request's first answer.
+    pub(crate) fn of(record: &RequestRecord, first: Option<(f64, f64)>) -> Self {
+        let mut pacing = Self { first, ..Self::default() };
         let chunks = &record.exchange.chunks;
-        let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return };
+        let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return pacing };
         let mut before = None;
         for chunk in chunks.iter().filter(|chunk| chunk.choice == choice) {
             let beside = f64::from(chunk.tokens.unwrap_or(1).saturating_sub(1));
             match before.replace(chunk.at) {
-                None => self.beside_first = beside,
-                Some(before) => self.chunks.push(((chunk.at - before).as_ms(), beside)),
+                None => pacing.beside_first = beside,
+                Some(before) => pacing.chunks.push(((chunk.at - before).as_ms(), beside)),
             }
         }
+        pacing
     }
 
     /// The index for this deadline of each next token; none where there is no token to judge.
@@ -100,7 +99,6 @@ impl Pacing {
 #[derive(Debug)]
 pub(crate) struct FluidityTally {
     each_ms: f64,
-    pacing: Pacing,
     indexes: Sample,
     deadlines: Sample,
     fluid: u64,
@@ -108,30 +106,15 @@ pub(crate) struct FluidityTally {
 
 impl FluidityTally {
     pub(crate) fn new(each_ms: f64) -> Self {
-        Self {
-            each_ms,
-            pacing: Pacing::default(),
-            indexes: Sample::default(),
-            deadlines: Sample::default(),
-            fluid: 0,
-        }
+        Self { each_ms, indexes: Sample::default(), deadlines: Sample::default(), fluid: 0 }
     }
 
-    /// An answer, with its wait for the first token and the deadline of that. Its index, where it
-    /// has one.
-    pub(crate) fn add(&mut self, record: &RequestRecord, first: Option<(f64, f64)>) -> Option<f64> {
-        self.pacing.read(record, first);
-        let index = self.pacing.index(self.each_ms)?;
+    /// The index of a request and how its tokens came; none came of a failure.
+    pub(crate) fn add(&mut self, pacing: Option<&Pacing>, index: f64) {
         self.indexes.push(index);
         self.fluid += u64::from(index >= FLUID);
-        self.deadlines.push(self.pacing.smallest_deadline().unwrap_or(f64::INFINITY));
-        Some(index)
-    }
-
-    /// A request without an answer.
-    pub(crate) fn add_failed(&mut self) {
-        self.indexes.push(0.0);
-        self.deadlines.push(f64::INFINITY);
+        let deadline = pacing.and_then(Pacing::smallest_deadline);
+        self.deadlines.push(deadline.unwrap_or(f64::INFINITY));
     }
 
     pub(crate) fn finish(mut self) -> Option<FluiditySummary> {

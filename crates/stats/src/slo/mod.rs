@@ -7,6 +7,7 @@
 mod fit;
 mod fluidity;
 mod interval;
+mod judge;
 mod summary;
 mod term;
 #[cfg(test)]
@@ -14,21 +15,19 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{
-    ErrorClass, MetricName, Nanos, Plan, RequestRecord, Slo, SloLimit, SloMetric, SloStatistic,
-    TokenSource,
-};
+use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric};
 
 use crate::cuts::Cuts;
-use crate::flow::input_tokens;
-use crate::request::{Latencies, Seen};
+use crate::request::Seen;
 use crate::summary::{Metric, Requests, Throughput};
 use crate::window::Window;
 use fit::FitTally;
 use fluidity::FluidityTally;
 use interval::{BATCHES, Estimate, attainment_interval};
+pub(crate) use judge::Judge;
+use judge::{Ending, JudgedBy};
 pub use summary::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
-use term::{Judged, TermTally};
+use term::TermTally;
 
 /// Everything that a pass over the measured requests adds up about the SLO.
 #[derive(Debug)]
@@ -36,9 +35,8 @@ pub(crate) struct SloTally {
     slo: Slo,
     target: Option<f64>,
     window: Window,
-    stream: bool,
+    judge: Judge,
     terms: Vec<TermTally>,
-    judged_by: JudgedBy,
     scheduled: u64,
     undetermined: u64,
     misses: SloMisses,
@@ -46,27 +44,8 @@ pub(crate) struct SloTally {
     batches: [(u64, u64); BATCHES],
     /// Output tokens of good ones.
     output_tokens: u64,
-    ttft_limit: Option<SloLimit>,
     fluidity: Option<FluidityTally>,
     fit: FitTally,
-}
-
-/// What a good request has to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum JudgedBy {
-    RequestTerms,
-    PercentileLimits,
-    Success,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Whole,
-    Failed,
-    TimedOut,
-    Empty,
-    Truncated,
 }
 
 /// The figures of the run that terms are about.
@@ -83,111 +62,56 @@ impl SloTally {
     /// None where nothing was promised.
     pub(crate) fn new(plan: &Plan, window: Window) -> Option<Self> {
         let slo = plan.measure.slo.clone()?;
-        let stream = plan.target.stream;
-        let each = slo.token_limit_ms().filter(|_| stream);
-        let has = |statistic: fn(&SloStatistic) -> bool| {
-            slo.terms.iter().any(|term| !term.metric.is_of_run() && statistic(&term.statistic))
-        };
-        let judged_by = if has(|statistic| matches!(statistic, SloStatistic::Plain)) {
-            JudgedBy::RequestTerms
-        } else if has(|statistic| matches!(statistic, SloStatistic::Percentile(_))) {
-            JudgedBy::PercentileLimits
-        } else {
-            JudgedBy::Success
-        };
+        let judge = Judge::new(plan)?;
         Some(Self {
             // A plan file may hold anything.
             target: plan.measure.attainment.filter(|share| (0.0..=1.0).contains(share)),
             window,
-            stream,
             terms: slo.terms.iter().copied().map(TermTally::new).collect(),
-            judged_by,
             scheduled: 0,
             undetermined: 0,
             misses: SloMisses::default(),
             batches: [(0, 0); BATCHES],
             output_tokens: 0,
-            ttft_limit: slo.limit(MetricName::Ttft),
-            fluidity: each.map(FluidityTally::new),
+            fluidity: judge.token_limit_ms.map(FluidityTally::new),
             fit: FitTally::default(),
+            judge,
             slo,
         })
     }
 
     /// Takes a measured request.
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let batch = self.batch(record.scheduled);
-        let ending = Ending::of(record);
-        let latencies = Latencies::of(record, self.stream, cuts);
-        let prompt_tokens = input_tokens(record).n;
-        // What failed by itself did so whatever the client was doing.
-        let rests_on_time = !matches!(ending, Ending::Failed | Ending::Empty);
-        let is_spoilt = rests_on_time && cuts.touches(record);
-        let index = if is_spoilt { None } else { self.index(record, ending, latencies) };
-        if let (Ending::Whole, Seen::Value(ttft)) = (ending, latencies.get(MetricName::Ttft)) {
-            self.fit.add(prompt_tokens, ttft);
+        let batch = self.window.batch(record.scheduled);
+        let judged = self.judge.look(record, cuts);
+        let ttft = judged.latencies.get(MetricName::Ttft);
+        if let (Ending::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
+            self.fit.add(judged.prompt_tokens, ttft);
         }
-        let judged = Judged { record, latencies, cuts, prompt_tokens, batch, index };
-        let mut is_inside = true;
-        for term in &mut self.terms {
-            term.gather(&judged);
-            if is_spoilt {
-                continue;
-            }
-            let is_kept = term.judge(&judged, ending == Ending::Whole);
-            let counts = match self.judged_by {
-                JudgedBy::RequestTerms => term.term.is_of_each_request(),
-                JudgedBy::PercentileLimits => term.is_of_percentile(),
-                JudgedBy::Success => false,
-            };
-            is_inside &= is_kept || !counts;
-        }
+        self.terms.iter_mut().for_each(|term| term.add(&judged, batch));
         self.scheduled += 1;
-        if is_spoilt {
+        let Some(is_good) = self.judge.verdict(&judged) else {
             self.undetermined += 1;
             return;
+        };
+        if let Some((tally, index)) = self.fluidity.as_mut().zip(judged.index) {
+            tally.add(judged.pacing.as_ref(), index);
         }
-        match ending {
+        match judged.ending {
             Ending::Failed => self.misses.failed += 1,
             Ending::TimedOut => self.misses.timed_out += 1,
             Ending::Empty => self.misses.empty += 1,
             Ending::Truncated => self.misses.truncated += 1,
-            Ending::Whole if !is_inside => self.misses.limits += 1,
+            Ending::Whole if !is_good => self.misses.limits += 1,
             Ending::Whole => {
                 let tokens = record.exchange.output_tokens.map_or(0, |count| count.n);
                 self.output_tokens += u64::from(tokens);
             }
         }
-        if let Some(place) = self.batches.get_mut(batch) {
-            place.0 += u64::from(ending == Ending::Whole && is_inside);
+        if let Some(place) = self.batches.get_mut(usize::from(batch)) {
+            place.0 += u64::from(is_good);
             place.1 += 1;
         }
-    }
-
-    /// Which of the equal parts of the window a request was due in.
-    fn batch(&self, due: Nanos) -> usize {
-        let share = (due - self.window.start).as_secs() / self.window.seconds().max(1e-9);
-        ((share * BATCHES as f64) as usize).min(BATCHES - 1)
-    }
-
-    /// The fluidity index of a request; that of a failure is 0.
-    fn index(
-        &mut self,
-        record: &RequestRecord,
-        ending: Ending,
-        latencies: Latencies<'_>,
-    ) -> Option<f64> {
-        let tally = self.fluidity.as_mut()?;
-        if !matches!(ending, Ending::Whole | Ending::Truncated) {
-            tally.add_failed();
-            return Some(0.0);
-        }
-        let tokens = input_tokens(record).n;
-        let first = match (latencies.get(MetricName::Ttft), self.ttft_limit) {
-            (Seen::Value(ttft), Some(limit)) => Some((ttft, limit.at(tokens))),
-            _ => None,
-        };
-        tally.add(record, first)
     }
 
     /// The numbers.
@@ -215,7 +139,7 @@ impl SloTally {
             state: SloState::worst(&states),
             target: self.target,
             attainment_state,
-            judged_by: match self.judged_by {
+            judged_by: match self.judge.by {
                 JudgedBy::RequestTerms => "request_terms",
                 JudgedBy::PercentileLimits => "percentile_limits",
                 JudgedBy::Success => "success",
@@ -255,32 +179,6 @@ fn against_target(target: f64, share: Option<f64>, ends: Option<(f64, f64)>) -> 
 
 fn failed_share(requests: &Requests) -> Option<f64> {
     (requests.scheduled > 0).then(|| requests.failed as f64 / requests.scheduled as f64)
-}
-
-impl Ending {
-    fn of(record: &RequestRecord) -> Self {
-        let exchange = &record.exchange;
-        match exchange.failure.as_ref().map(|failure| failure.class) {
-            Some(class) if class.is_censored() => Self::TimedOut,
-            Some(ErrorClass::Empty) => Self::Empty,
-            Some(_) => Self::Failed,
-            None if is_truncated(record) => Self::Truncated,
-            None => Self::Whole,
-        }
-    }
-}
-
-/// An answer that ended at a length which nobody asked for.
-fn is_truncated(record: &RequestRecord) -> bool {
-    if record.exchange.finish.as_deref() != Some("length") {
-        return false;
-    }
-    let Some(asked) = record.planned.output_tokens else { return true };
-    // Only the server's own count can be held against it.
-    let is_its_own =
-        |source: TokenSource| matches!(source, TokenSource::Usage | TokenSource::Chunks);
-    let counted = record.exchange.output_tokens.filter(|count| is_its_own(count.source));
-    counted.is_some_and(|count| count.n < asked)
 }
 
 /// Whether a term is judged by the table of metrics rather than by values kept for it.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::fit::FitTally;
 use super::fluidity::{FLUID, Pacing};
-use super::interval::{BATCHES, Estimate, attainment_interval, mean_interval, percentile_interval};
+use super::interval::{BATCHES, Estimate, attainment_interval, mean_interval};
 
 fn close(actual: Option<f64>, expected: f64) {
     let actual = actual.unwrap();
@@ -71,56 +71,49 @@ fn coverage(runs: u64, good: impl Fn(&mut Stream) -> Vec<bool>, truth: f64) -> (
 
 #[test]
 fn the_interval_holds_the_truth_as_often_as_it_says() {
-    // 2,000 runs: the standard error of a coverage of 95 % is 0.5 points.
+    coverage_is_as_said(300);
+}
+
+/// The figures of docs/slo.md: `cargo test --release -p goodput-stats --lib slo::tests -- --ignored
+/// --nocapture`
+#[test]
+#[ignore = "seconds: the same over 2,000 runs, with a standard error of 0.4 points"]
+fn the_interval_holds_the_truth_as_often_over_many_runs() {
+    coverage_is_as_said(2_000);
+}
+
+/// Within three standard errors of what many runs have shown.
+fn coverage_is_as_said(runs: u64) {
+    let agrees = |found: f64, known: f64| {
+        println!("{found} where {known} is known");
+        let error = (known * (1.0 - known) / runs as f64).sqrt();
+        assert!((found - known).abs() <= 3.0 * error, "{found} is not {known} ± {error}");
+    };
     let independent = |share: f64| {
         move |stream: &mut Stream| (0..2_000).map(|_| stream.unit() < share).collect::<Vec<_>>()
     };
-    for share in [0.5, 0.9, 0.99] {
-        let (held, _) = coverage(2_000, independent(share), share);
-        assert!((0.935..=0.985).contains(&held), "{share}: {held}");
+    for (share, known) in [(0.5, 0.965), (0.9, 0.971), (0.99, 0.973)] {
+        agrees(coverage(runs, independent(share), share).0, known);
     }
     // Fifty in a row share their fate: 200 fates, as a queue that fills now and then makes them.
     let clustered = |stream: &mut Stream| {
         let fates: Vec<bool> = (0..200).map(|_| stream.unit() < 0.9).collect();
         fates.iter().flat_map(|fate| [*fate; 50]).collect::<Vec<_>>()
     };
-    let (held, naive) = coverage(2_000, clustered, 0.9);
-    assert!((0.92..=0.98).contains(&held), "{held}");
-    assert!(naive < 0.4, "{naive}");
+    let (held, naive) = coverage(runs, clustered, 0.9);
+    agrees(held, 0.956);
+    agrees(naive, 0.268);
 }
 
 #[test]
 fn means_by_hand() {
     // Batch means 1 and 3 in turn: the mean is 2, v = 20/19 · 20 · (1/20)² = 1/19.
-    let sums: Vec<(f64, f64)> =
-        (0..20).map(|b| (5.0, if b % 2 == 0 { 5.0 } else { 15.0 })).collect();
+    let sums: Vec<(u64, f64)> = (0..20).map(|b| (5, if b % 2 == 0 { 5.0 } else { 15.0 })).collect();
     let found = mean_interval(&sums);
     close(found.value, 2.0);
     close(found.high, 2.0 + 2.093_024_054_408_309 / 19f64.sqrt());
     close(found.low, 2.0 - 2.093_024_054_408_309 / 19f64.sqrt());
-    assert_eq!(mean_interval(&[(0.0, 0.0); 20]), Estimate::default());
-}
-
-#[test]
-fn percentiles_by_hand() {
-    // 1 to 10,000 dealt to the batches in turn: nothing speaks for dependence.
-    let mut values: Vec<(u8, f64)> =
-        (0..10_000u16).map(|n| ((n % 20) as u8, f64::from(n) + 1.0)).collect();
-    let found = percentile_interval(&mut values, 99.0);
-    assert_eq!((found.value, found.n_eff), (Some(9900.0), Some(10_000.0)));
-    // 0.99 ± 2.093·sqrt(0.0099/10,000) = 0.99 ± 0.0020825.
-    assert_eq!((found.low, found.high), (Some(9880.0), Some(9921.0)));
-    // One below the number that any interval of a median takes, and that number.
-    let few = |n: u8| {
-        let mut values: Vec<(u8, f64)> = (0..n).map(|n| (n, f64::from(n))).collect();
-        percentile_interval(&mut values, 90.0)
-    };
-    assert_eq!((few(20).value, few(20).low, few(20).high), (Some(17.0), None, None));
-    // The upper end of p99 lies beyond 400 values: unknown, not the largest.
-    let mut values: Vec<(u8, f64)> = (0..400u16).map(|n| ((n % 20) as u8, f64::from(n))).collect();
-    let found = percentile_interval(&mut values, 99.0);
-    assert!(found.low.is_some() && found.high.is_none(), "{found:?}");
-    assert_eq!(percentile_interval(&mut [], 50.0), Estimate::default());
+    assert_eq!(mean_interval(&[(0, 0.0); 20]), Estimate::default());
 }
 
 /// A wait for the first token, and its deadline.
@@ -250,7 +243,7 @@ proptest! {
         let found = pacing.smallest_deadline().unwrap();
         prop_assert!(pacing.index(found).unwrap() >= FLUID);
         // On a fine grid nothing below it will do.
-        let below = (1..20_000u32).map(|n| f64::from(n) * 0.01).filter(|d| *d < found - 1e-3);
+        let below = (1..4_000u32).map(|n| f64::from(n) * 0.05).filter(|d| *d < found - 1e-3);
         for deadline in below {
             prop_assert!(pacing.index(deadline).unwrap() < FLUID, "{deadline} < {found}");
         }

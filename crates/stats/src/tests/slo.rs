@@ -212,10 +212,11 @@ fn statistics_are_judged_by_their_interval() {
     for record in records.iter_mut().skip(1).step_by(2) {
         *record = fail(record.clone(), ErrorClass::Timeout);
     }
-    let found = judged("p90 ttft < 10s + 1ms/token, mean ttft < 10s", None, &records);
+    let terms = "p90 ttft < 10s + 1ms/token, mean ttft < 10s, p90 e2e < 10s";
+    let found = judged(terms, None, &records);
     assert_eq!(
         found.terms.iter().map(|term| term.state).collect::<Vec<_>>(),
-        [SloState::Missed, SloState::Undecided]
+        [SloState::Missed, SloState::Undecided, SloState::Missed]
     );
     assert!(found.terms.iter().all(|term| term.value.is_none()));
 }

@@ -126,6 +126,17 @@ fn classes_are_told_apart() {
     close(s.throughput.output_tokens_per_s, 11.5);
     close(s.throughput.requests_per_s, 5.5);
     assert!(summary(&short(), &records[..10]).breakdown.is_empty(), "one class is no breakdown");
+    // With limits for each request: the shares of good ones, and over all slices the attainment.
+    let promised = |slo: &str| {
+        let mut plan = short();
+        plan.measure.slo = Some(slo.parse().unwrap());
+        summary(&plan, &records)
+    };
+    let s = promised("tpot < 75ms, p50 ttft < 1ms");
+    let attainment = |class: &str| s.breakdown["class"][class].attainment;
+    assert_eq!((attainment("a"), attainment("b")), (Some(0.7), Some(0.5)));
+    close(s.slo.as_ref().unwrap().attainment, 8.0 / 12.0);
+    assert_eq!(promised("p50 ttft < 1s").breakdown["class"]["a"].attainment, None);
 }
 
 #[test]

@@ -12,8 +12,7 @@ mod tests;
 
 use goodput_model::{Figure, Goal, MetricName, Nanos, Phase, Plan, RequestRecord};
 
-pub(crate) use estimate::{Estimate, estimate, fewest, student};
-pub use estimate::{USUAL_SIGMA, requests_before};
+pub(crate) use estimate::{Estimate, estimate, fewest};
 use growth::{Tick, Ticks};
 
 use crate::cuts::Cuts;
@@ -227,12 +226,11 @@ pub(crate) fn live(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveF
     };
     let Estimate { value, n, n_eff, is_queueing, .. } = found;
     let within = found.within();
-    // Widths shrink with the root of the number of values.
-    let by_width = within.map(|within| (within / goal.within).powi(2));
+    let by_width = found.times(goal.within);
     let by_count = fewest(goal.figure) as f64 / n as f64;
-    let times = by_width.map(|by_width| by_width.max(by_count));
+    let more = by_width.map(|by_width| by_width.max(by_count));
     // More of the same does not help where requests wait for one another.
-    let times = times.filter(|_| !is_queueing);
-    let left_s = times.map(|times| elapsed_s * (times - 1.0).max(0.0));
+    let more = more.filter(|_| !is_queueing);
+    let left_s = more.map(|more| elapsed_s * (more - 1.0).max(0.0));
     LiveFigure { goal, value, within, n, n_eff, is_queueing, left_s }
 }

@@ -122,11 +122,22 @@ fn values_beyond_the_limit_are_the_largest() {
 /// The time that is left is the time that it takes, about: widths shrink with the root.
 #[test]
 fn the_time_left_is_about_right() {
+    time_left(30);
+}
+
+/// `cargo test --release -p goodput-stats --lib time_left -- --ignored --nocapture`
+#[test]
+#[ignore = "seconds: the same over 1,000 runs"]
+fn the_time_left_is_about_right_over_many_runs() {
+    time_left(1000);
+}
+
+fn time_left(runs: u64) {
     let plan = plan_until("p95 ttft ±10%", 10);
     let mut ratios = Vec::new();
-    for seed in 0..200 {
+    for seed in 0..runs {
         let mut stream = Stream::new(seed, Domain::Service, 0);
-        let records: Vec<_> = (0..4000)
+        let records: Vec<_> = (0..2500)
             .map(|i| request(i, i as f64 / 10.0, stream.log_normal(0.05, 0.5), 0.3))
             .collect();
         let mut watch = Watch::new(&plan);
@@ -139,7 +150,7 @@ fn the_time_left_is_about_right() {
     ratios.sort_by(f64::total_cmp);
     let median = ratios[ratios.len() / 2];
     println!("foreseen over true time, {} runs: median {median:.2}", ratios.len());
-    assert!(ratios.len() > 100 && (0.5..2.0).contains(&median), "{median}");
+    assert!(ratios.len() as u64 > runs / 2 && (0.5..2.0).contains(&median), "{median}");
 }
 
 /// Poisson arrivals at 64 slots with answers of 8 s (log-normal, CV 1), in simulated time; the
@@ -219,10 +230,10 @@ fn independent(seed: u64, n: u64) -> Vec<RequestRecord> {
 #[test]
 fn a_stop_keeps_its_promise_where_requests_are_independent() {
     let truth = 100.0 * (0.5 * 1.644_853_626_951_472f64).exp();
-    let found = stops(150, truth, "p95 ttft ±10%", |seed| independent(seed, 4000));
-    assert_eq!(found.stopped, 150);
-    // Three standard errors below the 0.993 that 2,000 runs have shown, and well above 0.95.
-    assert!(found.kept >= 146, "{} of 150", found.kept);
+    let found = stops(40, truth, "p95 ttft ±10%", |seed| independent(seed, 3000));
+    assert_eq!(found.stopped, 40);
+    // Three standard errors below the 0.99 that the study below has shown: 40·0.943.
+    assert!(found.kept >= 38, "{} of 40", found.kept);
 }
 
 /// The figures of docs/confidence.md: `cargo test --release -p goodput-stats stops_study -- --ignored --nocapture`.

@@ -15,6 +15,7 @@ use crate::flow::{Flow, input_tokens};
 use crate::metrics::Metrics;
 use crate::request::{Latencies, Seen};
 use crate::sample::Sample;
+use crate::slo::Judge;
 use crate::window::Window;
 
 /// Values of numbered dimensions that stand for themselves; those above are one slice.
@@ -213,6 +214,8 @@ impl Dimension {
 pub(super) struct BreakdownTally {
     window: Window,
     stream: bool,
+    /// Where limits were promised for each request.
+    judge: Option<Judge>,
     dimensions: Vec<(Dimension, BTreeMap<Key, SliceTally>)>,
     /// Output lengths that were known in the second pass.
     output: Range,
@@ -227,6 +230,8 @@ struct SliceTally {
     input: u64,
     output: u64,
     counted: u64,
+    /// Good requests by the SLO, and all that count.
+    good: (u64, u64),
     samples: Samples,
     flow: Flow,
 }
@@ -258,6 +263,7 @@ impl BreakdownTally {
         Self {
             window,
             stream: plan.target.stream,
+            judge: Judge::new(plan).filter(Judge::is_of_each_request),
             dimensions: dimensions.into_iter().map(|d| (d, BTreeMap::new())).collect(),
             output: Range::default(),
             stages: stages(&plan.load.mode, window),
@@ -270,6 +276,8 @@ impl BreakdownTally {
         if let Some(n) = output_tokens(record).filter(|_| is_measured) {
             self.output.add(n);
         }
+        let judge = self.judge.as_ref().filter(|_| is_measured);
+        let is_good = judge.and_then(|judge| judge.is_good(record, cuts));
         for (dimension, slices) in &mut self.dimensions {
             let dimension = *dimension;
             let key = dimension.key(record);
@@ -288,13 +296,19 @@ impl BreakdownTally {
                 _ => slice(slices, dimension, key.clone()).flow.add(record, self.window),
             }
             if is_measured {
-                slice(slices, dimension, key).add(record, self.stream, cuts);
+                slice(slices, dimension, key).add(record, self.stream, cuts, is_good);
             }
         }
-        self.add_stage(record, counts, cuts);
+        self.add_stage(record, counts, cuts, is_good);
     }
 
-    fn add_stage(&mut self, record: &RequestRecord, counts: bool, cuts: &Cuts) {
+    fn add_stage(
+        &mut self,
+        record: &RequestRecord,
+        counts: bool,
+        cuts: &Cuts,
+        is_good: Option<bool>,
+    ) {
         let last = self.stages.len().saturating_sub(1);
         let due = self.stages.iter().position(|stage| record.scheduled < stage.end).unwrap_or(last);
         for (place, stage) in self.stages.iter_mut().enumerate() {
@@ -305,7 +319,7 @@ impl BreakdownTally {
                 stage.slice.flow.add(record, stage.window);
             }
             if record.phase == Phase::Measured && place == due {
-                stage.slice.add(record, self.stream, cuts);
+                stage.slice.add(record, self.stream, cuts, is_good);
             }
         }
     }
@@ -380,14 +394,19 @@ impl SliceTally {
             input: 0,
             output: 0,
             counted: 0,
+            good: (0, 0),
             samples,
             flow: Flow::default(),
         }
     }
 
-    /// Takes a measured request.
-    fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
+    /// Takes a measured request, and whether it is good where that is known.
+    fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts, is_good: Option<bool>) {
         self.scheduled += 1;
+        if let Some(is_good) = is_good {
+            self.good.0 += u64::from(is_good);
+            self.good.1 += 1;
+        }
         self.samples.add(record, stream, cuts);
         if record.is_ok() {
             self.ok += 1;
@@ -415,7 +434,7 @@ impl SliceTally {
             e2e_ms,
             output_tps: rates.output_tokens_per_s,
             rps: rates.requests_per_s,
-            attainment: None,
+            attainment: mean(self.good.0, self.good.1),
         }
     }
 }

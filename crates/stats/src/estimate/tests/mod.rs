@@ -129,6 +129,10 @@ fn time_to_confidence_before_a_run() {
     {
         assert_eq!(requests_before(percent, relative, 0.5), None, "{percent} {relative}");
     }
+    // (1.95996/0.05)² · (e^0.25 - 1) = 436.4, and at least five in each batch.
+    assert_eq!(requests_before_mean(0.05, DEFAULT_SIGMA), Some(437));
+    assert_eq!(requests_before_mean(0.5, DEFAULT_SIGMA), Some(100));
+    assert_eq!(requests_before_mean(0.0, DEFAULT_SIGMA), None);
     assert_eq!(requests_before(50.0, 0.1, f64::NAN), None);
     assert_eq!(requests_before(50.0, 1e-300, 0.5), Some(1_000_000_000_000_000));
 }
@@ -146,10 +150,13 @@ fn time_to_confidence_from_a_sample() {
         early_stopping: None,
     };
     // ±20 % from 1000; ±10 % takes four times as many.
+    let even = of(Some(80.0), Some(120.0), Some(900.0));
+    assert_eq!(requests_needed(95.0, 0.1, 1000, &even), Some(4000));
+    // The farther end is 25 % away: 20 %/√m + 5 %/m are 10 % where m is 4.9495.
     let known = of(Some(85.0), Some(125.0), Some(900.0));
-    assert_eq!(requests_needed(95.0, 0.1, 1000, &known), Some(4000));
+    assert_eq!(requests_needed(95.0, 0.1, 1000, &known), Some(4950));
     // Reached already: the floor stays.
-    assert_eq!(requests_needed(95.0, 0.9, 1000, &known), Some(72));
+    assert_eq!(requests_needed(95.0, 5.0, 1000, &known), Some(72));
     // No interval yet: each request is worth a tenth, so ten times 72.
     assert_eq!(requests_needed(95.0, 0.1, 500, &of(None, None, Some(50.0))), Some(720));
     assert_eq!(requests_needed(95.0, 0.1, 10, &of(None, None, None)), Some(72));

@@ -1,0 +1,179 @@
+//! Whether a request is good.
+
+use goodput_model::{
+    ErrorClass, MetricName, Plan, RequestRecord, SloLimit, SloMetric, SloStatistic, SloTerm,
+    TokenSource,
+};
+
+use super::fluidity::Pacing;
+use crate::cuts::Cuts;
+use crate::flow::input_tokens;
+use crate::request::{Latencies, Seen};
+
+/// What a good request keeps.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    pub(super) by: JudgedBy,
+    /// Those that it has to keep.
+    terms: Vec<SloTerm>,
+    stream: bool,
+    ttft_limit: Option<SloLimit>,
+    /// Time from one token to the next.
+    pub(super) token_limit_ms: Option<f64>,
+}
+
+/// Which terms a good request has to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum JudgedBy {
+    RequestTerms,
+    PercentileLimits,
+    Success,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Whole,
+    Failed,
+    TimedOut,
+    Empty,
+    Truncated,
+}
+
+/// A request as its terms see it.
+#[derive(Debug)]
+pub(super) struct Judged<'a> {
+    pub(super) record: &'a RequestRecord,
+    pub(super) cuts: &'a Cuts,
+    pub(super) latencies: Latencies<'a>,
+    pub(super) prompt_tokens: u32,
+    pub(super) ending: Ending,
+    /// A stall of the client spoilt what it rests on.
+    pub(super) is_spoilt: bool,
+    /// How its tokens came, where that is asked and there are any.
+    pub(super) pacing: Option<Pacing>,
+    /// Its fluidity index; that of a failure is 0.
+    pub(super) index: Option<f64>,
+}
+
+impl Judge {
+    /// None where nothing was promised.
+    pub(crate) fn new(plan: &Plan) -> Option<Self> {
+        let slo = plan.measure.slo.as_ref()?;
+        let counts = |by: JudgedBy, term: &SloTerm| match by {
+            JudgedBy::RequestTerms => term.is_of_each_request(),
+            JudgedBy::PercentileLimits => {
+                !term.metric.is_of_run() && matches!(term.statistic, SloStatistic::Percentile(_))
+            }
+            JudgedBy::Success => false,
+        };
+        let has = |by: &JudgedBy| slo.terms.iter().any(|term| counts(*by, term));
+        let ways = [JudgedBy::RequestTerms, JudgedBy::PercentileLimits];
+        let by = ways.into_iter().find(has).unwrap_or(JudgedBy::Success);
+        let stream = plan.target.stream;
+        Some(Self {
+            by,
+            terms: slo.terms.iter().filter(|term| counts(by, term)).copied().collect(),
+            stream,
+            ttft_limit: slo.limit(MetricName::Ttft),
+            token_limit_ms: slo.token_limit_ms().filter(|_| stream),
+        })
+    }
+
+    /// Whether it judges single requests by limits that were promised for them.
+    pub(crate) fn is_of_each_request(&self) -> bool {
+        self.by == JudgedBy::RequestTerms
+    }
+
+    /// Whether a measured request is good; none where a stall of the client spoilt it.
+    pub(crate) fn is_good(&self, record: &RequestRecord, cuts: &Cuts) -> Option<bool> {
+        self.verdict(&self.look(record, cuts))
+    }
+
+    pub(super) fn verdict(&self, judged: &Judged<'_>) -> Option<bool> {
+        let is_good =
+            || judged.ending == Ending::Whole && self.terms.iter().all(|term| judged.is_kept(term));
+        (!judged.is_spoilt).then(is_good)
+    }
+
+    pub(super) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+        let ending = Ending::of(record);
+        // What failed by itself did so whatever the client was doing.
+        let rests_on_time = !matches!(ending, Ending::Failed | Ending::Empty);
+        let mut judged = Judged {
+            record,
+            cuts,
+            latencies: Latencies::of(record, self.stream, cuts),
+            prompt_tokens: input_tokens(record).n,
+            ending,
+            is_spoilt: rests_on_time && cuts.touches(record),
+            pacing: None,
+            index: None,
+        };
+        if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoilt) {
+            if matches!(ending, Ending::Whole | Ending::Truncated) {
+                let pacing = Pacing::of(record, self.first(&judged));
+                judged.index = pacing.index(each);
+                judged.pacing = Some(pacing);
+            } else {
+                judged.index = Some(0.0);
+            }
+        }
+        judged
+    }
+
+    /// The wait for the first token and its deadline.
+    fn first(&self, judged: &Judged<'_>) -> Option<(f64, f64)> {
+        match (judged.latencies.get(MetricName::Ttft), self.ttft_limit) {
+            (Seen::Value(ttft), Some(limit)) => Some((ttft, limit.at(judged.prompt_tokens))),
+            _ => None,
+        }
+    }
+}
+
+impl Judged<'_> {
+    pub(super) fn value(&self, metric: SloMetric) -> Seen {
+        match metric {
+            SloMetric::Request(metric) => self.latencies.get(metric),
+            SloMetric::Fluidity => self.index.map_or(Seen::Nothing, Seen::Value),
+            SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => Seen::Nothing,
+        }
+    }
+
+    /// Whether it is inside the limit. Where the term says nothing about an answer that ended well,
+    /// it is.
+    pub(super) fn is_kept(&self, term: &SloTerm) -> bool {
+        self.ending == Ending::Whole
+            && match self.value(term.metric) {
+                Seen::Value(value) => term.holds(value, self.prompt_tokens),
+                Seen::Beyond => false,
+                Seen::Nothing => true,
+            }
+    }
+}
+
+impl Ending {
+    fn of(record: &RequestRecord) -> Self {
+        let exchange = &record.exchange;
+        match exchange.failure.as_ref().map(|failure| failure.class) {
+            Some(class) if class.is_censored() => Self::TimedOut,
+            Some(ErrorClass::Empty) => Self::Empty,
+            Some(_) => Self::Failed,
+            None if is_truncated(record) => Self::Truncated,
+            None => Self::Whole,
+        }
+    }
+}
+
+/// An answer that ended at a length which nobody asked for.
+fn is_truncated(record: &RequestRecord) -> bool {
+    if record.exchange.finish.as_deref() != Some("length") {
+        return false;
+    }
+    let Some(asked) = record.planned.output_tokens else { return true };
+    // Only the server's own count can be held against it.
+    let is_its_own =
+        |source: TokenSource| matches!(source, TokenSource::Usage | TokenSource::Chunks);
+    let counted = record.exchange.output_tokens.filter(|count| is_its_own(count.source));
+    counted.is_some_and(|count| count.n < asked)
+}
