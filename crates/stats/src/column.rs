@@ -89,16 +89,23 @@ mod tests {
 
     #[test]
     fn a_column_by_hand() {
-        // A start that is ten times as high, then two values in turn.
-        let values: Vec<f64> =
-            (0..400).map(|i| if i < 20 { 100.0 } else { 9.0 + f64::from(i % 2) * 2.0 }).collect();
-        let column = Column::of(&values, &[50.0, 95.0, 99.9], false);
-        assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (400, Some(11.0)));
-        assert_eq!(column.metric.percentiles["95"].value, Some(11.0));
-        assert_eq!(column.metric.percentiles["99.9"].value, Some(100.0));
-        assert_eq!(column.mser5.unwrap().cut, 20);
+        // A start that is ten times as high, then forty values in turn.
+        let values: Vec<f64> = (0..440)
+            .map(|i| f64::from(100 + i % 40) / if i < 40 { 1.0 } else { 10.0 })
+            .collect();
+        let column = Column::of(&values, &[50.0, 99.9], false);
+        assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (440, Some(12.1)));
+        assert_eq!(column.metric.percentiles["99.9"].value, Some(139.0));
         let modes = column.two_modes.unwrap();
-        assert_eq!((modes.low_share, modes.high_median), (0.95, 100.0));
+        assert_eq!((modes.low_share, modes.high_median), (400.0 / 440.0, 119.0));
+    }
+
+    #[test]
+    fn a_start_is_cut_where_it_ends() {
+        // Every five values after the start have the same mean, so nothing is left to gain.
+        let values: Vec<f64> =
+            (0..440).map(|i| if i < 40 { 100.0 } else { f64::from(10 + i % 5) }).collect();
+        assert_eq!(Column::of(&values, &[], false).mser5.unwrap().cut, 40);
     }
 
     #[test]
