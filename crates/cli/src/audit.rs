@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_model::Verdict;
-use goodput_record::{FolderError, ImportError, RunFolder, UNDERSTOOD, read_results};
+use goodput_record::{FolderError, ImportError, RunFolder, SeriesFolder, UNDERSTOOD, read_results};
 use goodput_report::{audit_markdown, audit_text, plain};
 use goodput_stats::{Audit, Summary, audit_reported, audit_run};
 
@@ -55,6 +55,9 @@ fn page(audits: &[Audit], format: AuditFormat) -> String {
 
 /// The results at a path: a run of ours, or the runs in a file of anybody.
 fn one(path: &Path) -> Result<Vec<Audit>, Failed> {
+    if let Some(series) = SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err()) {
+        return series.numbers().into_iter().map(|number| ours(&series.run(number))).collect();
+    }
     if path.is_dir() {
         return Ok(vec![ours(path)?]);
     }

@@ -10,7 +10,7 @@ use crate::text::{field, judgement};
 use crate::workload;
 
 /// The rows of the table: headline, label, and what its unit is multiplied by.
-const ROWS: [(&str, &str, f64); 12] = [
+const ROWS: [(&str, &str, f64); 14] = [
     ("requests_per_s", "req/s", 1.0),
     ("output_tokens_per_s", "output tok/s", 1.0),
     ("ttft_p50", "TTFT p50, ms", 1.0),
@@ -23,6 +23,8 @@ const ROWS: [(&str, &str, f64); 12] = [
     ("e2e_p50", "E2E p50, ms", 1.0),
     ("e2e_p99", "E2E p99, ms", 1.0),
     ("error_share", "errors, %", 100.0),
+    ("attainment", "attainment, %", 100.0),
+    ("goodput_rps", "goodput, req/s", 1.0),
 ];
 
 /// Columns of the labels and of a cell.

@@ -90,9 +90,8 @@ mod tests {
     #[test]
     fn a_column_by_hand() {
         // A start that is ten times as high, then forty values in turn.
-        let values: Vec<f64> = (0..440)
-            .map(|i| f64::from(100 + i % 40) / if i < 40 { 1.0 } else { 10.0 })
-            .collect();
+        let values: Vec<f64> =
+            (0..440).map(|i| f64::from(100 + i % 40) / if i < 40 { 1.0 } else { 10.0 }).collect();
         let column = Column::of(&values, &[50.0, 99.9], false);
         assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (440, Some(12.1)));
         assert_eq!(column.metric.percentiles["99.9"].value, Some(139.0));

@@ -129,7 +129,14 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
         let ends = found.low.zip(found.high);
         Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
     });
-    plain.chain(percentiles).collect()
+    let slo = summary.slo.iter().flat_map(|slo| {
+        let share = (slo.attainment, slo.attainment_low.zip(slo.attainment_high));
+        let rate = (slo.goodput_rps, slo.goodput_rps_low.zip(slo.goodput_rps_high));
+        [("attainment", share), ("goodput_rps", rate)]
+    });
+    let slo = slo
+        .filter_map(|(name, (value, ends))| Some((name.to_owned(), Found { value: value?, ends })));
+    plain.chain(percentiles).chain(slo).collect()
 }
 
 /// Runs from which an interval over runs is worth something.

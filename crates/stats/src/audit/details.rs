@@ -3,7 +3,7 @@
 use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, Tool};
 
 use super::words::{number, percent};
-use super::{Check, Finding, Item, Source};
+use super::{Check, Finding, Item, Source, shape};
 use crate::kolmogorov::exponential_gaps;
 use crate::summary::GapTest;
 
@@ -58,10 +58,9 @@ pub(super) const CHECKS: [Check; 7] = [
     },
 ];
 
-/// Items that need every request; none where the file has only figures. Intervals, modes and
-/// steadiness of these samples belong here too.
+/// Items that need every request; none where the file has only figures.
 pub fn from_details(run: &Reported) -> Vec<Item> {
-    CHECKS.iter().filter_map(|check| check.item(run)).collect()
+    CHECKS.iter().chain(&shape::CHECKS).filter_map(|check| check.item(run)).collect()
 }
 
 fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {

@@ -10,6 +10,7 @@ mod load;
 mod ours;
 mod sample;
 mod setup;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -170,7 +171,7 @@ impl Finding {
 pub fn checks() -> Vec<Check> {
     let rooms: [&[Check]; 5] =
         [&load::CHECKS, &sample::CHECKS, &setup::CHECKS, &tool::CHECKS, &arithmetic::CHECKS];
-    [rooms.concat(), details::CHECKS.to_vec()].concat()
+    [rooms.concat(), details::CHECKS.to_vec(), shape::CHECKS.to_vec()].concat()
 }
 
 /// What a result of any tool is worth.

@@ -1,8 +1,8 @@
 //! A run of ours in the form of the others, so that the same list is gone through.
 
 use goodput_model::{
-    LengthRange, Lengths, Plan, Reported, ReportedLoad, ReportedMetric, ReportedMode,
-    ReportedWarmup, Severity, SourcePlan, Tool, Verdict,
+    LengthRange, Lengths, Plan, Reported, ReportedGoodput, ReportedLoad, ReportedMetric,
+    ReportedMode, ReportedWarmup, Severity, SourcePlan, Tool, Verdict,
 };
 
 use super::{Audit, Item, Source, Status, audit_reported};
@@ -84,6 +84,12 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
         run.input_lengths = lengths(plan, input);
         run.output_lengths = lengths(plan, output);
     }
+    run.goodput = summary.slo.as_ref().map(|slo| ReportedGoodput {
+        terms: slo.slo.clone(),
+        requests_per_s: slo.goodput_rps,
+        share: slo.attainment,
+    });
+    run.repeats = summary.run.repeat.map(|repeat| repeat.of.into());
     run.seed = Some(summary.run.seed);
     run.streaming = Some(summary.run.stream);
     if summary.run.state != RunState::Complete {

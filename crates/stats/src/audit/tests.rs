@@ -130,6 +130,19 @@ fn first(run: &mut Reported) -> &mut ReportedRequest {
     &mut run.details.as_mut().unwrap()[0]
 }
 
+fn each(run: &mut Reported, change: impl Fn(usize, &mut ReportedRequest)) {
+    let requests = run.details.as_mut().unwrap().iter_mut();
+    requests.enumerate().for_each(|(place, request)| change(place, request));
+}
+
+/// These requests wait ten times as long.
+fn slow(run: &mut Reported, which: impl Fn(usize) -> bool) {
+    each(run, |place, request| {
+        let times = if which(place) { 10.0 } else { 1.0 };
+        request.ttft_ms = request.ttft_ms.map(|ttft| times * ttft);
+    });
+}
+
 fn closed(run: &mut Reported, users: u64) {
     run.load.mode = ReportedMode::Closed;
     run.load.concurrency = Some(users);
@@ -248,7 +261,7 @@ const ARITHMETIC: [Case; 19] = [
 ];
 
 /// Of files that hold their requests.
-const DETAILED: [Case; 16] = [
+const DETAILED: [Case; 20] = [
     (
         "first_token",
         |r| {
@@ -271,6 +284,15 @@ const DETAILED: [Case; 16] = [
     ("empty_answers", |r| first(r).output_tokens = Some(0), Wrong, Void),
     ("empty_answers", |r| first(r).ttft_ms = Some(0.0), Wrong, Void),
     ("one_token_answers", |r| first(r).output_tokens = Some(1), Doubtful, Info),
+    ("tail_interval", |r| slow(r, |i| (700..721).contains(&i)), Doubtful, Info),
+    ("cold_requests", |r| slow(r, |i| i < 100), Doubtful, Warn),
+    (
+        "latency_trend",
+        |r| each(r, |i, request| request.ttft_ms = Some(50.0 + i as f64)),
+        Doubtful,
+        Warn,
+    ),
+    ("two_groups", |r| slow(r, |i| i % 5 == 0), Doubtful, Info),
     (
         "coalesced_chunks",
         |r| r.details.iter_mut().flatten().for_each(|r| r.gaps_ms = Some(vec![10.0; 4])),
