@@ -148,11 +148,11 @@ fn interval(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<
         None if percentile.high_is_censored => ">limit".to_owned(),
         high => text(high),
     });
-    line(page, " 95 % from", text(metric.mean_low), from)?;
-    line(page, "      to", text(metric.mean_high), to)?;
+    line(page, " 95 % from", &text(metric.mean_low), from)?;
+    line(page, "      to", &text(metric.mean_high), to)?;
     let early = percentiles().map(|percentile| percentile.early_stopping);
     if early.clone().any(|early| early.is_some()) {
-        line(page, " MLPerf", String::new(), early.map(text))?;
+        line(page, " MLPerf", "", early.map(text))?;
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn interval(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<
 fn line(
     page: &mut String,
     label: &str,
-    mean: String,
+    mean: &str,
     cells: impl Iterator<Item = String>,
 ) -> Result<(), Error> {
     let mut line = format!("{label:<LABEL$}{:>6}{mean:>CELL$}", "");

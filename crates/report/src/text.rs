@@ -252,7 +252,25 @@ fn rates(page: &mut String, summary: &Summary) {
         rate(whole.output_tokens_per_s)
     );
     field(page, "Throughput", &text);
+    whole_latency(page, summary);
     workload::recount(page, summary);
+}
+
+/// Latencies with warm-up and cooldown, where there were such.
+fn whole_latency(page: &mut String, summary: &Summary) {
+    if summary.requests.warmup + summary.requests.cooldown == 0 {
+        return;
+    }
+    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+    let one = |(name, label): (&str, &str)| {
+        let spread = summary.whole_run_latency_ms.get(name).filter(|spread| spread.n > 0)?;
+        Some(format!("{label} p50 {}, p99 {}", value(spread.p50), value(spread.p99)))
+    };
+    let all: Vec<_> =
+        [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")].into_iter().filter_map(one).collect();
+    if !all.is_empty() {
+        field(page, "", &format!("with warm-up and cooldown, ms: {}", all.join("; ")));
+    }
 }
 
 /// How the client fared, in the order in which a doubter would ask.

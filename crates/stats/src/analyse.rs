@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, Judgement, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen, Slo,
-    TokenSource, Verdict,
+    Arrivals, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
+    Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -14,6 +14,7 @@ use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, input_tokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::Metrics;
+use crate::request::Latencies;
 use crate::sample::{Sample, Wanted};
 use crate::series::SeriesTally;
 use crate::slo::{RunFigures, SloTally};
@@ -24,7 +25,7 @@ use crate::summary::{
 use crate::until::{self, UntilTally};
 use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
-use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
+use crate::workload::{Differences, Figures, Judgements, Spread, WorkloadTally};
 
 /// The numbers of a run, from its records, from what was observed beside them, and from what was
 /// found out about its answers. `records` is called twice and must give the same records each time.
@@ -66,6 +67,10 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     tally.finish(plan, run, samples, course)
 }
 
+/// What stands beside the figures of the window over the whole run.
+const WHOLE: [(&str, MetricName); 3] =
+    [("ttft", MetricName::Ttft), ("tpot", MetricName::Tpot), ("e2e", MetricName::E2e)];
+
 /// Everything that a second pass adds up.
 struct Tally {
     window: Window,
@@ -82,6 +87,8 @@ struct Tally {
     delayed: u64,
     in_window: Flow,
     in_whole: Flow,
+    /// TTFT, TPOT and E2E of requests of every phase.
+    whole_latency: [Sample; 3],
     /// Time that requests spent under way inside the window.
     residence: Nanos,
     balance: Balance,
@@ -121,6 +128,7 @@ impl Tally {
             delayed: 0,
             in_window: Flow::default(),
             in_whole: Flow::default(),
+            whole_latency: Default::default(),
             residence: Nanos::ZERO,
             balance: Balance::default(),
             waterfalls: Waterfalls::default(),
@@ -145,6 +153,10 @@ impl Tally {
         self.workload.add(record, counts, &self.cuts);
         self.caveats.add(record, &self.cuts);
         self.in_whole.add(record, self.whole);
+        let latencies = Latencies::of(record, self.stream, &self.cuts);
+        for ((_, metric), sample) in WHOLE.into_iter().zip(&mut self.whole_latency) {
+            sample.take(None, latencies.get(metric));
+        }
         // A request that a cap holds back is not yet on its way.
         self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
         self.balance.add(record, self.window);
@@ -235,13 +247,17 @@ impl Tally {
             exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
     }
 
-    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen], course: Course) -> Summary {
+    fn tidy(&mut self) {
         // In order of weight, then of name: the same page whatever came first.
         self.requests.error_details.sort_by_key(|detail| {
             (std::cmp::Reverse(detail.count), detail.class.clone(), detail.stage.clone())
         });
         self.tokens.input_source = source(&self.input_sources);
         self.tokens.output_source = source(&self.output_sources);
+    }
+
+    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen], course: Course) -> Summary {
+        self.tidy();
         let load = self.load(plan);
         let client = self.client(samples, &load);
         let figures = self.workload.finish(plan, &run);
@@ -286,6 +302,7 @@ impl Tally {
             load,
             throughput,
             whole_run: self.in_whole.rates(self.whole),
+            whole_run_latency_ms: whole(self.whole_latency),
             window: WindowSummary {
                 start_s: self.window.start.as_secs(),
                 end_s: self.window.end.as_secs(),
@@ -396,6 +413,11 @@ impl Tally {
             _ => None,
         }
     }
+}
+
+fn whole(latency: [Sample; 3]) -> BTreeMap<String, Spread> {
+    let named = WHOLE.into_iter().zip(latency);
+    named.map(|((name, _), sample)| (name.to_owned(), sample.spread())).collect()
 }
 
 /// The rate of a Poisson process that nothing holds back.
