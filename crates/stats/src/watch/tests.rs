@@ -137,7 +137,7 @@ fn time_left(runs: u64) {
     let mut ratios = Vec::new();
     for seed in 0..runs {
         let mut stream = Stream::new(seed, Domain::Service, 0);
-        let records: Vec<_> = (0..2500)
+        let records: Vec<_> = (0..4000)
             .map(|i| request(i, i as f64 / 10.0, stream.log_normal(0.05, 0.5), 0.3))
             .collect();
         let mut watch = Watch::new(&plan);
