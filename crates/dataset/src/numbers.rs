@@ -50,7 +50,9 @@ fn place(table: &Table, path: &Path, name: &str) -> Result<usize, DatasetError> 
 fn value(row: &Row<'_>, place: usize) -> Result<f64, Fault> {
     let missing = || Fault::from(format!("the row has no column {}", place + 1));
     let text = row.fields().nth(place).ok_or_else(missing)??.trim();
-    let number = text.parse::<f64>().ok().filter(|number| !number.is_nan());
+    let number = text.parse::<f64>().ok();
+    // Nothing takes less than no time: only `inf` has a meaning.
+    let number = number.filter(|number| *number > f64::NEG_INFINITY);
     number.ok_or_else(|| {
         let what = format!("`{}` in column {} is no number", excerpt(text), place + 1);
         Fault::with_hint(what, "name a column of numbers; `inf` stands for a time limit")
