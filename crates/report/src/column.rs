@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::Column;
+use goodput_stats::{Column, Quality};
 
 use crate::latency;
 use crate::number::{cell, count};
@@ -27,7 +27,8 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
         );
         field(page, "Worth", &text);
     }
-    if let Some(ratio) = column.metric.tail_ratio {
+    let is_plain = p99.is_some_and(|percentile| percentile.quality == Quality::Ok);
+    if let Some(ratio) = column.metric.tail_ratio.filter(|_| is_plain) {
         field(page, "Tail", &format!("p99 is {ratio:.2} times p50"));
     }
     if let Some(found) = column.mser5 {
