@@ -455,12 +455,14 @@ fn a_run_stopped_at_once_is_not_valid() {
     let session = Session::new();
     let load = ["--rate", "20", "--duration", "60s", "--max-tokens", "1", "--quiet"];
     let mut child = session.spawn(&[&["run", "mock:ttft=20ms"], &PLAIN[..], &load].concat());
-    wait_for_records(&session, 1);
+    // About 20 requests: a second or two of sixty.
+    wait_for_records(&session, 1_000);
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let found = summary(&session);
     assert_ne!(found["verdict"], "valid", "{}", found["caveats"]);
-    let told = ["not_complete", "nothing_measured"].map(|code| caveat(&found, code));
-    assert!(told.iter().flatten().any(|caveat| caveat["severity"] != "info"), "{found}");
+    assert!(number(&found, "requests.ok") > 0.0, "{}", found["requests"]);
+    let told = caveat(&found, "not_complete").expect("not_complete");
+    assert_eq!(told["severity"], "warn", "{told}");
 }
