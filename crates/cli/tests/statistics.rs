@@ -173,6 +173,8 @@ fn a_backlog_a_full_queue_and_a_shift_are_told_apart() {
     let message = text(caveat(&over, "overloaded").expect("overloaded"), "message");
     assert!(message.contains("30.0 req/s offered"), "{message}");
     assert!(caveat(&over, "queue_saturated").is_none());
+    assert_ne!(at(&over, "steadiness.state"), "steady");
+    assert_eq!(at(&below, "steadiness.state"), "steady", "{}", below["steadiness"]);
 
     assert_eq!(at(&below, "saturation.over_saturated"), false, "{}", below["saturation"]);
     assert_eq!(at(&below, "saturation.queue_limited"), false, "{}", below["saturation"]);
