@@ -5,7 +5,10 @@ pub(crate) fn cell(value: f64) -> String {
     match value.abs() {
         v if v < 99.995 => format!("{value:.2}"),
         v if v < 9999.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+        v if v < 9_999_999.5 => format!("{value:.0}"),
+        // Wider than a column of the table.
+        v if v.is_finite() => format!("{value:.1e}"),
+        _ => "–".to_owned(),
     }
 }
 
@@ -59,6 +62,8 @@ mod tests {
         assert_eq!(cell(1234.56), "1234.6");
         assert_eq!(cell(99.999), "100.0");
         assert_eq!(cell(123_456.7), "123457");
+        assert_eq!(cell(9_999_999.0), "9999999");
+        assert_eq!([1e7, -1e308, f64::NAN].map(cell), ["1.0e7", "-1.0e308", "–"]);
         let shares = [1.0, 0.99999, 0.5, 0.00001, 0.0].map(percent);
         assert_eq!(shares, ["100 %", "99.9 %", "50.0 %", "<0.1 %", "0 %"]);
     }
