@@ -270,8 +270,9 @@ pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
             law.residence_s,
             law.arrivals_per_s * law.residence_s
         );
+        let warmup = if e.course.cut.is_some() { "" } else { "add --warmup auto, or " };
         let advice = format!(
-            "the load was not steady, or records are missing: add --warmup auto, or {}",
+            "the load was not steady, or records are missing: {warmup}{}",
             advice::lasting(e, 2.0 * e.window.seconds())
         );
         Caveat::new(CaveatCode::LittlesLaw, Severity::Warn, message).advise(advice)
