@@ -93,8 +93,9 @@ pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
     let solid = asked.iter().copied().rfind(|percent| *percent < first);
     let until =
         solid.map_or(String::new(), |percent| format!("; until then read p{percent} at most"));
-    let advice =
-        format!("{}, enough for p{target}{until}", advice::counting(e, requests_for(target)));
+    // Those that fail say nothing: as many more are to be sent.
+    let due = requests_for(target) * e.requests.scheduled as f64 / n as f64;
+    let advice = format!("{}, enough for p{target}{until}", advice::counting(e, due.ceil()));
     Some(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice))
 }
 
