@@ -20,7 +20,7 @@ const FLAT: f64 = 0.10;
 const RISEN: f64 = 1.5;
 const LONGER: f64 = 3.0;
 /// Refusals that are no accident, as a share of arrivals.
-const REFUSED: f64 = 0.01;
+pub(crate) const REFUSED: f64 = 0.01;
 
 /// Whether a server keeps up, and the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

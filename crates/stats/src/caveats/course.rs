@@ -4,6 +4,7 @@ use goodput_model::{Caveat, CaveatCode, Mode, Severity};
 
 use super::{Evidence, advice};
 use crate::flow::Balance;
+use crate::saturation::REFUSED;
 use crate::steady::{SeriesCut, State};
 
 /// A series by the name that a reader knows.
@@ -137,14 +138,19 @@ fn backlog_in_short(e: &Evidence<'_>) -> Option<f64> {
 /// A queue that has filled up: how many met it full depends on how long the run was.
 pub(super) fn queue_saturated(e: &Evidence<'_>) -> Option<Caveat> {
     let saturation = e.course.saturation.filter(|found| found.queue_limited)?;
-    let refused = match saturation.refused_share {
-        0.0 => String::new(),
-        share => format!("; {:.1} % of the requests were turned away", share * 100.0),
-    };
-    let message = format!(
+    // Who is turned away by a full queue and who by a limit of the rate get the same answer.
+    let message = if saturation.refused_share >= REFUSED {
+        format!(
+            "the server turned {:.1} % of the requests away (429, 503): its queue is full, or it limits \
+             the rate, so the latencies speak of those that it took, and how many depends on how long \
+             the run was",
+            saturation.refused_share * 100.0
+        )
+    } else {
         "the server's queue is full: the number of requests under way has reached a ceiling and waits \
-         have grown with it{refused}, so the figures depend on how much of the run came before that"
-    );
+         have grown with it, so the figures depend on how much of the run came before that"
+            .to_owned()
+    };
     let caveat = Caveat::new(CaveatCode::QueueSaturated, Severity::Warn, message);
     Some(caveat.advise(advice::less_load(e)))
 }
