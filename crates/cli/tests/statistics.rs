@@ -185,8 +185,11 @@ fn a_backlog_a_full_queue_and_a_shift_are_told_apart() {
     let refused = number(&full, "saturation.refused_share");
     assert!((0.28..=0.38).contains(&refused), "{refused}");
     let message = text(caveat(&full, "queue_saturated").expect("queue_saturated"), "message");
-    assert!(message.contains("turned away"), "{message}");
+    assert!(message.contains("of the requests away (429, 503)"), "{message}");
     assert!(caveat(&full, "overloaded").is_none(), "{}", full["caveats"]);
+    // A thousand answers take half as many requests more.
+    let advice = text(caveat(&full, "few_samples").expect("few_samples"), "advice");
+    assert!(advice.starts_with("--duration 5"), "{advice}");
 
     assert_eq!(at(&shifted, "steadiness.state"), "shifted", "{}", shifted["steadiness"]);
     // The server's time began a little before that of the run.
