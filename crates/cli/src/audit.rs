@@ -1,6 +1,6 @@
 //! `goodput audit`: what a result is worth, whoever wrote it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use goodput_model::Verdict;
@@ -16,8 +16,8 @@ use crate::{output, report};
 pub(crate) fn audit(args: &AuditArgs) -> Result<ExitCode, Failed> {
     let mut audits = Vec::new();
     let mut unreadable = Vec::new();
-    for path in &args.results {
-        match one(path) {
+    for path in args.results.iter().flat_map(|path| runs_of(path)) {
+        match one(&path) {
             Ok(found) => audits.extend(found),
             Err(failed) => unreadable.push(failed),
         }
@@ -53,11 +53,16 @@ fn page(audits: &[Audit], format: AuditFormat) -> String {
     }
 }
 
+/// The runs of `--repeat`, each by itself; or what is named.
+fn runs_of(path: &Path) -> Vec<PathBuf> {
+    match SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err()) {
+        Some(series) => series.numbers().into_iter().map(|number| series.run(number)).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
 /// The results at a path: a run of ours, or the runs in a file of anybody.
 fn one(path: &Path) -> Result<Vec<Audit>, Failed> {
-    if let Some(series) = SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err()) {
-        return series.numbers().into_iter().map(|number| ours(&series.run(number))).collect();
-    }
     if path.is_dir() {
         return Ok(vec![ours(path)?]);
     }

@@ -106,14 +106,17 @@ fn show(
 }
 
 fn code(summary: &Summary) -> u8 {
-    let is_sure = summary.until.as_ref().is_none_or(|until| until.met);
+    // What came in after a stop by the rule may widen it a little.
+    let by_rule = summary.run.ended_by == Some(EndedBy::Until);
+    let is_sure =
+        summary.until.as_ref().is_none_or(|until| until.met || (by_rule && !until.missed));
     if summary.run.state == RunState::Interrupted {
         exit::INTERRUPTED
     } else if summary.requests.scheduled > 0 && summary.requests.ok == 0 {
         exit::TARGET
     } else if summary.verdict == Verdict::Void {
         exit::VOID
-    } else if !is_sure && summary.run.ended_by != Some(EndedBy::Until) {
+    } else if !is_sure {
         // Too few samples for what was asked.
         exit::VOID
     } else {

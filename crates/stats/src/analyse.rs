@@ -58,7 +58,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     tally.slo = SloTally::new(plan, window);
     tally.until = UntilTally::new(plan);
     for mut record in records() {
-        if course.cut.is_some() && record.scheduled < window.start {
+        if course.has_cut() && record.scheduled < window.start {
             record.phase = Phase::Warmup;
         }
         tally.workload.complete(&mut record);
@@ -288,7 +288,9 @@ impl Tally {
         let throughput = self.in_window.rates(self.window);
         let slo = self.slo.take().map(|slo| {
             let (requests, scheduled_rps) = (&self.requests, load.scheduled_rps);
-            slo.finish(&RunFigures { metrics: &metrics, requests, throughput, scheduled_rps })
+            let max_gap_p99_ms = key.max_gap_p99_ms;
+            let metrics = &metrics;
+            slo.finish(&RunFigures { metrics, requests, throughput, scheduled_rps, max_gap_p99_ms })
         });
         let (until, known) = until.unzip();
         caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
@@ -303,12 +305,7 @@ impl Tally {
             throughput,
             whole_run: self.in_whole.rates(self.whole),
             whole_run_latency_ms: whole(self.whole_latency),
-            window: WindowSummary {
-                start_s: self.window.start.as_secs(),
-                end_s: self.window.end.as_secs(),
-                kind: if self.window.is_makespan() { "makespan" } else { "steady" }.to_owned(),
-                cut: course.cut,
-            },
+            window: WindowSummary::of(self.window, course.cut),
             steadiness: course.steadiness,
             saturation: course.saturation,
             requests: self.requests,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{BATCHES, lag1};
+use crate::estimate::lag1;
 use crate::modes::{TwoModes, two_modes};
 use crate::sample::{Sample, Wanted};
 use crate::steady::{
@@ -17,7 +17,7 @@ pub struct Column {
     pub schema: String,
     /// The distribution, with intervals.
     pub metric: Metric,
-    /// MSER-5 over the values in their order; none of fewer than ten, and where one is infinite.
+    /// MSER-5 over the values in their order; none of fewer than five, and where one is infinite.
     pub mser5: Option<Mser>,
     /// Mann–Kendall with Hamed and Rao's correction, over at most 600 means of neighbours.
     pub trend: Option<ColumnTrend>,
@@ -52,15 +52,7 @@ impl Column {
     /// The statistics of these values, in the order in which they were measured. An infinite one was
     /// never reached.
     pub fn of(values: &[f64], percentiles: &[f64], early_stopping: bool) -> Self {
-        let mut sample = Sample::default();
-        for (index, value) in values.iter().enumerate() {
-            let batch = (index * usize::from(BATCHES) / values.len()) as u8;
-            if value.is_finite() {
-                sample.push_in(*value, batch);
-            } else {
-                sample.push_censored_in(batch);
-            }
-        }
+        let mut sample = Sample::from_series(values);
         sample.sort();
         let shape = sample.some_sorted(values.len());
         let mut metric = sample.metric("", Wanted { early_stopping, ..Wanted::of(percentiles) });
@@ -68,7 +60,8 @@ impl Column {
         let ordered = if is_finite { values } else { &[] };
         metric.lag1 = lag1(ordered.iter().copied());
         let (blocks, step) = thin(ordered, MOST_POINTS);
-        let median = shape.get(shape.len() / 2).copied().filter(|median| *median != 0.0);
+        let median = shape.get(shape.len().saturating_sub(1) / 2).copied();
+        let median = median.filter(|median| *median != 0.0);
         let drift = theil_sen(&blocks).map(|slope| slope * blocks.len().saturating_sub(1) as f64);
         let drift_share = drift.zip(median).map(|(drift, median)| drift / median.abs());
         Self {

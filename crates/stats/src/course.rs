@@ -21,7 +21,24 @@ pub(crate) struct Course {
     pub(crate) saturation: Option<Saturation>,
 }
 
+/// A window by count begins just after an event and ends with one; one that was moved begins at an
+/// instant, and its last event still belongs to it.
+fn moved(window: Window, start: Nanos) -> Window {
+    let end = if window.kind == Kind::Count { window.end + Nanos(1) } else { window.end };
+    Window { start, end, kind: Kind::Time }
+}
+
 impl Course {
+    /// Whether an automatic warm-up left something out.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.cut_s() > 0.0
+    }
+
+    /// How much it left out.
+    pub(crate) fn cut_s(&self) -> f64 {
+        self.cut.as_ref().map_or(0.0, |cut| cut.cut_s)
+    }
+
     pub(crate) fn of(series: &SeriesTally, load: &Load, window: Window) -> Self {
         let is_steady_load = matches!(
             load.mode,
@@ -34,9 +51,7 @@ impl Course {
         let cut = is_automatic.then(|| steady::cut(&series.over(window.start, window.end)));
         let start =
             window.start + cut.as_ref().map_or(Nanos::ZERO, |cut| Nanos::from_secs_f64(cut.cut_s));
-        // A window by count begins just after an event; one that was moved begins at an instant.
-        let kind = if start > window.start { Kind::Time } else { window.kind };
-        let window = Window { start, kind, ..window };
+        let window = if start > window.start { moved(window, start) } else { window };
         let rest = series.over(window.start, window.end);
         let is_open = matches!(load.mode, Mode::Open { max_concurrency: None, .. });
         Self {

@@ -35,9 +35,7 @@ mod workload;
 mod tests;
 
 pub use analyse::analyse;
-pub use audit::{
-    Audit, Check, Item, Source, Status, audit_reported, audit_run, checks, from_details,
-};
+pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use estimate::{
     DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,

@@ -22,6 +22,9 @@ const ENOUGH: usize = 100_000;
 /// What the checks want to know about latencies.
 #[derive(Debug, Default)]
 pub(crate) struct KeyFigures {
+    /// Requests that have a latency, those beyond a time limit included.
+    pub(crate) n: u64,
+    pub(crate) max_gap_p99_ms: Option<f64>,
     pub(crate) ttft_p50_ms: Option<f64>,
     /// Of chunks of one token, or an unknown number.
     pub(crate) itl_p50_ms: Option<f64>,
@@ -86,9 +89,7 @@ impl Metrics {
         self.e2e_sent.take(batch, latencies.e2e_sent());
         self.max_gap.take(batch, latencies.get(MetricName::MaxGap));
         self.normalized.take(batch, latencies.get(MetricName::NormalizedLatency));
-        // Of an answer that was given up on it would be the smallest, not the largest.
-        let speed = latencies.get(MetricName::TokensPerS);
-        self.tokens_per_s.take(batch, if speed == Seen::Beyond { Seen::Nothing } else { speed });
+        self.tokens_per_s.take(batch, latencies.get(MetricName::TokensPerS));
         if stream && latencies.has_any() {
             self.add_gaps(record, usize::from(batch.unwrap_or(0)), cuts);
         }
@@ -121,7 +122,10 @@ impl Metrics {
         let modes = |(name, sample): (&'static str, &Sample)| {
             Some((name, modes::two_modes(&sample.some_sorted(ENOUGH))?))
         };
+        self.max_gap.sort();
         KeyFigures {
+            n: self.ttft.len().max(self.e2e.len()),
+            max_gap_p99_ms: self.max_gap.percentile(99.0),
             ttft_p50_ms: self.ttft.percentile(50.0),
             itl_p50_ms: middle.and_then(|middle| gaps.get(middle).copied()),
             e2e_p99_ms: self.e2e.percentile(99.0),
@@ -196,7 +200,12 @@ impl Metrics {
         ];
         let mut metrics: BTreeMap<_, _> = measured
             .into_iter()
-            .map(|(name, unit, sample)| (name.to_owned(), sample.metric(unit, wanted)))
+            .map(|(name, unit, sample)| {
+                // Its bound lies on the side of slow answers; of a speed those are the small ones.
+                let is_speed = name == MetricName::TokensPerS.name();
+                let early_stopping = wanted.early_stopping && !is_speed;
+                (name.to_owned(), sample.metric(unit, Wanted { early_stopping, ..wanted }))
+            })
             .collect();
         metrics.insert("itl".to_owned(), itl);
         metrics.insert("itl_token".to_owned(), itl_token);

@@ -99,18 +99,17 @@ struct Found {
     ends: Option<(f64, f64)>,
 }
 
-/// Percentiles that are headlines: metric and percent. Their names are `ttft_p50` and so on.
-const PERCENTILES: [(&str, &str); 9] = [
-    ("ttft", "50"),
-    ("ttft", "90"),
-    ("ttft", "99"),
-    ("tpot", "50"),
-    ("tpot", "99"),
-    ("itl", "50"),
-    ("itl", "99"),
-    ("e2e", "50"),
-    ("e2e", "99"),
+/// Metrics and percentiles that are headlines. Their names are `ttft_p50` and so on.
+const METRICS: [(&str, &[&str]); 4] = [
+    ("ttft", &["50", "90", "99"]),
+    ("tpot", &["50", "99"]),
+    ("itl", &["50", "99"]),
+    ("e2e", &["50", "99"]),
 ];
+
+fn number(percent: &str) -> f64 {
+    percent.parse().unwrap_or(0.0)
+}
 
 /// Every headline of a run. A figure that is added here is on the page and in the file.
 fn figures(summary: &Summary) -> Vec<(String, Found)> {
@@ -124,10 +123,22 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
     let plain = plain
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), Found { value: value?, ends: None })));
-    let percentiles = PERCENTILES.iter().filter_map(|(metric, percent)| {
-        let found = summary.metrics.get(*metric)?.percentiles.get(*percent)?;
-        let ends = found.low.zip(found.high);
-        Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
+    let percentiles = METRICS.iter().flat_map(|(metric, percents)| {
+        let stated = summary.metrics.get(*metric).map(|metric| &metric.percentiles);
+        let named = percents.iter().map(|percent| (*percent).to_owned());
+        let mut percents: Vec<String> =
+            named.filter(|percent| stated.is_some_and(|all| all.contains_key(percent))).collect();
+        // Where the tail was not asked for, what comes nearest to it.
+        let last = stated
+            .and_then(|all| all.keys().max_by(|a, b| number(a).total_cmp(&number(b))).cloned());
+        if !percents.iter().any(|percent| percent == "99") {
+            percents.extend(last.filter(|last| !percents.contains(last)));
+        }
+        percents.into_iter().filter_map(move |percent| {
+            let found = stated?.get(&percent)?;
+            let ends = found.low.zip(found.high);
+            Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
+        })
     });
     let slo = summary.slo.iter().flat_map(|slo| {
         let share = (slo.attainment, slo.attainment_low.zip(slo.attainment_high));
@@ -278,8 +289,10 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
         found.push(Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, message).advise(advice));
     }
     if used < asked {
-        let message =
-            format!("{used} of {asked} runs are in these figures: the others did not end");
+        let message = format!(
+            "{used} of {asked} runs are in these figures: the others did not end as planned, or had no good \
+                     answer"
+        );
         found.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
     if used > 0 && used < ENOUGH {

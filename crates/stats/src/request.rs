@@ -55,7 +55,11 @@ impl<'a> Latencies<'a> {
             MetricName::E2e => self.since_due(stamps.last_token.filter(|_| !self.is_censored)),
             MetricName::Tpot => self.pace(|pace| pace.tpot_ms),
             MetricName::NormalizedLatency => self.pace(|pace| pace.normalized_ms),
-            MetricName::TokensPerS => self.pace(|pace| pace.tokens_per_s),
+            // An answer that was given up on is the slowest, not the fastest.
+            MetricName::TokensPerS => match self.pace(|pace| pace.tokens_per_s) {
+                Seen::Beyond => Seen::Value(0.0),
+                seen => seen,
+            },
             MetricName::Itl | MetricName::MaxGap => self.max_gap(),
         }
     }
@@ -173,6 +177,9 @@ impl Pace {
     }
 }
 
+/// The most answers of one request that are followed: a log may claim anything.
+const MOST_ANSWERS: usize = 1024;
+
 /// Gaps between the chunks of each answer, with the tokens of the chunk that ended them; the wait
 /// for the first is TTFT, not a gap. Gaps at a stall of the client are left out.
 pub(crate) fn gaps<'a>(
@@ -182,6 +189,9 @@ pub(crate) fn gaps<'a>(
     let mut latest: Vec<Option<Nanos>> = Vec::new();
     record.exchange.chunks.iter().filter_map(move |chunk| {
         let answer = chunk.choice as usize;
+        if answer >= MOST_ANSWERS {
+            return None;
+        }
         if latest.len() <= answer {
             latest.resize(answer + 1, None);
         }

@@ -14,6 +14,7 @@ use crate::saturation::Saturation;
 use crate::slo::SloSummary;
 use crate::steady::{Cut, Steadiness};
 use crate::until::UntilSummary;
+use crate::window::Window;
 use crate::workload::{
     Breakdown, CacheSummary, Lengths, RecountSummary, ReplaySummary, SessionsSummary, Spread,
     StructuredSummary,
@@ -310,6 +311,18 @@ pub struct WindowSummary {
     /// What an automatic warm-up cut; none where none was asked for.
     #[serde(default)]
     pub cut: Option<Cut>,
+}
+
+impl WindowSummary {
+    pub(crate) fn of(window: Window, cut: Option<Cut>) -> Self {
+        let kind = if window.is_makespan() { "makespan" } else { "steady" };
+        Self {
+            start_s: window.start.as_secs(),
+            end_s: window.end.as_secs(),
+            kind: kind.to_owned(),
+            cut,
+        }
+    }
 }
 
 /// One metric.

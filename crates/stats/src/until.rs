@@ -15,6 +15,9 @@ pub struct UntilSummary {
     pub rule: String,
     /// Whether all of it holds over all measured requests.
     pub met: bool,
+    /// Whether it is missed by more than what came in after a stop explains.
+    #[serde(default)]
+    pub missed: bool,
     /// Each part of it.
     pub goals: Vec<GoalSummary>,
 }
@@ -88,7 +91,8 @@ impl UntilTally {
         let goals: Vec<GoalSummary> = figures.iter().map(goal).collect();
         let rule = goals.iter().map(|goal| goal.rule.as_str()).collect::<Vec<_>>().join(", ");
         let met = goals.iter().all(|goal| goal.met);
-        (!goals.is_empty()).then_some((UntilSummary { rule, met, goals }, figures))
+        let missed = figures.iter().any(LiveFigure::is_far);
+        (!goals.is_empty()).then_some((UntilSummary { rule, met, missed, goals }, figures))
     }
 }
 
@@ -100,7 +104,8 @@ pub(crate) fn caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
         return None;
     }
     let short = short.join("; ");
-    let (severity, message, advice) = if run.ended_by == Some(EndedBy::Until) {
+    let is_missed = figures.iter().any(LiveFigure::is_far);
+    let (severity, message, advice) = if run.ended_by == Some(EndedBy::Until) && !is_missed {
         let message = format!("with the requests that were still under way at the stop: {short}");
         (Severity::Info, message, None)
     } else if run.state == RunState::Interrupted {

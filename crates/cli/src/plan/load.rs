@@ -95,7 +95,10 @@ fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
         (sessions * requests * room).ceil() as u64
     });
     match needed.max().unwrap_or(0) {
-        n if n > 0 && args.warmup.is_none() && args.rate != Some(Rate::Infinite) => {
+        n if n > 0
+            && (args.warmup.is_none() || args.warmup == Extent::Auto)
+            && args.rate != Some(Rate::Infinite) =>
+        {
             Extent::Requests(n)
         }
         _ => args.warmup,

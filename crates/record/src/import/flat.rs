@@ -6,6 +6,7 @@ use goodput_model::{
 };
 
 use super::fields::{FieldError, Fields};
+use super::repair::Listed;
 
 const MS: f64 = 1e3;
 
@@ -79,25 +80,26 @@ pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
 
 /// Every request, where the lists are there.
 pub(super) fn details(fields: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
-    let numbers = |name| fields.value::<Vec<Option<f64>>>(name, "a list of numbers");
+    let numbers = |name| fields.value::<Vec<Listed>>(name, "a list of numbers");
     let lengths = |name| fields.value::<Vec<Option<u64>>>(name, "a list of whole numbers");
     let (ttfts, latencies) = (numbers("ttfts")?, numbers("latencies")?);
     let starts = numbers("start_times")?;
-    let gaps =
-        fields.value::<Vec<Option<Vec<Option<f64>>>>>("itls", "a list of lists of numbers")?;
+    let gaps = fields.value::<Vec<Option<Vec<Listed>>>>("itls", "a list of lists of numbers")?;
     let (inputs, outputs) = (lengths("input_lens")?, lengths("output_lens")?);
     let errors = fields.value::<Vec<Option<String>>>("errors", "a list of texts")?;
     let Some(n) = ttfts.as_ref().map(Vec::len) else { return Ok(None) };
     let request = |index| {
-        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index)
-            .map(|gaps: Vec<Option<f64>>| gaps.into_iter().flatten().map(|gap| gap * MS).collect());
-        let ttft_ms = at(ttfts.as_ref(), index).map(|s: f64| s * MS);
+        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index).map(|gaps: Vec<Listed>| {
+            gaps.into_iter().filter_map(|gap| gap.0).map(|s| s * MS).collect()
+        });
+        let number = |list: &Option<Vec<Listed>>| list.as_ref()?.get(index)?.0;
+        let ttft_ms = number(&ttfts).map(|s| s * MS);
         let output_tokens = at(outputs.as_ref(), index);
         let error: Option<String> = at(errors.as_ref(), index);
         ReportedRequest {
-            start_s: at(starts.as_ref(), index),
+            start_s: number(&starts),
             ttft_ms,
-            e2e_ms: at(latencies.as_ref(), index).map(|s: f64| s * MS),
+            e2e_ms: number(&latencies).map(|s| s * MS),
             gaps_ms,
             input_tokens: at(inputs.as_ref(), index),
             output_tokens,

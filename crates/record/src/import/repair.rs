@@ -1,6 +1,10 @@
 //! Python writes `NaN` and `Infinity` into JSON, which has neither.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
 
 const WORDS: [(&[u8], &[u8]); 3] =
     [(b"NaN", b"null"), (b"-Infinity", b"null"), (b"Infinity", b"\"inf\"")];
@@ -38,9 +42,59 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     (Cow::Owned(out), count)
 }
 
+/// A number in a list; none where it is missing or not finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Listed(pub(super) Option<f64>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListedVisitor)
+    }
+}
+
+struct ListedVisitor;
+
+impl Visitor<'_> for ListedVisitor {
+    type Value = Listed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Listed, E> {
+        Ok(Listed(Some(value)))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Listed, E> {
+        Ok(Listed(Some(value as f64)))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Listed, E> {
+        Ok(Listed(Some(value as f64)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Listed, E> {
+        Ok(Listed(None))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Listed, E> {
+        // What stands for `Infinity`.
+        if value == "inf" { Ok(Listed(None)) } else { Err(E::custom("not a number")) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_may_hold_what_is_not_finite() {
+        let (text, _) = repair(b"[1, -2, 0.5, null, NaN, Infinity]");
+        let list: Vec<Listed> = serde_json::from_slice(&text).unwrap();
+        let values: Vec<_> = list.into_iter().map(|listed| listed.0).collect();
+        assert_eq!(values, [Some(1.0), Some(-2.0), Some(0.5), None, None, None]);
+        assert!(serde_json::from_str::<Vec<Listed>>("[\"x\"]").is_err());
+    }
 
     #[test]
     fn only_bare_words_are_replaced() {

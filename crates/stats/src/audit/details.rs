@@ -3,7 +3,7 @@
 use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, Tool};
 
 use super::words::{number, percent};
-use super::{Check, Finding, Item, Source, shape};
+use super::{Check, Finding, Source};
 use crate::kolmogorov::exponential_gaps;
 use crate::summary::GapTest;
 
@@ -57,11 +57,6 @@ pub(super) const CHECKS: [Check; 7] = [
         run: one_token,
     },
 ];
-
-/// Items that need every request; none where the file has only figures.
-pub fn from_details(run: &Reported) -> Vec<Item> {
-    CHECKS.iter().chain(&shape::CHECKS).filter_map(|check| check.item(run)).collect()
-}
 
 fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
     let good: Vec<_> = run.details.as_ref()?.iter().filter(|request| !request.is_failed).collect();

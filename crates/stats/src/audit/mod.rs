@@ -19,7 +19,6 @@ mod words;
 use goodput_model::{Reported, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
-pub use details::from_details;
 pub use ours::audit_run;
 
 /// What was found out about one result.
@@ -116,7 +115,7 @@ impl Source {
 
 /// A check of the list.
 #[derive(Debug, Clone, Copy)]
-pub struct Check {
+pub(crate) struct Check {
     /// Stable name for scripts.
     pub code: &'static str,
     /// The same for people.
@@ -168,7 +167,7 @@ impl Finding {
 }
 
 /// Every check, in the order of the documentation.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     let rooms: [&[Check]; 5] =
         [&load::CHECKS, &sample::CHECKS, &setup::CHECKS, &tool::CHECKS, &arithmetic::CHECKS];
     [rooms.concat(), details::CHECKS.to_vec(), shape::CHECKS.to_vec()].concat()
@@ -176,15 +175,8 @@ pub fn checks() -> Vec<Check> {
 
 /// What a result of any tool is worth.
 pub fn audit_reported(run: &Reported) -> Audit {
-    let list: Vec<Check> = rooms_without_details();
-    let mut items: Vec<Item> = list.iter().filter_map(|check| check.item(run)).collect();
-    items.extend(from_details(run));
+    let items = checks().iter().filter_map(|check| check.item(run)).collect();
     Audit::of(run, items)
-}
-
-fn rooms_without_details() -> Vec<Check> {
-    let of_details: Vec<_> = details::CHECKS.iter().map(|check| check.code).collect();
-    checks().into_iter().filter(|check| !of_details.contains(&check.code)).collect()
 }
 
 impl Check {

@@ -402,6 +402,25 @@ fn requests_of_the_warm_up_do_not_lower_the_rate() {
 }
 
 #[test]
+fn every_check_speaks_once() {
+    let audit = audit_reported(&detailed());
+    let mut codes: Vec<_> = audit.items.iter().map(|item| &item.check).collect();
+    codes.sort_unstable();
+    let all = codes.len();
+    codes.dedup();
+    assert_eq!(codes.len(), all);
+}
+
+#[test]
+fn goodput_by_due_instants_may_exceed_completions() {
+    let mut run = clean();
+    run.goodput.as_mut().unwrap().requests_per_s = Some(21.0);
+    assert_eq!(of(&audit_reported(&run), "latency_bound").unwrap().status, Wrong);
+    run.tool = Tool::Goodput;
+    assert_eq!(of(&audit_reported(&run), "latency_bound").unwrap().status, Status::Ok);
+}
+
+#[test]
 fn percentiles_are_numpys_or_nearest_rank() {
     // numpy.percentile([1, 2, 3, 4], 50) is 2.5; the nearest rank is 2, and 3 is next to it.
     let run = |p50: f64| {

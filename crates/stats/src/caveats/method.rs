@@ -1,9 +1,11 @@
 //! Was it asked in a way that can give an answer?
 
-use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Mode, Rate, Severity};
+use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Extent, Mode, Rate, Severity};
 
 use super::client::tolerance_ms;
 use super::{Evidence, advice};
+use crate::estimate::minimum_for_figure;
+use crate::steady::State;
 
 /// METHOD 3.7: measured time in seconds, and in multiples of the p99 of E2E.
 const LEAST_SECONDS: f64 = 60.0;
@@ -12,24 +14,33 @@ const LEAST_E2E: f64 = 5.0;
 const DEPENDENT: f64 = 0.5;
 
 pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
-    e.plan.load.warmup.is_none().then(|| {
-        let message = "no warm-up: the first requests may have met a cold server";
-        let load = &e.plan.load;
+    let load = &e.plan.load;
+    let is_unable = load.warmup == Extent::Auto
+        && (e.course.cut.is_none()
+            || e.course.steadiness.as_ref().is_some_and(|found| found.state == State::TooShort));
+    (load.warmup.is_none() || is_unable).then(|| {
+        let message = if is_unable {
+            "no warm-up was cut: this load is not meant to be steady, or the run is too short to tell \
+             its beginning from the rest"
+        } else {
+            "no warm-up: the first requests may have met a cold server"
+        };
+        let add = if is_unable { "add" } else { "add --warmup auto, or" };
         let advice = match &load.mode {
             Mode::Open { rate: Rate::Infinite, .. } => {
                 "send a short burst before this one".to_owned()
             }
             // Every user once, in its measured shape, and once more.
             Mode::Closed { concurrency, .. } => format!(
-                "add --warmup auto, or --warmup {}",
+                "{add} --warmup {}",
                 u64::from(*concurrency).saturating_mul(2).max(50)
             ),
             _ if load.duration.is_none() && load.num_requests.is_some() => {
-                "add --warmup auto, or --warmup 50".to_owned()
+                format!("{add} --warmup 50")
             }
             _ => {
                 let rate = advice::requests_per_s(e).unwrap_or(f64::INFINITY);
-                format!("add --warmup auto, or --warmup {}", advice::time((50.0 / rate).max(10.0)))
+                format!("{add} --warmup {}", advice::time((50.0 / rate).max(10.0)))
             }
         };
         Caveat::new(CaveatCode::NoWarmup, Severity::Info, message).advise(advice)
@@ -71,14 +82,12 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// Requests that a percentile takes: ten beyond it, and beyond p99 a hundred.
 fn requests_for(percent: f64) -> f64 {
-    let beyond = if percent > 99.0 { 100.0 } else { 10.0 };
-    (beyond * 100.0 / (100.0 - percent)).round()
+    minimum_for_figure(percent / 100.0).map_or(f64::INFINITY, |minimum| minimum as f64)
 }
 
 pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
-    let n = e.requests.ok;
+    let n = e.key.n;
     let mut asked = e.plan.measure.percentiles.clone();
     asked.retain(|percent| *percent > 0.0 && *percent < 100.0);
     asked.sort_by(f64::total_cmp);
@@ -103,13 +112,24 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
     lag1.filter(|lag1| *lag1 > DEPENDENT)
 }
 
-/// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason.
+/// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason, and what grows or drifts has no
+/// tail of its own.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
-    let lag1 = dependent(e.key.ttft_lag1)?;
-    let message = format!(
-        "tail interval unreliable: queueing; the TTFT of a request follows that of the one before it \
-         (correlation {lag1:.2}), so tails rest on far fewer independent requests than were measured"
-    );
+    let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);
+    let state = e.course.steadiness.as_ref().map_or(State::NotApplicable, |found| found.state);
+    let is_moving = matches!(state, State::Drifting | State::Shifted | State::NeverSteady);
+    let why = match dependent(e.key.ttft_lag1) {
+        Some(lag1) => format!(
+            "the TTFT of a request follows that of the one before it (correlation {lag1:.2}), so tails \
+             rest on far fewer independent requests than were measured"
+        ),
+        None if is_over => "the queue grows, so tails depend on how long the run was".to_owned(),
+        None if is_moving => {
+            "the run was not steady, so its tail is that of no one state".to_owned()
+        }
+        None => return None,
+    };
+    let message = format!("tail interval unreliable: queueing; {why}");
     let advice = format!(
         "compare p50, p90, throughput and SLO attainment rather than p99; {}, or {}",
         advice::lasting(e, 4.0 * e.window.seconds()),

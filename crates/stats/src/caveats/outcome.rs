@@ -170,9 +170,10 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
 /// How much of the planned measured part took place, where the plan says.
 fn done(e: &Evidence<'_>) -> Option<f64> {
     let load = &e.plan.load;
-    let by_time = load.duration.map(|planned| e.window.seconds() / planned.as_secs_f64().max(1e-9));
-    let by_count =
-        load.num_requests.map(|planned| e.requests.scheduled as f64 / planned.max(1) as f64);
+    let measured = e.window.seconds() + e.course.cut_s();
+    let by_time = load.duration.map(|planned| measured / planned.as_secs_f64().max(1e-9));
+    let sent = if e.course.has_cut() { e.requests.warmup } else { 0 } + e.requests.scheduled;
+    let by_count = load.num_requests.map(|planned| sent as f64 / planned.max(1) as f64);
     // The limit that comes first ends a run.
     by_time.into_iter().chain(by_count).max_by(f64::total_cmp)
 }

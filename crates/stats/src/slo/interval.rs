@@ -1,7 +1,7 @@
 //! How sure shares, means and percentiles of dependent requests are.
 
-use crate::estimate::{self, Effective, Quality, Ratio, TAIL, normal_quantile};
-use crate::summary::Percentile;
+use crate::estimate::{self, Effective, Quality, TAIL, normal_quantile};
+use crate::summary::{Metric, Percentile};
 
 /// Batches that the window is cut into.
 pub(super) const BATCHES: usize = estimate::BATCHES as usize;
@@ -39,11 +39,11 @@ pub(super) fn attainment_interval(batches: &[(u64, u64)]) -> Estimate {
     Estimate { low: Some(low), high: Some(high), n_eff: Some(effective.n), ..estimate }
 }
 
-/// A mean and its interval, from (number, sum) of each batch.
-pub(super) fn mean_interval(batches: &[(u64, f64)]) -> Estimate {
-    let (n, sum) = batches.iter().fold((0, 0.0), |all, batch| (all.0 + batch.0, all.1 + batch.1));
-    let (low, high) = Ratio::of(batches.iter().copied()).map(Ratio::interval).unzip();
-    Estimate { value: (n > 0).then(|| sum / n as f64), low, high, n_eff: None }
+impl Estimate {
+    /// A mean and its interval.
+    pub(super) fn of_mean(metric: &Metric) -> Self {
+        Self { value: metric.mean, low: metric.mean_low, high: metric.mean_high, n_eff: None }
+    }
 }
 
 impl From<&Percentile> for Estimate {

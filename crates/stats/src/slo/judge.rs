@@ -43,8 +43,6 @@ pub(super) enum Ending {
 /// A request as its terms see it.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
-    pub(super) record: &'a RequestRecord,
-    pub(super) cuts: &'a Cuts,
     pub(super) latencies: Latencies<'a>,
     pub(super) prompt_tokens: u32,
     pub(super) ending: Ending,
@@ -101,8 +99,6 @@ impl Judge {
         // What failed by itself did so whatever the client was doing.
         let rests_on_time = !matches!(ending, Ending::Failed | Ending::Empty);
         let mut judged = Judged {
-            record,
-            cuts,
             latencies: Latencies::of(record, self.stream, cuts),
             prompt_tokens: input_tokens(record).n,
             ending,

@@ -56,6 +56,7 @@ pub(crate) struct RunFigures<'a> {
     pub(crate) throughput: Throughput,
     /// Rate of the due instants; none where all are due at once.
     pub(crate) scheduled_rps: Option<f64>,
+    pub(crate) max_gap_p99_ms: Option<f64>,
 }
 
 impl SloTally {
@@ -132,8 +133,6 @@ impl SloTally {
         let good: u64 = self.batches.iter().map(|batch| batch.0).sum();
         let counted: u64 = self.batches.iter().map(|batch| batch.1).sum();
         let tokens_each = (counted > 0).then(|| self.output_tokens as f64 / counted as f64);
-        let gaps = run.metrics.get(MetricName::MaxGap.name());
-        let gap_p99 = gaps.and_then(|gaps| gaps.percentiles.get("99")?.value);
         SloSummary {
             slo: self.slo.to_string(),
             state: SloState::worst(&states),
@@ -158,7 +157,7 @@ impl SloTally {
             goodput_rps_high: goodput(high),
             goodput_output_tps: goodput(tokens_each),
             failed_share: failed_share(run.requests),
-            max_gap_p99_ms: gap_p99,
+            max_gap_p99_ms: run.max_gap_p99_ms,
             fluidity: self.fluidity.and_then(FluidityTally::finish),
             ttft_fit: self.fit.finish(),
             terms,

@@ -1,13 +1,13 @@
 //! One term of an SLO.
 
-use goodput_model::{MetricName, SloMetric, SloStatistic, SloTerm};
+use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
-use super::interval::{BATCHES, Estimate, attainment_interval, mean_interval};
+use super::interval::{BATCHES, Estimate, attainment_interval};
 use super::judge::{Ending, Judged};
 use super::summary::{SloState, SloTermSummary};
 use super::{RunFigures, failed_share, is_in_table};
-use crate::request::{Seen, gaps};
-use crate::sample::Sample;
+use crate::request::Seen;
+use crate::sample::{Sample, Wanted};
 
 /// What a pass over the requests finds out about a term.
 #[derive(Debug)]
@@ -18,25 +18,13 @@ pub(super) struct TermTally {
     /// Good answers, and those of them that it says nothing about.
     whole: u64,
     vacuous: u64,
-    /// For a percentile that the table of metrics does not have.
+    /// For a statistic that the table of metrics does not have.
     values: Sample,
-    /// Numbers and sums by time, for a mean.
-    sums: [(u64, f64); BATCHES],
-    /// A value is known only to be larger: there is no mean.
-    is_censored: bool,
 }
 
 impl TermTally {
     pub(super) fn new(term: SloTerm) -> Self {
-        Self {
-            term,
-            batches: [(0, 0); BATCHES],
-            whole: 0,
-            vacuous: 0,
-            values: Sample::default(),
-            sums: [(0, 0.0); BATCHES],
-            is_censored: false,
-        }
+        Self { term, batches: [(0, 0); BATCHES], whole: 0, vacuous: 0, values: Sample::default() }
     }
 
     /// Takes a request of this part of the window.
@@ -59,34 +47,14 @@ impl TermTally {
     fn gather(&mut self, judged: &Judged<'_>, batch: u8) {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let allowed = limit.per_token * f64::from(judged.prompt_tokens);
-        match statistic {
-            SloStatistic::Plain => {}
-            SloStatistic::Percentile(_) if is_in_table(metric, limit) => {}
-            SloStatistic::Percentile(_) => {
-                let seen = match judged.value(metric) {
-                    Seen::Value(value) => Seen::Value(value - allowed),
-                    other => other,
-                };
-                self.values.take(Some(batch), seen);
-            }
-            SloStatistic::Mean if metric == SloMetric::Request(MetricName::Itl) => {
-                for (gap, _) in gaps(judged.record, judged.cuts) {
-                    self.add_to_mean(batch, gap.as_ms());
-                }
-            }
-            SloStatistic::Mean => match judged.value(metric) {
-                Seen::Value(value) => self.add_to_mean(batch, value - allowed),
-                Seen::Beyond => self.is_censored = true,
-                Seen::Nothing => {}
-            },
+        if statistic == SloStatistic::Plain || is_in_table(metric, limit) {
+            return;
         }
-    }
-
-    fn add_to_mean(&mut self, batch: u8, value: f64) {
-        if let Some(place) = self.sums.get_mut(usize::from(batch)) {
-            place.0 += 1;
-            place.1 += value;
-        }
+        let seen = match judged.value(metric) {
+            Seen::Value(value) => Seen::Value(value - allowed),
+            other => other,
+        };
+        self.values.take(Some(batch), seen);
     }
 
     pub(super) fn finish(mut self, run: &RunFigures<'_>) -> SloTermSummary {
@@ -97,8 +65,14 @@ impl TermTally {
         let (kind, figure) = match statistic {
             _ if metric.is_of_run() => ("run", of_run(metric, run)),
             SloStatistic::Plain => ("request", Estimate::default()),
-            SloStatistic::Mean if self.is_censored => ("mean", Estimate::default()),
-            SloStatistic::Mean => ("mean", mean_interval(&self.sums)),
+            SloStatistic::Mean if is_in_table(metric, limit) => {
+                let found = run.metrics.get(metric.name());
+                ("mean", found.map_or_else(Estimate::default, Estimate::of_mean))
+            }
+            SloStatistic::Mean => {
+                let values = std::mem::take(&mut self.values);
+                ("mean", Estimate::of_mean(&values.metric("", Wanted::of(&[]))))
+            }
             SloStatistic::Percentile(percent) if is_in_table(metric, limit) => {
                 ("percentile", from_table(metric, percent, run))
             }

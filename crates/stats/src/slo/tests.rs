@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::fit::FitTally;
 use super::fluidity::{FLUID, Pacing};
-use super::interval::{BATCHES, Estimate, attainment_interval, mean_interval};
+use super::interval::{BATCHES, Estimate, attainment_interval};
 
 fn close(actual: Option<f64>, expected: f64) {
     let actual = actual.unwrap();
@@ -103,17 +103,6 @@ fn coverage_is_as_said(runs: u64) {
     let (held, naive) = coverage(runs, clustered, 0.9);
     agrees(held, 0.956);
     agrees(naive, 0.268);
-}
-
-#[test]
-fn means_by_hand() {
-    // Batch means 1 and 3 in turn: the mean is 2, v = 20/19 · 20 · (1/20)² = 1/19.
-    let sums: Vec<(u64, f64)> = (0..20).map(|b| (5, if b % 2 == 0 { 5.0 } else { 15.0 })).collect();
-    let found = mean_interval(&sums);
-    close(found.value, 2.0);
-    close(found.high, 2.0 + 2.093_024_054_408_309 / 19f64.sqrt());
-    close(found.low, 2.0 - 2.093_024_054_408_309 / 19f64.sqrt());
-    assert_eq!(mean_interval(&[(0, 0.0); 20]), Estimate::default());
 }
 
 /// A wait for the first token, and its deadline.

@@ -151,7 +151,11 @@ fn dense(series: &Series) -> Cow<'_, Series> {
     if is_dense(series) {
         return Cow::Borrowed(series);
     }
-    let mut coarser = (2..=series.len() / FEWEST_BINS).map(|factor| series.coarser(factor));
+    let doubled = |factor: &usize| factor.checked_mul(2);
+    let factors = std::iter::successors(Some(2), doubled);
+    let most = series.len() / FEWEST_BINS;
+    let mut coarser =
+        factors.take_while(|factor| *factor <= most).map(|factor| series.coarser(factor));
     coarser.find(is_dense).map_or(Cow::Borrowed(series), Cow::Owned)
 }
 
@@ -206,7 +210,9 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     let floor = chance.map_or(0.0, |chance| {
         level * level * (chance.variance(before.len()) + chance.variance(after.len()))
     });
-    let spread = dependence(after) * variance(after);
+    // Of a mean, times its length; long series by means of neighbours.
+    let (blocks, step) = thin(after, MOST_POINTS);
+    let spread = dependence(&blocks) * variance(&blocks) * step as f64;
     let error = spread / before.len() as f64 + spread / after.len() as f64;
     let excess = |batch: &f64| (batch - level) * difference.signum();
     let most = mser::batch_means(after).iter().map(excess).fold(0.0, f64::max);

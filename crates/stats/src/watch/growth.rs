@@ -40,6 +40,13 @@ impl Ticks {
         found.over_saturated.then_some(found.backlog_growth_per_s)
     }
 
+    /// Requests under way that were let go before this instant, at least.
+    pub(crate) fn hanging(&self, since_s: f64) -> u64 {
+        let before = self.0.iter().rev().find(|tick| tick.at_s <= since_s).or(self.0.front());
+        let (Some(before), Some(last)) = (before, self.0.back()) else { return 0 };
+        (last.in_flight - (last.started - before.started)).max(0.0) as u64
+    }
+
     /// A bin for each tick but the first.
     fn series(&self) -> Option<Series> {
         let (first, last) = (self.0.front()?, self.0.back()?);
@@ -99,6 +106,20 @@ mod tests {
         assert_eq!(alarms, 0, "of 1000");
         assert_eq!(look(19.9, 0.0, 1), None, "half a percent of what is sent");
         assert_eq!(look(25.0, 1.0, 1), None, "it shrinks");
+    }
+
+    #[test]
+    fn what_is_under_way_for_too_long_hangs() {
+        let mut ticks = Ticks::default();
+        assert_eq!(ticks.hanging(0.0), 0);
+        // Ten a second, of which one in ten never ends and the others are over within the second.
+        for second in 0..50 {
+            let at_s = f64::from(second);
+            let (in_flight, started) = (at_s + 9.0, 10.0 * at_s + 9.0);
+            ticks.push(Tick { at_s, in_flight, started, ttft_ms: Some(100.0) });
+        }
+        assert_eq!(ticks.hanging(48.5), 48);
+        assert_eq!(ticks.hanging(44.0), 8);
     }
 
     #[test]

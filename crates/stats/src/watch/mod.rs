@@ -169,7 +169,8 @@ impl Watch {
         let horizon = at - self.longest;
         let elapsed = horizon - self.first_due.unwrap_or(horizon);
         let horizon_ms = u32::try_from(horizon.0 / 1_000_000).unwrap_or(u32::MAX);
-        let figure = |series: &mut Series| series.figure(horizon_ms, elapsed.as_secs());
+        let hanging = self.ticks.hanging(horizon.as_secs());
+        let figure = |series: &mut Series| series.figure(horizon_ms, elapsed.as_secs(), hanging);
         self.look.figures = self.series.iter_mut().map(figure).collect();
         let holds = self.look.figures.iter().all(LiveFigure::is_enough);
         self.in_a_row = if holds { self.in_a_row + 1 } else { 0 };
@@ -196,17 +197,31 @@ impl LiveFigure {
     }
 }
 
+/// What comes in after a stop may widen an interval by so much.
+const EXPLAINED: f64 = 1.5;
+
+impl LiveFigure {
+    /// Whether it is known less well than asked, and than what came in after a stop explains.
+    pub(crate) fn is_far(&self) -> bool {
+        let limit = EXPLAINED * self.goal.within;
+        !self.is_enough() && self.within.is_none_or(|within| within > limit)
+    }
+}
+
 impl Series {
     fn has_more(&self) -> bool {
         self.points.len() as f64 >= (self.seen as f64 * MORE).max(1.0)
     }
 
-    fn figure(&mut self, horizon_ms: u32, elapsed_s: f64) -> LiveFigure {
+    /// Requests that should have ended by now and hang count as never reached.
+    fn figure(&mut self, horizon_ms: u32, elapsed_s: f64, hanging: u64) -> LiveFigure {
         self.seen = self.points.len();
         // Nearly in order already: requests end about as they begin.
         self.points.sort_by_key(|point| point.0);
         let settled = self.points.partition_point(|point| point.0 <= horizon_ms);
-        let values: Vec<f64> = self.points[..settled].iter().map(|point| point.1.into()).collect();
+        let hanging = std::iter::repeat_n(f64::INFINITY, hanging as usize);
+        let values: Vec<f64> =
+            self.points[..settled].iter().map(|point| point.1.into()).chain(hanging).collect();
         live(self.goal, estimate(self.goal.figure, &values), elapsed_s)
     }
 }

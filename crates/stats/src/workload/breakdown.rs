@@ -13,7 +13,7 @@ use super::summary::{Breakdown, Slice, Spread};
 use crate::cuts::Cuts;
 use crate::flow::{Flow, input_tokens};
 use crate::metrics::Metrics;
-use crate::request::{Latencies, Seen};
+use crate::request::Latencies;
 use crate::sample::Sample;
 use crate::slo::Judge;
 use crate::window::Window;
@@ -446,11 +446,7 @@ impl Samples {
             Self::Light(samples) => {
                 let latencies = Latencies::of(record, stream, cuts);
                 for (sample, metric) in samples.iter_mut().zip(LIGHT) {
-                    match latencies.get(metric) {
-                        Seen::Value(ms) => sample.push(ms),
-                        Seen::Beyond => sample.push_censored(),
-                        Seen::Nothing => {}
-                    }
+                    sample.take(None, latencies.get(metric));
                 }
             }
         }
