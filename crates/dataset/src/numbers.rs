@@ -55,7 +55,7 @@ fn value(row: &Row<'_>, place: usize) -> Result<f64, Fault> {
     let number = number.filter(|number| *number > f64::NEG_INFINITY);
     number.ok_or_else(|| {
         let what = format!("`{}` in column {} is no number", excerpt(text), place + 1);
-        Fault::with_hint(what, "name a column of numbers; `inf` stands for a time limit")
+        Fault::with_hint(what, "name a column of numbers (commas between columns, tabs in .tsv); `inf` stands for a time limit")
     })
 }
 

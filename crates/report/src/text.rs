@@ -139,7 +139,10 @@ fn window(summary: &Summary) -> String {
         (_, Some(cut)) if cut.cut_s > 0.0 => {
             format!("{:.1} s that differ from it (MSER-5)", cut.cut_s)
         }
-        ("auto", _) => "a warm-up of which nothing had to be cut".to_owned(),
+        ("auto", Some(_)) if !is_too_short(summary) => {
+            "an automatic warm-up that cut nothing".to_owned()
+        }
+        ("auto", _) => "no warm-up: nothing that could be judged".to_owned(),
         ("0s" | "0", _) if is_between_cohorts(summary) => {
             let users = count(summary.load.concurrency.unwrap_or(0).into());
             return format!(
@@ -164,6 +167,10 @@ fn until_text(until: &UntilSummary) -> String {
         format!("{}: {within} from {n} requests (as good as {n_eff} independent ones)", goal.rule)
     };
     until.goals.iter().map(goal).collect::<Vec<_>>().join("; ")
+}
+
+fn is_too_short(summary: &Summary) -> bool {
+    summary.steadiness.as_ref().is_some_and(|found| found.state == Steady::TooShort)
 }
 
 /// A closed loop that ends by count leaves out the users who start together and those who leave.

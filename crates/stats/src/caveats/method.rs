@@ -158,7 +158,7 @@ pub(super) fn connect_in_ttft(e: &Evidence<'_>) -> Option<Caveat> {
     let advice = if is_meant {
         "asked for by --connections per-request; --connections reuse leaves it out"
     } else if e.plan.load.warmup.is_none() {
-        "add --warmup auto, so that connections are open when the window begins"
+        "add a --warmup, so that connections are open when the window begins"
     } else if e.requests.reconnects > 0 {
         "the server closes idle connections: raise its keep-alive time"
     } else {

@@ -236,8 +236,8 @@ pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
          the slowest, and {:.1} {unit} in minute {}, the fastest",
         slowest.1, slowest.0, fastest.1, fastest.0
     );
-    let advice = "read the breakdown by minute; see what happened at the server then, or add \
-                  --warmup auto if the first minutes are the odd ones";
+    let advice = "read the breakdown by minute; see what happened at the server then, or \
+                  warm it up for longer if the first minutes are the odd ones";
     Some(Caveat::new(CaveatCode::MinutesDiffer, severity, message).advise(advice))
 }
 

@@ -79,7 +79,7 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
                 e.plan.load.seed
             )
         } else if e.plan.load.warmup.is_none() {
-            "the cache is off, too small, or was not warm yet: add --warmup auto".to_owned()
+            "the cache is off, too small, or was not warm yet: add a --warmup".to_owned()
         } else {
             "the cache is off or too small: see the server's settings".to_owned()
         };
