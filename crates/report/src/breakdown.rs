@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Slice, Slices, Summary};
+use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure, minimum_for_interval};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::number::cell;
@@ -17,24 +17,47 @@ const MINUTES: usize = 12;
 /// Workers whose medians differ by less are alike.
 const ALIKE: f64 = 0.2;
 
-/// A column: its heading in two lines, and its value.
-type Column = (&'static str, &'static str, fn(&Slice) -> Option<f64>);
+/// A column: its heading in two lines, and what stands in it.
+type Column = (&'static str, &'static str, fn(&Slice) -> String);
 
 const COLUMNS: [Column; 9] = [
-    ("mean", "in", |slice| slice.input_tokens_mean),
-    ("mean", "out", |slice| slice.output_tokens_mean),
-    ("TTFT", "p50", |slice| slice.ttft_ms.p50),
-    ("TTFT", "p99", |slice| slice.ttft_ms.p99),
-    ("TPOT", "p50", |slice| slice.tpot_ms.p50),
+    ("mean", "in", |slice| number(slice.input_tokens_mean)),
+    ("mean", "out", |slice| number(slice.output_tokens_mean)),
+    ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
+    ("TTFT", "p90", |slice| tail(&slice.ttft_ms)),
+    ("TPOT", "p50", |slice| median(&slice.tpot_ms)),
     E2E_P50,
-    ("E2E", "p99", |slice| slice.e2e_ms.p99),
-    ("output", "tok/s", |slice| slice.output_tps),
+    ("E2E", "p90", |slice| tail(&slice.e2e_ms)),
+    ("output", "tok/s", |slice| number(slice.output_tps)),
     GOOD,
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
-const GOOD: Column = ("good", "%", |slice| slice.attainment.map(|share| share * 100.0));
-const E2E_P50: Column = ("E2E", "p50", |slice| slice.e2e_ms.p50);
+const GOOD: Column = ("good", "%", |slice| number(slice.attainment.map(|share| share * 100.0)));
+const E2E_P50: Column = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), cell)
+}
+
+fn median(spread: &Spread) -> String {
+    figure(spread.n, 0.5, spread.p50)
+}
+
+/// Slices are small: p99 would seldom be more than their largest value.
+fn tail(spread: &Spread) -> String {
+    figure(spread.n, 0.9, spread.p90)
+}
+
+/// A percentile with the marks of the large table, as far as the number of samples decides them.
+fn figure(n: u64, q: f64, value: Option<f64>) -> String {
+    let has = |minimum: Option<u64>| minimum.is_some_and(|minimum| n >= minimum);
+    match value {
+        Some(_) if !has(minimum_for_interval(q)) => "n/e".to_owned(),
+        Some(value) if !has(minimum_for_figure(q)) => format!("~{}", cell(value)),
+        value => number(value),
+    }
+}
 
 /// All tables of a page; none where requests do not differ.
 pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
@@ -59,7 +82,7 @@ pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> 
         for (value, slice) in slices {
             let failures = failed(&slice.failed.to_string());
             write!(page, "{}{:>CELL$}{failures}", label(value, room), slice.scheduled)?;
-            row(page, &columns, |(_, _, number)| number(slice).map_or("–".to_owned(), cell))?;
+            row(page, &columns, |(_, _, text)| text(slice))?;
         }
     }
     Ok(())

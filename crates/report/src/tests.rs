@@ -119,10 +119,11 @@ fn what_was_asked_stands_beside_what_was_seen() {
 }
 
 fn slice(failed: u64) -> Value {
-    let spread = json!({"n": 3, "mean": 1.0, "p50": 1.5, "p90": 2.0, "p99": null});
-    json!({"scheduled": 3 + failed, "ok": 3, "failed": failed, "input_tokens_mean": 500.0,
-        "output_tokens_mean": 20.0, "ttft_ms": spread, "tpot_ms": spread, "itl_ms": spread,
-        "e2e_ms": spread, "output_tps": 12345.6, "rps": 1.0})
+    let spread = |n: u64| json!({"n": n, "mean": 1.0, "p50": 1.5, "p90": 2.0, "p99": null});
+    // Of forty p50 stands alone and p90 needs its interval; of three nothing can be said.
+    json!({"scheduled": 40 + failed, "ok": 40, "failed": failed, "input_tokens_mean": 500.0,
+        "output_tokens_mean": 20.0, "ttft_ms": spread(40), "tpot_ms": spread(3),
+        "itl_ms": spread(3), "e2e_ms": spread(100), "output_tps": 12345.6, "rps": 1.0})
 }
 
 #[test]
@@ -137,9 +138,9 @@ fn tables_are_aligned_and_ordered() {
     assert_eq!(
         table[..3],
         [
-            "by class        n failed     in    out    p50    p99    p50    p50    p99  tok/s",
-            "a\\u{1b}c…       5      2  500.0  20.00   1.50      –   1.50   1.50      –  12346",
-            "日本            3      0  500.0  20.00   1.50      –   1.50   1.50      –  12346",
+            "by class        n failed     in    out    p50    p90    p50    p50    p90  tok/s",
+            "a\\u{1b}c…      42      2  500.0  20.00   1.50  ~2.00    n/e   1.50   2.00  12346",
+            "日本           40      0  500.0  20.00   1.50  ~2.00    n/e   1.50   2.00  12346",
         ]
     );
     let turns = table.iter().skip_while(|line| !line.starts_with("by turn")).skip(1);
@@ -162,9 +163,9 @@ fn tables_show_who_was_good() {
         table[..4],
         [
             "tokens, ms                 mean   mean   TTFT   TTFT   TPOT    E2E output   good",
-            "by class        n failed     in    out    p50    p99    p50    p99  tok/s      %",
-            "a               5      2  500.0  20.00   1.50      –   1.50      –  12346  60.00",
-            "b               3      0  500.0  20.00   1.50      –   1.50      –  12346      –",
+            "by class        n failed     in    out    p50    p90    p50    p90  tok/s      %",
+            "a              42      2  500.0  20.00   1.50  ~2.00    n/e   2.00  12346  60.00",
+            "b              40      0  500.0  20.00   1.50  ~2.00    n/e   2.00  12346      –",
         ]
     );
 }

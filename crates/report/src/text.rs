@@ -271,7 +271,7 @@ fn whole_latency(page: &mut String, summary: &Summary) {
     let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
     let one = |(name, label): (&str, &str)| {
         let spread = summary.whole_run_latency_ms.get(name).filter(|spread| spread.n > 0)?;
-        Some(format!("{label} p50 {}, p99 {}", value(spread.p50), value(spread.p99)))
+        Some(format!("{label} p50 {}, p90 {}", value(spread.p50), value(spread.p90)))
     };
     let all: Vec<_> =
         [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")].into_iter().filter_map(one).collect();

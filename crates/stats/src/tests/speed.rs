@@ -56,3 +56,25 @@ fn ten_million_gaps() {
         assert_eq!(metrics["itl"].n, 10_000_000);
     }
 }
+
+/// Everything about a run of half an hour: 1,000,000 requests of 100 chunks at 550 a second.
+#[test]
+#[ignore = "a minute, and only of use in a release build"]
+fn a_million_requests() {
+    let gaps = [10.0; 99];
+    let records = || {
+        (0..1_000_000u64).map(|index| {
+            let mut record = record(index, index as f64 / 0.55, &gaps);
+            record.exchange.stamps.first_token =
+                Some(record.scheduled + ms(50.0 + (index % 97) as f64));
+            record
+        })
+    };
+    let mut plan = plan(Some(1818), None, NO_WARMUP);
+    plan.measure.slo = Some("ttft < 120ms, tpot < 20ms, p99 ttft < 200ms".parse().unwrap());
+    let facts = facts(RunState::Complete);
+    let summary = timed("a million requests of a hundred chunks", || {
+        analyse(&plan, facts, records, &[], std::iter::empty())
+    });
+    assert_eq!((summary.requests.ok, summary.metrics["itl"].n), (1_000_000, 99_000_000));
+}
