@@ -55,7 +55,9 @@ fn page(audits: &[Audit], format: AuditFormat) -> String {
 
 /// The runs of `--repeat`, each by itself; or what is named.
 fn runs_of(path: &Path) -> Vec<PathBuf> {
-    match SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err()) {
+    // Their own summary stands for them.
+    let folder = path.parent().filter(|_| path.ends_with("summary.json")).unwrap_or(path);
+    match SeriesFolder::open(folder).filter(|_| RunFolder::open(folder).is_err()) {
         Some(series) => series.numbers().into_iter().map(|number| series.run(number)).collect(),
         None => vec![path.to_owned()],
     }

@@ -23,7 +23,15 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
         wanted.iter().map(|name| place(&table, path, name)).collect();
     let places = places?;
     let mut columns = vec![Vec::new(); places.len()];
+    let mut width = table.header.len();
     while let Some(row) = table.next(path)? {
+        let fields = row.fields().count();
+        width = if width == 0 { fields } else { width };
+        if fields > width {
+            let what = format!("the row has {fields} fields, expected {width}");
+            let hint = "numbers have a point, not a comma, before their decimals";
+            return Err(DatasetError::new(path, row.place, Fault::with_hint(what, hint)));
+        }
         for (column, place) in columns.iter_mut().zip(&places) {
             let value = value(&row, *place);
             column.push(value.map_err(|fault| DatasetError::new(path, row.place, fault))?);
@@ -89,5 +97,6 @@ mod tests {
         assert!(fault("1,2\n3\n", &["2"]).contains("line 2: the row has no column 2"));
         assert!(fault("", &[]).contains("empty"));
         assert!(fault("a\n", &[]).contains("only a header"));
+        assert!(fault("lat\n1,5\n", &[]).contains("line 2: the row has 2 fields, expected 1"));
     }
 }

@@ -42,14 +42,14 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
         field(
             page,
             "Trend",
-            &format!("{drift} from begin to end (Mann–Kendall, p {:.4})", trend.test.p),
+            &format!("{drift} from begin to end (Mann–Kendall, p {})", chance(trend.test.p)),
         );
     }
-    if let Some(shift) = column.shift {
+    if let Some(shift) = column.shift.filter(|shift| shift.test.p < 0.05) {
         let text = format!(
-            "most likely at value {} (Pettitt, p {:.4})",
+            "most likely at value {} (Pettitt, p {})",
             count(shift.at_value),
-            shift.test.p
+            chance(shift.test.p)
         );
         field(page, "Shift", &text);
     }
@@ -63,4 +63,9 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
     });
     field(page, "Groups", &text);
     Ok(())
+}
+
+/// Never rounded to nothing.
+fn chance(p: f64) -> String {
+    if p < 0.0001 { "below 0.0001".to_owned() } else { format!("{p:.4}") }
 }

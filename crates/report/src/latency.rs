@@ -202,8 +202,9 @@ fn marks(page: &mut String, metrics: &[&Metric], percents: &[&String]) {
         .collect();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
     if has(Quality::Few, None) {
-        let text =
-            format!("fewer samples than the figure needs to stand alone{needs}: take its interval");
+        let text = format!(
+            "fewer samples than the figure needs to stand alone{needs}: take its interval (in summary.json where no line shows it)"
+        );
         field(page, "~", &text);
     }
     if has(Quality::NotEstimable, Some(true)) {

@@ -256,8 +256,15 @@ impl Tally {
         self.tokens.output_source = source(&self.output_sources);
     }
 
-    fn finish(mut self, plan: &Plan, run: RunFacts, samples: &[Seen], course: Course) -> Summary {
+    fn finish(
+        mut self,
+        plan: &Plan,
+        run: RunFacts,
+        samples: &[Seen],
+        mut course: Course,
+    ) -> Summary {
         self.tidy();
+        course.forget_unless(self.requests.ok > 0);
         let load = self.load(plan);
         let client = self.client(samples, &load);
         let figures = self.workload.finish(plan, &run);

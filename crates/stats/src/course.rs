@@ -29,6 +29,13 @@ fn moved(window: Window, start: Nanos) -> Window {
 }
 
 impl Course {
+    /// A run in which nothing ended well has no course.
+    pub(crate) fn forget_unless(&mut self, has_answers: bool) {
+        if !has_answers {
+            (self.steadiness, self.saturation) = (None, None);
+        }
+    }
+
     /// Whether an automatic warm-up left something out.
     pub(crate) fn has_cut(&self) -> bool {
         self.cut_s() > 0.0

@@ -29,6 +29,7 @@ pub(crate) struct KeyFigures {
     /// Of chunks of one token, or an unknown number.
     pub(crate) itl_p50_ms: Option<f64>,
     pub(crate) e2e_p99_ms: Option<f64>,
+    pub(crate) ttft_p90_ms: Option<f64>,
     /// Correlation of the TTFT of neighbours in order of due instants.
     pub(crate) ttft_lag1: Option<f64>,
     /// Share of gaps of 40 ms, where they stand out.
@@ -129,6 +130,7 @@ impl Metrics {
             ttft_p50_ms: self.ttft.percentile(50.0),
             itl_p50_ms: middle.and_then(|middle| gaps.get(middle).copied()),
             e2e_p99_ms: self.e2e.percentile(99.0),
+            ttft_p90_ms: self.ttft.percentile(90.0),
             ttft_lag1: lag1(self.ttft_due.iter().map(|ttft| ttft.1)),
             delayed_ack_share: modes::delayed_ack_share(&gaps),
             modes: kinds.into_iter().filter_map(modes).collect(),

@@ -10,7 +10,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::estimate::{BATCHES, TAIL, student_quantile};
+use crate::estimate::{BATCHES, Quality, TAIL, student_quantile};
 use crate::summary::{RunFacts, RunState, Summary};
 
 /// What several runs of one plan say together.
@@ -135,14 +135,16 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
             percents.extend(last.filter(|last| !percents.contains(last)));
         }
         percents.into_iter().filter_map(move |percent| {
-            let found = stated?.get(&percent)?;
+            // What one run cannot say several do not either.
+            let found = stated?.get(&percent).filter(|p| p.quality != Quality::NotEstimable)?;
             let ends = found.low.zip(found.high);
             Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
         })
     });
     let slo = summary.slo.iter().flat_map(|slo| {
         let share = (slo.attainment, slo.attainment_low.zip(slo.attainment_high));
-        let rate = (slo.goodput_rps, slo.goodput_rps_low.zip(slo.goodput_rps_high));
+        // Its interval is that of the share: how many arrived is another chance.
+        let rate = (slo.goodput_rps, None);
         [("attainment", share), ("goodput_rps", rate)]
     });
     let slo = slo
@@ -171,7 +173,9 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
         found.iter().map(|(name, figures)| (name.clone(), headline(figures, limit))).collect();
     let planned = summaries.iter().filter_map(|run| run.run.repeat).map(|repeat| repeat.of);
     let asked = planned.max().unwrap_or(0).max(summaries.len() as u32);
-    let caveats = caveats(&runs, asked, &headlines);
+    let mut caveats = caveats(&runs, asked, &headlines);
+    caveats.extend(of_single_runs(summaries));
+    caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     let worst = runs.iter().map(|run| run.verdict).max().unwrap_or(Verdict::Void);
     Repeats {
         schema: Repeats::SCHEMA.to_owned(),
@@ -303,8 +307,26 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
         let advice = "--repeat 5 or more";
         found.push(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice));
     }
-    found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     found
+}
+
+/// What makes single runs doubtful: each reason once, with how many runs have it.
+fn of_single_runs(summaries: &[Summary]) -> Vec<Caveat> {
+    let mut found: BTreeMap<CaveatCode, (u32, Caveat)> = BTreeMap::new();
+    let all = summaries.iter().flat_map(|summary| &summary.caveats);
+    for caveat in all.filter(|caveat| caveat.severity > Severity::Info) {
+        let (count, kept) = found.entry(caveat.code).or_insert((0, caveat.clone()));
+        *count += 1;
+        if caveat.severity > kept.severity {
+            *kept = caveat.clone();
+        }
+    }
+    let runs = summaries.len();
+    let named = |(count, caveat): (u32, Caveat)| Caveat {
+        message: format!("in {count} of {runs} runs: {}", caveat.message),
+        ..caveat
+    };
+    found.into_values().map(named).collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ struct Passage {
     /// In milliseconds; not a number where there is none.
     ttft: f32,
     tpot: f32,
+    /// Nobody saw its first token: it waited longer than that.
+    is_unanswered: bool,
     is_refused: bool,
 }
 
@@ -174,6 +176,7 @@ impl SeriesTally {
             end: record.end(),
             ttft: wait_ms(record).unwrap_or(f64::NAN) as f32,
             tpot: pace_ms(record).unwrap_or(f64::NAN) as f32,
+            is_unanswered: !record.is_ok() && exchange.stamps.first_token.is_none(),
             is_refused: class.is_some_and(refusal),
         });
         self.add_tokens(record);
@@ -256,13 +259,13 @@ impl SeriesTally {
             let refused = u32::from(passage.is_refused);
             series.refused[at] = series.refused[at].saturating_add(refused);
             if !passage.ttft.is_nan() {
-                waits[at].push(passage.ttft);
+                waits[at].push((passage.ttft, passage.is_unanswered));
             }
             if !passage.tpot.is_nan() {
                 paces[at].push(passage.tpot);
             }
         }
-        series.ttft = Medians::of(waits);
+        series.ttft = Medians::of(at_least(waits));
         series.tpot = Medians::of(paces);
         series
     }
@@ -318,6 +321,19 @@ impl SeriesTally {
         }
         rates.iter().map(|tokens| tokens / bin.as_secs()).collect()
     }
+}
+
+/// Waits in bins. One that nobody saw the end of was at least as long as the longest median before
+/// it: at the end of a run all are cut off at once, and the latest after the shortest time.
+fn at_least(bins: Vec<Vec<(f32, bool)>>) -> Vec<Vec<f32>> {
+    let mut longest = 0.0f32;
+    let bins = bins.into_iter().map(|bin| {
+        let wait = |(wait, is_open): (f32, bool)| if is_open { wait.max(longest) } else { wait };
+        let bin: Vec<f32> = bin.into_iter().map(wait).collect();
+        longest = median(bin.clone()).map_or(longest, |median| longest.max(median as f32));
+        bin
+    });
+    bins.collect()
 }
 
 /// Time to first token from schedule. What ran into a time limit before it waited at least that

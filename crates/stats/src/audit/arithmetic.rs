@@ -13,7 +13,7 @@ const RATE: f64 = 0.005;
 const WEIGHTED_RATE: f64 = 0.05;
 const ADVICE: &str = "do not use this file: it was edited, damaged, or written by a broken tool";
 
-pub(super) const CHECKS: [Check; 9] = [
+pub(super) const CHECKS: [Check; 10] = [
     Check {
         code: "percentile_order",
         title: "percentiles rise",
@@ -37,6 +37,12 @@ pub(super) const CHECKS: [Check; 9] = [
         title: "TTFT below E2E",
         source: Source::Arithmetic,
         run: ttft_below_e2e,
+    },
+    Check {
+        code: "phases_add_up",
+        title: "TTFT and TPOT make E2E",
+        source: Source::Arithmetic,
+        run: phases_add_up,
     },
     Check {
         code: "request_sum",
@@ -177,6 +183,26 @@ fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
     Some(judged(&reasons, "TTFT is below E2E"))
 }
 
+/// Means of products are not products of means, and so only what is far off is told.
+fn phases_add_up(run: &Reported) -> Option<Finding> {
+    let mean = |name: &str| run.metrics.get(name)?.mean;
+    let (ttft, tpot, e2e) = (mean("ttft")?, mean("tpot")?, mean("e2e")?);
+    let tokens = run.output_tokens? as f64 / run.ok.filter(|n| *n > 0)? as f64;
+    // Where TPOT has the first token in it, it is the whole.
+    let sum = if run.tool == Tool::Guidellm { tpot * tokens } else { ttft + tpot * (tokens - 1.0) };
+    let said = format!(
+        "TTFT and {} tokens at TPOT make {} ms, E2E is {} ms on average",
+        number(tokens),
+        number(sum),
+        number(e2e)
+    );
+    Some(if sum > 0.0 && !(0.5..=2.0).contains(&(e2e / sum)) {
+        Finding::wrong(format!("{said}: one of them is not what it says"), ADVICE)
+    } else {
+        Finding::ok(said)
+    })
+}
+
 fn request_sum(run: &Reported) -> Option<Finding> {
     let (asked, ok) = (run.asked?, run.ok?);
     let sum = ok.saturating_add(run.failed?);
@@ -243,11 +269,18 @@ fn token_rate(run: &Reported) -> Option<Finding> {
 }
 
 fn littles_law(run: &Reported) -> Option<Finding> {
-    if run.load.mode != ReportedMode::Closed || run.tool == Tool::Goodput {
+    if run.tool == Tool::Goodput {
         return None;
     }
+    // Of users in a closed loop, or of a cap on an open one.
     let users = run.load.concurrency.filter(|n| *n > 0)? as f64;
     let busy = run.requests_per_s? * mean_e2e_s(run)?;
+    if run.load.mode != ReportedMode::Closed {
+        return (busy > 1.05 * users).then(|| {
+            let said = format!("{} requests under way on average", number(busy));
+            Finding::wrong(format!("{said}, though no more than {users} were allowed"), ADVICE)
+        });
+    }
     let n = run.ok? as f64;
     let said = format!("{} of {users} users were waiting on average", number(busy));
     Some(match busy / users {

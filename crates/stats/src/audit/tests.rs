@@ -238,7 +238,7 @@ const TOOL: [Case; 19] = [
     ("not_finite", |r| r.not_finite = 2, Doubtful, Warn),
 ];
 
-const ARITHMETIC: [Case; 19] = [
+const ARITHMETIC: [Case; 21] = [
     ("percentile_order", |r| metric(r, "ttft").percentiles[0].1 = 80.0, Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").max = Some(51.0), Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").median = Some(52.0), Wrong, Void),
@@ -251,6 +251,8 @@ const ARITHMETIC: [Case; 19] = [
     ("latency_sign", |r| r.duration_s = Some(0.0), Wrong, Void),
     ("ttft_below_e2e", |r| metric(r, "ttft").mean = Some(500.0), Wrong, Void),
     ("ttft_below_e2e", |r| metric(r, "ttft").percentiles[1].1 = 500.0, Wrong, Void),
+    ("phases_add_up", |r| metric(r, "tpot").mean = Some(1.0), Wrong, Void),
+    ("littles_law", |r| r.load.concurrency = Some(1), Wrong, Void),
     ("request_sum", |r| r.ok = Some(99_000), Doubtful, Warn),
     ("request_sum", |r| r.failed = Some(3), Wrong, Void),
     ("request_rate", |r| r.requests_per_s = Some(20.2), Wrong, Void),

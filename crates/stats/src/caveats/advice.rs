@@ -65,7 +65,10 @@ pub(super) fn counting(e: &Evidence<'_>, requests: f64) -> String {
 pub(super) fn less_load(e: &Evidence<'_>) -> String {
     match &e.plan.load.mode {
         Mode::Open { rate: Rate::PerSecond(rate), .. } => {
-            format!("offer less, such as --rate {}", self::rate(rate / 2.0))
+            // Below what it has been seen to answer.
+            let answered = e.completions_per_s.filter(|answered| *answered > 0.0);
+            let less = answered.map_or(rate / 2.0, |answered| (0.8 * answered).min(rate / 2.0));
+            format!("offer less, such as --rate {}", self::rate(less))
         }
         Mode::Closed { concurrency, .. } if *concurrency > 1 => {
             format!("use fewer users, such as --concurrency {}", concurrency / 2)

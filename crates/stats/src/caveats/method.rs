@@ -12,6 +12,8 @@ const LEAST_SECONDS: f64 = 60.0;
 const LEAST_E2E: f64 = 5.0;
 /// METHOD 3.4, rule 3.
 const DEPENDENT: f64 = 0.5;
+/// p90 over p50 of TTFT above which it matters what requests wait for.
+const WIDE: f64 = 1.1;
 
 pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     let load = &e.plan.load;
@@ -118,7 +120,10 @@ pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
     let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);
     let state = e.course.steadiness.as_ref().map_or(State::NotApplicable, |found| found.state);
     let is_moving = matches!(state, State::Drifting | State::Shifted | State::NeverSteady);
-    let why = match dependent(e.key.ttft_lag1) {
+    // Neighbours may be alike in what is nothing but noise.
+    let spread = e.key.ttft_p90_ms.zip(e.key.ttft_p50_ms);
+    let is_wide = spread.is_some_and(|(p90, p50)| p90 > WIDE * p50);
+    let why = match dependent(e.key.ttft_lag1).filter(|_| is_wide) {
         Some(lag1) => format!(
             "the TTFT of a request follows that of the one before it (correlation {lag1:.2}), so tails \
              rest on far fewer independent requests than were measured"

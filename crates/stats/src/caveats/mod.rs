@@ -11,7 +11,7 @@ mod stream;
 mod tally;
 mod workload;
 
-use goodput_model::{Caveat, Plan};
+use goodput_model::{Caveat, CaveatCode, Plan, Severity};
 
 use crate::course::Course;
 use crate::flow::Balance;
@@ -42,6 +42,16 @@ pub(crate) struct Evidence<'a> {
     pub(crate) run_end_s: f64,
     pub(crate) completions_per_s: Option<f64>,
 }
+
+/// What is to be expected of a server that cannot keep up.
+const EXPLAINED: [CaveatCode; 6] = [
+    CaveatCode::NeverSteady,
+    CaveatCode::Drifting,
+    CaveatCode::LevelShift,
+    CaveatCode::ColdStart,
+    CaveatCode::MinutesDiffer,
+    CaveatCode::ShortWindow,
+];
 
 /// Everything found, worst first.
 pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
@@ -101,6 +111,12 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         method::tail_unreliable,
     ];
     let mut found: Vec<_> = checks.iter().filter_map(|check| check(evidence)).collect();
+    if found.iter().any(|caveat| caveat.code == CaveatCode::OverSaturated) {
+        // What follows from it would only point elsewhere.
+        found.retain(|caveat| {
+            caveat.severity == Severity::Void || !EXPLAINED.contains(&caveat.code)
+        });
+    }
     found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     found
 }

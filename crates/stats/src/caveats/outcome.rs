@@ -55,7 +55,10 @@ pub(super) fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
             "name a folder on a faster disk with --out",
         ),
     };
-    Some(Caveat::new(CaveatCode::RecordsLost, Severity::Warn, message).advise(advice))
+    // Of a run that was killed the last frame is damaged by nature.
+    let is_void = e.run.log_damaged && e.run.state != RunState::Unfinished;
+    let severity = if is_void { Severity::Void } else { Severity::Warn };
+    Some(Caveat::new(CaveatCode::RecordsLost, severity, message).advise(advice))
 }
 
 pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {

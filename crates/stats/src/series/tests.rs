@@ -179,3 +179,16 @@ proptest! {
         prop_assert!((all - expected).abs() <= at_edge + 1e-9, "{all} {expected} {at_edge}");
     }
 }
+
+/// At the end of a run all are cut off at once: the latest waited the shortest time that was seen, and
+/// no less than those before it.
+#[test]
+fn what_was_cut_off_waited_no_less_than_those_before() {
+    let answered = (0..60u64).map(|s| record(1000 * s, &[1000 * s + 100 + 50 * s]));
+    let cut = (60..90u64).map(|s| failed(1000 * s, 90_000, ErrorClass::CutOff));
+    let series = tally(&answered.chain(cut).collect::<Vec<_>>()).over(ms(0), ms(90_000));
+    let waits = &series.ttft.values;
+    assert_eq!(waits[59], 3050.0);
+    assert!(waits[60..].iter().all(|wait| *wait >= 3050.0), "{waits:?}");
+    assert_eq!(waits[60], 30_000.0);
+}

@@ -70,18 +70,18 @@ impl Pacing {
         (total > 0.0).then(|| 1.0 - missed / total)
     }
 
-    /// The smallest deadline of each next token with which the answer is fluid; infinite where
-    /// there is none. The index never falls when the deadline grows.
+    /// The smallest deadline of each next token with which the answer is fluid; none of a single
+    /// token. The index never falls when the deadline grows.
+    ///
+    /// The first token is not judged here: what it came too early would hide the pace of a short
+    /// answer.
     pub(crate) fn smallest_deadline(&self) -> Option<f64> {
-        let late = self.first.map_or(0.0, |(wait, deadline)| wait - deadline);
-        let longest = self.chunks.iter().map(|chunk| chunk.0).fold(late, f64::max);
-        // With twice the longest wait every gap is in time, and a late first token misses once:
-        // no deadline can do better. Where everything came at once, any will do.
-        let mut enough = (2.0 * longest).max(1e-6);
-        let is_fluid = |deadline: f64| self.index(deadline).map(|index| index >= FLUID);
-        if !is_fluid(enough)? {
-            return Some(f64::INFINITY);
-        }
+        let pace = Self { first: None, beside_first: 0.0, chunks: self.chunks.clone() };
+        let longest = pace.chunks.iter().map(|chunk| chunk.0).fold(0.0, f64::max);
+        // With twice the longest wait every gap is in time. Where everything came at once, there is
+        // no pace.
+        let mut enough = Some(2.0 * longest).filter(|enough| *enough > 0.0)?;
+        let is_fluid = |deadline: f64| pace.index(deadline).map(|index| index >= FLUID);
         let mut too_small = 0.0;
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(too_small, enough);
@@ -113,8 +113,13 @@ impl FluidityTally {
     pub(crate) fn add(&mut self, pacing: Option<&Pacing>, index: f64) {
         self.indexes.push(index);
         self.fluid += u64::from(index >= FLUID);
-        let deadline = pacing.and_then(Pacing::smallest_deadline);
-        self.deadlines.push(deadline.unwrap_or(f64::INFINITY));
+        match pacing.map(Pacing::smallest_deadline) {
+            Some(Some(deadline)) => self.deadlines.push(deadline),
+            // Nothing came.
+            None => self.deadlines.push(f64::INFINITY),
+            // A single token has no pace.
+            Some(None) => {}
+        }
     }
 
     pub(crate) fn finish(mut self) -> Option<FluiditySummary> {
@@ -129,7 +134,7 @@ impl FluidityTally {
             p1: index(1.0)?,
             p10: index(10.0)?,
             p50: index(50.0)?,
-            fluid_token_rate: 1e3 / self.deadlines.percentile(99.0)?,
+            fluid_token_rate: self.deadlines.percentile(99.0).map(|deadline| 1e3 / deadline),
         })
     }
 }

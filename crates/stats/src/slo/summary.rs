@@ -145,7 +145,7 @@ pub struct FluiditySummary {
     pub p50: f64,
     /// The highest rate at which the index of 99 % of the requests is 0.9 or more; 0 where there is
     /// none.
-    pub fluid_token_rate: f64,
+    pub fluid_token_rate: Option<f64>,
 }
 
 /// TTFT as a line over the prompt's length: half of all slopes between two requests are steeper.

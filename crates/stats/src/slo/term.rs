@@ -80,7 +80,12 @@ impl TermTally {
                 ("percentile", Estimate::from(&self.values.estimate(percent)))
             }
         };
-        let state = self.state(kind, figure);
+        let state = match statistic {
+            SloStatistic::Percentile(percent) => {
+                worst_of(self.state(kind, figure), self.by_share(percent, share))
+            }
+            _ => self.state(kind, figure),
+        };
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         SloTermSummary {
             term: self.term.to_string(),
@@ -95,6 +100,21 @@ impl TermTally {
             high: finite(figure.high),
             state,
             vacuous: if metric.is_of_run() { 0 } else { self.vacuous },
+        }
+    }
+
+    /// What the share of requests inside the limit says about a percentile. Failures are outside, so
+    /// a percentile of those that ended cannot hide them; and a share has an interval where a
+    /// percentile has none.
+    fn by_share(&self, percent: f64, share: Estimate) -> Option<SloState> {
+        let q = percent / 100.0;
+        let needed = if self.term.relation.is_floor() { 1.0 - q } else { q };
+        // A share that rounding leaves just below is not below.
+        let is_below = |end: Option<f64>| end.is_some_and(|end| end < needed - 1e-9);
+        match () {
+            () if is_below(share.high) => Some(SloState::Missed),
+            () if is_below(share.value) => Some(SloState::Undecided),
+            () => None,
         }
     }
 
@@ -118,6 +138,15 @@ impl TermTally {
         } else {
             SloState::Undecided
         }
+    }
+}
+
+/// A percentile is kept when both its interval and the share of requests inside the limit say so.
+fn worst_of(by_value: SloState, by_share: Option<SloState>) -> SloState {
+    match (by_value, by_share) {
+        (SloState::Missed, _) | (_, Some(SloState::Missed)) => SloState::Missed,
+        (_, Some(SloState::Undecided)) => SloState::Undecided,
+        (state, _) => state,
     }
 }
 

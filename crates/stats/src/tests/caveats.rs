@@ -163,7 +163,7 @@ fn connections_opened_inside_requests_are_told() {
         Some(Severity::Info),
         "asked for"
     );
-    assert!(advice(&of(3, 50.0, reuse), "connect_in_ttft").contains("--warmup auto"));
+    assert!(advice(&of(3, 50.0, reuse), "connect_in_ttft").contains("--warmup"));
     let asked = of(200, 50.0, ConnectionPolicy::PerRequest);
     assert!(advice(&asked, "connect_in_ttft").contains("--connections reuse"));
 }

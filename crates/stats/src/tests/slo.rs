@@ -257,13 +257,13 @@ fn fluidity_of_a_run() {
     let found = judged("tpot <= 20ms", None, &records).fluidity.unwrap();
     assert_eq!((found.n, found.fluid_share, found.p1), (200, 1.0, 1.0));
     // One miss of two is too much: the smallest deadline is (10 + 30)/2.
-    assert!((found.fluid_token_rate - 50.0).abs() < 1e-3, "{found:?}");
+    assert!((found.fluid_token_rate.unwrap() - 50.0).abs() < 1e-3, "{found:?}");
     // With 15 ms the second comes 10 ms late: one of two. A failure is not fluent at all.
     records[0] = fail(records[0].clone(), ErrorClass::Http(500));
     let summary = judged("fluidity > 0.4, tpot <= 15ms", None, &records);
     let found = summary.fluidity.unwrap();
     assert_eq!((found.fluid_share, found.p1, found.p10), (0.0, 0.5, 0.5));
-    assert!((found.fluid_token_rate - 50.0).abs() < 1e-3, "{found:?}");
+    assert!((found.fluid_token_rate.unwrap() - 50.0).abs() < 1e-3, "{found:?}");
     close(term(&summary, "fluidity").attainment, 0.995);
     // In a percentile too: of 200, twenty are the tenth that the 10th percentile ends with.
     for (failures, expected) in [(19, Some(0.5)), (20, Some(0.0))] {
@@ -278,9 +278,30 @@ fn fluidity_of_a_run() {
     for record in records.iter_mut().take(3) {
         *record = fail(record.clone(), ErrorClass::Http(500));
     }
-    assert_eq!(judged("tpot <= 15ms", None, &records).fluidity.unwrap().fluid_token_rate, 0.0);
+    assert_eq!(
+        judged("tpot <= 15ms", None, &records).fluidity.unwrap().fluid_token_rate,
+        Some(0.0)
+    );
     // The first token has a deadline where there is one for it: 100 ms are 20 too late.
     let found = judged("tpot <= 20ms, ttft < 80ms", None, &requests()).fluidity.unwrap();
     close(Some(found.p50), 1.0 - 2.0 / 4.0);
     assert_eq!(judged("ttft < 80ms", None, &requests()).fluidity, None);
+}
+
+/// Of those that ended all are fast; of those that were due, three in ten failed.
+#[test]
+fn failures_do_not_hide_behind_a_percentile() {
+    let due = |i: u64| record(i, i as f64 * 100.0, &[10.0; 9]);
+    let some = |i: u64| if i % 10 < 3 { fail(due(i), ErrorClass::Http(500)) } else { due(i) };
+    let all: Vec<_> = (0..1000).map(due).collect();
+    let broken: Vec<_> = (0..1000).map(some).collect();
+    let of = |slo: &str, records: &[RequestRecord]| {
+        let mut plan = plan(Some(100), None, NO_WARMUP);
+        plan.measure.slo = Some(slo.parse().unwrap());
+        summary(&plan, records).slo.unwrap().state
+    };
+    assert_eq!(of("p90 ttft < 1s", &all), SloState::Met);
+    assert_eq!(of("p90 ttft < 1s", &broken), SloState::Missed);
+    assert_eq!(of("p50 ttft < 1s", &broken), SloState::Met);
+    assert_eq!(of("p5 request_tokens_per_s > 1", &broken), SloState::Missed);
 }
