@@ -54,6 +54,8 @@ fn figure(n: u64, q: f64, value: Option<f64>) -> String {
     let has = |minimum: Option<u64>| minimum.is_some_and(|minimum| n >= minimum);
     match value {
         Some(_) if !has(minimum_for_interval(q)) => "n/e".to_owned(),
+        // A column stays free between numbers.
+        Some(value) if !has(minimum_for_figure(q)) && value >= 1000.0 => format!("~{value:.0}"),
         Some(value) if !has(minimum_for_figure(q)) => format!("~{}", cell(value)),
         value => number(value),
     }
