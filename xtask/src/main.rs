@@ -62,7 +62,8 @@ fn test() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     layers::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
-    cargo(&["test", "--workspace", "--locked"], &[])?;
+    // End-to-end tests wait more than they work; those that look at time run one at a time anyway.
+    cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")])?;
     judges()?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
