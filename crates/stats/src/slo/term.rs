@@ -82,7 +82,7 @@ impl TermTally {
         };
         let state = match statistic {
             SloStatistic::Percentile(percent) => {
-                worst_of(self.state(kind, figure), self.by_share(percent, share))
+                together(self.state(kind, figure), self.by_share(percent, share))
             }
             _ => self.state(kind, figure),
         };
@@ -114,6 +114,7 @@ impl TermTally {
         match () {
             () if is_below(share.high) => Some(SloState::Missed),
             () if is_below(share.value) => Some(SloState::Undecided),
+            () if share.low.is_some() && !is_below(share.low) => Some(SloState::Met),
             () => None,
         }
     }
@@ -141,11 +142,13 @@ impl TermTally {
     }
 }
 
-/// A percentile is kept when both its interval and the share of requests inside the limit say so.
-fn worst_of(by_value: SloState, by_share: Option<SloState>) -> SloState {
+/// A percentile is kept when neither its interval nor the share of requests inside the limit speaks
+/// against it, and one of them speaks for it.
+fn together(by_value: SloState, by_share: Option<SloState>) -> SloState {
     match (by_value, by_share) {
         (SloState::Missed, _) | (_, Some(SloState::Missed)) => SloState::Missed,
         (_, Some(SloState::Undecided)) => SloState::Undecided,
+        (_, Some(SloState::Met)) => SloState::Met,
         (state, _) => state,
     }
 }

@@ -303,5 +303,14 @@ fn failures_do_not_hide_behind_a_percentile() {
     assert_eq!(of("p90 ttft < 1s", &all), SloState::Met);
     assert_eq!(of("p90 ttft < 1s", &broken), SloState::Missed);
     assert_eq!(of("p50 ttft < 1s", &broken), SloState::Met);
+    // Slow and fast in two halves: no interval of p99, but all are far inside the limit.
+    let halves: Vec<_> =
+        (0..1000).map(|i| if i < 50 { later(due(i), 500.0) } else { due(i) }).collect();
+    let mut plan = plan(Some(100), None, NO_WARMUP);
+    plan.measure.slo = Some("p99 ttft < 2s".parse().unwrap());
+    let found = summary(&plan, &halves);
+    assert_eq!(found.metrics["ttft"].percentiles["99"].quality, crate::Quality::NotEstimable);
+    assert_eq!(found.slo.unwrap().state, SloState::Met);
+    assert_eq!(of("p99.9 ttft < 1s", &all), SloState::Undecided);
     assert_eq!(of("p5 request_tokens_per_s > 1", &broken), SloState::Missed);
 }
