@@ -198,12 +198,16 @@ fn a_clean_run_raises_nothing() {
     }
 }
 
-fn at_most_one_percent(name: &str, runs: u64, clean: &dyn Fn(f64) -> Clean) {
+/// One run in a hundred, two for a cold start (docs/design/013-steady-state.md), and three standard
+/// errors.
+fn rarely(name: &str, runs: u64, clean: &dyn Fn(f64) -> Clean) {
     for utilisation in [0.3, 0.6, 0.8] {
         let raised = alarms(runs, clean(utilisation));
         println!("{runs} runs, {name}, {utilisation}: {raised:?}");
         for (code, count) in raised.iter().filter(|(code, _)| !EXPECTED.contains(*code)) {
-            assert!(*count <= runs / 100, "{code}: {count} of {runs}");
+            let rate = if *code == "cold_start" { 0.02 } else { 0.01 };
+            let error = (runs as f64 * rate * (1.0 - rate)).sqrt();
+            assert!(*count as f64 <= runs as f64 * rate + 3.0 * error, "{code}: {count} of {runs}");
         }
     }
 }
@@ -214,15 +218,15 @@ fn at_most_one_percent(name: &str, runs: u64, clean: &dyn Fn(f64) -> Clean) {
 #[ignore = "several minutes"]
 fn how_often_clean_runs_raise_a_caveat() {
     let of = |utilisation| short_answers(utilisation, 1);
-    at_most_one_percent("16 slots", 300, &of);
-    at_most_one_percent("64 slots", 300, &|u| Clean { slots: 64, ..of(u) });
+    rarely("16 slots", 300, &of);
+    rarely("64 slots", 300, &|u| Clean { slots: 64, ..of(u) });
 }
 
 #[test]
 #[ignore = "several minutes"]
 fn how_often_clean_half_hours_raise_a_caveat() {
     let half_hour = |u| Clean { seconds: 1800, ..short_answers(u, 1) };
-    at_most_one_percent("16 slots, half an hour", 300, &half_hour);
+    rarely("16 slots, half an hour", 300, &half_hour);
 }
 
 /// The same where answers take 8 s and differ in length: a queue remembers for minutes.
@@ -236,5 +240,5 @@ fn how_often_clean_runs_of_long_answers_raise_a_caveat() {
         answers: Answers::Long,
         ..short_answers(utilisation, 1)
     };
-    at_most_one_percent("64 slots, long answers", 100, &long);
+    rarely("64 slots, long answers", 100, &long);
 }

@@ -383,6 +383,9 @@ fn a_stall_that_was_given_up_on_is_the_largest_gap() {
     let s = summary(&plan(Some(1), None, NO_WARMUP), &[stalled, record(1, 100.0, &[20.0])]);
     let gap = &s.metrics["max_gap"];
     assert_eq!((gap.n, gap.censored), (2, 1));
+    // Of a speed it is the slowest.
+    let speed = &s.metrics["request_tokens_per_s"];
+    assert_eq!((speed.n, speed.censored, speed.min), (2, 0, Some(0.0)));
     // It was under way until it was given up: 900 ms and 120 ms of the second.
     close(s.load.in_flight_mean, 1.02);
     assert_eq!(s.requests.error_details[0].stage, "stream");

@@ -170,3 +170,16 @@ fn sessions_that_were_cut_are_told() {
     assert_eq!(s.sessions.unwrap().cut_requests, 3);
     assert_eq!(severity_of(&of(0), "sessions_cut"), None);
 }
+
+/// Four users in a loop that ends by count, all alike: an automatic warm-up has nothing to cut.
+#[test]
+fn an_automatic_warm_up_that_cuts_nothing_moves_no_request() {
+    let mut plan = plan(None, Some(400), Extent::Auto);
+    let (think_time, pause_first) = (Duration::ZERO, false);
+    plan.load.mode = Mode::Closed { concurrency: 4, think_time, pause_first };
+    let records: Vec<_> = (0..400).map(|i| record(i, (i / 4) as f64 * 1000.0, &[900.0])).collect();
+    let s = summary(&plan, &records);
+    assert_eq!(s.window.cut.as_ref().unwrap().cut_s, 0.0);
+    assert!(s.window.start_s > 0.0, "it begins with the end of the first four");
+    assert_eq!((s.requests.warmup, s.requests.scheduled), (0, 400));
+}

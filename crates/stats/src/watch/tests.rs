@@ -62,6 +62,21 @@ fn constant_timing_is_known_at_the_floor() {
     assert!(play(&plan_until("p99 ttft ±10%", 30), records(1000)).is_none());
 }
 
+/// One in ten never ends: its absence must not make the others look like all.
+#[test]
+fn what_hangs_counts_as_never_reached() {
+    let mut watch = Watch::new(&plan_until("p95 e2e ±10%", 1));
+    for second in 1..=40u64 {
+        let at = Nanos::from_millis(second * 1000);
+        let ended = (20 * (second - 1)..20 * second).filter(|i| i % 10 > 0);
+        ended.for_each(|i| watch.add(&request(i, i as f64 / 20.0, 0.05, 0.05)));
+        watch.tick(at, 20 * second, 2 * second);
+        assert!(!watch.look(at).is_enough, "{second}");
+    }
+    let look = watch.look(Nanos::from_millis(41_000)).clone();
+    assert_eq!(look.figures[0].value, None, "beyond every limit");
+}
+
 /// Of the requests of the last seconds only the fast ones have ended: they are left out.
 #[test]
 fn what_has_not_had_time_to_be_slow_is_left_out() {
