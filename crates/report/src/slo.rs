@@ -1,5 +1,6 @@
 //! What users were promised, and what they got.
 
+use goodput_model::Verdict;
 use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, Summary};
 
 use crate::number::{amount, cell, count, percent};
@@ -10,6 +11,10 @@ use crate::text::field;
 pub(crate) fn block(page: &mut String, summary: &Summary) {
     let Some(slo) = &summary.slo else { return };
     let verdict = match slo.state {
+        // A void result has no good news.
+        SloState::Met if summary.verdict == Verdict::Void => {
+            "NOT SHOWN: its terms hold in these numbers, and these numbers are void"
+        }
         SloState::Met => "MET",
         SloState::Missed => "MISSED",
         SloState::Undecided => "UNDECIDED: too little was measured to tell",

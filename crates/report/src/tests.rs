@@ -266,6 +266,14 @@ fn a_promise_stands_beside_what_became_of_it() {
         "TTFT fit 50.00 ms + 0.2500 ms per prompt token (median line of 1,000 requests)"
     );
     assert!(lines(&page(|_| {}), "SLO").is_empty());
+    for (verdict, expected) in [("valid", "SLO MET"), ("void", "SLO NOT SHOWN")] {
+        let kept = page(|summary| {
+            summary["slo"] = slo.clone();
+            summary["slo"]["state"] = json!("met");
+            summary["verdict"] = json!(verdict);
+        });
+        assert!(field(&kept, "SLO").starts_with(expected), "{verdict}");
+    }
     let hostile = page(|summary| {
         summary["slo"] = slo.clone();
         summary["slo"]["terms"][0]["term"] = json!("\u{1b}[2J");
