@@ -1,5 +1,8 @@
-//! *Many runs*: what to run next, as a pure function of what has been measured so far.
+//! *Many runs*: what to run next, as a pure function of what has been measured so far, and what the
+//! runs say together.
 
 mod calibration;
+pub mod curve;
+pub mod sweep;
 
 pub use calibration::{Calibration, Kind, Level, ceiling, next_level};

@@ -29,7 +29,7 @@ pub use health::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample,
 pub use metric::MetricName;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,
-    Plan, REDACTED, Rate, Target,
+    Plan, REDACTED, Rate, StopEarly, Target,
 };
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,

@@ -317,6 +317,20 @@ pub struct Measure {
     /// Measured time before which it does not end by that.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "option_duration_text")]
     pub min_duration: Option<Duration>,
+    /// Whether a point of a sweep may end before its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_early: Option<StopEarly>,
+}
+
+/// When a point of a sweep may end before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopEarly {
+    /// Once the server is plainly lost: it does not keep up, requests fail, or the SLO is out of
+    /// reach whatever is still to come.
+    Hopeless,
+    /// Also once it is clear enough whether the SLO is kept.
+    Decided,
 }
 
 impl Measure {
@@ -330,6 +344,7 @@ impl Measure {
             attainment: None,
             until: None,
             min_duration: None,
+            stop_early: None,
         }
     }
 }

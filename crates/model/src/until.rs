@@ -40,6 +40,10 @@ pub enum EndedBy {
     Plan,
     /// The rule of `--until`: enough was known.
     Until,
+    /// A point of a sweep: the server was plainly lost.
+    Hopeless,
+    /// A point of a sweep: whether it keeps the SLO was clear enough.
+    Decided,
     /// The user.
     User,
 }

@@ -1,0 +1,191 @@
+//! What a point says: the figures of its run that curves and search rest on.
+
+use goodput_model::{EndedBy, Severity, Verdict};
+use goodput_stats::{Metric, Quality, RunState, SloTermSummary, Summary};
+use serde::{Deserialize, Serialize};
+
+/// A figure and its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bounded {
+    /// The figure.
+    pub value: f64,
+    /// Lower end; none where it is not known.
+    pub low: Option<f64>,
+    /// Upper end; none where it is not known, or lies beyond the time limit.
+    pub high: Option<f64>,
+}
+
+/// A distribution in three percentiles; those that too few samples carry are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// Median.
+    pub p50: Option<Bounded>,
+    /// 90th percentile.
+    pub p90: Option<Bounded>,
+    /// 99th percentile.
+    pub p99: Option<Bounded>,
+    /// Mean; none where a sample lies beyond the time limit.
+    pub mean: Option<f64>,
+}
+
+/// One term of the SLO at this point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TermFigure {
+    /// Its text.
+    pub term: String,
+    /// `request`, `percentile`, `mean` or `run`.
+    pub kind: String,
+    /// The limit.
+    pub limit: f64,
+    /// The figure against it; none for terms about single requests, and where nothing was seen.
+    pub value: Option<Bounded>,
+    /// Share of requests inside the limit; none for means and figures of the run.
+    pub attainment: Option<Bounded>,
+}
+
+/// What a point says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Whether to believe the run.
+    pub verdict: Verdict,
+    /// Codes of the caveats that make it doubtful.
+    pub doubts: Vec<String>,
+    /// Whether it ran to its end.
+    pub is_complete: bool,
+    /// What ended the sending.
+    pub ended_by: Option<EndedBy>,
+    /// Length of the window in seconds.
+    pub window_s: f64,
+    /// Measured requests that were due.
+    pub requests: u64,
+    /// Those that ended well.
+    pub ok: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Failures by class, most frequent first.
+    pub errors: Vec<(String, u64)>,
+    /// Rate asked for; none in a closed loop.
+    pub offered_rps: Option<f64>,
+    /// Rate of the due instants, with the chance of this schedule in it.
+    pub scheduled_rps: Option<f64>,
+    /// Rate at which requests ended well.
+    pub requests_per_s: Option<f64>,
+    /// Output tokens per second.
+    pub output_tps: Option<f64>,
+    /// Prompt and output tokens per second.
+    pub total_tps: Option<f64>,
+    /// Requests under way on average.
+    pub in_flight: Option<f64>,
+    /// Requests that the server had in its batch on average, where it says so.
+    pub batch: Option<f64>,
+    /// TTFT in milliseconds.
+    pub ttft_ms: Spread,
+    /// TPOT in milliseconds.
+    pub tpot_ms: Spread,
+    /// E2E in milliseconds.
+    pub e2e_ms: Spread,
+    /// Output tokens per second of one user.
+    pub user_tps: Spread,
+    /// Tokens of a prompt, on average over the good ones.
+    pub input_tokens: Option<f64>,
+    /// Tokens of an answer, on average over the good ones.
+    pub output_tokens: Option<f64>,
+    /// The server does not keep up; none where that cannot be told.
+    pub over_saturated: Option<bool>,
+    /// Its queue is full, or it turns requests away.
+    pub queue_limited: Option<bool>,
+    /// Completions per arrival; none where arrivals depend on answers.
+    pub balance: Option<f64>,
+    /// Whether the window was one state; none where that cannot be told.
+    pub is_steady: Option<bool>,
+    /// Share of good requests.
+    pub attainment: Option<Bounded>,
+    /// As many independent requests would say as much about it.
+    pub n_eff: Option<f64>,
+    /// Good requests per second.
+    pub goodput_rps: Option<Bounded>,
+    /// Output tokens of good requests, per second.
+    pub goodput_output_tps: Option<f64>,
+    /// The SLO, term by term; empty without one.
+    pub terms: Vec<TermFigure>,
+}
+
+impl Figures {
+    /// The figures of a run.
+    pub fn of(summary: &Summary) -> Self {
+        let (load, requests, tokens) = (&summary.load, &summary.requests, &summary.tokens);
+        let slo = summary.slo.as_ref();
+        let each = |sum: u64| (requests.ok > 0).then(|| sum as f64 / requests.ok as f64);
+        let doubts = summary.caveats.iter().filter(|caveat| caveat.severity > Severity::Info);
+        let mut errors: Vec<_> = requests.errors.clone().into_iter().collect();
+        errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let bounded =
+            |value: Option<f64>, low, high| value.map(|value| Bounded { value, low, high });
+        Self {
+            verdict: summary.verdict,
+            doubts: doubts.map(|caveat| caveat.code.to_string()).collect(),
+            is_complete: summary.run.state == RunState::Complete,
+            ended_by: summary.run.ended_by,
+            window_s: summary.window.end_s - summary.window.start_s,
+            requests: requests.scheduled,
+            ok: requests.ok,
+            failed: requests.failed,
+            errors,
+            offered_rps: load.offered_rps,
+            scheduled_rps: load.scheduled_rps,
+            requests_per_s: summary.throughput.requests_per_s,
+            output_tps: summary.throughput.output_tokens_per_s,
+            total_tps: summary.throughput.total_tokens_per_s,
+            in_flight: load.in_flight_mean,
+            batch: None,
+            ttft_ms: spread(summary, "ttft"),
+            tpot_ms: spread(summary, "tpot"),
+            e2e_ms: spread(summary, "e2e"),
+            user_tps: spread(summary, "request_tokens_per_s"),
+            input_tokens: each(tokens.input),
+            output_tokens: each(tokens.output),
+            over_saturated: summary.saturation.map(|found| found.over_saturated),
+            queue_limited: summary.saturation.map(|found| found.queue_limited),
+            balance: summary.saturation.and_then(|found| found.balance_all),
+            is_steady: summary
+                .steadiness
+                .as_ref()
+                .map(|found| found.state == goodput_stats::steady::State::Steady),
+            attainment: slo
+                .and_then(|slo| bounded(slo.attainment, slo.attainment_low, slo.attainment_high)),
+            n_eff: slo.and_then(|slo| slo.n_eff),
+            goodput_rps: slo.and_then(|slo| {
+                bounded(slo.goodput_rps, slo.goodput_rps_low, slo.goodput_rps_high)
+            }),
+            goodput_output_tps: slo.and_then(|slo| slo.goodput_output_tps),
+            terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
+        }
+    }
+}
+
+fn term(term: &SloTermSummary) -> TermFigure {
+    let bounded = |value: Option<f64>, low, high| value.map(|value| Bounded { value, low, high });
+    TermFigure {
+        term: term.term.clone(),
+        kind: term.kind.clone(),
+        limit: term.limit,
+        value: bounded(term.value, term.low, term.high),
+        attainment: bounded(term.attainment, term.attainment_low, term.attainment_high),
+    }
+}
+
+fn spread(summary: &Summary, name: &str) -> Spread {
+    let Some(metric) = summary.metrics.get(name) else { return Spread::default() };
+    Spread {
+        p50: percentile(metric, "50"),
+        p90: percentile(metric, "90"),
+        p99: percentile(metric, "99"),
+        mean: metric.mean,
+    }
+}
+
+fn percentile(metric: &Metric, percent: &str) -> Option<Bounded> {
+    let found = metric.percentiles.get(percent)?;
+    let value = found.value.filter(|_| found.quality != Quality::NotEstimable)?;
+    Some(Bounded { value, low: found.low, high: found.high })
+}

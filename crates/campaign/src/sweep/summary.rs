@@ -1,0 +1,194 @@
+//! The shape of a sweep's `summary.json`.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Caveat, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::{Axis, Bounded, Estimate, Point, Standing, SweepPlan};
+use crate::curve::Curve;
+
+/// How a sweep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepState {
+    /// Everything was measured.
+    Complete,
+    /// The user stopped it; `--resume` goes on.
+    Interrupted,
+    /// The target went away and did not come back; `--resume` goes on.
+    TargetLost,
+    /// It still runs, or was killed; `--resume` goes on.
+    Unfinished,
+}
+
+/// What was swept, for the head of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepFacts {
+    /// Version of goodput that measured.
+    pub version: String,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// How it ended.
+    pub state: SweepState,
+    /// URL without secrets.
+    pub target: String,
+    /// Model asked for.
+    pub model: String,
+    /// The workload in one line.
+    pub workload: String,
+    /// GPUs behind the target, where that was said.
+    pub gpus: Option<u32>,
+    /// How long it was said to take, before its first point.
+    pub estimated: Option<Estimate>,
+    /// How long it took, in seconds; stops in between are not counted.
+    pub took_s: f64,
+}
+
+/// A sweep in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepSummary {
+    /// `goodput.sweep/1`
+    pub schema: String,
+    /// Whether to believe it.
+    pub verdict: Verdict,
+    /// Why not, and what to know.
+    pub caveats: Vec<Caveat>,
+    /// What was swept.
+    pub sweep: SweepFacts,
+    /// What was asked.
+    pub plan: SweepPlan,
+    /// The answer; none where there is no SLO, or none was looked for.
+    pub goodput: Option<Goodput>,
+    /// The long run at the answer.
+    pub sustained: Option<Sustained>,
+    /// What the points say together.
+    pub curve: Curve,
+    /// Every point, in the order measured.
+    pub points: Vec<PointSummary>,
+}
+
+impl SweepSummary {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.sweep/1";
+}
+
+/// A point among others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointSummary {
+    /// Its folder, within that of the sweep.
+    pub folder: String,
+    /// What was asked and seen.
+    #[serde(flatten)]
+    pub point: Point,
+    /// Whether it keeps the SLO.
+    pub standing: Standing,
+}
+
+/// The highest load that keeps the SLO.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Goodput {
+    /// `found`; `at_least` where nothing that was allowed was too much; `unreachable` where no load
+    /// keeps it; `unclear`, with the reason in `because`.
+    pub state: GoodputState,
+    /// In words, why it is not known, or what limits it.
+    pub because: String,
+    /// The SLO.
+    pub slo: String,
+    /// What was raised.
+    pub axis: Axis,
+    /// The highest level that independent runs confirmed, on the axis.
+    pub confirmed: Option<f64>,
+    /// The lowest level above it that does not keep the SLO, on the axis.
+    pub rejected: Option<f64>,
+    /// Requests per second at the confirmed level: offered in an open loop, answered in a closed one.
+    pub confirmed_rps: Option<f64>,
+    /// Requests per second at the rejected level.
+    pub rejected_rps: Option<f64>,
+    /// Share of good requests in the confirming runs.
+    pub attainment: Option<f64>,
+    /// Lower end of its interval.
+    pub attainment_low: Option<f64>,
+    /// Upper end.
+    pub attainment_high: Option<f64>,
+    /// Where the SLO is crossed by a fit through all points near it, with its interval.
+    pub crossing: Option<Bounded>,
+    /// Confirming runs, and requests in them.
+    pub runs: u32,
+    /// Measured requests of the confirming runs.
+    pub requests: u64,
+    /// In how many of a hundred such sweeps the confirmed level lies more than 3 % above the truth,
+    /// as measured in simulated time (docs/design/015).
+    pub over_claim_risk: f64,
+}
+
+/// Whether there is an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoodputState {
+    /// Confirmed, with a level above it that is too much.
+    Found,
+    /// Confirmed, and nothing that was allowed was too much.
+    AtLeast,
+    /// No load keeps the SLO.
+    Unreachable,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// The long run at the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sustained {
+    /// Its level on the axis.
+    pub level: f64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Whether it kept the SLO.
+    pub standing: Standing,
+    /// What drifted over its minutes, in words; empty where nothing did.
+    pub drift: Vec<String>,
+}
+
+/// Sweeps of one target under several configurations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sweeps {
+    /// `goodput.sweeps/1`
+    pub schema: String,
+    /// The worst of the sweeps.
+    pub verdict: Verdict,
+    /// Each configuration, in the order measured.
+    pub configurations: Vec<Configuration>,
+    /// The best one's place in the list, where one has an answer.
+    pub best: Option<usize>,
+    /// How sure that is, in words.
+    pub because: String,
+}
+
+impl Sweeps {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.sweeps/1";
+}
+
+/// One configuration and its sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// What was varied, by name.
+    pub values: BTreeMap<String, String>,
+    /// Its folder, within that of all.
+    pub folder: String,
+    /// How the server started, where we started it.
+    pub start: Option<ColdStart>,
+    /// Why there is no sweep.
+    pub failed: Option<String>,
+    /// Its sweep.
+    pub sweep: Option<SweepSummary>,
+}
+
+/// How long a server takes from nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ColdStart {
+    /// From its start until it answered a first small request, in seconds.
+    pub ready_s: f64,
+    /// Time to the first token of that first request, in milliseconds.
+    pub first_token_ms: Option<f64>,
+}
