@@ -34,7 +34,7 @@ pub(crate) struct MockArgs {
     pub(crate) listen: String,
 
     /// The engine: `default` (50 ms TTFT, 10 ms ITL, 128 slots), `fast` (no delays),
-    /// `llama-8b-1xh200`, `llama-70b-8xh100`, `cpu-laptop`, or a .toml file
+    /// `demo`, `llama-8b-1xh200`, `llama-70b-8xh100`, `cpu-laptop`, or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]
     pub(crate) profile: String,
 
@@ -116,7 +116,7 @@ pub(crate) struct MockArgs {
     pub(crate) json: bool,
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
