@@ -6,7 +6,9 @@
 mod cgroup;
 mod host;
 mod prefix_cache;
+mod queue;
 
 pub use cgroup::cpu_quota;
 pub use host::Host;
 pub use prefix_cache::PrefixCache;
+pub use queue::Queue;
