@@ -24,7 +24,7 @@ const OURS: [(&str, &[&str]); 20] = [
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
-    ("goodput-campaign", &["goodput-model", "goodput-stats"]),
+    ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),

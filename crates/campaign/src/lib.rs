@@ -2,6 +2,7 @@
 //! runs say together.
 
 mod calibration;
+pub mod capacity;
 pub mod curve;
 pub mod sweep;
 

@@ -258,6 +258,7 @@ fn facts() -> RunFacts {
         stopped_s: None,
         ended_by: None,
         repeat: None,
+        batch: None,
     }
 }
 

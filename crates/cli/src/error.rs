@@ -63,6 +63,22 @@ impl Failed {
         self
     }
 
+    /// The same, with more to say.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.message.push_str(more);
+        self
+    }
+
+    /// Whether it is the target's doing.
+    pub(crate) fn is_of_target(&self) -> bool {
+        self.code == exit::TARGET
+    }
+
+    /// All of its lines, each made harmless.
+    pub(crate) fn lines(&self) -> String {
+        self.message.lines().map(plain).collect::<Vec<_>>().join("\n")
+    }
+
     /// Shows the error; the process ends with the code returned.
     pub(crate) fn show(self) -> ExitCode {
         // Plans and messages may span lines; each is made harmless by itself.

@@ -4,8 +4,10 @@ mod args;
 mod audit;
 mod calibrate;
 mod canary;
+mod capacity;
 mod curve;
 mod error;
+mod gauges;
 mod host;
 mod hub;
 mod judge;
@@ -17,8 +19,10 @@ mod progress;
 mod readiness;
 mod report;
 mod run;
+mod serve;
 mod signals;
 mod stats;
+mod sweep;
 mod vocabulary;
 mod workload;
 
@@ -34,14 +38,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Audit(args) => audit::audit(&args),
         Verb::Stats(args) => stats::stats(&args),
+        Verb::Plan(args) => capacity::capacity(&args),
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),
+        Verb::ColdStart(args) => serve::cold_start(&args),
+        Verb::Supervise(args) => serve::supervise(&args),
     };
     outcome.unwrap_or_else(Failed::show)
 }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{Live, Snapshot};
-use goodput_model::{Nanos, Repeat};
+use goodput_model::Nanos;
 use goodput_report::confidence_live;
 
 use crate::run::Board;
@@ -29,14 +29,16 @@ const WIDTH: usize = 100;
 struct Shown {
     live: Arc<Live>,
     board: Board,
-    repeat: Option<Repeat>,
+    /// What stands before the line.
+    label: String,
 }
 
 impl Progress {
     /// Starts.
-    pub(crate) fn start(live: &Arc<Live>, board: Board, repeat: Option<Repeat>) -> Self {
+    pub(crate) fn start(live: &Arc<Live>, board: Board, label: &str) -> Self {
         let done = Arc::new(AtomicBool::new(false));
-        let (shown, flag) = (Shown { live: Arc::clone(live), board, repeat }, Arc::clone(&done));
+        let shown = Shown { live: Arc::clone(live), board, label: label.to_owned() };
+        let flag = Arc::clone(&done);
         let thread = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || show(&shown, &flag))
@@ -71,7 +73,7 @@ fn show(shown: &Shown, done: &AtomicBool) {
         next = present + every;
         let snapshot = live.snapshot();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
-        let text = line(shown.repeat, parts, &confidence_live(&shown.board.read()));
+        let text = line(&shown.label, parts, &confidence_live(&shown.board.read()));
         let mut err = std::io::stderr().lock();
         // A terminal that went away must not end the run.
         let _ = if is_terminal {
@@ -106,12 +108,10 @@ fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec
 }
 
 /// The line, with the parts that fit.
-fn line(repeat: Option<Repeat>, mut parts: Vec<(u8, String)>, known: &str) -> String {
-    let repeat = repeat
-        .map_or_else(String::new, |repeat| format!("repeat {} of {} · ", repeat.number, repeat.of));
+fn line(label: &str, mut parts: Vec<(u8, String)>, known: &str) -> String {
     loop {
         let all: String = parts.iter().map(|part| part.1.as_str()).collect();
-        let line = format!("{repeat}{all}{known}");
+        let line = format!("{label}{all}{known}");
         let soonest = parts.iter().map(|part| part.0).max().unwrap_or(0);
         if soonest == 0 || line.chars().count() < WIDTH {
             return line;
@@ -134,13 +134,13 @@ mod tests {
             ..Snapshot::default()
         };
         let parts = || parts(Nanos::from_millis(123_400), Nanos::from_millis(1000), &now, &now);
-        let plain = line(None, parts(), "");
+        let plain = line("", parts(), "");
         assert_eq!(
             plain,
             " 123.4 s · 24680 sent · 180 in flight · 24500 ok · 0 failed · 0.0 ok/s · TTFT 212 ms"
         );
         let known = " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min";
-        let repeat = Some(Repeat { number: 2, of: 5 });
+        let repeat = "repeat 2 of 5 · ";
         let full = line(repeat, parts(), known);
         assert!(full.chars().count() < WIDTH, "{full}");
         assert!(full.starts_with("repeat 2 of 5 ·  123.4 s") && full.ends_with(known), "{full}");

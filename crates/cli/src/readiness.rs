@@ -1,7 +1,10 @@
 //! From a plan to a target that answers: the mock if one is asked for, the addresses, the model's
 //! name, and one small request to see that it all works.
 
+mod refusal;
+
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +25,7 @@ use tokio::time::error::Elapsed;
 use crate::error::Failed;
 use crate::output;
 use crate::plan::DEFAULT_KEY_ENV;
+use refusal::{Field, Refusal, refused_field, unreachable};
 
 /// A target that is ready to be measured.
 pub(crate) struct Ready {
@@ -31,6 +35,8 @@ pub(crate) struct Ready {
     /// For people and files.
     pub(crate) shown: String,
     pub(crate) probe: Option<Nanos>,
+    /// What the first token of that small request took.
+    pub(crate) first_token: Option<Nanos>,
     /// The engine inside the process.
     pub(crate) mock: Option<Mock>,
 }
@@ -46,6 +52,15 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Waits for the target, within the plan's limit, and settles what the plan leaves open.
 pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
+    wait_unless(plan, quiet, &|| None)
+}
+
+/// The same, unless there is a reason to give up, which is asked for again and again.
+pub(crate) fn wait_unless(
+    plan: &mut Plan,
+    quiet: bool,
+    hopeless: &dyn Fn() -> Option<Failed>,
+) -> Result<Ready, Failed> {
     let mock = start_mock(&plan.target.url)?;
     let (url, shown) = match &mock {
         Some(mock) => {
@@ -74,14 +89,14 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
         quiet,
         shown: shown.clone(),
     };
-    tasks.block_on(&runtime, async {
+    let ready = async {
         let endpoint = waiter.reach(&settings).await?;
         let model = match &plan.target.model {
             Some(model) => model.clone(),
             None => waiter.discover_model(&endpoint).await,
         };
         let mut dialect = dialect(plan, &model)?;
-        let mut probed = None;
+        let (mut probed, mut first_token) = (None, None);
         if plan.target.probe {
             let mut outcome = waiter.probe(&endpoint, &dialect).await;
             while let Err(Refusal::Fields(field, _)) = &outcome {
@@ -91,12 +106,49 @@ pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
                 dialect = self::dialect(plan, &model)?;
                 outcome = waiter.probe(&endpoint, &dialect).await;
             }
-            probed =
-                Some(outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?.took);
+            let answer = outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?;
+            (probed, first_token) = (Some(answer.took), answer.first_token);
         }
         plan.target.model = Some(model.clone());
-        Ok(Ready { endpoint, dialect, model, shown: shown.clone(), probe: probed, mock })
+        Ok(Ready {
+            endpoint,
+            dialect,
+            model,
+            shown: shown.clone(),
+            probe: probed,
+            first_token,
+            mock,
+        })
+    };
+    tasks.block_on(&runtime, async {
+        tokio::select! {
+            ready = ready => ready,
+            failed = given_up(hopeless) => Err(failed),
+        }
     })
+}
+
+/// Returns once there is a reason to give up.
+async fn given_up(hopeless: &dyn Fn() -> Option<Failed>) -> Failed {
+    loop {
+        if let Some(failed) = hopeless() {
+            return failed;
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+/// Where the requests of a plan go.
+pub(crate) fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, Failed> {
+    let url: BaseUrl = plan
+        .target
+        .url
+        .parse()
+        .map_err(|e: goodput_wire::UrlError| Failed::usage(e.to_string()).hint(e.hint))?;
+    match Endpoint::new(&settings(plan, url)?) {
+        Ok(endpoint) => Ok(endpoint.addresses().to_vec()),
+        Err(error) => Err(Failed::usage(error.to_string())),
+    }
 }
 
 fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
@@ -175,18 +227,6 @@ struct Waiter {
     is_patient: bool,
     quiet: bool,
     shown: String,
-}
-
-/// Why a run would be pointless.
-enum Refusal {
-    /// The server refuses a field that can be left out.
-    Fields(Field, Failure),
-    /// Nobody answers.
-    Unreachable(Failure),
-    /// The answer will be the same for every request.
-    Final(Failure),
-    /// It answers, but never in a way that would let a run begin.
-    NeverReady(Failure),
 }
 
 impl Waiter {
@@ -326,27 +366,6 @@ impl Waiter {
     }
 }
 
-/// Fields that a run can do without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
-    /// `stream_options`
-    Usage,
-    /// `min_tokens`, `ignore_eos`
-    Exact,
-}
-
-/// The field that a refusal is about.
-fn refused_field(failure: &Failure) -> Option<Field> {
-    let is_about = |name: &str| failure.message.contains(name);
-    match failure.class {
-        ErrorClass::Http(400 | 422) if is_about("stream_options") => Some(Field::Usage),
-        ErrorClass::Http(400 | 422) if is_about("ignore_eos") || is_about("min_tokens") => {
-            Some(Field::Exact)
-        }
-        _ => None,
-    }
-}
-
 /// Leaves a field out, and says what that means; false if it was left out already.
 fn give_up(plan: &mut Plan, field: Field, waiter: &Waiter) -> bool {
     match field {
@@ -417,55 +436,5 @@ pub(crate) fn reset_cache(plan: &Plan, ready: &Ready) -> Result<(), Failed> {
         ))
         .hint("vLLM has it with VLLM_SERVER_DEV_MODE=1; --cache cold needs none")),
         Err(failure) => Err(unreachable(shown, &failure)),
-    }
-}
-
-fn unreachable(shown: &str, failure: &Failure) -> Failed {
-    let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
-    match failure.class {
-        ErrorClass::Tls => failed.hint(
-            "--cacert FILE trusts a private authority or that very certificate, --insecure any; is it https at all?",
-        ),
-        ErrorClass::LocalLimit => failed.hint("raise `ulimit -n`"),
-        ErrorClass::Timeout => {
-            failed.hint("--wait-ready 5m waits for a first answer that takes long; --no-probe asks for none")
-        }
-        ErrorClass::BadHttp | ErrorClass::Closed => {
-            failed.hint("does the server speak this protocol? try with or without https and --http2")
-        }
-        _ => failed.hint("is the server up? --wait-ready 60s waits for one that is still starting"),
-    }
-}
-
-impl Refusal {
-    fn explain(self, plan: &Plan, model: &str, shown: &str) -> Failed {
-        let failure = match self {
-            Self::Unreachable(failure) => return unreachable(shown, &failure),
-            Self::NeverReady(failure) => {
-                return Failed::target(format!(
-                    "{shown} did not become ready: {}: {}",
-                    failure.class, failure.message
-                ))
-                .hint("look at the server's log, wait longer, or run without --wait-ready to count failures");
-            }
-            Self::Final(failure) | Self::Fields(_, failure) => failure,
-        };
-        let failed = Failed::target(format!(
-            "{shown} refuses requests: {}: {}",
-            failure.class, failure.message
-        ));
-        match failure.class {
-            ErrorClass::Http(401 | 403) => failed.hint(format!(
-                "the API key is taken from ${} (--api-key-env names another)",
-                plan.target.api_key_env
-            )),
-            ErrorClass::Html => failed.hint("this is a web page: is it the API's base URL?"),
-            ErrorClass::Http(300..=399) => failed.hint("redirects are not followed: name that URL"),
-            ErrorClass::Http(404) => failed.hint(format!(
-                "model `{model}` or path unknown: check --model, --api and the base URL"
-            )),
-            _ => failed
-                .hint("check --model, --api, --extra-body and --ignore-eos against the server"),
-        }
     }
 }

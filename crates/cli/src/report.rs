@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
 use crate::output;
+use crate::sweep::{self, Saved};
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
@@ -18,7 +19,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     // A run may lie in a folder with any name beside it; only one without a run of its own is several.
     let series =
         SeriesFolder::open(&args.folder).filter(|_| RunFolder::open(&args.folder).is_err());
-    let page = if let Some(series) = series {
+    let page = if let Some(saved) = sweep::read(&args.folder) {
+        match saved? {
+            Saved::One(summary) if is_json => json(&summary),
+            Saved::One(summary) => goodput_report::sweep_text(&summary),
+            Saved::Many(sweeps) if is_json => json(&sweeps),
+            Saved::Many(sweeps) => goodput_report::sweeps_text(&sweeps),
+        }
+    } else if let Some(series) = series {
         let found = repeats(&read_all(&series));
         if is_json { json(&found) } else { goodput_report::repeats_text(&found) }
     } else {
@@ -30,7 +38,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
 }
 
 /// The numbers of a saved run.
-fn read(path: &Path) -> Result<Summary, Failed> {
+pub(crate) fn read(path: &Path) -> Result<Summary, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string())
             .hint("a run folder holds plan.toml, manifest.json and requests.log")
@@ -89,6 +97,7 @@ pub(crate) fn summarise(
         stopped_s: manifest.stopped_s,
         ended_by: manifest.ended_by,
         repeat: manifest.repeat,
+        batch: manifest.batch,
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

@@ -4,51 +4,74 @@ mod once;
 mod recorder;
 mod series;
 
+pub(crate) use once::{dry_run, prepare, prepare_on};
 pub(crate) use recorder::Board;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use goodput_engine::FdLimit;
-use goodput_model::{EndedBy, Mode, Plan, Rate, Verdict};
+use goodput_model::{EndedBy, Mode, Plan, Rate, Repeat, Verdict};
 use goodput_record::FolderError;
 use goodput_stats::{RunState, SloState, Summary};
 
-use crate::args::RunArgs;
+use crate::args::{OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
 use crate::hub::Hub;
 use crate::signals::Signals;
 use crate::{host, output, plan, report};
 
-/// What all runs of one use of the verb share.
-struct Setup<'a> {
-    args: &'a RunArgs,
-    hub: Hub,
-    fd_limit: FdLimit,
-    signals: Signals,
+/// What all runs of one use of a verb share.
+pub(crate) struct Setup {
+    /// Neither progress nor notes.
+    pub(crate) quiet: bool,
+    /// Whether the target may be asked how it counts tokens.
+    pub(crate) may_ask: bool,
+    pub(crate) hub: Hub,
+    pub(crate) fd_limit: FdLimit,
+    pub(crate) signals: Signals,
+}
+
+impl Setup {
+    /// Ready to run.
+    pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
+        let fd_limit = goodput_engine::raise_fd_limit();
+        Self { quiet, may_ask, hub: Hub::new(quiet), fd_limit, signals: Signals::default() }
+    }
+}
+
+/// What a run is among others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// Which of several runs of one plan.
+    pub(crate) repeat: Option<Repeat>,
+    /// What stands before its progress line.
+    pub(crate) label: String,
+    /// Whether the server's batch and queue are looked at beside the load.
+    pub(crate) looks_at_batch: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let plan = plan::resolve(args)?;
-    let hub = Hub::new(args.output.quiet);
+    let setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     say_what_it_takes(&plan, args);
     if args.output.dry_run {
-        return once::dry_run(plan, &hub, args.output.json);
+        return dry_run(plan, &setup.hub, args.output.json);
     }
-    let fd_limit = goodput_engine::raise_fd_limit();
-    let setup = Setup { args, hub, fd_limit, signals: Signals::default() };
-    let path = folder_path(args, &plan);
+    let path = folder_path(args.output.out.as_deref(), &plan, "run");
     match args.repeat {
         None => {
-            let summary = once::prepare(&setup, plan)?.measure(&setup, &path, None)?;
-            show(args, &path, &report::json(&summary), || goodput_report::text(&summary))?;
+            let summary = prepare(&setup, plan)?.measure(&setup, &path, &Place::default())?;
+            show(&args.output, &path, &report::json(&summary), || goodput_report::text(&summary))?;
             Ok(ExitCode::from(code(&summary)))
         }
         Some(repeats) => {
             let series = series::measure(&setup, &plan, &path, repeats)?;
             let found = series.repeats();
-            show(args, &path, &report::json(&found), || goodput_report::repeats_text(&found))?;
+            show(&args.output, &path, &report::json(&found), || {
+                goodput_report::repeats_text(&found)
+            })?;
             series.code(&setup)
         }
     }
@@ -67,17 +90,17 @@ fn say_what_it_takes(plan: &Plan, args: &RunArgs) {
 }
 
 /// `--out`, or a name under `runs/` that is still free.
-fn folder_path(args: &RunArgs, plan: &Plan) -> PathBuf {
-    if let Some(out) = &args.output.out {
-        return out.clone();
+pub(crate) fn folder_path(out: Option<&Path>, plan: &Plan, verb: &str) -> PathBuf {
+    if let Some(out) = out {
+        return out.to_owned();
     }
-    let name = format!("{}-{}-run", host::timestamp().replace(':', "-"), plan.workload.name);
+    let name = format!("{}-{}-{verb}", host::timestamp().replace(':', "-"), plan.workload.name);
     let first = Path::new("runs").join(&name);
     let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
     if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
 }
 
-fn folder_failed(error: &FolderError) -> Failed {
+pub(crate) fn folder_failed(error: &FolderError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
         FolderError::Occupied(_) => failed.hint("name a new folder with --out"),
@@ -85,18 +108,19 @@ fn folder_failed(error: &FolderError) -> Failed {
     }
 }
 
-fn show(
-    args: &RunArgs,
+/// Prints the result, and where it is kept.
+pub(crate) fn show(
+    args: &OutputArgs,
     path: &Path,
     json: &str,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failed> {
-    if args.output.json {
+    if args.json {
         output::data(json.as_bytes())?;
-    } else if !args.output.quiet {
+    } else if !args.quiet {
         output::data(text().as_bytes())?;
     }
-    if !args.output.quiet {
+    if !args.quiet {
         output::note(&format!(
             "\nrun folder: {}",
             goodput_report::plain(&path.display().to_string())

@@ -148,6 +148,12 @@ codes! {
     TailUnreliable = "tail_unreliable",
     /// Runs differ by more than each of them admits.
     RunsDiffer = "runs_differ",
+    /// The server carries more, or less, than earlier in the sweep.
+    CapacityChanged = "capacity_changed",
+    /// A lower load misses the SLO and a higher one keeps it.
+    NotMonotone = "not_monotone",
+    /// The server turns requests away above a rate.
+    RateLimited = "rate_limited",
 }
 
 impl fmt::Display for CaveatCode {
@@ -185,10 +191,11 @@ impl Caveat {
 }
 
 /// Whether to believe a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing found that speaks against the numbers.
+    #[default]
     Valid,
     /// Something may have distorted them.
     Suspect,

@@ -87,3 +87,18 @@ pub struct Ceiling {
     /// Requests per second.
     pub requests_per_s: Option<f64>,
 }
+
+/// What a server said about its batch and its queue, over the measured part of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BatchFacts {
+    /// Requests in its batch, on average.
+    pub running_mean: f64,
+    /// And at most.
+    pub running_max: f64,
+    /// Requests that waited, on average.
+    pub waiting_mean: f64,
+    /// And at most.
+    pub waiting_max: f64,
+    /// How often it was asked.
+    pub samples: u64,
+}

@@ -25,7 +25,9 @@ pub use exchange::{
     TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
-pub use health::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
+pub use health::{
+    BatchFacts, Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled,
+};
 pub use metric::MetricName;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,

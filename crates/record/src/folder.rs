@@ -49,6 +49,12 @@ pub enum FolderError {
     /// The path is no run.
     #[error("`{0}` is not a run folder: it has no {1}")]
     NotARun(PathBuf, &'static str),
+    /// The path is no sweep.
+    #[error("`{0}` is not a sweep folder: it has no {1}")]
+    NotASweep(PathBuf, &'static str),
+    /// Another process goes on with it.
+    #[error("`{0}` is in use: another goodput measures into it")]
+    Locked(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot {action} `{path}`: {error}")]
     Io {

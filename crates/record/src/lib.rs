@@ -24,6 +24,8 @@ mod manifest;
 mod sample;
 mod series;
 mod spool;
+mod sweep;
+pub mod vary;
 mod workload;
 
 pub use folder::{FolderError, Logs, RunFolder, read_plan};
@@ -34,4 +36,6 @@ pub use log::{LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
 pub use series::SeriesFolder;
 pub use spool::{Spool, Spooled};
+pub use sweep::{Asked, SweepFolder};
+pub use vary::{Vary, VaryError};
 pub use workload::read_workload;

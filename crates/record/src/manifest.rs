@@ -1,6 +1,6 @@
 //! `manifest.json`: the circumstances of a run.
 
-use goodput_model::{Ceiling, EndedBy, Repeat};
+use goodput_model::{BatchFacts, Ceiling, EndedBy, Repeat};
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -41,6 +41,9 @@ pub struct Manifest {
     /// Records that were measured and lost: the sink or the disk could not take them.
     #[serde(default)]
     pub lost_records: u64,
+    /// What the server said about its batch and queue, where it has a page that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchFacts>,
     /// What was sent.
     #[serde(default)]
     pub workload: WorkloadFacts,

@@ -104,8 +104,11 @@ mod tests {
             is_queueing: false,
             left_s: Some(118.0),
         };
-        let look =
-            |figure, backlog_per_s| Look { figures: vec![figure], backlog_per_s, is_enough: false };
+        let look = |figure, backlog_per_s| Look {
+            figures: vec![figure],
+            backlog_per_s,
+            ..Look::default()
+        };
         let line = confidence_live(&look(known, None));
         assert_eq!(line, " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min");
         let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.12)));

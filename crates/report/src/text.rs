@@ -125,7 +125,11 @@ fn window(summary: &Summary) -> String {
         RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
             "; ended by --until: enough was known"
         }
-        RunState::Complete => "",
+        RunState::Complete => match summary.run.ended_by {
+            Some(EndedBy::Hopeless) => "; ended early: the SLO was out of reach",
+            Some(EndedBy::Decided) => "; ended early: clear enough",
+            _ => "",
+        },
         RunState::Interrupted => "; stopped early",
         RunState::Unfinished => "; killed or still running",
     };

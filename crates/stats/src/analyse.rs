@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
-    Slo, TokenSource, Verdict,
+    Arrivals, EndedBy, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord,
+    Sample as Seen, Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -55,7 +55,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
     let caveats = CaveatTally::new(plan, window);
     let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
-    tally.slo = SloTally::new(plan, window);
+    tally.slo = SloTally::new(plan, window, &run);
     tally.until = UntilTally::new(plan);
     for mut record in records() {
         if course.has_cut() && record.scheduled < window.start {
@@ -269,7 +269,7 @@ impl Tally {
         let client = self.client(samples, &load);
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
-        let until = std::mem::take(&mut self.until).finish(self.window.seconds());
+        let (until, known) = std::mem::take(&mut self.until).finish(self.window.seconds()).unzip();
         let key = self.metrics.key_figures();
         let mut caveats = caveats::find(&Evidence {
             plan,
@@ -293,13 +293,16 @@ impl Tally {
         let metrics =
             self.metrics.finish(Wanted { early_stopping, ..Wanted::of(&percentiles) }, &key);
         let throughput = self.in_window.rates(self.window);
-        let slo = self.slo.take().map(|slo| {
-            let (requests, scheduled_rps) = (&self.requests, load.scheduled_rps);
-            let max_gap_p99_ms = key.max_gap_p99_ms;
-            let metrics = &metrics;
-            slo.finish(&RunFigures { metrics, requests, throughput, scheduled_rps, max_gap_p99_ms })
-        });
-        let (until, known) = until.unzip();
+        let (scheduled_rps, max_gap_p99_ms) = (load.scheduled_rps, key.max_gap_p99_ms);
+        let failed_share = self.requests.failed_share(&run);
+        let figures_of_run = |metrics| RunFigures {
+            metrics,
+            failed_share,
+            throughput,
+            scheduled_rps,
+            max_gap_p99_ms,
+        };
+        let slo = self.slo.take().map(|slo| slo.finish(&figures_of_run(&metrics)));
         caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
@@ -468,5 +471,10 @@ impl RunFacts {
     /// Whether the run went as far as it was planned to.
     pub(crate) fn is_complete(&self) -> bool {
         self.state == RunState::Complete
+    }
+
+    /// Whether it was a point of a sweep that gave up what was under way.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.ended_by == Some(EndedBy::Hopeless)
     }
 }

@@ -4,7 +4,7 @@ mod client;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, Ceiling, EndedBy, Repeat, Verdict};
+use goodput_model::{BatchFacts, Caveat, Ceiling, EndedBy, Repeat, Verdict};
 use serde::{Deserialize, Serialize};
 
 pub use client::{CanarySummary, ClientSummary, LittlesLaw, Stalls, TcpSummary, ThreadSummary};
@@ -157,6 +157,9 @@ pub struct RunFacts {
     /// Which of several runs of one plan this is.
     #[serde(default)]
     pub repeat: Option<Repeat>,
+    /// What the server said about its batch and queue over the window, where it says so.
+    #[serde(default)]
+    pub batch: Option<BatchFacts>,
 }
 
 /// How a run ended.
@@ -248,6 +251,26 @@ pub struct Requests {
     pub connects: u64,
     /// Finish reasons of those that ended well.
     pub finish_reasons: BTreeMap<String, u64>,
+}
+
+/// The class of requests that were given up when the run ended.
+pub(crate) const CUT_OFF: &str = "cut_off";
+
+impl Requests {
+    /// Those that were given up when the run ended.
+    pub(crate) fn cut_off(&self) -> u64 {
+        self.errors.get(CUT_OFF).copied().unwrap_or_default()
+    }
+
+    /// Those that failed by themselves: what a point gave up when it ended early did not.
+    pub(crate) fn failed_by(&self, run: &RunFacts) -> u64 {
+        self.failed.saturating_sub(if run.gave_up() { self.cut_off() } else { 0 })
+    }
+
+    /// The share of those; none without any request.
+    pub(crate) fn failed_share(&self, run: &RunFacts) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.failed_by(run) as f64 / self.scheduled as f64)
+    }
 }
 
 /// Failures of one class at one stage.

@@ -19,6 +19,8 @@ use crate::endpoint::Endpoint;
 pub struct Probe {
     /// How long the small request took.
     pub took: Nanos,
+    /// Until its first token, where the answer came as a stream.
+    pub first_token: Option<Nanos>,
     /// What happened to it.
     pub exchange: Exchange,
 }
@@ -61,7 +63,10 @@ pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe,
     match &exchange.failure {
         Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
         Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),
-        _ => Ok(Probe { took: now() - begin, exchange }),
+        _ => {
+            let first_token = exchange.stamps.first_token.map(|at| at - begin);
+            Ok(Probe { took: now() - begin, first_token, exchange })
+        }
     }
 }
 

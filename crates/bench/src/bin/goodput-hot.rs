@@ -182,6 +182,7 @@ fn manifest() -> Manifest {
         clocks_end: None,
         ceiling: None,
         lost_records: 0,
+        batch: None,
         workload: WorkloadFacts::default(),
     }
 }

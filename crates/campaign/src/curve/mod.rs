@@ -1,8 +1,22 @@
 //! What the points of a sweep say together: knee, shape, front, peak.
 
+mod best;
+mod bootstrap;
+mod isotonic;
+mod knee;
+mod kneedle;
+mod pareto;
+#[cfg(test)]
+mod tests;
+mod usl;
+
+pub use best::best;
+pub use knee::delivered;
+
+use goodput_model::{EndedBy, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::sweep::{Bounded, PointSummary};
+use crate::sweep::{Bounded, PointSummary, Purpose, Standing, Unclear};
 
 /// What the points say together. Places are those in the list of points.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -56,7 +70,60 @@ pub struct Usl {
     pub r2: f64,
 }
 
-/// What these points say together.
-pub fn curve(_points: &[PointSummary]) -> Curve {
-    Curve::default()
+/// What these points say together. Warm-up, closed-loop twins, and points that say nothing about
+/// the server are left out ([`is_on_curve`]).
+pub fn curve(points: &[PointSummary]) -> Curve {
+    let used: Vec<&PointSummary> = points.iter().filter(|point| is_on_curve(point)).collect();
+    Curve {
+        knee: knee::knee(&used),
+        kneedle: kneedle::kneedle(&used),
+        usl: usl::usl(&used),
+        pareto: pareto::front(points),
+        peak: pareto::peak(points),
+        attainment: isotonic::attainment(&used),
+    }
+}
+
+/// Whether a point belongs to the curve: it is neither warm-up nor twin, and neither the client, a
+/// server that was away nor the user spoilt it.
+pub fn is_on_curve(point: &PointSummary) -> bool {
+    let figures = &point.point.figures;
+    let is_spoilt = matches!(
+        point.standing,
+        Standing::Unclear(Unclear::Client | Unclear::ServerGone | Unclear::Interrupted)
+    );
+    !matches!(point.point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
+        && point.point.ask.level.value().is_finite()
+        && figures.verdict != Verdict::Void
+        && figures.ended_by != Some(EndedBy::User)
+        && figures.window_s.is_finite()
+        && figures.window_s > 0.0
+        && !is_spoilt
+}
+
+/// Points of equal level, levels ascending.
+pub fn by_level<'a>(points: &[&'a PointSummary]) -> Vec<(f64, Vec<&'a PointSummary>)> {
+    let mut levels: Vec<(f64, Vec<&PointSummary>)> = Vec::new();
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| level(a).total_cmp(&level(b)));
+    for point in sorted {
+        let at = level(point);
+        match levels.last_mut() {
+            // Levels pass through files and products; the last digit is no other level.
+            Some((last, together)) if (at - *last).abs() <= 1e-9 * last.abs() => {
+                together.push(point);
+            }
+            _ => levels.push((at, vec![point])),
+        }
+    }
+    levels
+}
+
+fn level(point: &PointSummary) -> f64 {
+    point.point.ask.level.value()
+}
+
+/// A number that can be divided by.
+fn positive(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite() && *value > 0.0)
 }

@@ -1,6 +1,7 @@
 //! What a point says: the figures of its run that curves and search rest on.
 
-use goodput_model::{EndedBy, Severity, Verdict};
+use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, Verdict};
+use goodput_stats::steady::State;
 use goodput_stats::{Metric, Quality, RunState, SloTermSummary, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +45,7 @@ pub struct TermFigure {
 }
 
 /// What a point says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// Whether to believe the run.
     pub verdict: Verdict,
@@ -98,6 +99,8 @@ pub struct Figures {
     pub balance: Option<f64>,
     /// Whether the window was one state; none where that cannot be told.
     pub is_steady: Option<bool>,
+    /// What changed over the window, in words; empty where nothing did.
+    pub drift: Vec<String>,
     /// Share of good requests.
     pub attainment: Option<Bounded>,
     /// As many independent requests would say as much about it.
@@ -137,7 +140,7 @@ impl Figures {
             output_tps: summary.throughput.output_tokens_per_s,
             total_tps: summary.throughput.total_tokens_per_s,
             in_flight: load.in_flight_mean,
-            batch: None,
+            batch: summary.run.batch.map(|batch| batch.running_mean),
             ttft_ms: spread(summary, "ttft"),
             tpot_ms: spread(summary, "tpot"),
             e2e_ms: spread(summary, "e2e"),
@@ -147,10 +150,8 @@ impl Figures {
             over_saturated: summary.saturation.map(|found| found.over_saturated),
             queue_limited: summary.saturation.map(|found| found.queue_limited),
             balance: summary.saturation.and_then(|found| found.balance_all),
-            is_steady: summary
-                .steadiness
-                .as_ref()
-                .map(|found| found.state == goodput_stats::steady::State::Steady),
+            drift: drift(&summary.caveats),
+            is_steady: summary.steadiness.as_ref().and_then(|found| is_steady(found.state)),
             attainment: slo
                 .and_then(|slo| bounded(slo.attainment, slo.attainment_low, slo.attainment_high)),
             n_eff: slo.and_then(|slo| slo.n_eff),
@@ -161,6 +162,23 @@ impl Figures {
             terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
         }
     }
+}
+
+fn is_steady(state: State) -> Option<bool> {
+    match state {
+        State::Steady => Some(true),
+        State::Drifting | State::Shifted | State::NeverSteady => Some(false),
+        State::TooShort | State::NotApplicable => None,
+    }
+}
+
+/// What says that the server changed in mid-run.
+fn drift(caveats: &[Caveat]) -> Vec<String> {
+    use CaveatCode::{Drifting, LevelShift, MinutesDiffer, NeverSteady};
+    let is_drift = |caveat: &&Caveat| {
+        matches!(caveat.code, Drifting | LevelShift | MinutesDiffer | NeverSteady)
+    };
+    caveats.iter().filter(is_drift).map(|caveat| caveat.message.clone()).collect()
 }
 
 fn term(term: &SloTermSummary) -> TermFigure {

@@ -9,7 +9,7 @@ mod summary;
 
 pub use figures::{Bounded, Figures, Spread, TermFigure};
 pub use judge::{Miss, Standing, Unclear, judge};
-pub use planner::{Estimate, Step, answer, estimate, next};
+pub use planner::{Estimate, Step, answer, estimate, findings, next};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::{Axis, Bounded, Estimate, Point, Standing, SweepPlan};
-use crate::curve::Curve;
+use super::{
+    Axis, Bounded, Estimate, Point, Purpose, Standing, SweepPlan, answer, findings, judge,
+};
+use crate::curve::{Curve, curve};
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +73,59 @@ pub struct SweepSummary {
 impl SweepSummary {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.sweep/1";
+
+    /// What these points say together, in the order measured, each with its folder.
+    pub fn new(facts: SweepFacts, plan: SweepPlan, measured: Vec<(String, Point)>) -> Self {
+        let points: Vec<Point> = measured.iter().map(|(_, point)| point.clone()).collect();
+        let goodput = answer(&plan, &points);
+        let caveats = findings(&plan, &points);
+        let summarised = |(folder, point): (String, Point)| {
+            let standing = judge(&point.figures, &plan);
+            PointSummary { folder, point, standing }
+        };
+        let points: Vec<PointSummary> = measured.into_iter().map(summarised).collect();
+        let confirmed = goodput.as_ref().and_then(|goodput| goodput.confirmed);
+        let verdict = Verdict::of(&caveats).max(worst(&points, confirmed));
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            verdict,
+            caveats,
+            sweep: facts,
+            goodput,
+            sustained: sustained(&points),
+            curve: curve(&points),
+            points,
+            plan,
+        }
+    }
+}
+
+/// The worst verdict of the runs that the answer rests on: those that kept the SLO there. What was
+/// spoilt was measured again.
+fn worst(points: &[PointSummary], confirmed: Option<f64>) -> Verdict {
+    let rests_on = |PointSummary { point, standing, .. }: &&PointSummary| {
+        matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
+            && Some(point.ask.level.value()) == confirmed
+            && *standing == Standing::Met
+    };
+    points
+        .iter()
+        .filter(rests_on)
+        .map(|found| found.point.figures.verdict)
+        .max()
+        .unwrap_or_default()
+}
+
+/// The last of the long runs.
+fn sustained(points: &[PointSummary]) -> Option<Sustained> {
+    let is_long = |point: &&PointSummary| point.point.ask.purpose == Purpose::Sustain;
+    let PointSummary { point, standing, .. } = points.iter().rfind(is_long)?;
+    Some(Sustained {
+        level: point.ask.level.value(),
+        seconds: point.figures.window_s,
+        standing: standing.clone(),
+        drift: point.figures.drift.clone(),
+    })
 }
 
 /// A point among others.
@@ -113,12 +168,12 @@ pub struct Goodput {
     pub attainment_high: Option<f64>,
     /// Where the SLO is crossed by a fit through all points near it, with its interval.
     pub crossing: Option<Bounded>,
-    /// Confirming runs, and requests in them.
+    /// Confirming runs.
     pub runs: u32,
     /// Measured requests of the confirming runs.
     pub requests: u64,
-    /// In how many of a hundred such sweeps the confirmed level lies more than 3 % above the truth,
-    /// as measured in simulated time (docs/design/015).
+    /// Share of such sweeps whose confirmed level lies more than 3 % above the truth, as measured in
+    /// simulated time (docs/design/015).
     pub over_claim_risk: f64,
 }
 

@@ -1,9 +1,12 @@
 //! What can be typed. Nothing past `plan` sees these types.
 
 mod audit;
+mod capacity;
 mod load;
 mod mock;
+mod serve;
 mod slo;
+mod sweep;
 mod workload;
 
 use std::path::PathBuf;
@@ -13,9 +16,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
+pub(crate) use capacity::CapacityArgs;
 pub(crate) use load::{LoadArgs, Switch};
 pub(crate) use mock::MockArgs;
+pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use slo::SloArgs;
+pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
 pub(crate) use workload::{
     AmountArgs, ConvertArgs, DataArgs, HistoryName, MakeArgs, OutputName, ReplayName, SampleArgs,
     SessionArgs, ShapeArgs, ShowArgs, StructuredDialectName, TraceArgs, WorkloadArgs, WorkloadVerb,
@@ -33,9 +39,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
+    Sweep(Box<SweepArgs>),
     Report(ReportArgs),
     Audit(AuditArgs),
     Stats(StatsArgs),
+    Plan(Box<CapacityArgs>),
     Mock(Box<MockArgs>),
     /// Make, look at, convert and sample workloads and traces
     #[command(subcommand)]
@@ -55,6 +63,10 @@ pub(crate) enum Verb {
         /// Which verb
         verb: Option<String>,
     },
+    #[command(hide = true)]
+    ColdStart(ColdStartArgs),
+    #[command(hide = true)]
+    Supervise(SuperviseArgs),
 }
 
 /// Flags that a plan answers already.

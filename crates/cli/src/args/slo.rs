@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "SLO")]
 pub(crate) struct SloArgs {
     /// What users were promised, as in 'p99 ttft < 500ms, tpot < 50ms, errors < 1%', or a preset

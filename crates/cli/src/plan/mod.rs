@@ -14,7 +14,10 @@ use goodput_record::read_plan;
 use goodput_wire::SessionHeader;
 use goodput_workload::Workload;
 
-use crate::args::{ApiName, ConnectionsName, EndpointArgs, LoadArgs, RunArgs, Switch};
+use crate::args::{
+    ApiName, ConnectionsName, EndpointArgs, LoadArgs, OutputArgs, RunArgs, SloArgs, Switch,
+    WorkloadArgs,
+};
 use crate::error::Failed;
 use crate::vocabulary;
 
@@ -24,13 +27,13 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
         Some(path) => read_plan(path).map_err(|error| {
             Failed::usage(error.to_string()).hint("plan.toml of a run folder is such a file")
         })?,
-        None => from_flags(args)?,
+        None => from_flags(&args.into())?,
     };
     if args.plan.is_some() {
         if let Some(target) = &args.target {
             plan.target.url.clone_from(target);
         }
-        complete_headers(&mut plan, args)?;
+        complete_headers(&mut plan, &args.endpoint)?;
         if args.output.percentiles.is_some() {
             plan.measure.percentiles = percentiles(args.output.percentiles.as_deref());
         }
@@ -45,24 +48,55 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
     Ok(plan)
 }
 
-fn from_flags(args: &RunArgs) -> Result<Plan, Failed> {
-    let url = args.target.clone().unwrap_or_default();
-    let mut workload = workload::resolve(&args.workload)?;
+/// What flags say about a run.
+pub(crate) struct Flags<'a> {
+    pub(crate) target: Option<&'a str>,
+    pub(crate) load: &'a LoadArgs,
+    pub(crate) workload: &'a WorkloadArgs,
+    pub(crate) slo: &'a SloArgs,
+    pub(crate) endpoint: &'a EndpointArgs,
+    pub(crate) output: &'a OutputArgs,
+}
+
+impl<'a> From<&'a RunArgs> for Flags<'a> {
+    fn from(args: &'a RunArgs) -> Self {
+        Self {
+            target: args.target.as_deref(),
+            load: &args.load,
+            workload: &args.workload,
+            slo: &args.slo,
+            endpoint: &args.endpoint,
+            output: &args.output,
+        }
+    }
+}
+
+/// The plan of the runs of another verb.
+pub(crate) fn of_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
+    let mut plan = from_flags(flags)?;
+    slo::resolve(flags.slo, &mut plan.measure)?;
+    check(&plan)?;
+    Ok(plan)
+}
+
+fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
+    let url = args.target.unwrap_or_default().to_owned();
+    let mut workload = workload::resolve(args.workload)?;
     workload.save_text = args.output.save_text;
     let is_counted = workload.tokenizer.is_some();
     if args.workload.no_length_check && !is_counted && workload.calibration.is_none() {
         workload.calibration = Some(vocabulary::estimate());
     }
     session_header(&workload)?;
-    let load = load::resolve(&args.load, &workload, &args.workload.trace)?;
+    let load = load::resolve(args.load, &workload, &args.workload.trace)?;
     Ok(Plan {
         schema: Plan::SCHEMA.to_owned(),
-        target: target(url, &args.endpoint, &args.load)?,
+        target: target(url, args.endpoint, args.load)?,
         measure: Measure {
             canary: args.load.canary == Switch::On,
             early_stopping: args.output.early_stopping,
             until: args.load.until.clone(),
-            min_duration: load::floor(&args.load, &load),
+            min_duration: load::floor(args.load, &load),
             ..Measure::of(percentiles(args.output.percentiles.as_deref()))
         },
         load,
@@ -124,8 +158,8 @@ pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
 }
 
 /// A plan from disk lacks the values of its headers: they must be given again.
-fn complete_headers(plan: &mut Plan, args: &RunArgs) -> Result<(), Failed> {
-    for given in headers(&args.endpoint.headers)? {
+pub(crate) fn complete_headers(plan: &mut Plan, args: &EndpointArgs) -> Result<(), Failed> {
+    for given in headers(&args.headers)? {
         plan.target.headers.retain(|header| !header.name.eq_ignore_ascii_case(&given.name));
         plan.target.headers.push(given);
     }
@@ -143,7 +177,7 @@ fn complete_headers(plan: &mut Plan, args: &RunArgs) -> Result<(), Failed> {
 const MOST_WORKERS: u32 = 256;
 
 /// What flags and plan files can both get wrong.
-fn check(plan: &Plan) -> Result<(), Failed> {
+pub(crate) fn check(plan: &Plan) -> Result<(), Failed> {
     if plan.schema != Plan::SCHEMA {
         return Err(Failed::usage(format!(
             "the plan's format is `{}`, not `{}`",

@@ -2,18 +2,21 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use goodput_clock::now;
 use goodput_engine::{Control, Ended, FdLimit, Run, Snapshot};
-use goodput_model::{EndedBy, Extent, Load, Mode, Nanos, Plan, Rate, Repeat};
+use goodput_model::{BatchFacts, EndedBy, Extent, Load, Mode, Nanos, Plan, Rate};
 use goodput_observe::Host;
 use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, WorkloadFacts};
 use goodput_stats::{Summary, Watch};
 use goodput_workload::Workload;
 
 use super::recorder::{Board, Recorder, Watcher};
-use super::{Setup, folder_failed};
+use super::{Place, Setup, folder_failed};
 use crate::error::Failed;
+use crate::gauges::Gauges;
 use crate::hub::Hub;
 use crate::judge::Judge;
 use crate::materials::{self, Materials};
@@ -22,7 +25,7 @@ use crate::readiness::{self, Ready};
 use crate::{calibrate, canary, host, mock, output, plan, report, vocabulary, workload};
 
 /// `--dry-run`: everything but the run.
-pub(super) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
+pub(crate) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
     let materials = gather(&mut plan, hub)?;
     workload::dry_run(&mut plan, materials, json)
 }
@@ -33,22 +36,41 @@ fn gather(plan: &mut Plan, hub: &Hub) -> Result<Materials, Failed> {
 }
 
 /// A run that can begin: its target answers, and its workload is there.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// With everything settled that it left open.
-    pub(super) plan: Plan,
-    ready: Ready,
+    pub(crate) plan: Plan,
+    pub(crate) ready: Rc<Ready>,
     workload: Workload,
     judge: Option<Judge>,
 }
 
 /// Gathers what the plan needs and waits for its target.
-pub(super) fn prepare(setup: &Setup<'_>, mut plan: Plan) -> Result<Prepared, Failed> {
-    let quiet = setup.args.output.quiet;
+pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
     check_connections(&plan, setup.fd_limit)?;
-    let ready = readiness::wait(&mut plan, quiet)?;
-    let may_ask = !setup.args.workload.no_length_check;
-    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), (may_ask, quiet))?;
+    let ready = Rc::new(readiness::wait(&mut plan, setup.quiet)?);
+    settle(setup, plan, materials, ready)
+}
+
+/// The same on a target that is ready already.
+pub(crate) fn prepare_on(
+    setup: &Setup,
+    mut plan: Plan,
+    ready: Rc<Ready>,
+) -> Result<Prepared, Failed> {
+    let materials = gather(&mut plan, &setup.hub)?;
+    check_connections(&plan, setup.fd_limit)?;
+    settle(setup, plan, materials, ready)
+}
+
+fn settle(
+    setup: &Setup,
+    mut plan: Plan,
+    materials: Materials,
+    ready: Rc<Ready>,
+) -> Result<Prepared, Failed> {
+    let asking = (setup.may_ask, setup.quiet);
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), asking)?;
     readiness::reset_cache(&plan, &ready)?;
     let tokenizer = materials.tokenizer.clone();
     let workload = materials.workload(&plan.workload)?;
@@ -59,16 +81,15 @@ pub(super) fn prepare(setup: &Setup<'_>, mut plan: Plan) -> Result<Prepared, Fai
 
 impl Prepared {
     /// Sends the load, records it in a folder at `path`, and turns it into numbers.
-    pub(super) fn measure(
+    pub(crate) fn measure(
         self,
-        setup: &Setup<'_>,
+        setup: &Setup,
         path: &Path,
-        repeat: Option<Repeat>,
+        place: &Place,
     ) -> Result<Summary, Failed> {
         let Self { plan, ready, workload, judge } = self;
-        let quiet = setup.args.output.quiet;
         let mut manifest = manifest(&plan, &ready, &workload, setup.fd_limit.0);
-        manifest.repeat = repeat;
+        manifest.repeat = place.repeat;
         let (folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
         let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
@@ -80,11 +101,15 @@ impl Prepared {
             live: Arc::default(),
             control: Control::new(),
             board: Board::default(),
-            has_stopped: false,
+            ended_by: None,
         };
         let recorder = Recorder { logs, host: Host::new(), texts, answers, watcher };
         let cache_before = readiness::prefix_cache(&plan, &ready);
-        let mut sent = send(setup, &plan, &ready, (workload, repeat), recorder)?;
+        let gauges = place.looks_at_batch.then(|| Gauges::watch(Arc::clone(&ready.endpoint)));
+        let begin = now();
+        let mut sent = send(setup, &plan, &ready, (workload, place), recorder)?;
+        let stopped = sent.ended.stopped.map(|at| begin + at);
+        manifest.batch = gauges.and_then(|gauges| batch(gauges, &plan.load, (begin, stopped)));
         let cache_after = cache_before.and_then(|_| readiness::prefix_cache(&plan, &ready));
         manifest.workload.cache_counters = cache_after
             .zip(cache_before)
@@ -92,7 +117,7 @@ impl Prepared {
             .map(|seen| (seen.queries, seen.hits));
         if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
             // The run is over: its numbers must not be lost with its judgements.
-            if let Err(failed) = judge.judge(answers, path, quiet) {
+            if let Err(failed) = judge.judge(answers, path, setup.quiet) {
                 output::note(&format!("warning: {failed}"));
             }
         }
@@ -102,6 +127,21 @@ impl Prepared {
         }
         Ok(summary)
     }
+}
+
+/// The server's batch over the measured part of a run that began, and may have been stopped, then.
+fn batch(
+    gauges: Gauges,
+    load: &Load,
+    (begin, stopped): (Nanos, Option<Nanos>),
+) -> Option<BatchFacts> {
+    let warmup = match load.warmup {
+        Extent::Time(time) => time.into(),
+        Extent::Requests(_) | Extent::Auto => Nanos::ZERO,
+    };
+    let from = begin + warmup;
+    let to = load.duration.map_or_else(now, |length| from + length.into());
+    gauges.finish().between(from, stopped.map_or(to, |stopped| to.min(stopped)))
 }
 
 /// How sending ended.
@@ -118,10 +158,10 @@ struct Sent {
 
 /// Sends the load.
 fn send(
-    setup: &Setup<'_>,
+    setup: &Setup,
     plan: &Plan,
     ready: &Ready,
-    (workload, repeat): (Workload, Option<Repeat>),
+    (workload, place): (Workload, &Place),
     recorder: Recorder,
 ) -> Result<Sent, Failed> {
     let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
@@ -144,7 +184,7 @@ fn send(
         canary,
         pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
     };
-    let _progress = (!setup.args.output.quiet).then(|| Progress::start(&live, board, repeat));
+    let _progress = (!setup.quiet).then(|| Progress::start(&live, board, &place.label));
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
     let Snapshot { sessions, started: requests, .. } = live.snapshot();
@@ -174,11 +214,8 @@ fn conclude(
     manifest.ended = Some(host::timestamp());
     manifest.clocks_end = Some(host::clocks());
     manifest.stopped_s = stopped;
-    manifest.ended_by = Some(match stopped {
-        _ if watcher.has_stopped => EndedBy::Until,
-        Some(_) => EndedBy::User,
-        None => EndedBy::Plan,
-    });
+    let otherwise = if stopped.is_some() { EndedBy::User } else { EndedBy::Plan };
+    manifest.ended_by = Some(watcher.ended_by.unwrap_or(otherwise));
     manifest.lost_records = sent.ended.lost + unwritten.lost;
     manifest.workload.cut_requests = sent.ended.cut_requests;
     manifest.workload.notes.extend(sent.notes);
@@ -262,6 +299,7 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
         clocks_end: None,
         ceiling: calibrate::ceiling(plan),
         lost_records: 0,
+        batch: None,
         workload: WorkloadFacts {
             hash: workload.hash(),
             notes: workload.notes().to_vec(),

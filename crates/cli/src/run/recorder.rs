@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_engine::{Control, Live, Sink};
-use goodput_model::{Beat, CanaryReading, Nanos, RequestRecord, Sample};
+use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, RequestRecord, Sample};
 use goodput_observe::Host;
 use goodput_record::{Logs, RunFolder, Spool, Spooled};
 use goodput_stats::{Look, Watch};
@@ -32,8 +32,8 @@ pub(super) struct Watcher {
     pub(super) live: Arc<Live>,
     pub(super) control: Control,
     pub(super) board: Board,
-    /// Whether it has ended the run.
-    pub(super) has_stopped: bool,
+    /// Why it has ended the run.
+    pub(super) ended_by: Option<EndedBy>,
 }
 
 impl Watcher {
@@ -42,9 +42,15 @@ impl Watcher {
         self.watch.tick(at, seen.started, seen.in_flight());
         let look = self.watch.look(at);
         self.board.write(look);
-        if look.is_enough && !self.control.is_stopping() && !self.control.is_draining() {
-            self.has_stopped = true;
-            self.control.stop();
+        if self.control.is_stopping() || self.control.is_draining() {
+            return;
+        }
+        self.ended_by = look.end.or(look.is_enough.then_some(EndedBy::Until));
+        match self.ended_by {
+            // The backlog of a server that is lost is not worth waiting for.
+            Some(EndedBy::Hopeless) => self.control.abort(),
+            Some(_) => self.control.stop(),
+            None => {}
         }
     }
 }

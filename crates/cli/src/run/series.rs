@@ -7,7 +7,7 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Repeats, Summary, repeats};
 
-use super::{Setup, code, folder_failed, once};
+use super::{Place, Setup, code, folder_failed, prepare};
 use crate::error::{Failed, exit};
 use crate::output;
 
@@ -20,12 +20,7 @@ pub(super) struct Series {
 
 /// Measures the plan several times. What is there is on disk after each run; the first that cannot
 /// be carried out, or is stopped, is the last.
-pub(super) fn measure(
-    setup: &Setup<'_>,
-    plan: &Plan,
-    path: &Path,
-    of: u32,
-) -> Result<Series, Failed> {
+pub(super) fn measure(setup: &Setup, plan: &Plan, path: &Path, of: u32) -> Result<Series, Failed> {
     let folder = SeriesFolder::create(path).map_err(|error| folder_failed(&error))?;
     let mut series = Series { summaries: Vec::new(), failed: None };
     let mut plan = plan.clone();
@@ -53,24 +48,26 @@ pub(super) fn measure(
 
 /// None where the user has stopped the series before this run began.
 fn measure_one(
-    setup: &Setup<'_>,
+    setup: &Setup,
     plan: &mut Plan,
     folder: &SeriesFolder,
     repeat: Repeat,
 ) -> Result<Option<Summary>, Failed> {
     let mut own = plan.clone();
     own.load.seed = seed(plan.load.seed, repeat.number);
-    if !setup.args.output.quiet {
+    if !setup.quiet {
         let Repeat { number, of } = repeat;
         output::note(&format!("repeat {number} of {of}, seed {}", own.load.seed));
     }
-    let prepared = once::prepare(setup, own)?;
+    let prepared = prepare(setup, own)?;
     if setup.signals.is_interrupted() {
         return Ok(None);
     }
     // Words cost what they cost: the runs shall differ in their seeds alone.
     plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
-    prepared.measure(setup, &folder.run(repeat.number), Some(repeat)).map(Some)
+    let label = format!("repeat {} of {} · ", repeat.number, repeat.of);
+    let place = Place { repeat: Some(repeat), label, ..Place::default() };
+    prepared.measure(setup, &folder.run(repeat.number), &place).map(Some)
 }
 
 /// Seeds follow each other. Streams of neighbouring seeds are independent: every (seed, domain)
@@ -87,7 +84,7 @@ impl Series {
     }
 
     /// The worst of the runs decides.
-    pub(super) fn code(self, setup: &Setup<'_>) -> Result<ExitCode, Failed> {
+    pub(super) fn code(self, setup: &Setup) -> Result<ExitCode, Failed> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }

@@ -1,9 +1,9 @@
 //! Did the run take place as planned, and did the server answer?
 
-use goodput_model::{Caveat, CaveatCode, Severity};
+use goodput_model::{Caveat, CaveatCode, EndedBy, Severity};
 
 use super::{Evidence, advice};
-use crate::summary::{Requests, RunState};
+use crate::summary::{CUT_OFF, Requests, RunState};
 
 /// A stopped run must have come so far, in requests and in shares of its plan.
 const FEWEST: u64 = 10;
@@ -19,6 +19,11 @@ pub(super) fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
             "no request fell into the measured window".to_owned(),
             format!("{}, or shorten --warmup", advice::lasting(e, 60.0)),
         ),
+        (n, 0) if e.run.gave_up() && e.requests.cut_off() == n => {
+            let message =
+                format!("none of {n} measured answers had ended when the point was given up");
+            return Some(Caveat::new(CaveatCode::NothingMeasured, Severity::Warn, message));
+        }
         (n, 0) => (
             format!("all {n} measured requests failed"),
             "see the error classes; `goodput run --num-requests 1` asks once".to_owned(),
@@ -62,7 +67,8 @@ pub(super) fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {
-    let Requests { scheduled, failed, ok, .. } = *e.requests;
+    let Requests { scheduled, ok, .. } = *e.requests;
+    let failed = e.requests.failed_by(e.run);
     let share = failed as f64 / scheduled.max(1) as f64;
     if ok == 0 || failed == 0 {
         return None;
@@ -83,7 +89,9 @@ pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// By the most frequent class of failure; where many fail, that is the result.
 fn about_failures(e: &Evidence<'_>, share: f64) -> String {
-    let most = e.requests.errors.iter().max_by_key(|(_, count)| **count);
+    let is_ours = |class: &str| class == CUT_OFF && e.run.gave_up();
+    let classes = e.requests.errors.iter().filter(|(class, _)| !is_ours(class));
+    let most = classes.max_by_key(|(_, count)| **count);
     let class = most.map_or("", |(class, _)| class.as_str());
     let cause = match class {
         "timeout" => format!(
@@ -91,7 +99,7 @@ fn about_failures(e: &Evidence<'_>, share: f64) -> String {
             advice::timeout(e.plan.target.timeout),
             advice::less_load(e)
         ),
-        "cut_off" => format!("raise --drain above {}", advice::timeout(e.plan.load.drain)),
+        CUT_OFF => format!("raise --drain above {}", advice::timeout(e.plan.load.drain)),
         "http_429" | "http_503" => {
             format!("the server refuses load: {}", advice::less_load(e))
         }
@@ -146,7 +154,22 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
     let caveat =
         |severity, message: String| Caveat::new(CaveatCode::NotComplete, severity, message);
     match e.run.state {
-        RunState::Complete => None,
+        RunState::Complete => {
+            let message = match e.run.ended_by {
+                Some(EndedBy::Hopeless) => format!(
+                    "ended early: hopeless; the point could not keep the SLO any more, and the {} \
+                     requests under way were given up and count as missed",
+                    e.requests.cut_off()
+                ),
+                Some(EndedBy::Decided) => format!(
+                    "ended early: decided; {} measured requests made it clear enough whether the SLO \
+                     is kept",
+                    e.requests.scheduled
+                ),
+                Some(EndedBy::Plan | EndedBy::Until | EndedBy::User) | None => return None,
+            };
+            Some(caveat(Severity::Info, message))
+        }
         RunState::Interrupted => {
             let share = done(e);
             let is_hardly_begun =

@@ -9,7 +9,7 @@ use super::{LEVEL, TAIL};
 ///
 /// The sum of the shorter tail, term by term from its largest: the continued fraction of the usual
 /// library functions needs more steps with more trials, and `statrs` stops at 140.
-pub(super) fn cumulative(k: u64, n: u64, probability: f64) -> f64 {
+pub(crate) fn cumulative(k: u64, n: u64, probability: f64) -> f64 {
     if k >= n {
         return 1.0;
     }

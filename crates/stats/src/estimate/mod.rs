@@ -15,6 +15,7 @@ mod student;
 mod tests;
 
 pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
+pub(crate) use binomial::cumulative;
 pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub(crate) use early_stopping::early_stopping_rank;
 pub(crate) use interval::ranks;

@@ -20,6 +20,8 @@ pub(crate) struct Judge {
     ttft_limit: Option<SloLimit>,
     /// Time from one token to the next.
     pub(super) token_limit_ms: Option<f64>,
+    /// The run gave up what was under way: that says nothing about the server.
+    gave_up: bool,
 }
 
 /// Which terms a good request has to keep.
@@ -31,18 +33,20 @@ pub(super) enum JudgedBy {
 }
 
 /// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Ending {
     Whole,
     Failed,
     TimedOut,
     Empty,
     Truncated,
+    /// By us, after so many milliseconds.
+    GivenUp(f64),
 }
 
 /// A request as its terms see it.
 #[derive(Debug)]
-pub(super) struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     pub(super) latencies: Latencies<'a>,
     pub(super) prompt_tokens: u32,
     pub(super) ending: Ending,
@@ -75,7 +79,18 @@ impl Judge {
             stream,
             ttft_limit: slo.limit(MetricName::Ttft),
             token_limit_ms: slo.token_limit_ms().filter(|_| stream),
+            gave_up: false,
         })
+    }
+
+    /// The same for a run that gave up what was under way.
+    pub(super) fn after_giving_up(self, gave_up: bool) -> Self {
+        Self { gave_up, ..self }
+    }
+
+    /// The terms that a good request keeps.
+    pub(crate) fn terms(&self) -> &[SloTerm] {
+        &self.terms
     }
 
     /// Whether it judges single requests by limits that were promised for them.
@@ -88,14 +103,28 @@ impl Judge {
         self.verdict(&self.look(record, cuts))
     }
 
-    pub(super) fn verdict(&self, judged: &Judged<'_>) -> Option<bool> {
-        let is_good =
-            || judged.ending == Ending::Whole && self.terms.iter().all(|term| judged.is_kept(term));
-        (!judged.is_spoilt).then(is_good)
+    pub(crate) fn verdict(&self, judged: &Judged<'_>) -> Option<bool> {
+        if judged.is_spoilt {
+            return None;
+        }
+        if matches!(judged.ending, Ending::GivenUp(_)) {
+            let known = || self.terms.iter().map(|term| judged.kept(term));
+            return if known().any(|kept| kept == Some(false)) {
+                Some(false)
+            } else {
+                (!self.terms.is_empty() && known().all(|kept| kept == Some(true))).then_some(true)
+            };
+        }
+        Some(judged.ending == Ending::Whole && self.terms.iter().all(|term| judged.is_kept(term)))
     }
 
-    pub(super) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
-        let ending = Ending::of(record);
+    pub(crate) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+        let ending = match Ending::of(record) {
+            Ending::TimedOut if self.gave_up && is_cut_off(record) => {
+                Ending::GivenUp((record.end() - record.scheduled).as_ms())
+            }
+            ending => ending,
+        };
         // What failed by itself did so whatever the client was doing.
         let rests_on_time = !matches!(ending, Ending::Failed | Ending::Empty);
         let mut judged = Judged {
@@ -107,6 +136,9 @@ impl Judge {
             index: None,
         };
         if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoilt) {
+            if matches!(ending, Ending::GivenUp(_)) {
+                return judged;
+            }
             if matches!(ending, Ending::Whole | Ending::Truncated) {
                 let pacing = Pacing::of(record, self.first(&judged));
                 judged.index = pacing.index(each);
@@ -136,9 +168,24 @@ impl Judged<'_> {
         }
     }
 
+    /// Whether it is inside the limit; none where it was given up before that was known.
+    pub(super) fn kept(&self, term: &SloTerm) -> Option<bool> {
+        let Ending::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
+        let is_wait = matches!(
+            term.metric,
+            SloMetric::Request(MetricName::Ttft | MetricName::Ttfa | MetricName::E2e)
+        );
+        match self.value(term.metric) {
+            Seen::Value(value) if is_wait => Some(term.holds(value, self.prompt_tokens)),
+            // It had waited too long already.
+            Seen::Beyond if is_wait && !term.holds(waited, self.prompt_tokens) => Some(false),
+            _ => None,
+        }
+    }
+
     /// Whether it is inside the limit. Where the term says nothing about an answer that ended well,
     /// it is.
-    pub(super) fn is_kept(&self, term: &SloTerm) -> bool {
+    pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
         self.ending == Ending::Whole
             && match self.value(term.metric) {
                 Seen::Value(value) => term.holds(value, self.prompt_tokens),
@@ -159,6 +206,11 @@ impl Ending {
             None => Self::Whole,
         }
     }
+}
+
+fn is_cut_off(record: &RequestRecord) -> bool {
+    let failure = record.exchange.failure.as_ref();
+    failure.is_some_and(|failure| failure.class == ErrorClass::CutOff)
 }
 
 /// An answer that ended at a length which nobody asked for.

@@ -19,7 +19,7 @@ use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric};
 
 use crate::cuts::Cuts;
 use crate::request::Seen;
-use crate::summary::{Metric, Requests, Throughput};
+use crate::summary::{Metric, RunFacts, Throughput};
 use crate::window::Window;
 use fit::FitTally;
 use fluidity::FluidityTally;
@@ -52,7 +52,8 @@ pub(crate) struct SloTally {
 #[derive(Debug)]
 pub(crate) struct RunFigures<'a> {
     pub(crate) metrics: &'a BTreeMap<String, Metric>,
-    pub(crate) requests: &'a Requests,
+    /// Share of requests that failed by themselves; none without any.
+    pub(crate) failed_share: Option<f64>,
     pub(crate) throughput: Throughput,
     /// Rate of the due instants; none where all are due at once.
     pub(crate) scheduled_rps: Option<f64>,
@@ -61,9 +62,9 @@ pub(crate) struct RunFigures<'a> {
 
 impl SloTally {
     /// None where nothing was promised.
-    pub(crate) fn new(plan: &Plan, window: Window) -> Option<Self> {
+    pub(crate) fn new(plan: &Plan, window: Window, run: &RunFacts) -> Option<Self> {
         let slo = plan.measure.slo.clone()?;
-        let judge = Judge::new(plan)?;
+        let judge = Judge::new(plan)?.after_giving_up(run.gave_up());
         Some(Self {
             // A plan file may hold anything.
             target: plan.measure.attainment.filter(|share| (0.0..=1.0).contains(share)),
@@ -103,7 +104,8 @@ impl SloTally {
             Ending::TimedOut => self.misses.timed_out += 1,
             Ending::Empty => self.misses.empty += 1,
             Ending::Truncated => self.misses.truncated += 1,
-            Ending::Whole if !is_good => self.misses.limits += 1,
+            Ending::Whole | Ending::GivenUp(_) if !is_good => self.misses.limits += 1,
+            Ending::GivenUp(_) => {}
             Ending::Whole => {
                 let tokens = record.exchange.output_tokens.map_or(0, |count| count.n);
                 self.output_tokens += u64::from(tokens);
@@ -156,7 +158,7 @@ impl SloTally {
             goodput_rps_low: goodput(low),
             goodput_rps_high: goodput(high),
             goodput_output_tps: goodput(tokens_each),
-            failed_share: failed_share(run.requests),
+            failed_share: run.failed_share,
             max_gap_p99_ms: run.max_gap_p99_ms,
             fluidity: self.fluidity.and_then(FluidityTally::finish),
             ttft_fit: self.fit.finish(),
@@ -174,10 +176,6 @@ fn against_target(target: f64, share: Option<f64>, ends: Option<(f64, f64)>) -> 
         (Some(share), _) if target >= 1.0 && share < 1.0 => SloState::Missed,
         _ => SloState::Undecided,
     }
-}
-
-fn failed_share(requests: &Requests) -> Option<f64> {
-    (requests.scheduled > 0).then(|| requests.failed as f64 / requests.scheduled as f64)
 }
 
 /// Whether a term is judged by the table of metrics rather than by values kept for it.

@@ -42,7 +42,8 @@ pub struct SloSummary {
     pub goodput_rps_high: Option<f64>,
     /// Output tokens of good requests, per second.
     pub goodput_output_tps: Option<f64>,
-    /// Share of requests that failed: late requests that are dropped can flatter the rest.
+    /// Share of requests that failed: late requests that are dropped can flatter the rest. What a
+    /// point of a sweep gave up when it ended early did not fail.
     pub failed_share: Option<f64>,
     /// 99th percentile of the largest gap of a request: delayed tokens can flatter the tail of ITL.
     pub max_gap_p99_ms: Option<f64>,

@@ -5,7 +5,7 @@ use goodput_model::{SloMetric, SloStatistic, SloTerm};
 use super::interval::{BATCHES, Estimate, attainment_interval};
 use super::judge::{Ending, Judged};
 use super::summary::{SloState, SloTermSummary};
-use super::{RunFigures, failed_share, is_in_table};
+use super::{RunFigures, is_in_table};
 use crate::request::Seen;
 use crate::sample::{Sample, Wanted};
 
@@ -37,8 +37,9 @@ impl TermTally {
             self.whole += 1;
             self.vacuous += u64::from(judged.value(self.term.metric) == Seen::Nothing);
         }
-        if let Some(place) = self.batches.get_mut(usize::from(batch)) {
-            place.0 += u64::from(judged.is_kept(&self.term));
+        let kept = judged.kept(&self.term);
+        if let Some((place, kept)) = self.batches.get_mut(usize::from(batch)).zip(kept) {
+            place.0 += u64::from(kept);
             place.1 += 1;
         }
     }
@@ -155,7 +156,7 @@ fn together(by_value: SloState, by_share: Option<SloState>) -> SloState {
 
 fn of_run(metric: SloMetric, run: &RunFigures<'_>) -> Estimate {
     let value = match metric {
-        SloMetric::Errors => failed_share(run.requests).map(|share| share * 100.0),
+        SloMetric::Errors => run.failed_share.map(|share| share * 100.0),
         SloMetric::Rps => run.throughput.requests_per_s,
         SloMetric::OutputTps => run.throughput.output_tokens_per_s,
         SloMetric::Request(_) | SloMetric::Fluidity => None,

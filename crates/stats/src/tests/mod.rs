@@ -93,6 +93,7 @@ pub(crate) fn facts(state: RunState) -> RunFacts {
         stopped_s: None,
         ended_by: None,
         repeat: None,
+        batch: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use goodput_model::{EndedBy, Until};
 
 use super::*;
+use crate::SloState;
 
 fn stopped(plan: &Plan, records: &[RequestRecord], at_s: f64, by: EndedBy) -> Summary {
     let state = if by == EndedBy::User { RunState::Interrupted } else { RunState::Complete };
@@ -123,4 +124,103 @@ fn a_run_that_ended_before_it_knew_says_so() {
     let s = stopped(&plan, &wide, 60.0, EndedBy::Until);
     assert_eq!(s.caveats.iter().filter(|c| c.severity == Severity::Warn).count(), 0);
     assert!(s.caveats.iter().any(|c| c.message.contains("still under way at the stop")));
+}
+
+/// Ten a second for ten of 60 seconds, each with 100 ms to its first token; those of the last second
+/// were under way when the point ended.
+fn point_given_up() -> (Plan, Vec<RequestRecord>) {
+    let mut plan = plan(Some(60), None, NO_WARMUP);
+    plan.measure.slo = Some("ttft < 50ms, errors < 1%".parse().unwrap());
+    plan.measure.attainment = Some(0.99);
+    let mut records: Vec<_> = (0..100).map(|i| record(i, i as f64 * 100.0, &[500.0])).collect();
+    for record in &mut records[90..] {
+        *record = fail(record.clone(), ErrorClass::CutOff);
+    }
+    (plan, records)
+}
+
+#[test]
+fn a_point_that_was_given_up_is_complete_and_missed() {
+    let (plan, records) = point_given_up();
+    let s = stopped(&plan, &records, 10.0, EndedBy::Hopeless);
+    assert_eq!((s.window.start_s, s.window.end_s), (0.0, 10.0));
+    assert_eq!((s.requests.scheduled, s.requests.failed), (100, 10));
+    let slo = s.slo.as_ref().unwrap();
+    assert_eq!((slo.misses.timed_out, slo.misses.limits, slo.attainment), (0, 100, Some(0.0)));
+    // What we gave up is no error of the server.
+    assert_eq!((slo.failed_share, slo.terms[1].state), (Some(0.0), SloState::Met));
+    let note = s.caveats.iter().find(|c| c.message.starts_with("ended early: hopeless")).unwrap();
+    assert_eq!(note.severity, Severity::Info);
+    assert!(note.message.contains("the 10 requests under way were given up"), "{}", note.message);
+    let said: Vec<&str> = s.caveats.iter().map(|caveat| caveat.message.as_str()).collect();
+    assert!(
+        said.iter().all(|m| !m.contains("stopped before") && !m.contains("failed")),
+        "{said:?}"
+    );
+    assert!(s.caveats.iter().all(|c| c.severity < Severity::Void), "{:?}", s.caveats);
+    // The same at the end of a drain is.
+    let s = stopped(&plan, &records, 10.0, EndedBy::Until);
+    assert_eq!(s.slo.as_ref().unwrap().failed_share, Some(0.1));
+    assert_eq!(severity_of(&s, "errors"), Some(Severity::Warn));
+}
+
+/// A request that was given up so long after it was due, and whether its first token had come.
+fn given_up(index: u64, after_ms: f64, has_token: bool) -> RequestRecord {
+    let mut record = fail(record(index, 9_000.0, &[500.0]), ErrorClass::CutOff);
+    let stamps = &mut record.exchange.stamps;
+    stamps.first_token = has_token.then(|| record.scheduled + ms(100.0));
+    stamps.ended = record.scheduled + ms(after_ms);
+    record
+}
+
+#[test]
+fn what_was_given_up_counts_as_far_as_it_is_known() {
+    let (mut plan, mut records) = point_given_up();
+    plan.measure.slo = Some("p90 ttft < 200ms".parse().unwrap());
+    records.truncate(90);
+    // Known to be good, known to be late, and not known.
+    records.extend([given_up(90, 150.0, true), given_up(91, 300.0, false)]);
+    records.push(given_up(92, 150.0, false));
+    let s = stopped(&plan, &records, 10.0, EndedBy::Hopeless);
+    let slo = s.slo.as_ref().unwrap();
+    assert_eq!((slo.good, slo.misses.limits, slo.undetermined), (91, 1, 1));
+    assert_eq!(slo.terms[0].attainment, Some(91.0 / 92.0));
+    // At the end of a drain the server had its chance.
+    let s = stopped(&plan, &records, 10.0, EndedBy::Until);
+    let slo = s.slo.as_ref().unwrap();
+    assert_eq!((slo.good, slo.misses.timed_out, slo.undetermined), (90, 3, 0));
+}
+
+#[test]
+fn errors_of_a_point_that_was_given_up_are_still_errors() {
+    let (plan, mut records) = point_given_up();
+    for record in &mut records[..20] {
+        *record = fail(record.clone(), ErrorClass::Connect);
+    }
+    let s = stopped(&plan, &records, 10.0, EndedBy::Hopeless);
+    assert_eq!(s.slo.as_ref().unwrap().failed_share, Some(0.2));
+    let errors = s.caveats.iter().find(|c| c.code.name() == "errors").unwrap();
+    assert!(errors.message.starts_with("20 of 100 requests failed"), "{}", errors.message);
+    assert!(errors.advice.as_ref().unwrap().contains("most are `connect`"));
+}
+
+#[test]
+fn a_point_without_an_answer_is_no_void() {
+    let (plan, mut records) = point_given_up();
+    for record in &mut records {
+        *record = fail(record.clone(), ErrorClass::CutOff);
+    }
+    let s = stopped(&plan, &records, 10.0, EndedBy::Hopeless);
+    assert_eq!(severity_of(&s, "nothing_measured"), Some(Severity::Warn));
+    assert_eq!(s.slo.as_ref().unwrap().attainment, Some(0.0));
+    let s = stopped(&plan, &records, 10.0, EndedBy::Until);
+    assert_eq!(severity_of(&s, "nothing_measured"), Some(Severity::Void));
+}
+
+#[test]
+fn a_point_that_was_clear_says_so() {
+    let (plan, records) = point_given_up();
+    let s = stopped(&plan, &records[..90], 9.0, EndedBy::Decided);
+    let note = s.caveats.iter().find(|c| c.message.starts_with("ended early: decided")).unwrap();
+    assert!(note.severity == Severity::Info && note.message.contains("90 measured requests"));
 }

@@ -6,14 +6,16 @@
 
 mod estimate;
 mod growth;
+mod probe;
 
 #[cfg(test)]
 mod tests;
 
-use goodput_model::{Figure, Goal, MetricName, Nanos, Phase, Plan, RequestRecord};
+use goodput_model::{EndedBy, Figure, Goal, MetricName, Nanos, Phase, Plan, RequestRecord};
 
 pub(crate) use estimate::{Estimate, estimate, fewest};
 use growth::{Tick, Ticks};
+use probe::Probe;
 
 use crate::cuts::Cuts;
 use crate::request::{Latencies, Seen};
@@ -54,6 +56,8 @@ pub struct Watch {
     ticks: Ticks,
     /// Sum and number of waits for a first token since the last tick.
     waits: (f64, u32),
+    /// Of a point of a sweep.
+    probe: Option<Probe>,
     looked: Nanos,
     in_a_row: u32,
     look: Look,
@@ -68,6 +72,8 @@ pub struct Look {
     pub backlog_per_s: Option<f64>,
     /// Whether enough is known: the run may end.
     pub is_enough: bool,
+    /// Why a point of a sweep may end before its time.
+    pub end: Option<EndedBy>,
 }
 
 /// A figure and how well it is known.
@@ -113,6 +119,7 @@ impl Watch {
             took: Vec::new(),
             ticks: Ticks::default(),
             waits: (0.0, 0),
+            probe: Probe::new(plan),
             looked: Nanos::ZERO,
             in_a_row: 0,
             look: Look::default(),
@@ -126,6 +133,9 @@ impl Watch {
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
         if let Seen::Value(wait) = latencies.get(first) {
             self.waits = (self.waits.0 + wait, self.waits.1 + 1);
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.add(record);
         }
         if record.phase != Phase::Measured {
             return;
@@ -151,7 +161,11 @@ impl Watch {
         let (sum, count) = std::mem::take(&mut self.waits);
         let ttft_ms = (count > 0).then(|| sum / f64::from(count));
         let (in_flight, started) = (in_flight as f64, started as f64);
-        self.ticks.push(Tick { at_s: at.as_secs(), in_flight, started, ttft_ms });
+        let tick = Tick { at_s: at.as_secs(), in_flight, started, ttft_ms };
+        self.ticks.push(tick);
+        if let Some(probe) = &mut self.probe {
+            probe.tick(at, tick);
+        }
         self.look.backlog_per_s = self.ticks.growth();
     }
 
@@ -161,6 +175,7 @@ impl Watch {
             self.looked = at;
             self.look_anew(at);
         }
+        self.look.end = self.probe.as_mut().and_then(|probe| probe.look(at));
         &self.look
     }
 

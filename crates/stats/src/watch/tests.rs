@@ -17,7 +17,7 @@ fn plan_until(rule: &str, floor_s: u64) -> Plan {
 }
 
 /// A request due at one instant, with its first and last token after so long.
-fn request(index: u64, due_s: f64, ttft_s: f64, e2e_s: f64) -> RequestRecord {
+pub(super) fn request(index: u64, due_s: f64, ttft_s: f64, e2e_s: f64) -> RequestRecord {
     let mut record = record(index, due_s * 1e3, &[]);
     let stamps = &mut record.exchange.stamps;
     stamps.first_token = Some(ms((due_s + ttft_s) * 1e3));
@@ -171,7 +171,11 @@ fn time_left(runs: u64) {
 /// Poisson arrivals at 64 slots with answers of 8 s (log-normal, CV 1), in simulated time; the
 /// first requests, which find the engine empty, are left out. TTFT and E2E.
 fn queue(seed: u64, utilisation: f64, n: u64) -> Vec<RequestRecord> {
-    const EMPTY: usize = 3000;
+    queue_from(seed, utilisation, n, 3000)
+}
+
+/// The same with so many requests left out.
+pub(super) fn queue_from(seed: u64, utilisation: f64, n: u64, out: usize) -> Vec<RequestRecord> {
     let mut profile = Profile::builtin("default").unwrap();
     let (ttft, itl) = ("lognormal:200ms:0.5", "lognormal:5657ms:0.8326");
     for (key, value) in [("slots", "64"), ("ttft", ttft), ("itl", itl)] {
@@ -181,19 +185,19 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Vec<RequestRecord> {
     let mut gaps = Stream::new(seed, Domain::Arrivals, 0);
     let rate = utilisation * 64.0 / (8.0 + 0.2 * 0.125f64.exp());
     let mut at = 0.0;
-    let arrivals = (0..n + EMPTY as u64).map(|id| {
+    let arrivals = (0..n + out as u64).map(|id| {
         at += gaps.exponential() / rate;
         let job = Job { id, prompt: [0u32].into(), output_tokens: 2, answer_seed: 0 };
         Arrival { at: Nanos::from_secs_f64(at), job }
     });
     let outcomes = simulate(&mut engine, arrivals);
-    let begin = outcomes[EMPTY].arrived;
+    let begin = if out == 0 { Nanos::ZERO } else { outcomes[out].arrived };
     let of = |outcome: &goodput_sim::Outcome| {
         let seconds = |at: Option<Nanos>| (at.unwrap() - outcome.arrived).as_secs();
         let due = (outcome.arrived - begin).as_secs();
         request(outcome.id, due, seconds(outcome.first_token), seconds(outcome.finished))
     };
-    outcomes[EMPTY..].iter().map(of).collect()
+    outcomes[out..].iter().map(of).collect()
 }
 
 fn p95_ttft(records: &[RequestRecord]) -> f64 {

@@ -1,0 +1,271 @@
+//! What one replica carries, and how that is known.
+
+use goodput_model::{Slo, Verdict};
+use goodput_stats::{RunState, SloState, Summary};
+use serde::{Deserialize, Serialize};
+
+use super::{Note, NoteKind};
+use crate::sweep::{
+    Axis, Figures, GoodputState, Level, PointSummary, Purpose, Standing, SweepState, SweepSummary,
+};
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Refused {
+    /// Without advice.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None }
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Where the figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A sweep of ours.
+    Sweep,
+    /// One run of ours that kept its SLO.
+    Run,
+    /// Somebody said so.
+    Given,
+}
+
+/// One measured level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Requests per second: offered in an open loop, answered in a closed one.
+    pub rps: f64,
+    /// Whether arrivals waited for no answer.
+    pub is_open: bool,
+    /// Its folder, within that of the sweep.
+    pub folder: String,
+    /// What was seen.
+    pub figures: Figures,
+}
+
+/// What one replica carries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Basis {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its file or folder; empty for a figure that was typed.
+    pub path: String,
+    /// What was measured, in one line.
+    pub about: String,
+    /// Whether to believe it; none where we did not measure.
+    pub verdict: Option<Verdict>,
+    /// The SLO that was kept.
+    pub slo: Option<String>,
+    /// The highest rate of a replica that was confirmed to keep it.
+    pub confirmed_rps: f64,
+    /// The lowest rate above it that was found not to.
+    pub rejected_rps: Option<f64>,
+    /// Where a fit through all points sees the SLO crossed.
+    pub crossing_rps: Option<f64>,
+    /// Share of good requests at the confirmed rate.
+    pub attainment: Option<f64>,
+    /// Share of good requests that the SLO asks for.
+    pub attainment_target: Option<f64>,
+    /// GPUs behind the target that was measured, where that was said.
+    pub gpus: Option<u32>,
+    /// The points, by rate.
+    #[serde(skip)]
+    pub levels: Vec<Measured>,
+    /// What to know about them.
+    #[serde(skip)]
+    pub notes: Vec<Note>,
+}
+
+impl Basis {
+    /// A figure from elsewhere.
+    pub fn given(confirmed_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Refused> {
+        let basis = Self {
+            origin: Origin::Given,
+            path: String::new(),
+            about: "a figure that was given, not measured here".to_owned(),
+            verdict: None,
+            slo: None,
+            confirmed_rps,
+            rejected_rps,
+            crossing_rps: None,
+            attainment: None,
+            attainment_target: None,
+            gpus: None,
+            levels: Vec::new(),
+            notes: Vec::new(),
+        };
+        basis.checked()
+    }
+
+    /// The answer of a sweep.
+    pub fn of_sweep(summary: &SweepSummary) -> Result<Self, Refused> {
+        const AGAIN: &str = "search with `goodput sweep TARGET --slo …`, or name a figure with \
+                             --goodput-rps";
+        let Some(goodput) = &summary.goodput else {
+            return Err(
+                Refused::new("the sweep looked for no answer: there is no SLO in it").hint(AGAIN)
+            );
+        };
+        if goodput.state == GoodputState::Unreachable {
+            let what = format!("no load kept the SLO `{}`", goodput.slo);
+            let hint = "no number of replicas keeps it: promise less, or change the server";
+            return Err(Refused::new(what).hint(hint));
+        }
+        let (Some(confirmed_rps), true) =
+            (goodput.confirmed_rps, goodput.state != GoodputState::Unclear)
+        else {
+            let because = if goodput.because.is_empty() { "unknown" } else { &goodput.because };
+            let what = format!("the sweep has no answer: {because}");
+            let unfinished = summary.sweep.state != SweepState::Complete;
+            let hint = if unfinished { "go on with `goodput sweep --resume`" } else { AGAIN };
+            return Err(Refused::new(what).hint(hint));
+        };
+        refuse_void(summary.verdict, "sweep")?;
+        let is_rate = goodput.axis == Axis::Rate;
+        let mut levels: Vec<Measured> = summary.points.iter().filter_map(measured).collect();
+        levels.sort_by(|a, b| a.rps.total_cmp(&b.rps));
+        let facts = &summary.sweep;
+        let mut notes = doubts(summary.verdict, "sweep");
+        if facts.state != SweepState::Complete {
+            let text = "the sweep did not run to its end; its answer is the one so far";
+            notes.push(Note::new(NoteKind::Doubt, text));
+        }
+        if !is_rate {
+            let text = "the answer is of a closed loop, whose users wait: arrivals that do not wait \
+                        see longer queues at the same rate";
+            notes.push(Note::new(NoteKind::Doubt, text));
+        }
+        if summary.sustained.as_ref().is_some_and(|long| long.standing != Standing::Met) {
+            let text = "the long run at the answer did not keep the SLO";
+            notes.push(Note::new(NoteKind::Doubt, text));
+        }
+        let found = goodput.state == GoodputState::Found;
+        let basis = Self {
+            origin: Origin::Sweep,
+            path: String::new(),
+            about: format!("{} · {} · {}", facts.target, facts.model, facts.workload),
+            verdict: Some(summary.verdict),
+            slo: Some(goodput.slo.clone()),
+            confirmed_rps,
+            // A closed loop that is too much may answer less.
+            rejected_rps: goodput.rejected_rps.filter(|rate| found && *rate >= confirmed_rps),
+            crossing_rps: goodput.crossing.filter(|_| is_rate && found).map(|at| at.value),
+            attainment: goodput.attainment,
+            attainment_target: summary.plan.attainment,
+            gpus: facts.gpus,
+            levels,
+            notes,
+        };
+        basis.checked()
+    }
+
+    /// A single run: what it carried, and nothing above it.
+    pub fn of_run(summary: &Summary) -> Result<Self, Refused> {
+        const SWEEP: &str = "`goodput sweep` finds the rate that keeps an SLO";
+        let Some(slo) = &summary.slo else {
+            return Err(Refused::new("the run has no SLO, so its rate promises nothing").hint(
+                "run it with --slo 'p99 ttft < 500ms', or name a figure with --goodput-rps",
+            ));
+        };
+        if slo.state != SloState::Met {
+            let what = format!("the run's SLO was {}, not met: `{}`", slo.state.name(), slo.slo);
+            return Err(Refused::new(what).hint(SWEEP));
+        }
+        refuse_void(summary.verdict, "run")?;
+        let figures = Figures::of(summary);
+        // The rate of an open loop is that of sessions, where there are such.
+        let offered = figures.offered_rps.filter(|_| summary.sessions.is_none());
+        let Some(rps) = offered.or(figures.requests_per_s) else {
+            return Err(Refused::new("the run has no rate: nothing was measured").hint(SWEEP));
+        };
+        let mut notes = doubts(summary.verdict, "run");
+        if summary.run.state != RunState::Complete {
+            notes.push(Note::new(NoteKind::Doubt, "the run did not come to its end"));
+        }
+        if offered.is_none() {
+            let text = "the run's arrivals waited for answers: users who do not wait see longer \
+                        queues at the same rate";
+            notes.push(Note::new(NoteKind::Doubt, text));
+        }
+        let facts = &summary.run;
+        let is_open = figures.offered_rps.is_some();
+        let basis = Self {
+            origin: Origin::Run,
+            path: String::new(),
+            about: format!("{} · {} · {}", facts.target, facts.model, facts.workload),
+            verdict: Some(summary.verdict),
+            slo: Some(slo.slo.clone()),
+            confirmed_rps: rps,
+            rejected_rps: None,
+            crossing_rps: None,
+            attainment: slo.attainment,
+            attainment_target: slo.target,
+            gpus: None,
+            levels: vec![Measured { rps, is_open, folder: String::new(), figures }],
+            notes,
+        };
+        basis.checked()
+    }
+
+    /// The SLO, read.
+    pub(super) fn terms(&self) -> Option<Slo> {
+        self.slo.as_deref()?.parse().ok()
+    }
+
+    fn checked(self) -> Result<Self, Refused> {
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        if !is_rate(self.confirmed_rps) {
+            return Err(Refused::new("the goodput of a replica must be a number above zero"));
+        }
+        if self.rejected_rps.is_some_and(|rate| !is_rate(rate) || rate < self.confirmed_rps) {
+            return Err(Refused::new("the rejected rate must not lie below the confirmed one"));
+        }
+        Ok(self)
+    }
+}
+
+fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {
+    if verdict == Verdict::Void {
+        let hint = "its report says why; measure again";
+        return Err(Refused::new(format!("the {what} is void: no plan rests on it")).hint(hint));
+    }
+    Ok(())
+}
+
+fn doubts(verdict: Verdict, what: &str) -> Vec<Note> {
+    let text = format!("the {what} is suspect: its report says why");
+    let is_suspect = verdict == Verdict::Suspect;
+    is_suspect.then(|| Note::new(NoteKind::Doubt, text)).into_iter().collect()
+}
+
+/// What a point says about its level; none where it is no measurement of a level.
+fn measured(summary: &PointSummary) -> Option<Measured> {
+    let (ask, figures) = (&summary.point.ask, &summary.point.figures);
+    if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)
+        || matches!(summary.standing, Standing::Unclear(_))
+        || figures.ok == 0
+        || figures.verdict == Verdict::Void
+    {
+        return None;
+    }
+    let (rps, is_open) = match ask.level {
+        Level::Rate(rate) => (Some(rate), true),
+        Level::Users(_) => (figures.requests_per_s, false),
+    };
+    let rps = rps.filter(|rps| rps.is_finite() && *rps > 0.0)?;
+    Some(Measured { rps, is_open, folder: summary.folder.clone(), figures: figures.clone() })
+}

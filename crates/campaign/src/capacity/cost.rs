@@ -1,0 +1,106 @@
+//! What tokens and requests cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Basis, Expected, Fleets, MONTH_HOURS, Question};
+
+/// A price and what it could be at best.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// By the confirmed rate.
+    pub value: f64,
+    /// By the rejected rate, which is a little too much; none where there is none.
+    pub best_case: Option<f64>,
+}
+
+/// What a unit costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct UnitCost {
+    /// Of everything that is paid for here.
+    pub per_hour: f64,
+    /// For 730 hours.
+    pub per_month: f64,
+    /// Of a thousand requests.
+    pub per_1000_requests: Price,
+    /// Of a million prompt tokens, as if they bore all of it.
+    pub per_million_input: Option<Price>,
+    /// Of a million output tokens, as if they bore all of it.
+    pub per_million_output: Option<Price>,
+    /// Of a million tokens of both kinds.
+    pub per_million_total: Option<Price>,
+    /// Of a million output tokens of requests that kept the SLO.
+    pub per_million_good_output: Option<Price>,
+}
+
+/// Money, in the unit of the price.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// What was said.
+    pub price_per_gpu_hour: f64,
+    /// One replica that is kept at the confirmed rate.
+    pub full_use: UnitCost,
+    /// The replicas with headroom under the target load: what stands idle is paid for too.
+    pub at_target: UnitCost,
+}
+
+impl Cost {
+    pub(super) fn of(
+        basis: &Basis,
+        question: &Question,
+        fleets: &Fleets,
+        here: &Expected,
+    ) -> Option<Self> {
+        let price = question.price_per_gpu_hour?;
+        let gpus = f64::from(question.gpus_per_replica?);
+        let hour = price * gpus;
+        let full = Paid {
+            per_hour: hour,
+            rps: basis.confirmed_rps,
+            best: basis.rejected_rps.map(|rejected| (hour, rejected)),
+        };
+        let fleet = fleets.with_headroom;
+        let target = Paid {
+            per_hour: hour * fleet.replicas as f64,
+            rps: question.target_rps,
+            best: fleet.best_case.map(|best| (hour * best.replicas as f64, question.target_rps)),
+        };
+        Some(Self {
+            price_per_gpu_hour: price,
+            full_use: full.units(here),
+            at_target: target.units(here),
+        })
+    }
+}
+
+/// So much money for so much load.
+struct Paid {
+    per_hour: f64,
+    rps: f64,
+    /// The same at best.
+    best: Option<(f64, f64)>,
+}
+
+impl Paid {
+    fn units(&self, here: &Expected) -> UnitCost {
+        let million =
+            |each: Option<f64>| each.filter(|each| *each > 0.0).map(|each| self.price(1e6, each));
+        let (input, output) = (here.input_tokens, here.output_tokens);
+        let total = input.zip(output).map(|(input, output)| input + output);
+        let good = output.zip(here.good_share).map(|(output, share)| output * share);
+        UnitCost {
+            per_hour: self.per_hour,
+            per_month: self.per_hour * MONTH_HOURS,
+            per_1000_requests: self.price(1e3, 1.0),
+            per_million_input: million(input),
+            per_million_output: million(output),
+            per_million_total: million(total),
+            per_million_good_output: million(good),
+        }
+    }
+
+    /// Of so many units, of which each request brings so many.
+    fn price(&self, units: f64, each: f64) -> Price {
+        let of = |(per_hour, rps): (f64, f64)| per_hour / (rps * each * 3600.0) * units;
+        Price { value: of((self.per_hour, self.rps)), best_case: self.best.map(of) }
+    }
+}

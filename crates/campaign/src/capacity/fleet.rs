@@ -1,0 +1,107 @@
+//! How many replicas.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Basis, MONTH_HOURS, Question, Refused};
+
+/// More is a slip of the keyboard.
+const MOST: f64 = 1e6;
+
+/// Some replicas under the target load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fleet {
+    /// How many.
+    pub replicas: u64,
+    /// Their GPUs.
+    pub gpus: Option<u64>,
+    /// The target as a share of what they were confirmed to carry.
+    pub utilisation: f64,
+    /// The same with one replica lost; none where it is the only one.
+    pub one_lost: Option<f64>,
+    /// If the replica carries all but the rejected rate; none where no rate was rejected.
+    pub best_case: Option<BestCase>,
+    /// What they cost.
+    pub cost_per_hour: Option<f64>,
+    /// For a month of 730 hours.
+    pub cost_per_month: Option<f64>,
+}
+
+/// As few as it could be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BestCase {
+    /// How many.
+    pub replicas: u64,
+    /// Their GPUs.
+    pub gpus: Option<u64>,
+}
+
+/// The answers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fleets {
+    /// Just enough.
+    pub bare: Fleet,
+    /// With load to spare.
+    pub with_headroom: Fleet,
+    /// One more than just enough: any one may fail.
+    pub with_spare: Fleet,
+    /// As many as were asked about.
+    pub asked: Option<Fleet>,
+}
+
+/// Replicas that carry a load: the ceiling of the quotient, where a rounding error of it is no
+/// replica.
+pub(super) fn needed(load: f64, each: f64) -> u64 {
+    let exact = load / each;
+    (exact * (1.0 - 1e-12) - 1e-12).ceil().clamp(1.0, 1e18) as u64
+}
+
+impl Fleets {
+    pub(super) fn of(basis: &Basis, question: &Question) -> Result<Self, Refused> {
+        let target = question.target_rps;
+        let padded = target * (1.0 + question.headroom);
+        if padded / basis.confirmed_rps > MOST {
+            let what = format!(
+                "{target} requests/s would take more than a million replicas of {} requests/s",
+                basis.confirmed_rps
+            );
+            return Err(Refused::new(what).hint("both are requests per second: check the units"));
+        }
+        let fleet = |replicas: u64, best: Option<u64>| Fleet::of(basis, question, replicas, best);
+        let best = |load: f64| basis.rejected_rps.map(|rejected| needed(load, rejected));
+        let bare = needed(target, basis.confirmed_rps);
+        Ok(Self {
+            bare: fleet(bare, best(target)),
+            with_headroom: fleet(needed(padded, basis.confirmed_rps), best(padded)),
+            with_spare: fleet(bare + 1, best(target).map(|count| count + 1)),
+            asked: question.replicas.map(|replicas| fleet(replicas, None)),
+        })
+    }
+
+    /// The largest of them.
+    pub(super) fn most(&self) -> u64 {
+        let all = [Some(self.bare), Some(self.with_headroom), Some(self.with_spare), self.asked];
+        all.iter().flatten().map(|fleet| fleet.replicas).max().unwrap_or(1)
+    }
+}
+
+impl Fleet {
+    fn of(basis: &Basis, question: &Question, replicas: u64, best: Option<u64>) -> Self {
+        let gpus = |replicas: u64| {
+            question.gpus_per_replica.map(|gpus| replicas.saturating_mul(u64::from(gpus)))
+        };
+        let load = |replicas: u64| question.target_rps / (replicas as f64 * basis.confirmed_rps);
+        let cost = question
+            .price_per_gpu_hour
+            .zip(gpus(replicas))
+            .map(|(price, gpus)| price * gpus as f64);
+        Self {
+            replicas,
+            gpus: gpus(replicas),
+            utilisation: load(replicas),
+            one_lost: (replicas > 1).then(|| load(replicas - 1)),
+            best_case: best.map(|replicas| BestCase { replicas, gpus: gpus(replicas) }),
+            cost_per_hour: cost,
+            cost_per_month: cost.map(|cost| cost * MONTH_HOURS),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! How many replicas carry a load, what they cost, and when they would not be enough.
+//!
+//! Everything rests on the measured goodput interval of one replica: the rate that was *confirmed*
+//! to keep the SLO, and the lowest one above it that was *rejected*. [`plan`] divides; a
+//! [`Traffic`] is looked at hour by hour; and [`Fitted`] is the engine model of `goodput_sim`,
+//! calibrated from the measured points, for the chance of missing the SLO in between.
+
+mod basis;
+mod cost;
+mod expect;
+mod fan_out;
+mod fleet;
+mod risk;
+mod simulated;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+use serde::{Deserialize, Serialize};
+
+pub use basis::{Basis, Measured, Origin, Refused};
+pub use cost::{Cost, Price, UnitCost};
+pub use expect::{Expected, Footing, expected};
+pub use fan_out::{FanFigure, FanOut, StepLatency, shares as fan_out_shares};
+pub use fleet::{BestCase, Fleet, Fleets};
+pub use risk::{
+    Enough, Hour, HourState, Hours, LevelRisk, STRETCHES, Simulation, TrafficPlan, levels,
+    over_traffic, play_levels,
+};
+pub use simulated::{FitPoint, Fitted, Played, Sizes, calibrate};
+pub use traffic::{Slot, Traffic};
+
+/// Hours of a month: a twelfth of a year.
+pub const MONTH_HOURS: f64 = 730.0;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Requests per second that shall be carried.
+    pub target_rps: f64,
+    /// Load to spare, as a share of the target.
+    pub headroom: f64,
+    /// GPUs of a replica.
+    pub gpus_per_replica: Option<u32>,
+    /// What a GPU costs for an hour.
+    pub price_per_gpu_hour: Option<f64>,
+    /// A number of replicas to look at besides.
+    pub replicas: Option<u64>,
+}
+
+/// Why a line of the plan is to be read with care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// It holds only if this does.
+    Assumed,
+    /// It lies beyond what was measured.
+    Extrapolated,
+    /// It is not known.
+    Missing,
+    /// The measurement itself is in doubt.
+    Doubt,
+}
+
+/// What to know about the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Why.
+    pub kind: NoteKind,
+    /// In words.
+    pub text: String,
+}
+
+impl Note {
+    /// A note.
+    pub fn new(kind: NoteKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+/// Rates at the confirmed level, and at the target.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Prompt tokens per second; none where nobody counted them.
+    pub input_tps: Option<f64>,
+    /// Output tokens per second.
+    pub output_tps: Option<f64>,
+    /// Both.
+    pub total_tps: Option<f64>,
+}
+
+impl Rates {
+    fn times(self, factor: f64) -> Self {
+        let scaled = |rate: Option<f64>| rate.map(|rate| rate * factor);
+        Self {
+            requests_per_s: self.requests_per_s * factor,
+            input_tps: scaled(self.input_tps),
+            output_tps: scaled(self.output_tps),
+            total_tps: scaled(self.total_tps),
+        }
+    }
+}
+
+/// What the fleet does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// One replica at the confirmed rate.
+    pub replica: Rates,
+    /// One of its GPUs there.
+    pub gpu: Option<Rates>,
+    /// Everything at the target rate.
+    pub total: Rates,
+}
+
+/// The plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// `goodput.capacity/1`
+    pub schema: String,
+    /// What one replica carries, and how that is known.
+    pub basis: Basis,
+    /// What was asked.
+    pub question: Question,
+    /// How many replicas, by how much is to be spare.
+    pub fleets: Fleets,
+    /// Rates.
+    pub throughput: Throughput,
+    /// Latency to expect: at the confirmed rate, at the target with headroom, with one lost.
+    pub expected: Vec<Expected>,
+    /// Money; none without a price.
+    pub cost: Option<Cost>,
+    /// Joules per output token; none: it was not measured.
+    pub energy_j_per_output_token: Option<f64>,
+    /// Hour by hour; none without traffic.
+    pub traffic: Option<TrafficPlan>,
+    /// Steps of several calls; none where not asked.
+    pub fan_out: Option<FanOut>,
+    /// What it rests on.
+    pub notes: Vec<Note>,
+}
+
+impl Capacity {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.capacity/1";
+}
+
+/// The plan for a constant load. Traffic and fan-out are added by who has them.
+pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
+    question.check()?;
+    let fleets = Fleets::of(&basis, &question)?;
+    let confirmed = basis.confirmed_rps;
+    let at = |rps: f64, about: &str| expected(&basis.levels, rps, about);
+    let here = at(confirmed, "confirmed");
+    let share = |fleet: &Fleet| question.target_rps / fleet.replicas as f64;
+    let mut expectations = vec![here.clone()];
+    expectations.push(at(share(&fleets.with_headroom), "target"));
+    if fleets.with_headroom.replicas > 1 {
+        let left = (fleets.with_headroom.replicas - 1) as f64;
+        expectations.push(at(question.target_rps / left, "one lost"));
+    }
+    // A level above the confirmed one was either rejected or not measured at all.
+    expectations
+        .retain(|expected| expected.at_rps <= confirmed * (1.0 + 1e-9) && expected.has_latency());
+    let throughput = throughput(&basis, &question, &here);
+    let cost = Cost::of(&basis, &question, &fleets, &here);
+    let notes = notes(&basis, &question, &here, &fleets);
+    Ok(Capacity {
+        schema: Capacity::SCHEMA.to_owned(),
+        basis,
+        question,
+        fleets,
+        throughput,
+        expected: expectations,
+        cost,
+        energy_j_per_output_token: None,
+        traffic: None,
+        fan_out: None,
+        notes,
+    })
+}
+
+impl Question {
+    fn check(&self) -> Result<(), Refused> {
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        if !is_rate(self.target_rps) {
+            return Err(Refused::new("the target rate must be a number above zero"));
+        }
+        if !(0.0..=5.0).contains(&self.headroom) {
+            return Err(Refused::new("headroom must lie between 0 % and 500 %"));
+        }
+        if self.gpus_per_replica == Some(0) || self.replicas == Some(0) {
+            return Err(Refused::new("there is at least one replica, and at least one GPU in it"));
+        }
+        match (self.price_per_gpu_hour, self.gpus_per_replica) {
+            (Some(price), _) if !(price.is_finite() && price >= 0.0) => {
+                Err(Refused::new("a price is a number from zero up"))
+            }
+            (Some(_), None) => Err(Refused::new(
+                "a price per GPU says nothing while nobody knows how many GPUs a replica has",
+            )
+            .hint("add --gpus-per-replica")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn throughput(basis: &Basis, question: &Question, here: &Expected) -> Throughput {
+    let rate = basis.confirmed_rps;
+    let tokens = |each: Option<f64>, rate: f64| each.map(|each| each * rate);
+    let at = |rate: f64| {
+        let (input, output) = (tokens(here.input_tokens, rate), tokens(here.output_tokens, rate));
+        let total = input.zip(output).map(|(input, output)| input + output);
+        Rates { requests_per_s: rate, input_tps: input, output_tps: output, total_tps: total }
+    };
+    let replica = at(rate);
+    Throughput {
+        replica,
+        gpu: question.gpus_per_replica.map(|gpus| replica.times(1.0 / f64::from(gpus))),
+        total: at(question.target_rps),
+    }
+}
+
+fn notes(basis: &Basis, question: &Question, here: &Expected, fleets: &Fleets) -> Vec<Note> {
+    let mut notes = basis.notes.clone();
+    let mut add = |kind, text: String| notes.push(Note::new(kind, text));
+    if fleets.most() > 1 {
+        add(
+            NoteKind::Extrapolated,
+            format!(
+                "the figures are of one replica; {} of them are taken to carry {} times as much, \
+                 behind a balancer that loses nothing",
+                fleets.most(),
+                fleets.most()
+            ),
+        );
+    }
+    if basis.rejected_rps.is_none() {
+        add(
+            NoteKind::Missing,
+            "no rate was found to be too much: the replicas needed may be fewer".to_owned(),
+        );
+    }
+    if here.footing == Footing::AboveMeasured {
+        add(
+            NoteKind::Extrapolated,
+            "no point was measured at the confirmed rate; tokens per request are those of the \
+             nearest"
+                .to_owned(),
+        );
+    }
+    if here.footing == Footing::Nothing {
+        let text = "no measured points: latency, tokens and their prices are not known";
+        add(NoteKind::Missing, text.to_owned());
+    } else {
+        let text = "the traffic to come has the measured prompts, answers and arrivals (Poisson)";
+        add(NoteKind::Assumed, text.to_owned());
+    }
+    if question.price_per_gpu_hour.is_some() {
+        add(NoteKind::Missing, "energy was not measured".to_owned());
+    }
+    notes
+}

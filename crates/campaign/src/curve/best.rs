@@ -1,0 +1,101 @@
+//! Which of several configurations is best, and how sure that is.
+
+use goodput_model::Verdict;
+
+use crate::sweep::{Axis, Configuration, Goodput, GoodputState};
+
+/// A configuration with an answer, in requests per second.
+struct Entry {
+    place: usize,
+    name: String,
+    confirmed: f64,
+    /// Infinite where nothing was too much.
+    rejected: f64,
+}
+
+/// The place of the configuration with the highest confirmed load, where one has an answer, and how
+/// sure that is, in words.
+pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
+    let entries: Vec<Entry> =
+        configurations.iter().enumerate().filter_map(|(place, one)| entry(place, one)).collect();
+    let is_searched =
+        |one: &Configuration| one.sweep.as_ref().is_some_and(|sweep| sweep.goodput.is_some());
+    // The first of equals, so that the order of the list decides and not that of the search.
+    let Some(first) = entries.iter().rev().max_by(|a, b| a.confirmed.total_cmp(&b.confirmed))
+    else {
+        let why = if configurations.iter().any(is_searched) {
+            "no configuration has an answer"
+        } else {
+            "no load was searched for, so none of them is called best"
+        };
+        return (None, why.to_owned());
+    };
+    let mut others: Vec<&Entry> =
+        entries.iter().filter(|entry| entry.place != first.place).collect();
+    others.sort_by(|a, b| b.confirmed.total_cmp(&a.confirmed));
+    let ties: Vec<&str> = others
+        .iter()
+        .filter(|other| other.rejected > first.confirmed)
+        .map(|other| other.name.as_str())
+        .collect();
+    let unknown: Vec<String> = configurations
+        .iter()
+        .enumerate()
+        .filter(|(place, one)| is_searched(one) && entries.iter().all(|e| e.place != *place))
+        .map(|(_, one)| name(one))
+        .collect();
+    let because = match (others.first(), ties.is_empty()) {
+        (None, _) => "the only one with an answer".to_owned(),
+        (_, false) => format!("a tie within the intervals with {}", ties.join(", ")),
+        (Some(second), true) => beats(first, second),
+    };
+    let unknown = if unknown.is_empty() {
+        String::new()
+    } else {
+        format!("; not compared, without an answer: {}", unknown.join(", "))
+    };
+    (Some(first.place), format!("{because}{unknown}"))
+}
+
+fn beats(first: &Entry, second: &Entry) -> String {
+    let ends = |entry: &Entry| {
+        let rejected = if entry.rejected.is_finite() {
+            format!("{:.1}]", entry.rejected)
+        } else {
+            "…)".to_owned()
+        };
+        format!("[{:.1}, {rejected}", entry.confirmed)
+    };
+    format!(
+        "beats {} by {:.0} %: their intervals {} and {} req/s do not overlap",
+        second.name,
+        (first.confirmed / second.confirmed - 1.0) * 100.0,
+        ends(first),
+        ends(second)
+    )
+}
+
+/// Its varied values as one writes them: `x=2048 y=8`.
+pub(crate) fn name(configuration: &Configuration) -> String {
+    let values: Vec<String> =
+        configuration.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if values.is_empty() { configuration.folder.clone() } else { values.join(" ") }
+}
+
+fn entry(place: usize, configuration: &Configuration) -> Option<Entry> {
+    let sweep = configuration.sweep.as_ref().filter(|sweep| sweep.verdict != Verdict::Void)?;
+    let goodput = sweep.goodput.as_ref().filter(|goodput| is_answer(goodput))?;
+    // Users of different configurations are not worth the same; requests are.
+    let of = |rps: Option<f64>, level: Option<f64>| {
+        rps.or(level.filter(|_| goodput.axis == Axis::Rate)).filter(|v| v.is_finite() && *v > 0.0)
+    };
+    let confirmed = of(goodput.confirmed_rps, goodput.confirmed)?;
+    let rejected = of(goodput.rejected_rps, goodput.rejected);
+    // Throughput may fall beyond the limit of a closed loop: the interval then has no width.
+    let rejected = rejected.map_or(f64::INFINITY, |rejected| rejected.max(confirmed));
+    Some(Entry { place, name: name(configuration), confirmed, rejected })
+}
+
+fn is_answer(goodput: &Goodput) -> bool {
+    matches!(goodput.state, GoodputState::Found | GoodputState::AtLeast)
+}

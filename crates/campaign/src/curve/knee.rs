@@ -1,0 +1,126 @@
+//! The knee by rule: the highest offered rate of which at least 99 % is delivered, and under which
+//! no queue grows.
+//!
+//! A closed loop has none: it asks for no more than it gets.
+//!
+//! Completions are compared with the arrivals of the same window, not with the rate that was asked
+//! for: the chance of a schedule is not the server's doing. Even so a short window falls short of
+//! 99 % by chance, since the requests under way at its end need not be as many as at its begin. The
+//! difference of two such counts has a standard deviation of √(2N); what lies within three of them
+//! is taken for chance where the point was long enough to be judged by its course, or kept the SLO.
+//! Where neither is so, the level counts neither way.
+
+use goodput_model::EndedBy;
+
+use super::{Knee, by_level, positive};
+use crate::sweep::{Figures, Miss, Point, PointSummary, Standing};
+
+/// The share that must be delivered.
+const SHARE: f64 = 0.99;
+/// Standard deviations of what comes and goes in a server that keeps up.
+const BEYOND: f64 = 3.0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Delivered,
+    Short,
+    CannotTell,
+}
+
+/// Completions per arrival of this window; none in a closed loop.
+pub fn delivered(figures: &Figures) -> Option<f64> {
+    positive(figures.offered_rps)?;
+    let by_rate = || {
+        let due = positive(figures.scheduled_rps)?;
+        figures.requests_per_s.map(|ended| ended / due)
+    };
+    figures.balance.or_else(by_rate).filter(|share| share.is_finite())
+}
+
+pub(super) fn knee(points: &[&PointSummary]) -> Option<Knee> {
+    let levels: Vec<(f64, Delivery)> =
+        by_level(points).into_iter().map(|(level, points)| (level, delivery(&points))).collect();
+    let level = levels.iter().rev().find(|(_, found)| *found == Delivery::Delivered)?.0;
+    let is_beyond = |(at, found): &&(f64, Delivery)| *at > level && *found == Delivery::Short;
+    Some(Knee { level, beyond: levels.iter().find(is_beyond).map(|(at, _)| *at) })
+}
+
+/// Whether the server fell behind, or turned requests away, by the verdict on this point.
+pub(super) fn is_lost(point: &PointSummary) -> bool {
+    let miss = matches!(
+        point.standing,
+        Standing::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
+    );
+    miss || point.point.figures.over_saturated == Some(true)
+}
+
+/// The runs at one level together.
+fn delivery(points: &[&PointSummary]) -> Delivery {
+    let requests = |is_lost: &dyn Fn(&PointSummary) -> bool| -> f64 {
+        points.iter().filter(|point| is_lost(point)).map(|p| p.point.figures.requests as f64).sum()
+    };
+    let all = requests(&|_| true);
+    // Runs that disagree: half of the requests are enough to doubt the level.
+    if all > 0.0 && 2.0 * requests(&is_lost) >= all {
+        return Delivery::Short;
+    }
+    let counted: Vec<Count> = points.iter().filter_map(|point| Count::of(&point.point)).collect();
+    if counted.is_empty() {
+        return Delivery::CannotTell;
+    }
+    let sum = |of: fn(&Count) -> f64| counted.iter().map(of).sum::<f64>();
+    let (due, short) = (sum(|count| count.due), sum(|count| count.short));
+    let failed = sum(|count| count.failed);
+    if failed > (1.0 - SHARE) * due {
+        return Delivery::Short;
+    }
+    // What failed and what is still under way are both not delivered.
+    if short + failed <= (1.0 - SHARE) * due {
+        return Delivery::Delivered;
+    }
+    let chance = BEYOND * sum(|count| count.variance).sqrt() + sum(|count| count.filling);
+    if short > (1.0 - SHARE) * due + chance {
+        return Delivery::Short;
+    }
+    let is_judged = |point: &&PointSummary| {
+        point.point.figures.over_saturated == Some(false) || point.standing == Standing::Met
+    };
+    if points.iter().any(is_judged) { Delivery::Delivered } else { Delivery::CannotTell }
+}
+
+/// Requests of one run.
+struct Count {
+    /// Due inside the window.
+    due: f64,
+    /// More due than ended inside it.
+    short: f64,
+    /// Due inside it, and failed, whenever that was.
+    failed: f64,
+    /// Variance of `short` where the server keeps up.
+    variance: f64,
+    /// What `short` is where the window began with an empty server.
+    filling: f64,
+}
+
+impl Count {
+    fn of(point: &Point) -> Option<Self> {
+        let figures = &point.figures;
+        let ended = delivered(figures)?;
+        let due = positive(figures.scheduled_rps.map(|rate| rate * figures.window_s))?;
+        let under_way = positive(figures.in_flight).unwrap_or(0.0);
+        let answer_s = figures.e2e_ms.mean.or(figures.e2e_ms.p50.map(|p50| p50.value));
+        let was_filled = answer_s.is_none_or(|ms| point.ask.burn_in_s * 1000.0 >= ms);
+        // A point that was given up has cut its own requests off.
+        let is_cut = figures.ended_by == Some(EndedBy::Hopeless);
+        let failed = if is_cut { 0.0 } else { figures.failed as f64 };
+        // Where the share comes from good answers alone, failures are in it already.
+        let in_share = if figures.balance.is_some() { 0.0 } else { failed };
+        Some(Self {
+            due,
+            short: (1.0 - ended) * due - in_share,
+            failed,
+            variance: 2.0 * under_way,
+            filling: if was_filled { 0.0 } else { under_way },
+        })
+    }
+}

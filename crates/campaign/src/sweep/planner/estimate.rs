@@ -1,0 +1,142 @@
+//! How long it takes. What is stated after the warm-up is a function of plan and warm-up alone; the
+//! runs near the limit that are not needed in any case use up what the rest has left of it.
+
+use goodput_model::EndedBy;
+
+use super::super::{Axis, Level, Point, Purpose, SweepPlan};
+use super::view::{View, e2e_s};
+use super::{Estimate, Step, Wish, effort, grid, next};
+
+/// Points of a bracket, as a rule.
+const BRACKET: f64 = 4.0;
+/// What coarse probes leave of their time when they end early, as a rule.
+const EARLY: f64 = 0.75;
+/// The limit lies at so many times the rate of the warm-up, as a rule.
+const RISE: f64 = 2.5;
+/// Answers take longer under load, as a rule.
+const SLOWER: f64 = 1.2;
+/// The last answers of a point take so many times p99, as a rule.
+const DRAIN: f64 = 1.2;
+
+/// A part: in words, its points, and its seconds.
+type Part = (&'static str, f64, f64);
+
+/// How long it takes from here; none before the warm-up has told how fast the server is.
+pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<Estimate> {
+    let view = View::of(plan, points);
+    view.warm?;
+    if next(plan, points) == Step::Done {
+        return Some(Estimate { seconds: 0.0, points: 0, parts: Vec::new() });
+    }
+    let parts = parts(&view);
+    let stated: f64 = parts.iter().map(|part| part.2).sum();
+    let planned: f64 = parts.iter().map(|part| part.1).sum();
+    let spent = spent(&view);
+    // What is left of each part, in order: what is done has used up the first ones.
+    let mut used = spent;
+    let mut left = Vec::new();
+    for (name, _, seconds) in &parts {
+        let taken = used.min(*seconds);
+        used -= taken;
+        if *seconds - taken > 0.5 {
+            left.push(((*name).to_owned(), (*seconds - taken).round()));
+        }
+    }
+    let done = measured(&view).count() as f64;
+    let needed = needed(&view);
+    let seconds = (stated - spent).max(needed).round();
+    if left.is_empty() {
+        left.push(("what is left".to_owned(), seconds));
+    }
+    let points = (planned - done).max(1.0) as u32;
+    Some(Estimate { seconds, points, parts: left })
+}
+
+/// Whether this run fits into the stated time, beside what must follow it.
+pub(super) fn has_time(view: &View<'_>, wish: Wish) -> bool {
+    let stated: f64 = parts(view).iter().map(|part| part.2).sum();
+    let cost = cost(view, view.burn_in_s(wish.level) + view.seconds(wish));
+    spent(view) + cost + needed(view) <= 1.03 * stated
+}
+
+/// Points after the warm-up.
+fn measured<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Point> {
+    view.points.iter().filter(|point| point.ask.purpose != Purpose::WarmUp)
+}
+
+/// Seconds of all points after the warm-up, as far as figures tell.
+fn spent(view: &View<'_>) -> f64 {
+    let of = |point: &Point| {
+        let is_given_up = point.figures.ended_by == Some(EndedBy::Hopeless);
+        let drain = if is_given_up { 1.0 } else { DRAIN * e2e_s(&point.figures).1 };
+        let window = point.figures.window_s;
+        let window = if window.is_finite() { window.max(0.0) } else { 0.0 };
+        point.ask.burn_in_s + window + drain + settle(view)
+    };
+    measured(view).map(of).sum()
+}
+
+fn settle(view: &View<'_>) -> f64 {
+    if view.plan.settle_s.is_finite() { view.plan.settle_s.clamp(0.0, 3_600.0) } else { 0.0 }
+}
+
+/// A point with its drain and its pause.
+fn cost(view: &View<'_>, load_s: f64) -> f64 {
+    load_s + DRAIN * SLOWER * view.e2e_s().1 + settle(view)
+}
+
+/// What must still come after the runs near the limit.
+fn needed(view: &View<'_>) -> f64 {
+    parts(view).iter().skip_while(|part| part.0 != CONFIRM).map(|part| part.2).sum()
+}
+
+const CONFIRM: &str = "confirmation";
+
+/// A typical point of this purpose.
+fn typical(view: &View<'_>, purpose: Purpose) -> f64 {
+    let (mean, p99) = view.e2e_s();
+    let rate = RISE * f64::from(effort::WARM_UP_USERS) / mean;
+    let burn = view.burn_in_s(Level::Users(effort::WARM_UP_USERS));
+    cost(view, SLOWER.min(1.1) * (burn + view.length(purpose, rate, p99)))
+}
+
+/// What is stated: a function of the plan and of the warm-up.
+fn parts(view: &View<'_>) -> Vec<Part> {
+    let (plan, pace) = (view.plan, view.pace);
+    let levels = grid::levels(view);
+    let is_searched = plan.search && plan.slo.is_some();
+    let twins = if plan.twins && plan.axis == Axis::Rate { 2.0 } else { 1.0 };
+    let coarse = typical(view, Purpose::Bisect);
+    let mut parts: Vec<Part> = Vec::new();
+    let mut ratio = pace.growth;
+    if levels.is_empty() {
+        parts.push(("bracket", BRACKET * twins, BRACKET * twins * EARLY * coarse));
+    } else {
+        let has_anchor = levels.len() > 2 && grid::is_long(view);
+        let n = levels.len() as f64 + f64::from(u8::from(has_anchor));
+        parts.push(("levels asked for", n * twins, n * twins * coarse));
+        let (first, last) = (levels.first(), levels.last());
+        let steps = (levels.len().max(2) - 1) as f64;
+        ratio = first.zip(last).map_or(ratio, |(first, last)| (last / first).powf(1.0 / steps));
+    }
+    let close = if is_searched { pace.close } else { 1.1 };
+    if is_searched || levels.is_empty() {
+        let n = (ratio.ln() / close.ln()).max(1.0).log2().ceil().clamp(0.0, 12.0);
+        parts.push(("bisection", n * twins, n * twins * EARLY * coarse));
+    }
+    if is_searched {
+        let n = pace.focus_runs[1] as f64;
+        parts.push(("near the limit", n, n * typical(view, Purpose::Focus)));
+        let n = pace.tries * pace.confirms as f64;
+        parts.push((CONFIRM, n * twins, n * twins * typical(view, Purpose::Confirm)));
+        let long = pace.sustained(plan);
+        if long > 0.0 {
+            let burn = view.burn_in_s(Level::Users(effort::WARM_UP_USERS));
+            parts.push(("sustained run", 1.0, cost(view, long + burn)));
+        }
+    }
+    if grid::is_long(view) {
+        parts.push(("anchor", 1.0, coarse));
+    }
+    parts
+}

@@ -1,0 +1,134 @@
+//! What the points of a sweep say about the server beside the answer.
+
+use goodput_model::{Caveat, CaveatCode, Severity};
+
+use super::super::judge::judge_load;
+use super::super::{Bounded, Figures, Miss, Point, Purpose, Standing, SweepPlan, Unclear};
+use super::view::{View, is_same};
+
+/// A figure of the anchor that moved by this share has moved.
+const MOVED: f64 = 0.10;
+
+/// And both points have this many requests.
+const COMPARABLE: u64 = 300;
+
+/// What to know about a sweep: servers that changed on the way, limits that are not the server's.
+pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
+    let view = View::of(plan, points);
+    let mut found = conflicts(&view);
+    found.extend(moved(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
+    found.extend(refused(&view));
+    found.extend(client(&view));
+    found.extend(gone(plan, points));
+    found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    found
+}
+
+fn conflicts(view: &View<'_>) -> Vec<Caveat> {
+    let of = |conflict: &super::view::Conflict| {
+        let (missed, kept) = (conflict.missed, conflict.kept);
+        match conflict.again? {
+            true if conflict.is_better => Some(
+                Caveat::new(
+                    CaveatCode::CapacityChanged,
+                    Severity::Warn,
+                    format!(
+                        "the server carries more than before: {missed} was missed, then {kept} was \
+                         kept and {missed} as well; points before that do not count"
+                    ),
+                )
+                .advise("look for replicas that were added or caches that filled, and sweep again"),
+            ),
+            true => Some(Caveat::new(
+                CaveatCode::CapacityChanged,
+                Severity::Warn,
+                format!(
+                    "{missed} was missed once and kept when measured again: something disturbed it"
+                ),
+            )),
+            false => Some(
+                Caveat::new(
+                    CaveatCode::NotMonotone,
+                    Severity::Warn,
+                    format!(
+                        "{missed} is missed twice though {kept} was kept: the answer stays below it"
+                    ),
+                )
+                .advise("look for what the server does differently at that load, and sweep again"),
+            ),
+        }
+    };
+    view.conflicts.iter().filter_map(of).collect()
+}
+
+/// A figure of a point.
+type Of = fn(&Figures) -> Option<Bounded>;
+
+/// Levels that were measured again, first against last.
+fn moved(points: &[Point]) -> Option<Caveat> {
+    let last = points.iter().rev().find(|point| point.ask.purpose == Purpose::Anchor)?;
+    let same = |point: &&Point| {
+        point.ask.level.axis() == last.ask.level.axis()
+            && is_same(point.ask.level.value(), last.ask.level.value())
+            && !matches!(point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
+    };
+    let first = points.iter().find(same).filter(|first| first.ask.number < last.ask.number)?;
+    // Short points differ by the requests that happened to come.
+    if first.figures.requests.min(last.figures.requests) < COMPARABLE {
+        return None;
+    }
+    let figures: [(&str, Of); 3] = [
+        ("median TTFT", |figures| figures.ttft_ms.p50),
+        ("median TPOT", |figures| figures.tpot_ms.p50),
+        ("the share of good requests", |figures| figures.attainment),
+    ];
+    let (name, before, after) = figures.into_iter().find_map(|(name, of)| {
+        let (before, after) = (of(&first.figures)?, of(&last.figures)?);
+        has_moved(before, after).then_some((name, before.value, after.value))
+    })?;
+    let message = format!(
+        "{} was measured at the beginning and again later, and {name} went from {before:.3} to \
+         {after:.3}: the server is not the same",
+        last.ask.level.value()
+    );
+    let caveat = Caveat::new(CaveatCode::CapacityChanged, Severity::Warn, message);
+    Some(caveat.advise("warm the server up for longer, and see what else runs on it"))
+}
+
+/// Outside of both intervals, and by much.
+fn has_moved(before: Bounded, after: Bounded) -> bool {
+    let is_out = |value: f64, of: Bounded| {
+        of.low.is_some_and(|low| value < low) || of.high.is_some_and(|high| value > high)
+    };
+    let change = (after.value / before.value - 1.0).abs();
+    change > MOVED && is_out(after.value, before) && is_out(before.value, after)
+}
+
+fn refused(view: &View<'_>) -> Option<Caveat> {
+    let is_refused = |standing: &Standing| matches!(standing, Standing::Missed(Miss::RateLimited));
+    let levels = view.seen.iter().filter(|seen| is_refused(&seen.standing)).map(|seen| seen.level);
+    let level = levels.min_by(f64::total_cmp)?;
+    let message = format!(
+        "from {level} on the server turns requests away (429, 503): its limit is its capacity, \
+         whatever the machine behind it could do"
+    );
+    Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
+}
+
+fn client(view: &View<'_>) -> Option<Caveat> {
+    let level = view.client_limit()?;
+    let message = format!("at {level} this client was the bottleneck: that point says nothing");
+    let caveat = Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message);
+    Some(caveat.advise("give the client more cores, or a machine of its own"))
+}
+
+fn gone(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
+    let is_gone =
+        |point: &&Point| judge_load(&point.figures, plan) == Standing::Unclear(Unclear::ServerGone);
+    let count = points.iter().filter(is_gone).count();
+    (count > 0).then(|| {
+        let message = format!("the server was gone in {count} of {} points", points.len());
+        Caveat::new(CaveatCode::Errors, Severity::Warn, message)
+            .advise("see the server's log at that time")
+    })
+}

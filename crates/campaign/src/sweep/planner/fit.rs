@@ -1,0 +1,250 @@
+//! Where the SLO is crossed, by all points near it.
+//!
+//! A share of misses follows a logistic curve over the logarithm of the load; a mean follows a
+//! straight line in logarithms. Each term has a crossing, and the lowest one counts. Misses come in
+//! clusters, so requests weigh as much as so many independent ones.
+
+use goodput_model::{EndedBy, SloMetric, SloStatistic, SloTerm};
+
+use super::super::judge::{allowed, target};
+use super::super::{Bounded, Figures};
+use super::view::{Seen, View};
+
+/// Points beyond this factor say nothing about the crossing.
+const NEAR: f64 = 1.25;
+/// How steep the curve is where the points do not say, and how sure that is.
+const SLOPE: f64 = 20.0;
+const SLOPE_SD: f64 = 15.0;
+const SLOPE_BOUNDS: (f64, f64) = (2.0, 150.0);
+/// Beyond so many times the allowed share, or this one, the curve bends.
+const BENDS: f64 = 20.0;
+const BENDS_AT: f64 = 0.4;
+/// 97.5 % of a normal distribution.
+const Z: f64 = 1.96;
+
+/// The crossing on the axis, and the standard error of its logarithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Crossing {
+    pub(super) level: f64,
+    pub(super) error: f64,
+}
+
+impl Crossing {
+    pub(super) fn bounded(self) -> Bounded {
+        let at = |sign: f64| self.level * (sign * Z * self.error).exp();
+        Bounded { value: self.level, low: Some(at(-1.0)), high: Some(at(1.0)) }
+    }
+}
+
+/// A point for a fit: logarithm of the load, share of misses (or logarithm of a mean over its
+/// limit), and weight.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    x: f64,
+    y: f64,
+    weight: f64,
+}
+
+/// The lowest crossing of all terms; none where no point is near.
+pub(super) fn crossing(view: &View<'_>) -> Option<Crossing> {
+    let mut guess = start(view)?;
+    let mut found = None;
+    for _ in 0..2 {
+        let near = near(view, guess);
+        found = lowest(view, &near);
+        let Some(crossing) = found else { break };
+        // Far outside of what was measured it is a guess.
+        let (low, high) = (guess / 1.15, guess * 1.15);
+        guess = crossing.level.clamp(low, high);
+        found = Some(Crossing { level: guess, ..crossing });
+    }
+    found
+}
+
+/// The middle of what is kept and what is missed.
+fn start(view: &View<'_>) -> Option<f64> {
+    match (view.low(), view.high()) {
+        (Some(low), Some(high)) => Some((low * high).sqrt()),
+        (low, high) => low.or(high),
+    }
+}
+
+fn near<'a, 'b>(view: &'b View<'a>, guess: f64) -> Vec<&'b Seen<'a>> {
+    let is_near = |seen: &&Seen<'_>| (seen.level / guess).ln().abs() <= NEAR.ln();
+    let counts = |seen: &&Seen<'_>| !seen.is_unclear() && seen.figures.requests > 0;
+    let near: Vec<_> = view.seen.iter().filter(is_near).filter(counts).collect();
+    // A probe that ended when it seemed clear is short, and ended because of what it saw.
+    let whole: Vec<_> = near
+        .iter()
+        .filter(|seen| seen.figures.ended_by != Some(EndedBy::Decided))
+        .copied()
+        .collect();
+    if whole.is_empty() { near } else { whole }
+}
+
+fn lowest(view: &View<'_>, near: &[&Seen<'_>]) -> Option<Crossing> {
+    let slo = view.plan.slo.as_ref()?;
+    let each = slo.terms.iter().any(SloTerm::is_of_each_request);
+    let together = (each || view.plan.attainment.is_some()).then(|| {
+        let of = |figures: &Figures| figures.attainment.map(|share| 1.0 - share.value);
+        share_crossing(&marks(near, &of), 1.0 - target(view.plan))
+    });
+    let by_term = slo.terms.iter().map(|term| match (term.statistic, allowed(term)) {
+        (SloStatistic::Percentile(_), Some(allowed)) => {
+            let of = |figures: &Figures| Some(1.0 - of_term(figures, term)?.attainment?.value);
+            share_crossing(&marks(near, &of), allowed)
+        }
+        (SloStatistic::Mean, _) if matches!(term.metric, SloMetric::Request(_)) => {
+            mean_crossing(near, term)
+        }
+        _ => None,
+    });
+    let found = by_term.chain(together).flatten();
+    found.min_by(|a, b| a.level.total_cmp(&b.level))
+}
+
+fn of_term<'a>(figures: &'a Figures, term: &SloTerm) -> Option<&'a super::super::TermFigure> {
+    let text = term.to_string();
+    figures.terms.iter().find(|found| found.term == text)
+}
+
+/// How many requests say as much as one, over all points: each point's own figure is noise.
+fn clustering(near: &[&Seen<'_>]) -> f64 {
+    let ratio = |seen: &&Seen<'_>| {
+        let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
+        // Without a miss nothing is seen of it.
+        let has_misses = seen.figures.attainment.is_some_and(|share| share.value < 1.0);
+        has_misses.then(|| (seen.figures.requests as f64 / worth).clamp(1.0, 200.0))
+    };
+    let mut ratios: Vec<f64> = near.iter().filter_map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
+}
+
+fn marks(near: &[&Seen<'_>], share: &dyn Fn(&Figures) -> Option<f64>) -> Vec<Mark> {
+    let clustering = clustering(near);
+    let of = |seen: &&Seen<'_>| {
+        let y = share(seen.figures).filter(|y| y.is_finite())?;
+        let weight = seen.figures.requests as f64 / clustering;
+        Some(Mark { x: load(seen), y: y.clamp(0.0, 1.0), weight })
+    };
+    near.iter().filter_map(of).collect()
+}
+
+/// The logarithm of the load that was really there: the chance of the schedule is known, and need
+/// not be taken for the server's.
+fn load(seen: &Seen<'_>) -> f64 {
+    let nominal = seen.level;
+    let realised = match (seen.figures.offered_rps, seen.figures.scheduled_rps) {
+        (Some(offered), Some(scheduled)) if offered > 0.0 => scheduled / offered,
+        _ => 1.0,
+    };
+    // Chance does not go further: sessions of several requests do.
+    let is_chance = (0.8..=1.25).contains(&realised);
+    nominal.ln() + if is_chance { realised.ln() } else { 0.0 }
+}
+
+/// Where a logistic curve through these shares crosses the allowed one.
+fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Crossing> {
+    let allowed = allowed.clamp(1e-4, 0.9999);
+    let bend = (BENDS * allowed).clamp(BENDS_AT, 0.9);
+    let mut kept: Vec<Mark> = marks.iter().filter(|mark| mark.y <= bend).copied().collect();
+    let has_above = kept.iter().any(|mark| mark.y > allowed);
+    if !has_above {
+        // Only far misses: the lowest of them bounds the curve.
+        let far = marks.iter().filter(|mark| mark.y > bend);
+        kept.extend(far.min_by(|a, b| a.x.total_cmp(&b.x)));
+    }
+    let total: f64 = kept.iter().map(|mark| mark.weight).sum();
+    if kept.is_empty() || total <= 0.0 {
+        return None;
+    }
+    let goal = (allowed / (1.0 - allowed)).ln();
+    let centre = kept.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
+    let (a, b, _) = logistic(&kept, centre, goal);
+    // Runs differ by more than each of them admits: misses come together.
+    let spread = dispersion(&kept, centre, (a, b));
+    for mark in &mut kept {
+        mark.weight /= spread;
+    }
+    let (a, b, [vaa, vab, vbb]) = logistic(&kept, centre, goal);
+    // The logarithm of a small count is too low on average: as if half a miss more had been seen.
+    let misses: f64 = kept.iter().map(|mark| mark.weight * mark.y).sum();
+    let a = a + (0.5 / misses.max(0.5)).ln_1p();
+    let x = (goal - a) / b;
+    // The delta method, with the slope's uncertainty in it.
+    let variance = (vaa + 2.0 * x * vab + x * x * vbb) / (b * b);
+    let error = variance.max(0.0).sqrt().clamp(1e-4, 0.5);
+    let level = (centre + x).exp();
+    level.is_finite().then_some(Crossing { level, error })
+}
+
+/// How much more runs differ from the curve than their weights explain; at least 1.
+fn dispersion(marks: &[Mark], centre: f64, (a, b): (f64, f64)) -> f64 {
+    let off = |mark: &Mark| {
+        let p = 1.0 / (1.0 + (-(a + b * (mark.x - centre))).clamp(-40.0, 40.0).exp());
+        mark.weight * (mark.y - p).powi(2) / (p * (1.0 - p)).max(1e-9)
+    };
+    let sum: f64 = marks.iter().map(off).sum();
+    // One run that says 1 stands beside them.
+    ((sum + 1.0) / (marks.len() as f64).max(1.0)).clamp(1.0, 50.0)
+}
+
+/// Height at the centre, slope, and their variances. A weak prior keeps both where they make sense.
+fn logistic(marks: &[Mark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
+    let (mut a, mut b) = (goal, SLOPE);
+    let (prior_a, prior_b) = (0.02, 1.0 / (SLOPE_SD * SLOPE_SD));
+    let mut variances = [1.0, 0.0, SLOPE_SD * SLOPE_SD];
+    for _ in 0..30 {
+        let (mut ga, mut gb) = (prior_a * (goal - a), prior_b * (SLOPE - b));
+        let (mut haa, mut hab, mut hbb) = (prior_a, 0.0, prior_b);
+        for mark in marks {
+            let x = mark.x - centre;
+            let p = 1.0 / (1.0 + (-(a + b * x)).clamp(-40.0, 40.0).exp());
+            let (slack, curve) = (mark.weight * (mark.y - p), mark.weight * p * (1.0 - p));
+            (ga, gb) = (ga + slack, gb + slack * x);
+            (haa, hab, hbb) = (haa + curve, hab + curve * x, hbb + curve * x * x);
+        }
+        let determinant = haa * hbb - hab * hab;
+        if determinant <= 0.0 || !determinant.is_finite() {
+            break;
+        }
+        let (da, db) = ((hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant);
+        variances = [hbb / determinant, -hab / determinant, haa / determinant];
+        a += da.clamp(-1.0, 1.0);
+        b = (b + db.clamp(-10.0, 10.0)).clamp(SLOPE_BOUNDS.0, SLOPE_BOUNDS.1);
+        if da.abs() < 1e-9 && db.abs() < 1e-9 {
+            break;
+        }
+    }
+    (a, b, variances)
+}
+
+/// Where a line through the logarithms of a mean crosses its limit.
+fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Crossing> {
+    let limit = term.limit.base;
+    let sign = if term.relation.is_floor() { -1.0 } else { 1.0 };
+    let of = |seen: &&Seen<'_>| {
+        let value = of_term(seen.figures, term)?.value?.value;
+        let y = sign * (value / limit).ln();
+        let weight = seen.figures.requests as f64;
+        y.is_finite().then(|| Mark { x: load(seen), y, weight })
+    };
+    let marks: Vec<Mark> = near.iter().filter_map(of).collect();
+    let total: f64 = marks.iter().map(|mark| mark.weight).sum();
+    if marks.len() < 2 || total <= 0.0 {
+        return None;
+    }
+    let mean = |of: &dyn Fn(&Mark) -> f64| {
+        marks.iter().map(|mark| mark.weight * of(mark)).sum::<f64>() / total
+    };
+    let (x, y) = (mean(&|mark| mark.x), mean(&|mark| mark.y));
+    let sxx = mean(&|mark| (mark.x - x).powi(2));
+    let sxy = mean(&|mark| (mark.x - x) * (mark.y - y));
+    // As if one more point stood beside each with the usual slope of one.
+    let slope = ((sxy + 1e-4) / (sxx + 1e-4)).clamp(0.05, SLOPE_BOUNDS.1);
+    let rest = mean(&|mark| (mark.y - y - slope * (mark.x - x)).powi(2));
+    let error = (rest / marks.len() as f64).sqrt() / slope;
+    let level = (x - (y / slope).clamp(-1.0, 1.0)).exp();
+    level.is_finite().then(|| Crossing { level, error: error.clamp(1e-3, 0.5) })
+}

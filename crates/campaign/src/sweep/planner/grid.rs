@@ -1,0 +1,71 @@
+//! The levels that were asked for: in an order that does not confound load with time, none far
+//! beyond saturation, and one of them again at the end.
+
+use super::super::{Effort, Purpose};
+use super::Wish;
+use super::view::{Seen, View, is_same};
+
+/// Levels this far beyond the lowest that saturates are not measured.
+const BEYOND: f64 = 1.5;
+
+/// Even places upwards, then odd places downwards.
+pub(super) fn order(levels: &[f64]) -> Vec<f64> {
+    let even = levels.iter().step_by(2);
+    let odd = levels.iter().skip(1).step_by(2);
+    even.copied().chain(odd.rev().copied()).collect()
+}
+
+/// The levels of the plan inside its bounds, each once.
+pub(super) fn levels(view: &View<'_>) -> Vec<f64> {
+    let good = |level: &&f64| level.is_finite() && **level > 0.0;
+    let mut levels: Vec<f64> =
+        view.plan.levels.iter().filter(good).map(|level| view.bounded(*level)).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup_by(|a, b| is_same(*a, *b));
+    levels
+}
+
+/// The next level of the grid, then its anchor; none when all is measured.
+pub(super) fn next(view: &View<'_>) -> Option<Wish> {
+    let levels = levels(view);
+    // Whatever has changed since: each was asked for once.
+    let is_done = |level: f64| {
+        view.points.iter().any(|point| {
+            point.ask.purpose == Purpose::Grid && is_same(point.ask.level.value(), level)
+        })
+    };
+    let lost = view.with(Purpose::Grid).filter(|seen| seen.is_wall());
+    let lost = lost.map(|seen| seen.level).min_by(f64::total_cmp);
+    let is_wanted = |level: f64| lost.is_none_or(|lost| level < BEYOND * lost) && !is_done(level);
+    if let Some(level) = order(&levels).into_iter().find(|level| is_wanted(*level)) {
+        return Some(view.wish(Purpose::Grid, level));
+    }
+    let wants_anchor = levels.len() > 2 && anchors(view) == 0 && is_long(view);
+    anchor(view).filter(|_| wants_anchor).map(|level| view.wish(Purpose::Anchor, level))
+}
+
+/// Whether points are long enough for an anchor to tell anything.
+pub(super) fn is_long(view: &View<'_>) -> bool {
+    view.plan.effort != Effort::Quick
+}
+
+/// How often an anchor was measured.
+pub(super) fn anchors(view: &View<'_>) -> usize {
+    view.points.iter().filter(|point| point.ask.purpose == Purpose::Anchor).count()
+}
+
+/// A level that was kept, near the middle of those; the lowest where none was.
+pub(super) fn anchor(view: &View<'_>) -> Option<f64> {
+    let is_grid = |seen: &&Seen<'_>| matches!(seen.purpose, Purpose::Grid | Purpose::Bracket);
+    let mut kept: Vec<f64> = view
+        .seen
+        .iter()
+        .filter(is_grid)
+        .filter(|seen| !seen.is_over())
+        .map(|seen| seen.level)
+        .collect();
+    kept.sort_by(f64::total_cmp);
+    kept.get(kept.len() / 2)
+        .copied()
+        .or_else(|| view.seen.iter().map(|seen| seen.level).min_by(f64::total_cmp))
+}

@@ -1,0 +1,146 @@
+//! What to measure next.
+//!
+//! Everything here is a function of the plan and the points so far. The steps: a warm-up that tells
+//! how fast the server is; the levels that were asked for, or a bracket; bisection; runs near the
+//! estimated limit; independent runs at the answer; the long run; an anchor to see whether the server
+//! is still the same. `docs/design/015-goodput-search.md` says why it is so, and how good it is.
+
+mod answer;
+mod effort;
+mod estimate;
+mod findings;
+mod fit;
+mod grid;
+mod search;
+mod view;
+
+#[cfg(test)]
+pub(crate) mod script;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use goodput_model::StopEarly;
+
+use super::{Ask, Level, Point, Purpose, SweepPlan, Unclear};
+use view::View;
+
+pub use answer::answer;
+pub use estimate::estimate;
+pub use findings::findings;
+
+/// Points of a search at most, beside the levels that were asked for and twins.
+const MOST_POINTS: usize = 48;
+/// A point that said nothing is asked for again so often.
+const AGAIN: usize = 2;
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Measure this.
+    Measure(Ask),
+    /// Everything is known that shall be.
+    Done,
+}
+
+/// How long a sweep takes from here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Seconds in all, drains and pauses included.
+    pub seconds: f64,
+    /// Points to measure.
+    pub points: u32,
+    /// Its parts in words, each with its seconds.
+    pub parts: Vec<(String, f64)>,
+}
+
+/// A level and why.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Wish {
+    purpose: Purpose,
+    level: Level,
+}
+
+/// What to measure next, given what has been measured: a function of its arguments alone.
+pub fn next(plan: &SweepPlan, points: &[Point]) -> Step {
+    let view = View::of(plan, points);
+    match wish(&view) {
+        Some(wish) => Step::Measure(ask(&view, wish)),
+        None => Step::Done,
+    }
+}
+
+fn wish(view: &View<'_>) -> Option<Wish> {
+    let (plan, points) = (view.plan, view.points);
+    let twins = points.iter().filter(|point| point.ask.purpose == Purpose::Twin).count();
+    let levels = plan.levels.len().min(1000);
+    if points.len() >= MOST_POINTS + 2 * levels + twins {
+        return None;
+    }
+    if let Some(last) = points.last()
+        && view.says_nothing(last)
+    {
+        // The server was away, or somebody stopped it: the same once more.
+        let wish = Wish { purpose: last.ask.purpose, level: last.ask.level };
+        return (view.in_vain() <= AGAIN).then_some(wish);
+    }
+    if let Some(last) = points.last()
+        && (1..=AGAIN).contains(&view.spoilt())
+    {
+        return Some(Wish { purpose: last.ask.purpose, level: last.ask.level });
+    }
+    if view.warm.is_none() {
+        let level = Level::Users(effort::WARM_UP_USERS);
+        return points.is_empty().then_some(Wish { purpose: Purpose::WarmUp, level });
+    }
+    twin(view).or_else(|| grid::next(view)).or_else(|| search::next(view))
+}
+
+/// The closed-loop twin of the last point.
+fn twin(view: &View<'_>) -> Option<Wish> {
+    let last = view.points.last().filter(|_| view.plan.twins)?;
+    let has_twin = matches!(
+        last.ask.purpose,
+        Purpose::Grid | Purpose::Bracket | Purpose::Bisect | Purpose::Confirm
+    );
+    let is_open = matches!(last.ask.level, Level::Rate(_));
+    let users = last.figures.in_flight.filter(|users| users.is_finite() && *users >= 0.5)?;
+    let level = Level::Users(users.round().clamp(1.0, 10_000.0) as u32);
+    (has_twin && is_open).then_some(Wish { purpose: Purpose::Twin, level })
+}
+
+fn ask(view: &View<'_>, wish: Wish) -> Ask {
+    // Not by counting: a point that is missing must not cost another its place.
+    let last = view.points.iter().map(|point| point.ask.number).max().unwrap_or(0);
+    let number = last.saturating_add(1);
+    let pace = view.pace;
+    let is_warm_up = wish.purpose == Purpose::WarmUp;
+    Ask {
+        number,
+        purpose: wish.purpose,
+        level: wish.level,
+        burn_in_s: if is_warm_up { 0.0 } else { view.burn_in_s(wish.level) },
+        seconds: if is_warm_up { pace.warm_up_s } else { view.seconds(wish) },
+        requests: is_warm_up.then_some(effort::WARM_UP_REQUESTS),
+        seed: seed(view.plan.seed, number),
+        stops: match wish.purpose {
+            Purpose::Bracket | Purpose::Bisect => StopEarly::Decided,
+            _ => StopEarly::Hopeless,
+        },
+    }
+}
+
+/// A seed of its own for each point, far from those of sweeps with a seed nearby.
+fn seed(seed: u64, number: u32) -> u64 {
+    let mut z = seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    // Readers of JSON keep 53 bits.
+    (z ^ (z >> 31)) >> 11
+}
+
+/// Whether a point that says nothing does so for a reason that may pass.
+fn may_pass(unclear: &Unclear) -> bool {
+    matches!(unclear, Unclear::ServerGone | Unclear::Interrupted | Unclear::Nothing)
+}

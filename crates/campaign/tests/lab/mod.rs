@@ -1,0 +1,170 @@
+//! Sweeps in simulated time: asks are carried out on the engine model, and what is seen goes through
+//! the same analysis as a real run.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test")]
+
+mod load;
+mod quick;
+mod records;
+mod truth;
+
+use std::sync::Arc;
+
+use goodput_campaign::sweep::{
+    Ask, Axis, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
+};
+use goodput_model::{Lengths, Nanos};
+use goodput_random::{Domain, Stream};
+use goodput_sim::{Engine, Job, Model, Profile};
+
+pub use truth::miss_share;
+
+/// A server and what is asked of it.
+#[derive(Clone)]
+pub struct Server {
+    pub profile: Profile,
+    pub input: Lengths,
+    pub output: Lengths,
+    /// The limit on TTFT.
+    pub limit: Nanos,
+    /// The share of requests that must keep it, in percent.
+    pub percent: f64,
+}
+
+impl Server {
+    /// METHOD's queue: 64 slots, 8 s of service on average (log-normal, CV 1), a wait of 1 s at most.
+    pub fn queue(percent: f64) -> Self {
+        let text = "model = \"queue\"\nmax_model_len = 4096\ndefault_tokens = 2\n[delays]\n\
+                    ttft = \"1ms\"\nitl = \"lognormal:5656854us:0.8325546\"\nslots = 64\n";
+        Self {
+            profile: Profile::parse(text).unwrap(),
+            input: Lengths::Fixed(1),
+            output: Lengths::Fixed(2),
+            limit: Nanos::from_millis(1001),
+            percent,
+        }
+    }
+
+    /// 128 slots, 2.75 s of service on average (log-normal, as long as chat answers on the default
+    /// profile), and hardly any wait allowed.
+    pub fn short_queue(percent: f64) -> Self {
+        let mut server = Self::queue(percent);
+        server.profile.set("slots", "128").unwrap();
+        server.profile.set("ttft", "50ms").unwrap();
+        server.profile.set("itl", "lognormal:2s:0.8").unwrap();
+        server.limit = Nanos::from_millis(200);
+        server
+    }
+
+    /// A built-in profile with chat traffic.
+    pub fn chat(name: &str, limit_ms: u64, percent: f64) -> Self {
+        let mut profile = Profile::builtin(name).unwrap();
+        if name == "llama-70b-8xh100" {
+            profile.set("max_num_seqs", "640").unwrap();
+        }
+        Self {
+            profile,
+            input: "lognormal:500:0.8:50:4000".parse().unwrap(),
+            output: "lognormal:200:0.8:10:2000".parse().unwrap(),
+            limit: Nanos::from_millis(limit_ms),
+            percent,
+        }
+    }
+
+    pub fn slo(&self) -> String {
+        format!("p{} ttft < {}ms", self.percent, self.limit.as_ms())
+    }
+
+    fn engine(&self, seed: u64) -> Engine {
+        Engine::new(&self.profile, seed, |seed, index| (seed as u32).rotate_left(7) ^ index)
+    }
+
+    fn job(&self, seed: u64, id: u64) -> Job {
+        let mut lengths = Stream::new(seed, Domain::Lengths, id);
+        let (input, output) = (self.input.draw(&mut lengths), self.output.draw(&mut lengths));
+        // Every prompt is another: no two begin alike.
+        let prompt: Arc<[u32]> = if matches!(self.profile.engine, Model::Delays(_)) {
+            // Nothing depends on it.
+            Arc::new([0])
+        } else {
+            (0..input).map(|token| token ^ ((id as u32) << 12)).collect()
+        };
+        Job { id, prompt, output_tokens: output, answer_seed: id }
+    }
+
+    pub fn plan(&self, effort: Effort, seed: u64) -> SweepPlan {
+        SweepPlan {
+            axis: Axis::Rate,
+            levels: Vec::new(),
+            least: None,
+            most: None,
+            effort,
+            search: true,
+            sustained_s: None,
+            point_s: None,
+            point_requests: None,
+            burn_in_s: None,
+            settle_s: 1.0,
+            twins: false,
+            seed,
+            slo: Some(self.slo().parse().unwrap()),
+            attainment: None,
+        }
+    }
+}
+
+/// A sweep that was carried out.
+pub struct Sweep {
+    pub points: Vec<Point>,
+    pub goodput: Option<Goodput>,
+    /// Simulated seconds after the warm-up, and what was stated then.
+    pub took_s: f64,
+    pub stated_s: f64,
+    pub requests: u64,
+}
+
+/// Carries out a whole sweep.
+pub fn sweep(server: &Server, plan: &SweepPlan) -> Sweep {
+    sweep_with(plan, |ask| carry_out(server, plan, ask))
+}
+
+/// The same against anything that can carry out an ask.
+pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&Ask) -> (Figures, f64)) -> Sweep {
+    let mut points = Vec::new();
+    let (mut took_s, mut stated_s, mut requests) = (0.0, 0.0, 0);
+    while let Step::Measure(ask) = next(plan, &points) {
+        let (figures, seconds) = run(&ask);
+        requests += figures.requests;
+        points.push(Point { ask, figures });
+        if points.len() == 1 {
+            stated_s = estimate(plan, &points).map_or(0.0, |found| found.seconds);
+        } else {
+            took_s += seconds;
+        }
+        assert!(points.len() < 500, "it does not end");
+    }
+    let goodput = answer(plan, &points);
+    Sweep { points, goodput, took_s, stated_s, requests }
+}
+
+/// The same by [`quick::figures`]: what the search looks at, in a tenth of the time.
+pub fn quick_sweep(server: &Server, plan: &SweepPlan) -> Sweep {
+    sweep_with(plan, |ask| {
+        let seen = load::run(server, ask);
+        (quick::figures(server, plan, ask, &seen), seen.over.as_secs() + plan.settle_s)
+    })
+}
+
+/// One point by both ways.
+pub fn both(server: &Server, plan: &SweepPlan, ask: &Ask) -> [Figures; 2] {
+    let seen = load::run(server, ask);
+    [quick::figures(server, plan, ask, &seen), records::figures(server, plan, ask, &seen)]
+}
+
+/// One point: its figures, and how long it took with drain and pause.
+pub fn carry_out(server: &Server, plan: &SweepPlan, ask: &Ask) -> (Figures, f64) {
+    let seen = load::run(server, ask);
+    let figures = records::figures(server, plan, ask, &seen);
+    (figures, seen.over.as_secs() + plan.settle_s)
+}

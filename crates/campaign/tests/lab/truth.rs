@@ -1,0 +1,25 @@
+//! The truth, by runs so long that chance is gone.
+
+use goodput_model::{Arrivals as Process, Nanos, Rate};
+use goodput_schedule::Arrivals;
+use goodput_sim::{Arrival, simulate};
+
+use super::Server;
+
+/// Share of requests beyond the limit on TTFT in a run of so many requests at this rate, the first
+/// tenth left out.
+pub fn miss_share(server: &Server, rate: f64, requests: usize, seed: u64) -> f64 {
+    let mut engine = server.engine(seed);
+    let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, seed);
+    let arrivals = (0u64..)
+        .zip(instants.take(requests))
+        .map(|(id, at): (u64, Nanos)| Arrival { at, job: server.job(seed, id) });
+    let outcomes = simulate(&mut engine, arrivals);
+    let (mut missed, mut all) = (0u64, 0u64);
+    for outcome in outcomes.iter().skip(requests / 10) {
+        let kept = outcome.first_token.is_some_and(|first| first - outcome.arrived < server.limit);
+        missed += u64::from(!kept);
+        all += 1;
+    }
+    missed as f64 / all.max(1) as f64
+}

@@ -1,0 +1,167 @@
+//! Arguments of `goodput plan`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+const EXAMPLES: &str = "\
+Examples:
+  goodput plan runs/2026-11-15T10-22-07Z-chat-sweep --target-rps 100 --gpus-per-replica 8
+      Replicas and GPUs for 100 requests per second, from the sweep of one replica
+  goodput plan --goodput-rps 22 --gpus-per-replica 8 --target-rps 100
+      The same from a figure that was measured elsewhere: 5 replicas, 40 GPUs; 6 and 48 with headroom
+  goodput plan runs/… --target-rps 100 --gpus-per-replica 8 --price-per-gpu-hour 2.5
+      And what it costs: per hour, per million tokens, per 1000 requests
+  goodput plan runs/… --diurnal 100:20:14 --replicas 6
+      A day between 20 and 100 requests per second with its peak at 14 h: hours at risk on 6 replicas
+  goodput plan runs/… --traffic week.csv --json | jq '.traffic.hours[] | select(.state != \"fine\")'
+      The same for rates from a file: columns `time_s,rps` or `hour,rps`, or a trace of requests
+  goodput plan runs/… --target-rps 100 --fan-out 10
+      Also the latency of a step that makes ten calls at once
+
+Formulas, assumptions and limits: docs/capacity.md.
+
+Exit codes: 0 good, 2 usage or bad input, or a sweep that has no answer.";
+
+/// Say how many replicas and GPUs a load needs, and what they cost
+///
+/// RUN is the folder or the summary.json of a sweep, of several configurations (then the best one
+/// counts), or of a run that kept its SLO. Nothing is sent anywhere. What lies beyond the measured
+/// range is said.
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("load").required(true).multiple(true).args(["target_rps", "traffic", "diurnal"])
+)]
+pub(crate) struct CapacityArgs {
+    /// A sweep, or a run that kept its SLO: its folder or its summary.json
+    #[arg(value_name = "RUN", required_unless_present = "goodput_rps")]
+    pub(crate) run: Option<PathBuf>,
+
+    /// Instead of RUN: the rate at which one replica keeps its SLO, measured elsewhere
+    #[arg(long, value_name = "RPS", value_parser = rate, conflicts_with = "run", allow_negative_numbers = true)]
+    pub(crate) goodput_rps: Option<f64>,
+
+    /// A rate above it at which the replica does not
+    #[arg(long, value_name = "RPS", value_parser = rate, requires = "goodput_rps", allow_negative_numbers = true)]
+    pub(crate) rejected_rps: Option<f64>,
+
+    /// Of several configurations this one, as `name=value`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "goodput_rps", value_parser = pair)]
+    pub(crate) configuration: Vec<(String, String)>,
+
+    /// Requests per second that shall be carried [default: the highest five minutes of the traffic]
+    #[arg(long, value_name = "RPS", value_parser = rate, allow_negative_numbers = true)]
+    pub(crate) target_rps: Option<f64>,
+
+    /// Load to spare, on top of the target
+    #[arg(long, value_name = "SHARE", value_parser = headroom, default_value = "20%", allow_hyphen_values = true)]
+    pub(crate) headroom: f64,
+
+    /// GPUs of one replica [default: what the sweep says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
+    pub(crate) gpus_per_replica: Option<u32>,
+
+    /// What one GPU costs for an hour, in any currency
+    #[arg(long, value_name = "PRICE", value_parser = price, allow_negative_numbers = true)]
+    pub(crate) price_per_gpu_hour: Option<f64>,
+
+    /// Rates over time: a table with `time_s,rps` or `hour,rps`, or a trace of requests
+    #[arg(long, value_name = "FILE", conflicts_with = "diurnal")]
+    pub(crate) traffic: Option<PathBuf>,
+
+    /// A day as a sine: requests per second at its peak and its trough, and the hour of the peak
+    #[arg(long, value_name = "PEAK:TROUGH[:HOUR]", value_parser = day, allow_negative_numbers = true)]
+    pub(crate) diurnal: Option<Day>,
+
+    /// Hold the load against so many replicas [default: those with headroom]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
+    pub(crate) replicas: Option<u64>,
+
+    /// Also say what a step waits for that makes so many calls at once
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(2..=100_000), allow_negative_numbers = true)]
+    pub(crate) fan_out: Option<u32>,
+
+    /// Print the plan as JSON instead of a page
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `--diurnal` says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Day {
+    pub(crate) peak: f64,
+    pub(crate) trough: f64,
+    pub(crate) peak_hour: f64,
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = number(text).filter(|rate| *rate > 0.0);
+    rate.ok_or_else(|| "a rate is a number of requests per second above zero".to_owned())
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = number(text).filter(|price| *price >= 0.0);
+    price.ok_or_else(|| "a price is a number from zero up, without a currency".to_owned())
+}
+
+/// `20%` or `0.2`. A bare `20` could mean either.
+fn headroom(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text).filter(|share| *share < 1.0),
+    };
+    share
+        .filter(|share| (0.0..=5.0).contains(share))
+        .ok_or_else(|| "write `20%` or `0.2`; from 0 % to 500 %".to_owned())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as `name=value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn day(text: &str) -> Result<Day, String> {
+    const FORM: &str = "write `PEAK:TROUGH` or `PEAK:TROUGH:HOUR`, as in `100:20:14`";
+    let parts: Option<Vec<f64>> = text.split(':').map(number).collect();
+    let (peak, trough, peak_hour) = match parts.as_deref() {
+        Some([peak, trough]) => (*peak, *trough, 14.0),
+        Some([peak, trough, hour]) => (*peak, *trough, *hour),
+        _ => return Err(FORM.to_owned()),
+    };
+    Ok(Day { peak, trough, peak_hour })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headroom_is_a_share() {
+        assert_eq!(headroom("20%").unwrap(), 0.2);
+        assert_eq!(headroom("0.2").unwrap(), 0.2);
+        assert_eq!(headroom("0").unwrap(), 0.0);
+        assert_eq!(headroom("500 %").unwrap(), 5.0);
+        for text in ["20", "1", "1000%", "-5%", "-0.1", "nan", "nan%", "inf", "", "%", "much"] {
+            assert!(headroom(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn days_and_rates() {
+        assert_eq!(day("100:20").unwrap(), Day { peak: 100.0, trough: 20.0, peak_hour: 14.0 });
+        assert_eq!(day("5:1:3.5").unwrap().peak_hour, 3.5);
+        for text in ["", "100", "a:b", "1:2:3:4", "nan:1", "100:"] {
+            assert!(day(text).is_err(), "{text}");
+        }
+        for text in ["0", "-1", "nan", "inf", "", "ten"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert!(price("0").is_ok() && price("-1").is_err() && price("$2").is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading the load over time.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use goodput_campaign::capacity::{Expected, Refused, Traffic};
+use goodput_dataset::{DatasetError, Entry, TraceOptions, load_numbers, load_trace};
+use goodput_model::Nanos;
+
+use crate::args::CapacityArgs;
+use crate::error::Failed;
+
+const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp in \
+                    each line (ours, Mooncake, BurstGPT, Azure)";
+
+/// A load over time.
+pub(super) struct Load {
+    pub(super) traffic: Traffic,
+    /// Tokens of a prompt and of an answer, where the file says.
+    tokens: Option<(f64, f64)>,
+    /// What the reader has to say.
+    pub(super) notes: Vec<String>,
+}
+
+impl Load {
+    /// None where none was asked for.
+    pub(super) fn read(args: &CapacityArgs) -> Result<Option<Self>, Failed> {
+        if let Some(day) = args.diurnal {
+            let traffic =
+                Traffic::diurnal(day.peak, day.trough, day.peak_hour).map_err(super::refused)?;
+            return Ok(Some(Self { traffic, tokens: None, notes: Vec::new() }));
+        }
+        args.traffic.as_deref().map(of_file).transpose()
+    }
+
+    /// Says where requests of another size are taken to be carried as the measured ones.
+    pub(super) fn other_mix(&self, here: &Expected) -> Option<String> {
+        let (input, output) = self.tokens?;
+        let measured = (here.input_tokens?, here.output_tokens?);
+        let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
+        (differs(input, measured.0) || differs(output, measured.1)).then(|| {
+            format!(
+                "the trace's requests have {input:.0} and {output:.0} tokens on average, the \
+                 measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
+                measured.0, measured.1
+            )
+        })
+    }
+}
+
+fn of_file(path: &Path) -> Result<Load, Failed> {
+    let head = first_line(path)?;
+    let columns: Vec<String> =
+        head.split([',', '\t', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    if has("rps") {
+        let (time, unit) = if has("hour") { ("hour", 3600.0) } else { ("time_s", 1.0) };
+        return of_table(path, time, unit);
+    }
+    of_trace(path)
+}
+
+/// The beginning of the first line that says something; empty where it is no text.
+fn first_line(path: &Path) -> Result<String, Failed> {
+    let unreadable = |error: std::io::Error| {
+        Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)
+    };
+    let file = BufReader::new(File::open(path).map_err(unreadable)?.take(64 << 10));
+    for line in file.split(b'\n') {
+        let line = line.map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if !text.is_empty() {
+            return Ok(text.to_owned());
+        }
+    }
+    Ok(String::new())
+}
+
+fn of_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
+    let columns = load_numbers(path, &[time, "rps"]).map_err(|error| unusable(&error))?;
+    let rows: Vec<(f64, f64)> = match columns.as_slice() {
+        [times, rates] => times.iter().map(|at| at * unit).zip(rates.iter().copied()).collect(),
+        _ => Vec::new(),
+    };
+    let traffic = Traffic::of_rates(&rows).map_err(|refused| about(path, refused))?;
+    Ok(Load { traffic, tokens: None, notes: Vec::new() })
+}
+
+fn of_trace(path: &Path) -> Result<Load, Failed> {
+    let loaded = load_trace(path, &TraceOptions::default()).map_err(|error| unusable(&error))?;
+    let instants: Vec<f64> =
+        loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
+    let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;
+    Ok(Load { traffic, tokens: tokens(&loaded.entries), notes: loaded.notes })
+}
+
+/// Mean lengths, where every entry states them.
+fn tokens(entries: &[Entry]) -> Option<(f64, f64)> {
+    let (mut input, mut output, mut count) = (0.0, 0.0, 0.0);
+    for turn in entries.iter().flat_map(|entry| &entry.turns) {
+        input += f64::from(turn.input_tokens?);
+        output += f64::from(turn.output_tokens?);
+        count += 1.0;
+    }
+    (count > 0.0).then(|| (input / count, output / count))
+}
+
+fn about(path: &Path, refused: Refused) -> Failed {
+    let what = format!("`{}` {}", path.display(), refused.what);
+    Failed::usage(what).hint(refused.hint.unwrap_or_else(|| HINT.to_owned()))
+}
+
+fn unusable(error: &DatasetError) -> Failed {
+    let hint = error.hint().unwrap_or_else(|| HINT.to_owned());
+    Failed::usage(error.to_string()).hint(hint)
+}

@@ -1,0 +1,285 @@
+//! A server of our own: started by us, watched, and always ended.
+//!
+//! It runs in a process group of its own under a supervisor: this same program once more, which
+//! outlives whatever ends this process, `kill -9` included, for as long as it takes to end the server.
+
+mod cold_start;
+mod command;
+mod log;
+mod place;
+mod supervise;
+
+pub(crate) use cold_start::cold_start;
+pub(crate) use command::{Command, without_secrets};
+pub(crate) use place::Place;
+pub(crate) use supervise::supervise;
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use goodput_campaign::sweep::ColdStart;
+use goodput_clock::now;
+use goodput_model::{Nanos, Plan};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::error::Failed;
+use crate::readiness::{self, Ready};
+use supervise::Word;
+
+/// How long its port may stay taken after it has ended.
+const PORT_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a supervisor takes beyond the server's time.
+const SUPERVISOR_LIMIT: Duration = Duration::from_secs(10);
+
+/// Lines of its log that an error shows.
+const LAST_LINES: usize = 20;
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// With this status.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Nobody knows: its supervisor is gone.
+    Lost,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "ended with status {code}"),
+            Self::Signal(9) => f.write_str("was killed by signal 9, as when memory runs out"),
+            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
+            Self::Lost => f.write_str("was lost: its supervisor was killed"),
+        }
+    }
+}
+
+/// What the supervisor has said so far.
+#[derive(Debug, Default)]
+struct Heard {
+    group: Option<i32>,
+    cannot: Option<String>,
+    exit: Option<Exit>,
+    /// It will say no more.
+    is_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Ear {
+    heard: Mutex<Heard>,
+    changed: Condvar,
+}
+
+impl Ear {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens until the supervisor is gone.
+    fn listen(&self, words: impl Read) {
+        for line in BufReader::new(words).lines() {
+            let Ok(line) = line else { break };
+            let mut heard = self.heard();
+            match Word::hear(&line) {
+                Some(Word::Started(group)) => heard.group = Some(group),
+                Some(Word::Cannot(why)) => heard.cannot = Some(why),
+                Some(Word::Exited(code)) => heard.exit = Some(Exit::Code(code)),
+                Some(Word::Killed(signal)) => heard.exit = Some(Exit::Signal(signal)),
+                None => {}
+            }
+            self.changed.notify_all();
+        }
+        self.heard().is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until something has been heard; false if that takes longer.
+    fn wait(&self, limit: Duration, until: impl Fn(&Heard) -> bool) -> bool {
+        let waiting = self.changed.wait_timeout_while(self.heard(), limit, |heard| !until(heard));
+        !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// A server that we started. It is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    supervisor: Child,
+    ear: Arc<Ear>,
+    started: Nanos,
+    log: PathBuf,
+    /// What the log held before.
+    log_start: u64,
+    place: Place,
+    grace: Duration,
+}
+
+impl Server {
+    /// Starts a server that is to listen at `place`, where nothing may listen yet; what it says is
+    /// added to the file `log`.
+    pub(crate) fn start(
+        command: &Command,
+        log: &Path,
+        place: &Place,
+        grace: Duration,
+    ) -> Result<Self, Failed> {
+        place.must_be_free()?;
+        let cannot = |error: std::io::Error| {
+            Failed::usage(format!("cannot write the server's log `{}`: {error}", log.display()))
+        };
+        let log_start = log::open(log).and_then(|file| file.metadata()).map_err(cannot)?.len();
+        let started = now();
+        let mut supervisor = spawn(command, log, grace)
+            .map_err(|error| Failed::internal(format!("cannot start a supervisor: {error}")))?;
+        let ear = Arc::new(Ear::default());
+        let words = supervisor.stdout.take();
+        let server = Self {
+            supervisor,
+            ear: Arc::clone(&ear),
+            started,
+            log: log.to_owned(),
+            log_start,
+            place: place.clone(),
+            grace,
+        };
+        let listening = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
+            if let Some(words) = words {
+                ear.listen(words);
+            }
+        });
+        listening.map_err(|error| Failed::internal(error.to_string()))?;
+        let is_told =
+            |heard: &Heard| heard.group.is_some() || heard.cannot.is_some() || heard.is_over;
+        server.ear.wait(SUPERVISOR_LIMIT, is_told);
+        if let Some(why) = &server.ear.heard().cannot {
+            return Err(Failed::usage(format!("the server cannot be started: cannot {why}"))
+                .hint("is it on the PATH? no shell reads the command: sh -c '…' runs one"));
+        }
+        Ok(server)
+    }
+
+    /// The server's process group.
+    pub(crate) fn group(&self) -> Option<i32> {
+        self.ear.heard().group
+    }
+
+    /// How it ended, if it did.
+    pub(crate) fn exited(&self) -> Option<Exit> {
+        let heard = self.ear.heard();
+        heard.exit.or_else(|| heard.is_over.then_some(Exit::Lost))
+    }
+
+    /// The error to show if it has ended though nobody told it to.
+    pub(crate) fn crash(&self) -> Option<Failed> {
+        let exit = self.exited()?;
+        let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
+        Some(failed.hint(match exit {
+            Exit::Code(0) => {
+                "the command must stay in the foreground until it is stopped".to_owned()
+            }
+            _ => format!("all it said is in {}", self.log.display()),
+        }))
+    }
+
+    /// The last lines that it said, made harmless.
+    pub(crate) fn last_lines(&self, n: usize) -> Vec<String> {
+        log::last_lines(&self.log, self.log_start, n)
+    }
+
+    /// The same as the rest of an error.
+    fn last_words(&self) -> String {
+        let lines = self.last_lines(LAST_LINES);
+        if lines.is_empty() {
+            "; it said nothing".to_owned()
+        } else {
+            format!("; its last lines:\n{}", lines.join("\n"))
+        }
+    }
+
+    /// Waits until it answers a small request. The end of the server ends the waiting too.
+    pub(crate) fn wait_ready(
+        &self,
+        plan: &mut Plan,
+        within: Duration,
+        quiet: bool,
+    ) -> Result<(Ready, ColdStart), Failed> {
+        let asked = std::mem::replace(&mut plan.target.wait_ready, within);
+        let outcome = readiness::wait_unless(plan, quiet, &|| self.crash());
+        plan.target.wait_ready = asked;
+        let ready = outcome.map_err(|failed| match self.exited() {
+            Some(_) => failed,
+            None => failed.and(&self.last_words()),
+        })?;
+        let start = ColdStart {
+            ready_s: (now() - self.started).as_secs(),
+            first_token_ms: ready.first_token.map(Nanos::as_ms),
+        };
+        Ok((ready, start))
+    }
+
+    /// Ends it, and waits until its place is free again.
+    pub(crate) fn stop(mut self) -> Result<Exit, Failed> {
+        let exit = self.end();
+        match self.place.wait_free(PORT_LIMIT) {
+            None => Ok(exit),
+            Some(address) => Err(Failed::target(format!(
+                "the server {exit}, but something still listens at {address}"
+            ))
+            .hint("look for what it left behind; it is not in its process group")),
+        }
+    }
+
+    /// Lets the supervisor go, and waits until it has done its work.
+    fn end(&mut self) -> Exit {
+        drop(self.supervisor.stdin.take());
+        if !self.ear.wait(self.grace + SUPERVISOR_LIMIT, |heard| heard.is_over) {
+            let _ = self.supervisor.kill();
+        }
+        let _ = self.supervisor.wait();
+        let exit = self.ear.heard().exit;
+        if exit.is_none() {
+            // Its supervisor is dead, and has killed nobody.
+            if let Some(group) = self.group().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        }
+        exit.unwrap_or(Exit::Lost)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.supervisor.stdin.is_some() {
+            self.end();
+        }
+    }
+}
+
+/// This program once more, as the supervisor: in a process group of its own, so that Ctrl-C does not
+/// reach it, on the leash of its stdin.
+fn spawn(command: &Command, log: &Path, grace: Duration) -> std::io::Result<Child> {
+    // The file may have been replaced since; the system still knows the program itself.
+    let own = Path::new("/proc/self/exe");
+    let own = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
+    std::process::Command::new(own)
+        .arg0("goodput")
+        .arg("supervise")
+        .arg("--log")
+        .arg(log)
+        .arg("--grace")
+        .arg(format!("{}ms", grace.as_millis()))
+        .arg("--")
+        .args(&command.words)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+}

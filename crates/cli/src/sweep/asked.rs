@@ -1,0 +1,305 @@
+//! From what was typed to what `sweep.toml` holds.
+
+use std::time::Duration;
+
+use goodput_campaign::sweep::{Axis, Effort, Level, SweepPlan};
+use goodput_model::{Extent, Measure, Plan, REDACTED, Rate, SloTerm};
+use goodput_record::Vary;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
+use crate::error::Failed;
+use crate::plan::{self, Flags};
+use crate::serve;
+
+/// Everything that was asked of a sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// Format name and version.
+    pub(super) schema: String,
+    /// GPUs behind the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) gpus: Option<u32>,
+    /// The server that is ours to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) serve: Option<Serve>,
+    /// What differs between configurations, as `name=value,value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) vary: Vec<String>,
+    /// Levels and effort.
+    pub(super) sweep: SweepPlan,
+    /// What every point has in common.
+    pub(super) plan: Plan,
+}
+
+/// A server that is ours to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Serve {
+    /// The command, with its placeholders.
+    pub(super) command: String,
+    /// How long it may take to become ready, in seconds.
+    pub(super) timeout_s: f64,
+}
+
+impl Asked {
+    const SCHEMA: &'static str = "goodput.sweep-plan/1";
+
+    /// What was typed.
+    pub(super) fn of(args: &SweepArgs) -> Result<Self, Failed> {
+        let target = args.target.as_deref().map(target);
+        let slo = promised(args);
+        let load = load(&args.point);
+        let flags = Flags {
+            target: target.as_deref(),
+            load: &load,
+            workload: &args.workload,
+            slo: &slo,
+            endpoint: &args.endpoint,
+            output: &args.output,
+        };
+        let mut plan = plan::of_flags(&flags)?;
+        promise(&mut plan.measure);
+        let is_default = args.target.as_deref() == Some(BARE);
+        let sweep = sweep(&args.levels, &args.point, is_default, &plan)?;
+        let serve = args.serve.serve.as_ref().map(|command| Serve {
+            command: command.clone(),
+            timeout_s: args.serve.serve_timeout.as_secs_f64(),
+        });
+        let asked = Self {
+            schema: Self::SCHEMA.to_owned(),
+            gpus: args.levels.gpus,
+            serve,
+            vary: args.levels.vary.clone(),
+            sweep,
+            plan,
+        };
+        asked.check()?;
+        Ok(asked)
+    }
+
+    /// As it may be written down.
+    pub(super) fn written(&self) -> Self {
+        let hidden = |serve: &Serve| Serve {
+            command: serve::without_secrets(&serve.command),
+            ..serve.clone()
+        };
+        Self { serve: self.serve.as_ref().map(hidden), ..self.clone() }
+    }
+
+    /// Whether there is one configuration, of a server that is not ours.
+    pub(super) fn is_one(&self) -> bool {
+        self.vary.is_empty() && self.serve.is_none()
+    }
+
+    /// What flags and files can both get wrong.
+    pub(super) fn check(&self) -> Result<(), Failed> {
+        if self.schema != Self::SCHEMA {
+            let found = &self.schema;
+            let message = format!("the sweep's format is `{found}`, not `{}`", Self::SCHEMA);
+            return Err(Failed::usage(message));
+        }
+        if self.serve.as_ref().is_some_and(|serve| serve.command.contains(REDACTED)) {
+            return Err(Failed::usage("the server's command holds a secret, which is not kept")
+                .hint("give it in the environment instead; --resume then knows the command"));
+        }
+        self.variations().map(drop)
+    }
+
+    /// What differs between configurations.
+    pub(super) fn variations(&self) -> Result<Vec<Vary>, Failed> {
+        let read = |text: &String| {
+            text.parse().map_err(|error: goodput_record::VaryError| {
+                Failed::usage(error.to_string()).hint("write --vary workload.isl=512,2048,8192")
+            })
+        };
+        self.vary.iter().map(read).collect()
+    }
+}
+
+/// The target that stands for "no server at all".
+const BARE: &str = "mock";
+
+/// For a sweep the plain mock is the profile that is made for it: its answers are short, so that
+/// points are.
+pub(super) fn target(typed: &str) -> String {
+    if typed == BARE { "mock:demo".to_owned() } else { typed.to_owned() }
+}
+
+/// Without a word about it, users were promised what the preset says.
+fn promised(args: &SweepArgs) -> SloArgs {
+    let mut slo = args.slo.clone();
+    if slo.slo.is_none() && slo.goodput.is_empty() && !args.levels.no_search {
+        slo.slo = Some("interactive".to_owned());
+    }
+    slo
+}
+
+/// Promises about single requests are kept by a share of them: without a word, by 99 %.
+fn promise(measure: &mut Measure) {
+    let is_of_each = measure.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
+    if is_of_each {
+        measure.attainment.get_or_insert(USUAL);
+    }
+}
+
+/// The share of requests that shall be good where nothing is said.
+const USUAL: f64 = 0.99;
+
+/// Load flags as `run` has them; the rate stands for the levels to come.
+fn load(args: &PointArgs) -> LoadArgs {
+    LoadArgs {
+        rate: Some(Rate::PerSecond(1.0)),
+        arrivals: args.arrivals,
+        schedule: None,
+        idle: None,
+        burstiness: None,
+        max_concurrency: args.max_concurrency,
+        concurrency: None,
+        think_time: Duration::ZERO,
+        duration: args.duration,
+        num_requests: None,
+        until: None,
+        min_duration: None,
+        warmup: Extent::Time(args.warmup.unwrap_or_default()),
+        cooldown: Duration::ZERO,
+        drain: args.drain,
+        timeout: args.timeout,
+        seed: args.seed,
+        workers: args.workers,
+        pin: args.pin,
+        canary: args.canary,
+    }
+}
+
+fn sweep(
+    levels: &LevelArgs,
+    point: &PointArgs,
+    is_default: bool,
+    plan: &Plan,
+) -> Result<SweepPlan, Failed> {
+    let axis = match levels.over {
+        _ if !levels.concurrency.is_empty() => Axis::Concurrency,
+        AxisName::Rate => Axis::Rate,
+        AxisName::Concurrency => Axis::Concurrency,
+    };
+    let effort = match (levels.quick, levels.certified) {
+        (true, _) => Effort::Quick,
+        (_, true) => Effort::Certified,
+        // Nobody waits half an hour to see what a tool does.
+        _ if is_default => Effort::Quick,
+        _ => Effort::Standard,
+    };
+    if axis == Axis::Concurrency && (point.max_concurrency.is_some() || levels.closed_loop_too) {
+        return Err(Failed::usage("a closed loop has neither a cap nor a closed-loop twin")
+            .hint("leave out --max-concurrency and --closed-loop-too"));
+    }
+    let given = given(levels, axis)?;
+    let bounds = (given.first().copied(), given.last().copied());
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    Ok(SweepPlan {
+        axis,
+        least: levels.from.or(bounds.0),
+        most: levels.to.or(bounds.1),
+        levels: given,
+        effort,
+        search: !levels.no_search,
+        sustained_s: seconds(point.sustained),
+        point_s: seconds(point.duration),
+        point_requests: point.num_requests,
+        burn_in_s: seconds(point.warmup),
+        settle_s: point.settle.as_secs_f64(),
+        twins: levels.closed_loop_too,
+        seed: point.seed,
+        slo: plan.measure.slo.clone(),
+        attainment: plan.measure.attainment,
+    })
+}
+
+/// The levels that are measured in any case, ascending, each once.
+fn given(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
+    let mut given: Vec<f64> = levels.concurrency.iter().copied().map(f64::from).collect();
+    for rate in &levels.rates {
+        let Rate::PerSecond(rate) = rate else {
+            return Err(Failed::usage("a sweep has no rate without end")
+                .hint("`goodput run --rate inf` sends everything at once"));
+        };
+        given.push(*rate);
+    }
+    if let (Some(from), Some(to)) = (levels.from, levels.to) {
+        if from >= to {
+            let message = format!("--from {from} does not lie below --to {to}");
+            return Err(Failed::usage(message).hint("write --from 1 --to 50 --points 12"));
+        }
+        let steps = levels.points.map_or(0, |points| points - 1);
+        let ratio = (to / from).ln() / f64::from(steps.max(1));
+        let level =
+            |step: u32| if step == steps { to } else { from * (ratio * f64::from(step)).exp() };
+        given.extend((0..levels.points.unwrap_or(0)).map(level));
+    }
+    let rounded = |level: &f64| match Level::on(axis, *level) {
+        // Three digits say what a rate is; more only look exact.
+        Level::Rate(rate) if levels.points.is_some() => three_digits(rate),
+        level => level.value(),
+    };
+    let mut given: Vec<f64> = given.iter().map(rounded).collect();
+    given.sort_by(f64::total_cmp);
+    given.dedup();
+    Ok(given)
+}
+
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Arguments, Verb};
+
+    fn asked(line: &str) -> Result<Asked, Failed> {
+        let words = ["goodput", "sweep"].into_iter().chain(line.split_whitespace());
+        let Verb::Sweep(args) = Arguments::try_parse_from(words).unwrap().verb else {
+            panic!("another verb")
+        };
+        Asked::of(&args)
+    }
+
+    #[test]
+    fn levels_of_every_kind() {
+        let given = |line: &str| asked(line).unwrap().sweep.levels;
+        assert_eq!(given("http://x --rates 10,2,5,2"), [2.0, 5.0, 10.0]);
+        assert_eq!(given("http://x --rates 30/m,2/s"), [0.5, 2.0]);
+        assert_eq!(given("http://x --concurrency 8,1"), [1.0, 8.0]);
+        assert_eq!(given("http://x --from 1 --to 8 --points 4"), [1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(given("http://x --from 1 --to 50 --points 3"), [1.0, 7.07, 50.0]);
+        assert_eq!(
+            given("http://x --over concurrency --from 1 --to 4 --points 5"),
+            [1.0, 2.0, 3.0, 4.0]
+        );
+        assert_eq!(given("http://x"), [0.0; 0]);
+        assert!(asked("http://x --rates inf").is_err());
+        assert!(asked("http://x --from 5 --to 5 --points 2").is_err());
+        assert!(asked("http://x --concurrency 4 --max-concurrency 4").is_err());
+    }
+
+    #[test]
+    fn what_is_meant_without_a_word() {
+        let plain = asked("http://x").unwrap().sweep;
+        assert_eq!((plain.axis, plain.effort, plain.search), (Axis::Rate, Effort::Standard, true));
+        assert_eq!((plain.least, plain.most), (None, None));
+        let preset: goodput_model::Slo = "interactive".parse().unwrap();
+        assert_eq!(plain.slo, Some(preset));
+        assert_eq!(asked("http://x --no-search").unwrap().sweep.slo, None);
+        let bounded = asked("http://x --rates 2,5 --quick").unwrap().sweep;
+        assert_eq!((bounded.least, bounded.most), (Some(2.0), Some(5.0)));
+        assert_eq!(bounded.effort, Effort::Quick);
+        let mock = asked("mock").unwrap();
+        assert_eq!(mock.plan.target.url, "mock:demo");
+        assert_eq!(mock.sweep.effort, Effort::Quick);
+        assert_eq!(asked("mock:slots=4").unwrap().sweep.effort, Effort::Standard);
+    }
+}

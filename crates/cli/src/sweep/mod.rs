@@ -1,0 +1,94 @@
+//! `goodput sweep`: points at rising load, each a run folder of its own, until it is known how much
+//! load keeps the SLO.
+
+mod asked;
+mod many;
+mod one;
+mod point;
+mod saved;
+mod screen;
+
+pub(crate) use saved::{Saved, read};
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use goodput_campaign::sweep::{GoodputState, SweepState, SweepSummary};
+use goodput_model::Verdict;
+use goodput_record::{FolderError, SweepFolder};
+
+use crate::args::SweepArgs;
+use crate::error::{Failed, exit};
+use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
+use crate::{plan, report};
+use asked::Asked;
+
+/// Runs the verb.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
+    let setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    let (resumed, asked) = match &args.resume {
+        Some(path) => {
+            let (folder, asked) = resume(path, args)?;
+            (Some(folder), asked)
+        }
+        None => (None, Asked::of(args)?),
+    };
+    if args.output.dry_run {
+        return dry_run(asked.plan, &setup.hub, args.output.json);
+    }
+    if asked.is_one() {
+        // A target that is not there leaves no folder behind.
+        let prepared = prepare(&setup, asked.plan.clone())?;
+        let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
+        let path = folder.path().to_owned();
+        let summary = one::sweep(&setup, &asked, folder, (prepared.plan, prepared.ready))?;
+        show(&args.output, &path, &report::json(&summary), || {
+            goodput_report::sweep_text(&summary)
+        })?;
+        return Ok(ExitCode::from(code(&summary)));
+    }
+    many::check(&asked)?;
+    let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
+    let path = folder.path().to_owned();
+    let sweeps = many::sweep(&setup, &asked, &folder)?;
+    show(&args.output, &path, &report::json(&sweeps), || goodput_report::sweeps_text(&sweeps))?;
+    let stopped = setup.signals.is_interrupted().then_some(exit::INTERRUPTED);
+    Ok(ExitCode::from(stopped.unwrap_or_else(|| many::code(&sweeps))))
+}
+
+fn create(args: &SweepArgs, asked: &Asked) -> Result<SweepFolder, Failed> {
+    let path: PathBuf = folder_path(args.output.out.as_deref(), &asked.plan, "sweep");
+    SweepFolder::create(&path, &asked.written()).map_err(|error| folder_failed(&error))
+}
+
+/// The folder of a sweep that was stopped, and what was asked of it.
+fn resume(path: &Path, args: &SweepArgs) -> Result<(SweepFolder, Asked), Failed> {
+    let failed = |error: FolderError| {
+        let failed = Failed::usage(error.to_string());
+        match error {
+            FolderError::Locked(_) => failed.hint("wait for it, or stop it"),
+            _ => failed.hint("--resume takes the folder that a sweep printed when it began"),
+        }
+    };
+    let folder = SweepFolder::resume(path).map_err(failed)?;
+    let mut asked: Asked = folder.asked().map_err(failed)?;
+    if let Some(target) = &args.target {
+        asked.plan.target.url = asked::target(target);
+    }
+    asked.check()?;
+    plan::complete_headers(&mut asked.plan, &args.endpoint)?;
+    plan::check(&asked.plan)?;
+    Ok((folder, asked))
+}
+
+/// The exit code of a sweep.
+fn code(summary: &SweepSummary) -> u8 {
+    match (summary.sweep.state, summary.goodput.as_ref().map(|goodput| goodput.state)) {
+        (SweepState::Interrupted, _) => exit::INTERRUPTED,
+        (SweepState::TargetLost, _) => exit::TARGET,
+        _ if summary.verdict == Verdict::Void => exit::VOID,
+        (_, Some(GoodputState::Unreachable)) => exit::MISSED,
+        (_, Some(GoodputState::Unclear)) => exit::VOID,
+        (_, Some(GoodputState::Found | GoodputState::AtLeast) | None) => exit::OK,
+    }
+}

@@ -1,0 +1,332 @@
+//! A sweep of one configuration: the next point, and again, until everything is known.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use goodput_campaign::sweep::{
+    Ask, Estimate, Figures, Level, Point, Purpose, Standing, Step, SweepFacts, SweepState,
+    SweepSummary, Unclear, answer, estimate, judge, next,
+};
+use goodput_clock::{now, pause};
+use goodput_model::{Nanos, Plan};
+use goodput_record::{FolderError, SweepFolder};
+use goodput_stats::Summary;
+
+use super::asked::Asked;
+use super::saved::Kept;
+use super::screen::Screen;
+use super::{point, saved};
+use crate::error::Failed;
+use crate::gauges::{self, By};
+use crate::readiness::{self, Ready};
+use crate::run::{Place, Setup, prepare_on};
+use crate::{host, output};
+
+/// How long a server that went away may stay away.
+const ABSENCE: Duration = Duration::from_mins(2);
+
+/// A point that could not be measured is tried again so often.
+const TRIES: u32 = 2;
+
+/// Load that warms a server up which has stood idle, in seconds.
+const REWARM_S: f64 = 10.0;
+
+/// How long a server may take to be empty after a point.
+const EMPTYING: Duration = Duration::from_mins(1);
+
+/// A sweep that goes on.
+struct Sweep<'a> {
+    setup: &'a Setup,
+    asked: &'a Asked,
+    folder: SweepFolder,
+    /// The plan of all points, with everything settled that it left open.
+    plan: Plan,
+    ready: Rc<Ready>,
+    points: Vec<(String, Point)>,
+    facts: SweepFacts,
+    screen: Screen,
+    /// When it began, or went on.
+    began: Nanos,
+    /// What it took before.
+    took_s: f64,
+    /// Whether a server of ours has ended.
+    crash: Option<&'a dyn Fn() -> Option<Failed>>,
+    /// Points in a row that could not be measured.
+    failures: u32,
+    /// The server has stood idle or has been started anew: the next point warms it up.
+    is_cold: bool,
+}
+
+/// Measures until everything is known, or the user or the target ends it.
+pub(super) fn sweep(
+    setup: &Setup,
+    asked: &Asked,
+    folder: SweepFolder,
+    settled: (Plan, Rc<Ready>),
+) -> Result<SweepSummary, Failed> {
+    Sweep::new(setup, asked, folder, settled)?.run()
+}
+
+/// The same with a server of ours, which may end.
+pub(super) fn sweep_on(
+    setup: &Setup,
+    asked: &Asked,
+    folder: SweepFolder,
+    (plan, ready): (Plan, Rc<Ready>),
+    crash: &dyn Fn() -> Option<Failed>,
+) -> Result<SweepSummary, Failed> {
+    let prepared = prepare_on(setup, plan, ready)?;
+    let mut sweep = Sweep::new(setup, asked, folder, (prepared.plan, prepared.ready))?;
+    sweep.crash = Some(crash);
+    sweep.run()
+}
+
+impl<'a> Sweep<'a> {
+    fn new(
+        setup: &'a Setup,
+        asked: &'a Asked,
+        folder: SweepFolder,
+        (plan, ready): (Plan, Rc<Ready>),
+    ) -> Result<Self, Failed> {
+        let kept = saved::points(&folder)?;
+        // Time between points counts too, as far as it was noted.
+        let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
+        let points: Vec<_> = kept.into_iter().map(Kept::named).collect();
+        let earlier = saved::written(&folder);
+        let facts = SweepFacts {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: host::timestamp(),
+            state: SweepState::Unfinished,
+            target: ready.shown.clone(),
+            model: ready.model.clone(),
+            workload: goodput_workload::describe(&plan.workload),
+            gpus: asked.gpus,
+            estimated: None,
+            took_s: 0.0,
+        };
+        let facts = match earlier.filter(|_| !points.is_empty()) {
+            Some(earlier) => SweepFacts { state: SweepState::Unfinished, ..earlier.sweep },
+            None => facts,
+        };
+        let took_s = facts.took_s.max(took_s);
+        let is_cold = !points.is_empty();
+        let screen = Screen::new(setup.quiet);
+        let began = now();
+        Ok(Self {
+            setup,
+            asked,
+            folder,
+            plan,
+            ready,
+            points,
+            facts,
+            screen,
+            began,
+            took_s,
+            crash: None,
+            failures: 0,
+            is_cold,
+        })
+    }
+
+    fn run(mut self) -> Result<SweepSummary, Failed> {
+        let path = self.folder.path().display().to_string();
+        let shown = goodput_report::plain(&path);
+        if self.points.is_empty() {
+            self.screen.note(&format!("sweep of {} into {shown}", self.facts.target));
+        } else {
+            let done = self.points.len();
+            self.screen.note(&format!("going on with {shown}: {done} points are there"));
+        }
+        self.facts.state = self.measure_all()?;
+        Ok(self.write())
+    }
+
+    /// Point after point.
+    fn measure_all(&mut self) -> Result<SweepState, Failed> {
+        loop {
+            let done: Vec<Point> = self.points.iter().map(|(_, point)| point.clone()).collect();
+            let Step::Measure(mut ask) = next(&self.asked.sweep, &done) else {
+                // After a point that nobody answered nothing is complete.
+                let is_answered = done.last().is_some_and(|last| last.figures.ok > 0);
+                return Ok(if is_answered { SweepState::Complete } else { SweepState::TargetLost });
+            };
+            if std::mem::take(&mut self.is_cold) {
+                ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
+            }
+            let left = self.say_what_it_takes(&done);
+            let begin = now();
+            let measured = self.measure(&ask, left);
+            if self.setup.signals.is_interrupted() {
+                return Ok(SweepState::Interrupted);
+            }
+            let is_gone = match measured {
+                Ok((path, summary)) => self.keep(ask, &path, &summary, now() - begin)?,
+                Err(failed) => {
+                    self.failures += 1;
+                    let is_gone = failed.is_of_target() && self.failures <= TRIES;
+                    if self.points.is_empty() || !is_gone {
+                        return Err(failed);
+                    }
+                    self.screen.note(&format!("warning: {failed}"));
+                    true
+                }
+            };
+            if is_gone && !self.is_back() {
+                return Ok(SweepState::TargetLost);
+            }
+            self.settle();
+            if self.setup.signals.is_interrupted() {
+                return Ok(SweepState::Interrupted);
+            }
+        }
+    }
+
+    /// How long it takes from here; said once, before the first point that counts.
+    fn say_what_it_takes(&mut self, done: &[Point]) -> Option<f64> {
+        let left = estimate(&self.asked.sweep, done)?;
+        if self.facts.estimated.is_none() {
+            let so_far = self.took();
+            let whole = Estimate { seconds: left.seconds + so_far, ..left.clone() };
+            self.screen.before(&whole);
+            self.facts.estimated = Some(whole);
+        }
+        Some(left.seconds)
+    }
+
+    fn took(&self) -> f64 {
+        self.took_s + (now() - self.began).as_secs()
+    }
+
+    /// One point.
+    fn measure(&mut self, ask: &Ask, left_s: Option<f64>) -> Result<(PathBuf, Summary), Failed> {
+        self.folder.set_aside(ask.number).map_err(unwritable)?;
+        self.folder.begin(ask.number, ask).map_err(unwritable)?;
+        let path = self.folder.point(ask.number, &label(ask.level));
+        let plan = point::plan(&self.plan, ask);
+        let prepared = prepare_on(self.setup, plan, Rc::clone(&self.ready))?;
+        let label = progress_label(ask, left_s);
+        let looks_at_batch = self.plan.target.probe;
+        let place = Place { repeat: None, label, looks_at_batch };
+        let summary = prepared.measure(self.setup, &path, &place)?;
+        Ok((path, summary))
+    }
+
+    /// Adds a point, and writes what is known now. Whether the server was gone meanwhile.
+    fn keep(
+        &mut self,
+        ask: Ask,
+        path: &Path,
+        summary: &Summary,
+        took: Nanos,
+    ) -> Result<bool, Failed> {
+        self.failures = 0;
+        self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
+        let figures = Figures::of(summary);
+        let standing = judge(&figures, &self.asked.sweep);
+        self.points.push((saved::name(path), Point { ask, figures }));
+        let summary = self.write();
+        let done: Vec<Point> = self.points.iter().map(|(_, point)| point.clone()).collect();
+        let left = estimate(&self.asked.sweep, &done);
+        let found = answer(&self.asked.sweep, &done);
+        self.screen.point(&summary.points, &self.asked.sweep, found.as_ref(), left.as_ref());
+        Ok(standing == Standing::Unclear(Unclear::ServerGone))
+    }
+
+    /// Writes the numbers so far. A full disk must not end a sweep.
+    fn write(&mut self) -> SweepSummary {
+        self.facts.took_s = self.took();
+        let summary =
+            SweepSummary::new(self.facts.clone(), self.asked.sweep.clone(), self.points.clone());
+        let page = goodput_report::sweep_text(&summary);
+        for outcome in [self.folder.write_summary(&summary), self.folder.write_report(&page)] {
+            if let Err(error) = outcome {
+                output::note(&format!("warning: {error}"));
+            }
+        }
+        summary
+    }
+
+    /// Whether the target answers again before long.
+    fn is_back(&mut self) -> bool {
+        // The engine inside the process does not go away, and its successor would be another.
+        if self.ready.mock.is_some() {
+            return true;
+        }
+        let mut plan = self.plan.clone();
+        // With what a plan does not hold once it is settled: secrets of the URL.
+        plan.target.url.clone_from(&self.asked.plan.target.url);
+        plan.target.wait_ready = plan.target.wait_ready.max(ABSENCE);
+        self.screen.note("the server went away in mid-point: waiting for it");
+        let given_up = || {
+            let crash = self.crash.and_then(|crash| crash());
+            let stopped = self.setup.signals.is_interrupted();
+            crash.or_else(|| stopped.then(|| Failed::target("stopped while waiting")))
+        };
+        match readiness::wait_unless(&mut plan, self.setup.quiet, &given_up) {
+            Ok(ready) => {
+                self.ready = Rc::new(ready);
+                self.is_cold = true;
+                true
+            }
+            Err(failed) => {
+                self.screen.note(&format!("warning: {failed}"));
+                false
+            }
+        }
+    }
+
+    /// Lets the server come to rest.
+    fn settle(&mut self) {
+        pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
+        let emptied = gauges::wait_empty(&self.plan, &self.ready, EMPTYING);
+        if let By::Unknown(why) = emptied.by
+            && self.plan.target.probe
+        {
+            let seconds = emptied.after_s;
+            self.screen.note(&format!(
+                "warning: nobody knows whether the server is empty after {seconds:.0} s: {why}"
+            ));
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn unwritable(error: FolderError) -> Failed {
+    Failed::usage(error.to_string()).hint("is there room on the disk? `--resume` goes on")
+}
+
+/// What a point is called in its folder's name.
+fn label(level: Level) -> String {
+    match level {
+        Level::Rate(rate) => format!("rate-{}", short(rate)),
+        Level::Users(users) => format!("users-{users}"),
+    }
+}
+
+/// Four digits, as many as a level has.
+fn short(rate: f64) -> String {
+    let rounded: f64 = format!("{rate:.3e}").parse().unwrap_or(rate);
+    rounded.to_string()
+}
+
+/// What stands before the progress line.
+fn progress_label(ask: &Ask, left_s: Option<f64>) -> String {
+    let level = match ask.level {
+        Level::Rate(rate) => format!("{}/s", short(rate)),
+        Level::Users(users) => format!("{users} users"),
+    };
+    let left =
+        left_s.map_or_else(String::new, |left| format!(" · {} left", goodput_stats::about(left)));
+    let why = match ask.purpose {
+        Purpose::WarmUp => "warm-up",
+        Purpose::Grid => "curve",
+        Purpose::Anchor => "anchor",
+        Purpose::Bracket | Purpose::Bisect | Purpose::Focus => "search",
+        Purpose::Confirm => "confirm",
+        Purpose::Sustain => "sustain",
+        Purpose::Twin => "closed loop",
+    };
+    format!("{} {why} {level}{left} · ", ask.number)
+}

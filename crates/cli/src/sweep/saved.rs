@@ -1,0 +1,111 @@
+//! A sweep as its folder has it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, SweepSummary, Sweeps};
+use goodput_record::{FolderError, SweepFolder};
+
+use super::asked::Asked;
+use super::many;
+use crate::error::Failed;
+use crate::{output, report};
+
+/// A sweep, or several.
+pub(crate) enum Saved {
+    /// Of one configuration.
+    One(Box<SweepSummary>),
+    /// Of several.
+    Many(Sweeps),
+}
+
+/// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
+/// holds no sweep.
+pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
+    let folder = SweepFolder::open(path)?;
+    let read = || {
+        let asked: Asked =
+            folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
+        if asked.is_one() {
+            Ok(Saved::One(Box::new(summary(&folder, &asked)?)))
+        } else {
+            many::read(&folder, &asked).map(Saved::Many)
+        }
+    };
+    Some(read())
+}
+
+/// The numbers of a sweep of one configuration.
+pub(super) fn summary(folder: &SweepFolder, asked: &Asked) -> Result<SweepSummary, Failed> {
+    let kept = points(folder)?;
+    let written = written(folder).map(|summary| summary.sweep);
+    let facts = written.or_else(|| facts(folder, asked)).ok_or_else(|| {
+        Failed::usage(format!("`{}` holds no point yet", folder.path().display()))
+            .hint("`goodput sweep --resume` goes on with it")
+    })?;
+    Ok(SweepSummary::new(facts, asked.sweep.clone(), kept.into_iter().map(Kept::named).collect()))
+}
+
+/// The summary as it was written last.
+pub(super) fn written(folder: &SweepFolder) -> Option<SweepSummary> {
+    let bytes = std::fs::read(folder.path().join("summary.json")).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Without a summary: what the first point says.
+fn facts(folder: &SweepFolder, asked: &Asked) -> Option<SweepFacts> {
+    let (_, first) = folder.points().into_iter().next()?;
+    let run = report::read(&first).ok()?.run;
+    Some(SweepFacts {
+        version: run.version,
+        started: run.started,
+        state: SweepState::Unfinished,
+        target: run.target,
+        model: run.model,
+        workload: run.workload,
+        gpus: asked.gpus,
+        estimated: None,
+        took_s: 0.0,
+    })
+}
+
+/// A point with its folder's name.
+pub(super) struct Kept {
+    pub(super) folder: String,
+    pub(super) point: Point,
+    /// How long it took.
+    pub(super) took_s: f64,
+}
+
+impl Kept {
+    pub(super) fn named(self) -> (String, Point) {
+        (self.folder, self.point)
+    }
+}
+
+/// Every whole point, in the order measured; what cannot be read is named and left out.
+pub(super) fn points(folder: &SweepFolder) -> Result<Vec<Kept>, Failed> {
+    let damaged = |error: FolderError| Failed::usage(error.to_string());
+    let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
+    let read = |begun: goodput_record::Asked<Ask>| {
+        let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
+        match report::read(path) {
+            Ok(summary) => Some(Kept {
+                folder: name(path),
+                point: Point { ask: begun.ask, figures: Figures::of(&summary) },
+                took_s,
+            }),
+            Err(failed) => {
+                output::note(&format!("warning: left out: {failed}"));
+                None
+            }
+        }
+    };
+    Ok(folder.asks().map_err(damaged)?.into_iter().filter_map(read).collect())
+}
+
+/// The name of a point's folder, within that of the sweep.
+pub(super) fn name(path: &Path) -> String {
+    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    format!("points/{}", last.unwrap_or_default())
+}

@@ -1,0 +1,295 @@
+//! `goodput sweep`: points, answer, resume, and servers that misbehave. Whether the answer is right is
+//! asked in simulated time (`crates/campaign/tests/search.rs`); here it is real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::process::Command;
+
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+use serde_json::Value;
+use support::mock::MockProcess;
+use support::{Outcome, Session, number, outcome};
+
+/// Short points of short answers.
+const SHORT: [&str; 14] = [
+    "--isl",
+    "20",
+    "--osl",
+    "5",
+    "--duration",
+    "1s",
+    "--warmup",
+    "200ms",
+    "--settle",
+    "0s",
+    "--quick",
+    "--no-length-check",
+    "--out",
+    "out",
+];
+
+/// Four at once, 30 ms each: 133 requests per second.
+const FOUR: &str = "mock:ttft=22ms,itl=2ms,slots=4";
+
+fn sweep(session: &Session, target: &str, more: &[&str]) -> (Outcome, Value) {
+    let args = [&["sweep", target, "--json", "--quiet"], &SHORT[..], more].concat();
+    let outcome = session.run(&args);
+    let found = serde_json::from_str(&outcome.stdout).unwrap_or(Value::Null);
+    assert!(!found.is_null(), "no summary: {:?} {}", outcome.code, outcome.stderr);
+    (outcome, found)
+}
+
+fn levels(found: &Value, purpose: &str) -> Vec<f64> {
+    let points = found["points"].as_array().unwrap();
+    let of = points.iter().filter(|point| point["ask"]["purpose"] == purpose);
+    let mut levels: Vec<f64> =
+        of.map(|point| point["ask"]["level"]["rate"].as_f64().unwrap()).collect();
+    // On a busy machine the client spoils a point, and it is measured again.
+    levels.dedup();
+    levels
+}
+
+/// Waits until this point has records.
+fn wait_for_point(session: &Session, number: u32) {
+    let deadline = now() + Nanos::from_millis(60_000);
+    let prefix = format!("{number:03}-");
+    loop {
+        assert!(now() < deadline, "no point {number} after 60 s");
+        let points = std::fs::read_dir(session.path("out/points")).into_iter().flatten().flatten();
+        let named = points.filter(|point| point.file_name().to_string_lossy().starts_with(&prefix));
+        let size = |point: std::fs::DirEntry| {
+            std::fs::metadata(point.path().join("requests.log")).map_or(0, |meta| meta.len())
+        };
+        if named.map(size).any(|size| size > 500) {
+            return;
+        }
+        pause(Nanos::from_millis(20));
+    }
+}
+
+#[test]
+fn rates_that_were_given() {
+    let session = Session::new();
+    let (done, found) = sweep(&session, FOUR, &["--rates", "20,80,40", "--no-search"]);
+    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+    assert_eq!(found["schema"], "goodput.sweep/1");
+    assert_eq!(found["goodput"], Value::Null, "nothing was promised");
+    // Every other level upward, the rest downward.
+    assert_eq!(levels(&found, "grid"), [20.0, 80.0, 40.0]);
+    let users = &found["points"][0]["ask"];
+    assert_eq!((&users["purpose"], &users["level"]["users"]), (&"warm_up".into(), &16.into()));
+    assert!(number(&found["points"][0]["figures"], "ok") >= 50.0);
+    // Every point is a run folder, and the page follows from them.
+    assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+    let page = session.run(&["report", "out"]).stdout;
+    assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
+    assert!(page.contains("80.0") && page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    let point = found["points"][1]["folder"].as_str().unwrap();
+    assert_eq!(point, "points/002-rate-20");
+    let again = format!("out/{point}/plan.toml");
+    let run = session.run(&["run", "--plan", &again, "--out", "again", "--quiet", "--json"]);
+    let run: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(number(&run, "load.offered_rps"), 20.0);
+    let taken = session.run(&["sweep", FOUR, "--rates", "5", "--out", "out", "--quiet"]);
+    assert_eq!(taken.code, Some(2), "the folder is taken: {}", taken.stderr);
+}
+
+#[test]
+fn the_answer_is_an_interval() {
+    let _alone = support::alone();
+    let session = Session::new();
+    let slo = ["--slo", "p90 ttft < 60ms", "--sustained", "1s"];
+    let (done, found) = sweep(&session, FOUR, &slo);
+    let goodput = &found["goodput"];
+    assert_eq!(goodput["slo"], "p90 ttft < 60ms");
+    if done.code == Some(0) {
+        assert_eq!(goodput["state"], "found", "{goodput}");
+        let (low, high) = (number(goodput, "confirmed_rps"), number(goodput, "rejected_rps"));
+        // Four at once take 30 ms each: beyond 133 every queue grows.
+        assert!(low < high && low > 40.0 && low < 133.4, "{low} {high}");
+        assert!(number(goodput, "attainment") >= 0.9, "{goodput}");
+        assert!(!found["sustained"].is_null());
+        assert!(number(&found, "sweep.estimated.seconds") > 0.0);
+    } else {
+        // A busy machine: the client says so, and nothing is claimed.
+        assert_eq!(done.code, Some(5), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn an_slo_that_nothing_keeps() {
+    let session = Session::new();
+    let (done, found) = sweep(&session, FOUR, &["--slo", "p90 ttft < 1ms"]);
+    if done.code == Some(5) {
+        assert_eq!(found["goodput"]["state"], "unclear", "a busy machine: {}", found["goodput"]);
+        return;
+    }
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    assert_eq!(found["goodput"]["state"], "unreachable");
+    assert_eq!(found["goodput"]["confirmed_rps"], Value::Null);
+    assert!(found["points"].as_array().unwrap().len() < 15, "it gives up soon");
+}
+
+#[test]
+fn no_higher_than_was_allowed() {
+    let session = Session::new();
+    let more = ["--rates", "5,10", "--slo", "p50 e2e < 2s", "--sustained", "0s"];
+    let (done, found) = sweep(&session, FOUR, &more);
+    let highest = found["points"].as_array().unwrap().iter().skip(1);
+    let highest = highest.map(|point| number(&point["ask"], "level.rate")).fold(0.0, f64::max);
+    assert_eq!(highest, 10.0);
+    if done.code == Some(0) {
+        assert_eq!(found["goodput"]["state"], "at_least");
+        assert_eq!(number(&found, "goodput.confirmed_rps"), 10.0);
+    } else {
+        assert_eq!(done.code, Some(5), "a busy machine: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_turns_requests_away() {
+    let session = Session::new();
+    let target = "mock:ttft=22ms,itl=2ms,slots=4,max_queue=20";
+    let more = ["--rates", "10,300", "--slo", "p50 ttft < 10s", "--no-search"];
+    let (_, found) = sweep(&session, target, &more);
+    let points = found["points"].as_array().unwrap();
+    let crowded = points.iter().find(|point| point["ask"]["level"]["rate"] == 300.0).unwrap();
+    assert_eq!(crowded["standing"]["because"], "rate_limited", "{crowded}");
+}
+
+#[test]
+fn kill_9_and_go_on() {
+    let session = Session::new();
+    let more = ["--rates", "20,40,60", "--no-search"];
+    let args = [&["sweep", FOUR, "--quiet"], &SHORT[..], &more].concat();
+    let mut child = session.spawn(&args);
+    wait_for_point(&session, 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = std::fs::read(session.path("out/points/002-rate-20/requests.log")).unwrap();
+    let half = session.run(&["report", "out", "--json"]);
+    let half: Value = serde_json::from_str(&half.stdout).unwrap();
+    assert_eq!(
+        (half["points"].as_array().unwrap().len(), &half["sweep"]["state"]),
+        (2, &"unfinished".into())
+    );
+    let done = session.run(&["sweep", "--resume", "out", "--quiet", "--json"]);
+    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(levels(&found, "grid"), [20.0, 60.0, 40.0]);
+    assert_eq!(found["sweep"]["state"], "complete");
+    assert_eq!(std::fs::read(session.path("out/points/002-rate-20/requests.log")).unwrap(), before);
+    assert!(session.path("out/points/003-rate-60.unfinished-1").is_dir(), "nothing is lost");
+    // What is done is done.
+    let again = session.run(&["sweep", "--resume", "out", "--quiet", "--json"]);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["points"], found["points"]);
+}
+
+#[test]
+fn ctrl_c_keeps_what_there_is() {
+    let session = Session::new();
+    let args =
+        [&["sweep", FOUR, "--quiet", "--json", "--rates", "20,40,60", "--no-search"], &SHORT[..]];
+    let child = session.spawn(&args.concat());
+    wait_for_point(&session, 2);
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let done = outcome(child.wait_with_output().unwrap());
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(found["sweep"]["state"], "interrupted");
+    assert_eq!(found["points"].as_array().unwrap().len(), 1, "the stopped point does not count");
+}
+
+#[test]
+fn a_server_that_dies_and_comes_back() {
+    let session = Session::new();
+    let settings = ["--ttft", "22ms", "--itl", "2ms"];
+    let mut server = MockProcess::start(&session, &settings);
+    let (port, url) = (server.port.clone(), server.url());
+    let more = ["--rates", "20,40", "--no-search"];
+    let child = session.spawn(&[&["sweep", &url, "--quiet", "--json"], &SHORT[..], &more].concat());
+    wait_for_point(&session, 2);
+    server.kill();
+    pause(Nanos::from_millis(1_500));
+    let listen = format!("127.0.0.1:{port}");
+    let mut back = session.command(&[&["mock", "--listen", &listen], &settings[..]].concat());
+    let mut back = back.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let done = outcome(child.wait_with_output().unwrap());
+    back.kill().unwrap();
+    back.wait().unwrap();
+    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    let rates = levels(&found, "grid");
+    assert_eq!(rates, [20.0, 40.0]);
+    let gone = &found["points"][1]["standing"];
+    assert_eq!(gone["because"], "server_gone", "{gone}");
+    assert_eq!(found["points"][2]["ask"]["level"]["rate"], 20.0, "it is measured again");
+}
+
+#[test]
+fn configurations_and_the_best_of_them() {
+    let session = Session::new();
+    let (done, found) =
+        sweep(&session, FOUR, &["--rates", "20", "--no-search", "--vary", "osl=5,10"]);
+    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+    assert_eq!(found["schema"], "goodput.sweeps/1");
+    let all = found["configurations"].as_array().unwrap();
+    let lengths: Vec<f64> =
+        all.iter().map(|one| number(&one["sweep"]["points"][1], "figures.output_tokens")).collect();
+    assert_eq!(lengths, [5.0, 10.0]);
+    assert_eq!(all[1]["folder"], "configurations/02-osl=10");
+    assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+}
+
+#[test]
+fn a_server_for_each_setting() {
+    let session = Session::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (url, binary) = (format!("http://127.0.0.1:{port}"), env!("CARGO_BIN_EXE_goodput"));
+    let serve = format!(
+        "'{binary}' mock --listen 127.0.0.1:{{port}} --ttft 22ms --itl 2ms --set slots={{n}}"
+    );
+    let more = ["--rates", "20", "--no-search", "--serve", &serve, "--vary", "n=1,8,none"];
+    let (done, found) = sweep(&session, &url, &more);
+    let all = found["configurations"].as_array().unwrap();
+    assert_eq!(all.len(), 3, "{}", done.stderr);
+    for one in &all[..2] {
+        assert!(number(one, "start.ready_s") > 0.0 && number(one, "start.first_token_ms") >= 22.0);
+        assert_eq!(one["sweep"]["sweep"]["state"], "complete");
+    }
+    let failed = all[2]["failed"].as_str().unwrap();
+    assert!(failed.contains("slots=none"), "its last lines say why: {failed}");
+    assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok(), "nothing is left behind");
+}
+
+#[test]
+fn what_makes_no_sense() {
+    let session = Session::new();
+    for (args, says) in [
+        (&["--rates", "inf"][..], "without end"),
+        (&["--rates", "0"], "rate"),
+        (&["--from", "5", "--to", "2", "--points", "3"], "below"),
+        (&["--vary", "workload.nothing=1"], "nothing"),
+        (&["--vary", "osl"], "osl"),
+        (&["--slo", "p99 ttft"], "ttft"),
+    ] {
+        let outcome = session.run(&[&["sweep", FOUR, "--quiet"], args].concat());
+        assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{args:?}: {}", outcome.stderr);
+    }
+    let inside = session.run(&["sweep", FOUR, "--serve", "x", "--quiet", "--out", "served"]);
+    assert!(
+        inside.code != Some(0) && inside.stderr.contains("needs no server"),
+        "{}",
+        inside.stderr
+    );
+    let gone = session.run(&["sweep", "http://127.0.0.1:9", "--rates", "5", "--quiet"]);
+    assert_eq!(gone.code, Some(3), "{}", gone.stderr);
+    let nothing = session.run(&["sweep", "--resume", ".", "--quiet"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
+}

@@ -1,0 +1,255 @@
+//! A chart in characters: series by their marks, joined by braille dots, on linear or logarithmic
+//! axes with round ticks.
+
+mod scale;
+#[cfg(test)]
+mod tests;
+
+use scale::Scale;
+
+use crate::clip::{clip, left, right};
+
+/// Columns of the whole, of the labels at its left, and of the plot.
+const WIDTH: usize = 79;
+const GUTTER: usize = 8;
+const COLUMNS: usize = WIDTH - GUTTER - 1;
+/// Braille dots of a cell, across and down.
+const ACROSS: usize = 2;
+const DOWN: usize = 4;
+
+/// Marks by which series are told apart without colour.
+pub(crate) const MARKS: [char; 8] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
+
+/// A point of a series, with its interval where that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Dot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// What belongs together.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) mark: char,
+    pub(crate) dots: Vec<Dot>,
+}
+
+/// A chart to be drawn. Its texts are harmless already.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chart {
+    /// Says what is shown over what.
+    pub(crate) title: String,
+    /// Whether the axes are logarithmic.
+    pub(crate) log_x: bool,
+    pub(crate) log_y: bool,
+    pub(crate) series: Vec<Series>,
+    /// A height to be compared with, and what it is.
+    pub(crate) line: Option<(f64, String)>,
+    /// A place on the horizontal axis, and what it is.
+    pub(crate) place: Option<(f64, String)>,
+    /// Rows of the plot.
+    pub(crate) rows: usize,
+}
+
+/// A cell of the plot; what stands higher here covers the rest.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    mark: Option<char>,
+    bar: bool,
+    braille: u8,
+    line: bool,
+    place: bool,
+}
+
+impl Cell {
+    fn show(self) -> char {
+        match self {
+            Self { mark: Some(mark), .. } => mark,
+            Self { bar: true, .. } => '│',
+            Self { braille: 1.., .. } => {
+                char::from_u32(0x2800 + u32::from(self.braille)).unwrap_or('.')
+            }
+            Self { line: true, place: true, .. } => '┼',
+            Self { line: true, .. } => '╌',
+            Self { place: true, .. } => '┊',
+            _ => ' ',
+        }
+    }
+}
+
+/// The chart in lines of at most 79 columns: title, plot, ticks, legend.
+pub(crate) fn draw(chart: &Chart) -> String {
+    let mut out = format!("{}\n", clip(&chart.title, WIDTH));
+    let dots = || chart.series.iter().flat_map(|series| &series.dots);
+    let whole = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
+    let x = dots().filter(whole).map(|dot| dot.x);
+    let y = dots().filter(whole).flat_map(|dot| [Some(dot.y), dot.low, dot.high]).flatten();
+    let x = Scale::of(x.chain(chart.place.as_ref().map(|place| place.0)), chart.log_x);
+    let y = Scale::of(y.chain(chart.line.as_ref().map(|line| line.0)), chart.log_y);
+    let (Some(x), Some(y), Some(_)) = (x, y, dots().find(whole)) else {
+        out.push_str("        nothing to draw\n");
+        return out;
+    };
+    let mut plot = Plot::new(x, y, chart.rows);
+    plot.fill(chart);
+    plot.write(&mut out);
+    legend(&mut out, chart);
+    out
+}
+
+fn legend(out: &mut String, chart: &Chart) {
+    let mut parts: Vec<String> = chart
+        .series
+        .iter()
+        .filter(|series| !series.dots.is_empty())
+        .map(|series| format!("{} {}", series.mark, series.name))
+        .collect();
+    parts.extend(chart.line.iter().map(|(_, name)| format!("╌ {name}")));
+    parts.extend(chart.place.iter().map(|(_, name)| format!("┊ {name}")));
+    let flush = |out: &mut String, line: &str| {
+        if !line.is_empty() {
+            out.push_str(&" ".repeat(GUTTER + 1));
+            out.push_str(line);
+            out.push('\n');
+        }
+    };
+    let mut line = String::new();
+    for part in parts {
+        let longer = if line.is_empty() { part.clone() } else { format!("{line}   {part}") };
+        if unicode_width::UnicodeWidthStr::width(longer.as_str()) <= COLUMNS {
+            line = longer;
+        } else {
+            flush(out, &line);
+            line = clip(&part, COLUMNS);
+        }
+    }
+    flush(out, &line);
+}
+
+struct Plot {
+    x: Scale,
+    y: Scale,
+    cells: Vec<[Cell; COLUMNS]>,
+}
+
+impl Plot {
+    fn new(x: Scale, y: Scale, rows: usize) -> Self {
+        Self { x, y, cells: vec![[Cell::default(); COLUMNS]; rows.clamp(2, 40)] }
+    }
+
+    fn fill(&mut self, chart: &Chart) {
+        if let Some(row) = chart.line.as_ref().and_then(|line| self.row(line.0)) {
+            self.cells[row].iter_mut().for_each(|cell| cell.line = true);
+        }
+        if let Some(column) = chart.place.as_ref().and_then(|place| self.column(place.0)) {
+            self.cells.iter_mut().for_each(|row| row[column].place = true);
+        }
+        for series in &chart.series {
+            self.join(series);
+        }
+        for series in &chart.series {
+            for dot in &series.dots {
+                self.bar(dot);
+                if let (Some(row), Some(column)) = (self.row(dot.y), self.column(dot.x)) {
+                    self.cells[row][column].mark = Some(series.mark);
+                }
+            }
+        }
+    }
+
+    /// Dots from the left edge and from the top.
+    fn across(&self, x: f64) -> Option<usize> {
+        Some((self.x.share(x)? * (COLUMNS * ACROSS - 1) as f64).round() as usize)
+    }
+
+    fn down(&self, y: f64) -> Option<usize> {
+        let last = self.cells.len() * DOWN - 1;
+        Some(last - ((self.y.share(y)? * last as f64).round() as usize).min(last))
+    }
+
+    fn column(&self, x: f64) -> Option<usize> {
+        self.across(x).map(|across| (across / ACROSS).min(COLUMNS - 1))
+    }
+
+    fn row(&self, y: f64) -> Option<usize> {
+        self.down(y).map(|down| down / DOWN)
+    }
+
+    /// From each point to the next, by braille dots.
+    fn join(&mut self, series: &Series) {
+        let mut places: Vec<(usize, usize)> = series
+            .dots
+            .iter()
+            .filter_map(|dot| Some((self.across(dot.x)?, self.down(dot.y)?)))
+            .collect();
+        places.sort_unstable();
+        for pair in places.windows(2) {
+            let &[from, to] = pair else { continue };
+            let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+            for step in 0..=steps {
+                let share = step as f64 / steps as f64;
+                let between = |from: usize, to: usize| {
+                    (from as f64 + share * (to as f64 - from as f64)).round() as usize
+                };
+                self.set(between(from.0, to.0), between(from.1, to.1));
+            }
+        }
+    }
+
+    fn set(&mut self, across: usize, down: usize) {
+        // Bits of a braille cell: three rows of two, then the fourth row.
+        const BITS: [[u8; ACROSS]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+        let cell = self.cells.get_mut(down / DOWN).and_then(|row| row.get_mut(across / ACROSS));
+        if let Some(cell) = cell {
+            cell.braille |= BITS[down % DOWN][across % ACROSS];
+        }
+    }
+
+    /// The interval of a point, where it is longer than a row.
+    fn bar(&mut self, dot: &Dot) {
+        let end = |value: Option<f64>| self.row(value.unwrap_or(dot.y));
+        let (Some(top), Some(bottom), Some(column)) =
+            (end(dot.high), end(dot.low), self.column(dot.x))
+        else {
+            return;
+        };
+        if bottom > top {
+            for row in self.cells.iter_mut().take(bottom + 1).skip(top) {
+                row[column].bar = true;
+            }
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        let mut labels = vec![String::new(); self.cells.len()];
+        for (value, text) in self.y.ticks(self.cells.len().div_ceil(3)) {
+            if let Some(label) = self.row(value).and_then(|row| labels.get_mut(row))
+                && label.is_empty()
+            {
+                *label = text;
+            }
+        }
+        for (row, label) in self.cells.iter().zip(&labels) {
+            let axis = if label.is_empty() { '│' } else { '┤' };
+            let cells: String = row.iter().map(|cell| cell.show()).collect();
+            let line = format!("{}{axis}{cells}", right(label, GUTTER));
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        let (mut axis, mut ticks) = (vec!['─'; COLUMNS], String::new());
+        for (value, text) in self.x.ticks(8) {
+            let Some(column) = self.column(value) else { continue };
+            let start = (GUTTER + 1 + column).saturating_sub(text.len() / 2);
+            let start = start.min(WIDTH.saturating_sub(text.len()));
+            if ticks.is_empty() || start > ticks.len() {
+                ticks = left(&ticks, start) + &text;
+                axis[column] = '┬';
+            }
+        }
+        let axis: String = axis.into_iter().collect();
+        out.extend([right("└", GUTTER + 1), axis, "\n".to_owned(), ticks, "\n".to_owned()]);
+    }
+}

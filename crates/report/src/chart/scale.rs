@@ -1,0 +1,115 @@
+//! An axis: from values to places along it, and its round ticks.
+
+use crate::number::count;
+
+/// An axis from `low` to `high`, which differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    is_log: bool,
+}
+
+impl Scale {
+    /// Room for all of these that can be shown; none where none can.
+    pub(super) fn of(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
+        let is_shown = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
+        let (low, high) = values
+            .filter(is_shown)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            return None;
+        }
+        let scale = |low: f64, high: f64| Self {
+            low: low.clamp(f64::MIN, f64::MAX),
+            high: high.clamp(f64::MIN, f64::MAX),
+            is_log,
+        };
+        let is_narrow = high - low <= 1e-9 * low.abs().max(high.abs());
+        Some(match is_log {
+            // Equal values stand in the middle.
+            true if is_narrow => {
+                scale((low / 1.5).max(f64::MIN_POSITIVE), high.max(f64::MIN_POSITIVE) * 1.5)
+            }
+            false if is_narrow => {
+                let room = (low.abs() * 0.1).max(0.5);
+                scale(low - room, high + room)
+            }
+            // What begins near zero begins at it.
+            false if low > 0.0 && low < high * 0.4 => scale(0.0, high),
+            _ => scale(low, high),
+        })
+    }
+
+    /// From 0 at the low end to 1; none for what lies outside or cannot be shown.
+    pub(super) fn share(&self, value: f64) -> Option<f64> {
+        let share = if self.is_log {
+            (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+        } else {
+            // Halves: the whole may be beyond the largest number.
+            (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
+        };
+        // The ends may miss by a rounding.
+        (-1e-9..=1.0 + 1e-9).contains(&share).then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// Round values with their texts, ascending, about so many.
+    pub(super) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let about = about.clamp(2, 12);
+        let decades = if self.is_log { self.decades(about) } else { Vec::new() };
+        if decades.len() >= 2 { decades } else { self.linear(about) }
+    }
+
+    fn decades(&self, about: usize) -> Vec<(f64, String)> {
+        let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let every = (to.saturating_sub(from) as usize).div_ceil(about).max(1);
+        let some = |parts: &'static [f64]| -> Vec<(f64, String)> {
+            (from..=to)
+                .step_by(every)
+                .flat_map(|power| parts.iter().map(move |part| part * 10f64.powi(power)))
+                .filter(|value| self.share(*value).is_some())
+                .map(|value| (value, text(value, value)))
+                .collect()
+        };
+        // Within few decades there is room for their parts.
+        let fine = some(&[1.0, 2.0, 5.0]);
+        if fine.len() <= 2 * about { fine } else { some(&[1.0]) }
+    }
+
+    fn linear(&self, about: usize) -> Vec<(f64, String)> {
+        let rough = (self.high / 2.0 - self.low / 2.0) / about as f64 * 2.0;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|times| times * power)
+            .find(|step| *step >= rough)
+            .unwrap_or(rough);
+        if !step.is_finite() || step <= 0.0 {
+            return Vec::new();
+        }
+        let first = (self.low / step).ceil();
+        (0..=2 * about)
+            .map(|index| (first + index as f64) * step)
+            .take_while(|value| *value <= self.high)
+            .filter(|value| self.share(*value).is_some())
+            .map(|value| (value, text(value, step)))
+            .collect()
+    }
+}
+
+/// A value with the digits that tell it from its neighbours, a step away.
+fn text(value: f64, step: f64) -> String {
+    let size = value.abs();
+    let digits = (-step.abs().log10().floor()).clamp(0.0, 6.0) as usize;
+    let plain = match size {
+        0.0 => "0".to_owned(),
+        v if !(1e-4..1e7).contains(&v) => format!("{value:.0e}"),
+        v if v >= 1000.0 && digits == 0 => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", count(v.round() as u64))
+        }
+        _ => format!("{value:.digits$}"),
+    };
+    // A zero with a sign is none.
+    if plain.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { plain }
+}

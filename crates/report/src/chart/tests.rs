@@ -1,0 +1,125 @@
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+use super::*;
+
+fn dot(x: f64, y: f64) -> Dot {
+    Dot { x, y, low: None, high: None }
+}
+
+fn chart(series: Vec<Vec<Dot>>) -> Chart {
+    let series = series
+        .into_iter()
+        .zip(MARKS)
+        .map(|(dots, mark)| Series { name: format!("series {mark}"), mark, dots })
+        .collect();
+    let title = "y over x".to_owned();
+    Chart { title, log_x: false, log_y: false, series, line: None, place: None, rows: 9 }
+}
+
+/// Row and column of each cell of the plot that shows this.
+fn places(page: &str, mark: char) -> Vec<(usize, usize)> {
+    let plot = page.lines().skip(1).take_while(|line| !line.contains('└')).enumerate();
+    plot.flat_map(|(row, line)| {
+        let cells = line.chars().skip(GUTTER + 1).enumerate();
+        cells.filter(|(_, c)| *c == mark).map(move |(column, _)| (row, column)).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn points_stand_where_they_belong() {
+    let page = draw(&chart(vec![vec![dot(0.0, 0.0), dot(50.0, 50.0), dot(100.0, 100.0)]]));
+    assert_eq!(places(&page, 'x'), [(0, COLUMNS - 1), (4, COLUMNS / 2), (8, 0)], "{page}");
+    assert!(page.contains("     100┤"), "{page}");
+    assert!(page.lines().last().unwrap().trim() == "x series x", "{page}");
+    // Joined: something lies between the marks in every row.
+    assert!(page.lines().skip(1).take(9).all(|line| line.trim().len() > 4), "{page}");
+}
+
+#[test]
+fn a_logarithmic_axis_has_equal_decades() {
+    let dots = vec![dot(1.0, 10.0), dot(2.0, 100.0), dot(3.0, 1000.0)];
+    let page = draw(&Chart { log_y: true, rows: 9, ..chart(vec![dots]) });
+    let rows: Vec<usize> = places(&page, 'x').iter().map(|place| place.0).collect();
+    assert_eq!(rows, [0, 4, 8], "{page}");
+    for label in ["   1,000┤", "     100┤", "      10┤"] {
+        assert!(page.contains(label), "{label:?} is not in\n{page}");
+    }
+}
+
+#[test]
+fn lines_places_and_intervals() {
+    let spread = Dot { x: 5.0, y: 50.0, low: Some(25.0), high: Some(75.0) };
+    let mut chart = chart(vec![vec![dot(0.0, 0.0), spread, dot(10.0, 100.0)]]);
+    chart.line = Some((75.0, "SLO".to_owned()));
+    chart.place = Some((7.5, "answer 7.5".to_owned()));
+    let page = draw(&chart);
+    let bar = places(&page, '│');
+    assert_eq!(bar, [(2, 35), (3, 35), (5, 35), (6, 35)], "{page}");
+    assert!(places(&page, '╌').iter().all(|place| place.0 == 2), "{page}");
+    assert!(places(&page, '╌').len() > 55, "{page}");
+    assert!(places(&page, '┊').iter().all(|place| place.1 == 52), "{page}");
+    assert!(page.ends_with("x series x   ╌ SLO   ┊ answer 7.5\n"), "{page}");
+}
+
+#[test]
+fn little_or_nothing_to_show() {
+    assert_eq!(draw(&chart(Vec::new())), "y over x\n        nothing to draw\n");
+    let nan = draw(&chart(vec![vec![dot(f64::NAN, 1.0), dot(1.0, f64::INFINITY)]]));
+    assert!(nan.contains("nothing to draw"), "{nan}");
+    let one = draw(&chart(vec![vec![dot(3.0, 7.0)]]));
+    assert_eq!(places(&one, 'x'), [(4, COLUMNS / 2)], "{one}");
+    // On a logarithmic axis nothing is at zero.
+    let zero = draw(&Chart { log_y: true, ..chart(vec![vec![dot(1.0, 0.0), dot(2.0, 5.0)]]) });
+    assert_eq!(places(&zero, 'x').len(), 1, "{zero}");
+}
+
+#[test]
+fn ticks_are_round() {
+    let ticks = |low: f64, high: f64, log: bool, about: usize| -> Vec<String> {
+        let scale = Scale::of([low, high].into_iter(), log).unwrap();
+        scale.ticks(about).into_iter().map(|(_, text)| text).collect()
+    };
+    assert_eq!(ticks(0.0, 52.0, false, 6), ["0", "10", "20", "30", "40", "50"]);
+    assert_eq!(ticks(20.1, 20.9, false, 4), ["20.2", "20.4", "20.6", "20.8"]);
+    assert_eq!(ticks(-1e6, 1e6, false, 4), ["-1,000,000", "-500,000", "0", "500,000", "1,000,000"]);
+    assert_eq!(ticks(80.0, 900.0, true, 4), ["100", "200", "500"]);
+    assert_eq!(ticks(1e-300, 1e300, true, 4), ["1e-300", "1e-150", "1", "1e150", "1e300"]);
+    assert_eq!(ticks(0.001, 0.9, true, 4), ["0.001", "0.01", "0.1"]);
+}
+
+fn wild() -> impl Strategy<Value = f64> {
+    let odd = [0.0, -0.0, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, f64::NAN, f64::INFINITY];
+    prop_oneof![
+        3 => 0.0f64..1e4,
+        1 => proptest::num::f64::ANY,
+        1 => proptest::sample::select(odd.to_vec())
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_number_breaks_a_chart(
+        all in proptest::collection::vec((wild(), wild(), wild(), wild()), 0..8),
+        logs in (any::<bool>(), any::<bool>()),
+        (line, place, rows) in (wild(), wild(), 0usize..60),
+    ) {
+        let dots = all.iter().map(|(x, y, low, high)| {
+            Dot { x: *x, y: *y, low: Some(*low), high: Some(*high) }
+        });
+        let chart = Chart {
+            log_x: logs.0,
+            log_y: logs.1,
+            line: Some((line, "日本語のSLO".to_owned())),
+            place: Some((place, "here".to_owned())),
+            rows,
+            ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]])
+        };
+        for row in draw(&chart).lines() {
+            prop_assert!(row.width() <= WIDTH, "{row}");
+        }
+    }
+}

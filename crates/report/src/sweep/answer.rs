@@ -1,0 +1,213 @@
+//! What a sweep says in words: the answer, the knee, the long run, the shape.
+
+use goodput_campaign::curve::{Kneedle, Usl, by_level};
+use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Standing, Sustained, SweepSummary};
+use goodput_model::Verdict;
+
+use super::{duration, level_number, on_curve, range, standing, unit};
+use crate::number::{amount, cell, count, percent};
+use crate::plain::plain;
+use crate::text::field;
+
+/// Answer, knee and sustained test.
+pub(super) fn block(page: &mut String, summary: &SweepSummary) {
+    let axis = summary.plan.axis;
+    match &summary.goodput {
+        None if summary.plan.slo.is_none() => {
+            field(page, "Goodput", "not asked: no --slo says what users were promised");
+        }
+        None => field(page, "Goodput", "not searched for"),
+        Some(goodput) => {
+            field(page, "Goodput", &sentence(goodput, summary.verdict));
+            if let Some(more) = beside(goodput) {
+                field(page, "", &more);
+            }
+        }
+    }
+    field(page, "Knee", &knee(summary));
+    if let Some(sustained) = &summary.sustained {
+        field(page, "Sustained", &long_run(sustained, axis));
+    }
+}
+
+/// The answer in one sentence.
+pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
+    let answer = match goodput.state {
+        GoodputState::Found | GoodputState::AtLeast => confirmed(goodput),
+        GoodputState::Unreachable => {
+            format!("no load keeps {}{}", plain(&goodput.slo), because(goodput, ": "))
+        }
+        GoodputState::Unclear => {
+            let known = match goodput.confirmed {
+                Some(level) => format!(
+                    "; {} {} was confirmed",
+                    level_number(goodput.axis, level),
+                    unit(goodput.axis)
+                ),
+                None => String::new(),
+            };
+            let why = because(goodput, ", because ");
+            format!("cannot tell what load keeps {}{why}{known}", plain(&goodput.slo))
+        }
+    };
+    match verdict {
+        // A void result has no good news.
+        Verdict::Void => format!("NOT SHOWN, these numbers are void: {answer}"),
+        Verdict::Suspect => format!("{answer} (suspect: read the caveats)"),
+        Verdict::Valid => answer,
+    }
+}
+
+fn because(goodput: &Goodput, before: &str) -> String {
+    match goodput.because.as_str() {
+        "" => String::new(),
+        why => format!("{before}{}", plain(why)),
+    }
+}
+
+fn confirmed(goodput: &Goodput) -> String {
+    let axis = goodput.axis;
+    let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(axis, v));
+    let level = number(goodput.confirmed);
+    let ends = match goodput.state {
+        GoodputState::AtLeast if goodput.because.is_empty() => {
+            format!("({level} confirmed, nothing above it was too much)")
+        }
+        GoodputState::AtLeast => format!("({level} confirmed{})", because(goodput, "; ")),
+        _ => format!("({level} confirmed, {} too much)", number(goodput.rejected)),
+    };
+    let least = if goodput.state == GoodputState::AtLeast { "at least " } else { "" };
+    let rate = match (axis, goodput.confirmed_rps) {
+        (Axis::Concurrency, Some(rate)) => format!("{} req/s, ", amount(rate)),
+        _ => String::new(),
+    };
+    let share = goodput.attainment.map_or("not known".to_owned(), |share| {
+        let ends = range(goodput.attainment_low, goodput.attainment_high, bare_percent);
+        format!("{}{ends}", percent(share))
+    });
+    let risk = match goodput.state {
+        GoodputState::Found => format!(
+            "; about {:.0} of 100 such sweeps over-claim by more than 3 %",
+            goodput.over_claim_risk.clamp(0.0, 1.0) * 100.0
+        ),
+        _ => String::new(),
+    };
+    let runs = if goodput.runs == 1 { "run" } else { "runs" };
+    format!(
+        "{least}{level} {} {ends} with {}: {rate}attainment {share} over {} {runs} with {} requests{risk}",
+        unit(axis),
+        plain(&goodput.slo),
+        goodput.runs,
+        count(goodput.requests)
+    )
+}
+
+fn bare_percent(share: f64) -> String {
+    percent(share).trim_end_matches(" %").to_owned()
+}
+
+/// What limits the answer, and where a fit puts it.
+fn beside(goodput: &Goodput) -> Option<String> {
+    let limit = match (goodput.state, goodput.because.as_str()) {
+        (GoodputState::Found, why) if !why.is_empty() => Some(plain(why)),
+        _ => None,
+    };
+    let crossing = goodput.crossing.map(|at| {
+        let number = |value: f64| level_number(goodput.axis, value);
+        let ends = range(at.low, at.high, number);
+        format!(
+            "a fit through the points near it crosses the SLO at {}{ends} {}",
+            number(at.value),
+            unit(goodput.axis)
+        )
+    });
+    let all: Vec<String> = limit.into_iter().chain(crossing).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn knee(summary: &SweepSummary) -> String {
+    let axis = summary.plan.axis;
+    match summary.curve.knee {
+        _ if axis == Axis::Concurrency => {
+            "none by rule: a closed loop asks for no more than it gets".to_owned()
+        }
+        None => "none found: at no level were 99 % delivered".to_owned(),
+        Some(knee) => {
+            let beyond = match knee.beyond {
+                Some(beyond) => format!("; at {} no longer", level_number(axis, beyond)),
+                None => "; no level was beyond it".to_owned(),
+            };
+            format!(
+                "{} req/s is the highest rate that is delivered (99 %) without a growing queue{beyond}",
+                level_number(axis, knee.level)
+            )
+        }
+    }
+}
+
+fn long_run(sustained: &Sustained, axis: Axis) -> String {
+    let outcome = match &sustained.standing {
+        Standing::Met => "kept the SLO".to_owned(),
+        other => standing(other),
+    };
+    let drift = if sustained.drift.is_empty() {
+        "nothing drifted".to_owned()
+    } else {
+        sustained.drift.iter().map(|text| plain(text)).collect::<Vec<_>>().join("; ")
+    };
+    format!(
+        "{} at {} {}: {outcome}; {drift}",
+        duration(sustained.seconds),
+        level_number(axis, sustained.level),
+        unit(axis)
+    )
+}
+
+/// Kneedle and USL, as descriptions.
+pub(super) fn shapes(page: &mut String, summary: &SweepSummary) {
+    let used = on_curve(&summary.points);
+    let levels = by_level(&used).len();
+    let kneedle = match &summary.curve.kneedle {
+        Some(found) => bend(found, summary.plan.axis),
+        None if levels < 5 => format!("needs 5 levels, there are {levels}"),
+        None => format!("no bend in throughput over {levels} levels"),
+    };
+    field(page, "Kneedle", &kneedle);
+    let most = used.iter().filter_map(|point| point.point.figures.in_flight).max_by(f64::total_cmp);
+    let usl = match &summary.curve.usl {
+        Some(usl) => law(usl, most.unwrap_or(f64::INFINITY)),
+        None => "no fit: it needs 6 levels at which the server keeps up".to_owned(),
+    };
+    field(page, "USL", &usl);
+}
+
+fn bend(found: &Kneedle, axis: Axis) -> String {
+    let number = |value: f64| level_number(axis, value);
+    let few = if found.points < 8 { ", unstable below 8" } else { "" };
+    format!(
+        "throughput bends at {}{} {} (a description, from {} levels{few})",
+        number(found.level.value),
+        range(found.level.low, found.level.high, number),
+        unit(axis),
+        found.points
+    )
+}
+
+fn law(usl: &Usl, most: f64) -> String {
+    let peak = match usl.peak {
+        None => "no peak near what was measured".to_owned(),
+        Some(peak) => {
+            let beyond = if peak.value > most { ", beyond what was measured" } else { "" };
+            let ends = range(peak.low, peak.high, amount);
+            format!("peak at {}{ends} under way{beyond}", amount(peak.value))
+        }
+    };
+    format!(
+        "γ {} req/s, α {:.4}, β {:.6}: {peak} (a description, from {} points, R² {:.2})",
+        cell(usl.gamma),
+        usl.alpha,
+        usl.beta,
+        usl.points,
+        usl.r2
+    )
+}

@@ -1,0 +1,313 @@
+//! The charts of a sweep.
+
+use std::fmt::{Error, Write};
+
+use goodput_campaign::sweep::{
+    Axis, Bounded, Figures, Goodput, Level, PointSummary, Purpose, Spread, SweepPlan, SweepSummary,
+};
+use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
+
+use super::{level_number, on_curve, pooled, unit};
+use crate::chart::{Chart, Dot, MARKS, Series, draw};
+use crate::clip::right;
+use crate::number::{amount, cell};
+use crate::plain::plain;
+use crate::text::field;
+
+/// Rows of a chart of the page.
+const ROWS: usize = 12;
+/// Levels that span more than this stand on a logarithmic axis.
+const WIDE: f64 = 20.0;
+/// A twin is one where as many are under way, within this share.
+const ALIKE: f64 = 0.25;
+
+/// The latency that a chart shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Latency {
+    Ttft,
+    Tpot,
+    E2e,
+}
+
+impl Latency {
+    const ALL: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
+
+    /// The first that was promised and measured, else the first that was measured.
+    pub(crate) fn choose(slo: Option<&Slo>, points: &[&PointSummary]) -> Self {
+        let is_seen = |latency: &Self| {
+            points.iter().any(|point| latency.of(&point.point.figures).p50.is_some())
+        };
+        let promised = Self::ALL.into_iter().filter(|latency| latency.line(slo).is_some());
+        promised.chain(Self::ALL).find(is_seen).unwrap_or(Self::Ttft)
+    }
+
+    pub(crate) fn of(self, figures: &Figures) -> Spread {
+        match self {
+            Self::Ttft => figures.ttft_ms,
+            Self::Tpot => figures.tpot_ms,
+            Self::E2e => figures.e2e_ms,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "TTFT",
+            Self::Tpot => "TPOT",
+            Self::E2e => "E2E",
+        }
+    }
+
+    /// The limit on it, that of the 99th percentile before others; limits that grow with the prompt
+    /// are no line.
+    pub(crate) fn line(self, slo: Option<&Slo>) -> Option<(f64, String)> {
+        let metric = SloMetric::Request(match self {
+            Self::Ttft => MetricName::Ttft,
+            Self::Tpot => MetricName::Tpot,
+            Self::E2e => MetricName::E2e,
+        });
+        let is_line = |term: &&SloTerm| {
+            term.metric == metric && !term.relation.is_floor() && !term.limit.is_linear()
+        };
+        let about: Vec<&SloTerm> = slo?.terms.iter().filter(is_line).collect();
+        let p99 = about.iter().find(|term| term.statistic == SloStatistic::Percentile(99.0));
+        let term = p99.or(about.first())?;
+        Some((term.limit.base, format!("SLO {}", plain(&term.to_string()))))
+    }
+}
+
+/// What stands on the horizontal axis, and whether it is logarithmic.
+pub(crate) fn level_axis(axis: Axis, points: &[&PointSummary]) -> (&'static str, bool) {
+    let levels = || points.iter().map(|point| point.point.ask.level.value()).filter(|v| *v > 0.0);
+    let (low, high) = (levels().min_by(f64::total_cmp), levels().max_by(f64::total_cmp));
+    let is_wide = low.zip(high).is_some_and(|(low, high)| high / low > WIDE);
+    match axis {
+        Axis::Rate => ("offered req/s", is_wide),
+        Axis::Concurrency => ("users", is_wide),
+    }
+}
+
+/// A series of the pooled figures of each level.
+fn series(
+    name: &str,
+    mark: char,
+    points: &[&PointSummary],
+    of: impl Fn(&Figures) -> Option<Bounded>,
+) -> Series {
+    let dot =
+        |(x, found): (f64, Bounded)| Dot { x, y: found.value, low: found.low, high: found.high };
+    let dots = pooled(points, |point| of(&point.point.figures)).into_iter().map(dot).collect();
+    Series { name: name.to_owned(), mark, dots }
+}
+
+/// Latency over load with the promise and the answer, in so many rows.
+pub(super) fn latency(
+    points: &[&PointSummary],
+    plan: &SweepPlan,
+    goodput: Option<&Goodput>,
+    rows: usize,
+) -> Chart {
+    let latency = Latency::choose(plan.slo.as_ref(), points);
+    let (over, log_x) = level_axis(plan.axis, points);
+    let place = goodput.and_then(|goodput| {
+        let confirmed = goodput.confirmed?;
+        Some((confirmed, format!("answer {}", level_number(goodput.axis, confirmed))))
+    });
+    let of =
+        |pick: fn(Spread) -> Option<Bounded>| move |figures: &Figures| pick(latency.of(figures));
+    let [x, o, star, ..] = MARKS;
+    Chart {
+        title: format!("{} in ms (logarithmic) over {over}", latency.name()),
+        log_x,
+        log_y: true,
+        series: vec![
+            series("p50", x, points, of(|spread| spread.p50)),
+            series("p90", o, points, of(|spread| spread.p90)),
+            series("p99", star, points, of(|spread| spread.p99)),
+        ],
+        line: latency.line(plan.slo.as_ref()),
+        place,
+        rows,
+    }
+}
+
+/// Latency and goodput over load.
+pub(super) fn all(page: &mut String, summary: &SweepSummary) {
+    let points = on_curve(&summary.points);
+    if points.is_empty() {
+        return field(page, "Points", "none that says anything about the server");
+    }
+    let chart = latency(&points, &summary.plan, summary.goodput.as_ref(), ROWS);
+    page.push('\n');
+    page.push_str(&draw(&chart));
+    goodput(page, summary, &points);
+}
+
+fn goodput(page: &mut String, summary: &SweepSummary, points: &[&PointSummary]) {
+    let [x, o, ..] = MARKS;
+    let good = series("good", x, points, |figures| figures.goodput_rps);
+    if good.dots.is_empty() {
+        return;
+    }
+    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
+    let answered = series("answered", o, points, |figures| plain(figures.requests_per_s));
+    let (over, log_x) = level_axis(summary.plan.axis, points);
+    let peak = summary.curve.peak.and_then(|place| summary.points.get(place)).and_then(|point| {
+        let (at, good) = (point.point.ask.level.value(), point.point.figures.goodput_rps?.value);
+        let text = format!(
+            "peak {} good req/s at {} {}",
+            amount(good),
+            level_number(summary.plan.axis, at),
+            unit(summary.plan.axis)
+        );
+        Some((at, text))
+    });
+    let chart = Chart {
+        title: format!("Requests per second over {over}: those answered, and the good ones"),
+        log_x,
+        log_y: false,
+        series: vec![answered, good],
+        line: None,
+        place: peak,
+        rows: ROWS,
+    };
+    page.push('\n');
+    page.push_str(&draw(&chart));
+}
+
+fn free(dots: Vec<(f64, f64)>, name: &str, mark: char) -> Series {
+    let dots = dots.into_iter().map(|(x, y)| Dot { x, y, low: None, high: None }).collect();
+    Series { name: name.to_owned(), mark, dots }
+}
+
+/// What a user gets against what a GPU gives.
+pub(super) fn users(page: &mut String, summary: &SweepSummary) {
+    let gpus = summary.sweep.gpus.filter(|gpus| *gpus > 0);
+    let dot = |point: &&PointSummary| {
+        let figures = &point.point.figures;
+        let user = figures.user_tps.p50?.value;
+        Some((user, figures.output_tps? / f64::from(gpus.unwrap_or(1))))
+    };
+    let dots: Vec<(f64, f64)> = on_curve(&summary.points).iter().filter_map(dot).collect();
+    if dots.len() < 2 {
+        return;
+    }
+    let per = match gpus {
+        Some(gpus) => format!("per GPU (of {gpus})"),
+        None => "of the server (nobody said how many GPUs)".to_owned(),
+    };
+    let chart = Chart {
+        title: format!("Output tok/s {per} over tok/s per user (median)"),
+        log_x: false,
+        log_y: false,
+        series: vec![free(dots, "a point", MARKS[0])],
+        line: None,
+        place: None,
+        rows: ROWS - 2,
+    };
+    page.push('\n');
+    page.push_str(&draw(&chart));
+}
+
+/// TTFT and TPOT over the batch, where the server tells it.
+pub(super) fn batches(page: &mut String, summary: &SweepSummary) {
+    let points = on_curve(&summary.points);
+    let dots = |of: fn(&Figures) -> Option<Bounded>| -> Vec<(f64, f64)> {
+        let dot = |point: &&PointSummary| {
+            Some((point.point.figures.batch?, of(&point.point.figures)?.value))
+        };
+        points.iter().filter_map(dot).collect()
+    };
+    let (ttft, tpot) = (dots(|figures| figures.ttft_ms.p50), dots(|figures| figures.tpot_ms.p50));
+    if ttft.len().max(tpot.len()) < 2 {
+        return;
+    }
+    let chart = Chart {
+        title: "Medians in ms (logarithmic) over the server's batch size".to_owned(),
+        log_x: false,
+        log_y: true,
+        series: vec![free(ttft, "TTFT", MARKS[0]), free(tpot, "TPOT", MARKS[1])],
+        line: None,
+        place: None,
+        rows: ROWS - 2,
+    };
+    page.push('\n');
+    page.push_str(&draw(&chart));
+}
+
+/// A closed-loop point and the open-loop one with as many under way.
+struct Pair {
+    users: f64,
+    open: (f64, f64),
+    closed: (f64, f64),
+}
+
+fn pairs(summary: &SweepSummary) -> Vec<Pair> {
+    let figures = |point: &PointSummary| {
+        let figures = &point.point.figures;
+        let under_way = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
+        Some((under_way, figures.ttft_ms.p99?.value)).filter(|(_, p99)| p99.is_finite())
+    };
+    let open: Vec<(f64, f64)> = on_curve(&summary.points)
+        .into_iter()
+        .filter(|point| matches!(point.point.ask.level, Level::Rate(_)))
+        .filter_map(figures)
+        .collect();
+    let pair = |point: &PointSummary| {
+        let closed = figures(point)?;
+        let apart = |open: &(f64, f64)| (open.0 / closed.0).ln().abs();
+        let open = open.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)))?;
+        let is_alike = apart(open) <= (1.0 + ALIKE).ln();
+        is_alike.then(|| Pair { users: point.point.ask.level.value(), open: *open, closed })
+    };
+    let twins = summary.points.iter().filter(|point| point.point.ask.purpose == Purpose::Twin);
+    let mut pairs: Vec<Pair> = twins.filter_map(pair).collect();
+    pairs.sort_by(|a, b| a.closed.0.total_cmp(&b.closed.0));
+    pairs
+}
+
+/// The same number under way, made by open and by closed loops.
+pub(super) fn twins(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
+    let pairs = pairs(summary);
+    let ratio = |pair: &Pair| pair.open.1 / pair.closed.1;
+    let Some(widest) = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
+        return Ok(());
+    };
+    let dots = |of: fn(&Pair) -> (f64, f64)| pairs.iter().map(of).collect::<Vec<_>>();
+    let chart = Chart {
+        title: "p99 TTFT in ms (logarithmic) over requests under way".to_owned(),
+        log_x: false,
+        log_y: true,
+        series: vec![
+            free(dots(|pair| pair.open), "open loop", MARKS[0]),
+            free(dots(|pair| pair.closed), "closed loop", MARKS[1]),
+        ],
+        line: None,
+        place: None,
+        rows: ROWS - 2,
+    };
+    writeln!(page, "\n{}", draw(&chart))?;
+    let heads = ["users", "open: under way", "p99 TTFT", "closed: under way", "p99 TTFT", "ratio"];
+    let widths = [7, 17, 10, 19, 10, 7];
+    let row = |page: &mut String, cells: &[String]| {
+        let line: String = cells.iter().zip(widths).map(|(cell, n)| right(cell, n)).collect();
+        writeln!(page, "{line}")
+    };
+    row(page, &heads.map(str::to_owned))?;
+    for pair in &pairs {
+        let Pair { users, open, closed } = pair;
+        let numbers = [open.0, open.1, closed.0, closed.1, ratio(pair)].map(cell);
+        let cells: Vec<String> = std::iter::once(format!("{users:.0}")).chain(numbers).collect();
+        row(page, &cells)?;
+    }
+    let text = format!(
+        "with {} under way, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
+         times. Users who wait for answers send less when it is slow, so a closed loop does not see \
+         the queue",
+        amount(widest.open.0),
+        cell(widest.open.1),
+        cell(widest.closed.1),
+        ratio(widest)
+    );
+    field(page, "Loops", &text);
+    Ok(())
+}

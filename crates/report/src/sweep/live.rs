@@ -1,0 +1,129 @@
+//! While a sweep goes on: what it will take, a line for each point, and the growing curve.
+
+use goodput_campaign::curve::delivered;
+use goodput_campaign::sweep::{
+    Estimate, Goodput, GoodputState, Point, PointSummary, Step, SweepPlan, next,
+};
+use goodput_stats::about;
+
+use super::charts::latency;
+use super::{Latency, level, level_number, on_curve, purpose, standing, unit};
+use crate::chart::draw;
+use crate::clip::fit;
+use crate::number::{amount, percent};
+use crate::plain::plain;
+use crate::text::WIDTH;
+
+/// Lines of the live block at most.
+const LINES: usize = 20;
+/// Rows of its chart, and points in words below it.
+const ROWS: usize = 10;
+const LATEST: usize = 3;
+
+/// How long a sweep will take, and what for.
+pub fn sweep_before(estimate: &Estimate) -> String {
+    let part = |(name, seconds): &(String, f64)| format!("{} {}", plain(name), bare(*seconds));
+    let parts: Vec<String> = estimate.parts.iter().map(part).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let points = if estimate.points == 1 { "point" } else { "points" };
+    format!("{} for about {} {points}{parts}", about(estimate.seconds), estimate.points)
+}
+
+fn bare(seconds: f64) -> String {
+    about(seconds).trim_start_matches("about ").to_owned()
+}
+
+/// One line about a point that was just measured; the total where it is known.
+pub fn sweep_step(point: &PointSummary, of: Option<u32>) -> String {
+    let (ask, figures) = (&point.point.ask, &point.point.figures);
+    let of = of.map_or(String::new(), |of| format!("/{}", of.max(ask.number)));
+    let mut parts = Vec::new();
+    if let Some(good) = figures.attainment {
+        parts.push(standing(&point.standing));
+        parts.push(format!("{} good", percent(good.value)));
+    }
+    let spread = [Latency::Ttft, Latency::E2e]
+        .into_iter()
+        .map(|latency| (latency, latency.of(figures)))
+        .find(|(_, spread)| spread.p50.is_some());
+    if let Some((latency, spread)) = spread {
+        let [p50, p99] = [spread.p50, spread.p99]
+            .map(|figure| figure.map_or("–".to_owned(), |figure| short(figure.value)));
+        parts.push(format!("{} p50/p99 {p50}/{p99} ms", latency.name()));
+    }
+    // Without a promise there is room.
+    if figures.attainment.is_none() {
+        let share = delivered(figures).filter(|share| *share < 0.97);
+        parts.extend(share.map(|share| format!("{} answered", percent(share.max(0.0)))));
+        parts.extend(figures.output_tps.map(|tps| format!("{} tok/s", amount(tps))));
+    }
+    let line = format!(
+        "{}{of} {} {} {}: {}",
+        ask.number,
+        level(ask.level),
+        unit(ask.level.axis()),
+        purpose(ask.purpose),
+        parts.join(" · ")
+    );
+    fit(&line, WIDTH).trim_end().to_owned()
+}
+
+fn short(ms: f64) -> String {
+    match ms {
+        ms if !ms.is_finite() => "–".to_owned(),
+        ms if ms < 9.95 => format!("{ms:.1}"),
+        ms if ms < 1e7 => format!("{ms:.0}"),
+        ms => format!("{ms:.0e}"),
+    }
+}
+
+/// The curve so far, the latest points and what is being done, in at most 20 lines.
+pub fn sweep_live(
+    points: &[PointSummary],
+    plan: &SweepPlan,
+    answer: Option<&Goodput>,
+    left_s: Option<f64>,
+) -> String {
+    let measured: Vec<Point> = points.iter().map(|point| point.point.clone()).collect();
+    let now = match next(plan, &measured) {
+        Step::Measure(ask) => format!(
+            "measuring {} {} ({})",
+            level(ask.level),
+            unit(ask.level.axis()),
+            purpose(ask.purpose)
+        ),
+        Step::Done => "all measured".to_owned(),
+    };
+    let left = left_s.filter(|left| left.is_finite());
+    let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
+    let mut page = format!("{} points · {now}{left}\n", points.len());
+    let shown = on_curve(points);
+    if !shown.is_empty() {
+        page.push_str(&draw(&latency(&shown, plan, answer, ROWS)));
+    }
+    for point in points.iter().skip(points.len().saturating_sub(LATEST)) {
+        page.push_str(&sweep_step(point, None));
+        page.push('\n');
+    }
+    page.push_str(&so_far(answer, plan));
+    let lines: Vec<&str> = page.lines().take(LINES).collect();
+    fit(&lines.join("\n"), WIDTH)
+}
+
+fn so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
+    let Some(goodput) = answer else {
+        return if plan.slo.is_some() { "no answer yet\n" } else { "" }.to_owned();
+    };
+    let number = |level: f64| level_number(goodput.axis, level);
+    let unit = unit(goodput.axis);
+    let text = match (goodput.confirmed, goodput.rejected) {
+        (Some(low), Some(high)) => {
+            format!("{} {unit} kept, {} too much", number(low), number(high))
+        }
+        (Some(low), None) => format!("{} {unit} kept, nothing too much", number(low)),
+        (None, Some(high)) => format!("{} {unit} too much, none kept", number(high)),
+        (None, None) if goodput.state == GoodputState::Unreachable => "no load keeps it".to_owned(),
+        (None, None) => "no answer yet".to_owned(),
+    };
+    format!("so far with {}: {text}\n", plain(&goodput.slo))
+}
