@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use goodput_engine::FdLimit;
 use goodput_model::{EndedBy, Mode, Plan, Rate, Repeat, Verdict};
-use goodput_record::FolderError;
+use goodput_record::{FolderError, SweepFolder};
 use goodput_stats::{RunState, SloState, Summary};
 
 use crate::args::{OutputArgs, RunArgs};
@@ -121,12 +121,17 @@ pub(crate) fn show(
         output::data(text().as_bytes())?;
     }
     if !args.quiet {
-        output::note(&format!(
-            "\nrun folder: {}",
-            goodput_report::plain(&path.display().to_string())
-        ));
+        output::note(&format!("\nrun folder: {}", shown(path)));
+        let page = path.join(SweepFolder::REPORT);
+        if page.is_file() {
+            output::note(&format!("report: {}", shown(&page)));
+        }
     }
     Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    goodput_report::plain(&path.display().to_string())
 }
 
 fn code(summary: &Summary) -> u8 {

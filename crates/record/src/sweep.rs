@@ -25,7 +25,6 @@ const ASKED: &str = "sweep.toml";
 const ASKS: &str = "asks.jsonl";
 const POINTS: &str = "points";
 const CONFIGURATIONS: &str = "configurations";
-const REPORT: &str = "report.txt";
 const LOCK: &str = "lock";
 /// What a point's folder is called that was set aside, behind its name.
 const ASIDE: &str = ".unfinished-";
@@ -61,6 +60,9 @@ enum Line<A> {
 }
 
 impl SweepFolder {
+    /// The file that holds the page.
+    pub const REPORT: &'static str = "report.txt";
+
     /// Makes a new folder with what was asked. Values of headers and of queries are left out, as in
     /// `plan.toml`.
     pub fn create(path: &Path, asked: &impl Serialize) -> Result<Self, FolderError> {
@@ -192,7 +194,7 @@ impl SweepFolder {
 
     /// Writes the page, whole or not at all.
     pub fn write_report(&self, page: &str) -> Result<(), FolderError> {
-        replace(&self.path, REPORT, page.as_bytes())
+        replace(&self.path, Self::REPORT, page.as_bytes())
     }
 
     fn append(&self, line: &Line<impl Serialize>) -> Result<(), FolderError> {
