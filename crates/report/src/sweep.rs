@@ -123,9 +123,14 @@ pub(crate) fn level(level: Level) -> String {
     level_number(level.axis(), level.value())
 }
 
-/// The same in a column of this axis: levels of the other one carry their unit.
+/// The same in a column of this axis: levels of the other one are marked.
 fn level_on(axis: Axis, of: Level) -> String {
-    if of.axis() == axis { level(of) } else { format!("{} {}", level(of), unit(of.axis())) }
+    match of {
+        _ if of.axis() == axis => level(of),
+        // The column has no room for more.
+        Level::Users(users) => format!("C{users}"),
+        Level::Rate(_) => format!("{}/s", level(of)),
+    }
 }
 
 pub(crate) fn purpose(purpose: Purpose) -> &'static str {

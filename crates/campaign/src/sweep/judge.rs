@@ -130,7 +130,9 @@ fn count(figures: &Figures, classes: &[&str]) -> f64 {
 }
 
 fn is_refusing(figures: &Figures) -> bool {
-    let refused = count(figures, &["http_429", "http_503"]);
+    // Nothing but 503 is what a proxy says whose server is gone.
+    let busy = if figures.ok > 0 { count(figures, &["http_503"]) } else { 0.0 };
+    let refused = count(figures, &["http_429"]) + busy;
     refused > 0.0 && refused >= REFUSED * figures.requests as f64
 }
 

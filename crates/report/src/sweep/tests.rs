@@ -278,7 +278,7 @@ fn tables_show_every_point() {
     has(&page, "     20.0    20.00     80.00    3200.0     400.0     25.00    40.00    4000.0 *\n");
     // Over-saturated: on no front.
     has(&page, "     30.0    24.00     120.0    3840.0     480.0     20.00    50.00    4000.0\n");
-    has(&page, "  1 8 users warm-up     540       –   90.00   200.0  ±10%  29.00  39.00  1440.0\n");
+    has(&page, "  1      C8 warm-up     540       –   90.00   200.0  ±10%  29.00  39.00  1440.0\n");
     has(&page, "  3    30.0 grid      1,800    80.0   480.0  2500.0  ±10%  50.00  60.00  3840.0\n");
     has(&page, "  3    30.0 grid     50.0 (49.0–50.0)   15.00  missed: queue grows\n");
     has(&page, " 10    22.4 confirm  99.4 (98.4–99.4)   22.27  kept\n");
