@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, Verdict};
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -78,14 +78,16 @@ impl SweepSummary {
     pub fn new(facts: SweepFacts, plan: SweepPlan, measured: Vec<(String, Point)>) -> Self {
         let points: Vec<Point> = measured.iter().map(|(_, point)| point.clone()).collect();
         let goodput = answer(&plan, &points);
-        let caveats = findings(&plan, &points);
+        let mut caveats = findings(&plan, &points);
         let summarised = |(folder, point): (String, Point)| {
             let standing = judge(&point.figures, &plan);
             PointSummary { folder, point, standing }
         };
         let points: Vec<PointSummary> = measured.into_iter().map(summarised).collect();
         let confirmed = goodput.as_ref().and_then(|goodput| goodput.confirmed);
-        let verdict = Verdict::of(&caveats).max(worst(&points, confirmed));
+        caveats.extend(doubts(&points, confirmed));
+        caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+        let verdict = Verdict::of(&caveats);
         Self {
             schema: Self::SCHEMA.to_owned(),
             verdict,
@@ -100,20 +102,27 @@ impl SweepSummary {
     }
 }
 
-/// The worst verdict of the runs that the answer rests on: those that kept the SLO there. What was
+/// What makes the runs doubtful that the answer rests on: those that kept the SLO there. What was
 /// spoilt was measured again.
-fn worst(points: &[PointSummary], confirmed: Option<f64>) -> Verdict {
+fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
     let rests_on = |PointSummary { point, standing, .. }: &&PointSummary| {
         matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
             && Some(point.ask.level.value()) == confirmed
             && *standing == Standing::Met
     };
-    points
-        .iter()
-        .filter(rests_on)
-        .map(|found| found.point.figures.verdict)
-        .max()
-        .unwrap_or_default()
+    let of = |PointSummary { folder, point, .. }: &PointSummary| {
+        let severity = match point.figures.verdict {
+            Verdict::Valid => return None,
+            Verdict::Suspect => Severity::Warn,
+            Verdict::Void => Severity::Void,
+        };
+        let first = point.figures.doubts.first()?;
+        let code = CaveatCode::ALL.iter().find(|code| code.name() == first)?;
+        let all = point.figures.doubts.join(", ");
+        let message = format!("the answer rests on {folder}, which is doubtful itself: {all}");
+        Some(Caveat::new(*code, severity, message).advise("`goodput report` of it says more"))
+    };
+    points.iter().filter(rests_on).filter_map(of).collect()
 }
 
 /// The last of the long runs.
