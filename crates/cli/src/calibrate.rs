@@ -12,7 +12,7 @@ use goodput_model::{
     Lengths, Load, Measure, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Target, WorkloadPlan,
 };
 use goodput_observe::Host;
-use goodput_stats::{RunFacts, RunState, Summary, analyse};
+use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_truth::{Timing, TruthServer};
 use goodput_wire::Dialect;
 use goodput_workload::{Setting, Workload};
@@ -236,29 +236,12 @@ fn facts() -> RunFacts {
     RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: host::timestamp(),
-        state: RunState::Complete,
         target: "truth".to_owned(),
         model: "truth".to_owned(),
         api: Api::Chat.name().to_owned(),
         stream: true,
-        workload: String::new(),
         seed: 1,
-        warmup: String::new(),
-        lost_records: 0,
-        unwritten_records: 0,
-        log_damaged: false,
-        ceiling: None,
-        workload_hash: String::new(),
-        notes: Vec::new(),
-        calibration: None,
-        cut_requests: 0,
-        cache_counters: None,
-        workload_ended: false,
-        clock_step_ms: None,
-        stopped_s: None,
-        ended_by: None,
-        repeat: None,
-        batch: None,
+        ..RunFacts::default()
     }
 }
 

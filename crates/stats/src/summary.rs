@@ -95,7 +95,7 @@ impl Summary {
 }
 
 /// What was run, for the head of a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Version of goodput that measured.
     pub version: String,
@@ -163,10 +163,11 @@ pub struct RunFacts {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// As planned.
+    #[default]
     Complete,
     /// By the user.
     Interrupted,

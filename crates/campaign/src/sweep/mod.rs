@@ -77,6 +77,29 @@ pub struct SweepPlan {
     pub attainment: Option<f64>,
 }
 
+/// A search over rates with the usual effort, and nothing promised yet.
+impl Default for SweepPlan {
+    fn default() -> Self {
+        Self {
+            axis: Axis::Rate,
+            levels: Vec::new(),
+            least: None,
+            most: None,
+            effort: Effort::Standard,
+            search: true,
+            sustained_s: None,
+            point_s: None,
+            point_requests: None,
+            burn_in_s: None,
+            settle_s: 1.0,
+            twins: false,
+            seed: 1,
+            slo: None,
+            attainment: None,
+        }
+    }
+}
+
 /// A load level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

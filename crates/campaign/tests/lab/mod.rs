@@ -12,7 +12,7 @@ mod truth;
 use std::sync::Arc;
 
 use goodput_campaign::sweep::{
-    Ask, Axis, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
+    Ask, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
 };
 use goodput_model::{Lengths, Nanos};
 use goodput_random::{Domain, Stream};
@@ -94,23 +94,8 @@ impl Server {
     }
 
     pub fn plan(&self, effort: Effort, seed: u64) -> SweepPlan {
-        SweepPlan {
-            axis: Axis::Rate,
-            levels: Vec::new(),
-            least: None,
-            most: None,
-            effort,
-            search: true,
-            sustained_s: None,
-            point_s: None,
-            point_requests: None,
-            burn_in_s: None,
-            settle_s: 1.0,
-            twins: false,
-            seed,
-            slo: Some(self.slo().parse().unwrap()),
-            attainment: None,
-        }
+        let slo = Some(self.slo().parse().unwrap());
+        SweepPlan { effort, seed, slo, ..SweepPlan::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use goodput_model::{
     Failure, Http, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage,
     Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
-use goodput_stats::{RunFacts, RunState, analyse};
+use goodput_stats::{RunFacts, analyse};
 
 use super::Server;
 use super::load::{Request, Seen};
@@ -132,31 +132,5 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
 }
 
 fn facts(ended_by: EndedBy) -> RunFacts {
-    RunFacts {
-        batch: None,
-        version: "0".to_owned(),
-        started: String::new(),
-        state: RunState::Complete,
-        target: String::new(),
-        model: String::new(),
-        api: "chat".to_owned(),
-        stream: true,
-        workload: String::new(),
-        seed: 1,
-        warmup: "0s".to_owned(),
-        lost_records: 0,
-        unwritten_records: 0,
-        log_damaged: false,
-        ceiling: None,
-        workload_hash: String::new(),
-        notes: Vec::new(),
-        calibration: None,
-        cut_requests: 0,
-        cache_counters: None,
-        workload_ended: false,
-        clock_step_ms: None,
-        stopped_s: None,
-        ended_by: Some(ended_by),
-        repeat: None,
-    }
+    RunFacts { stream: true, ended_by: Some(ended_by), ..RunFacts::default() }
 }

@@ -85,11 +85,19 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "60s")]
     pub(crate) drain: Duration,
 
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// What runs of every verb have in common.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Client")]
+pub(crate) struct ClientArgs {
     /// Limit for one request, from when it is let go (after waiting for --max-concurrency)
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
     pub(crate) timeout: Duration,
 
-    /// Seed of arrivals and prompts
+    /// Seed of arrivals and prompts; each of several runs has one of its own
     #[arg(long, value_name = "N", default_value_t = 42, value_parser = clap::value_parser!(u64).range(..=i64::MAX.cast_unsigned()))]
     pub(crate) seed: u64,
 

@@ -17,7 +17,7 @@ use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use load::{LoadArgs, Switch};
+pub(crate) use load::{ClientArgs, LoadArgs, Switch};
 pub(crate) use mock::MockArgs;
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use slo::SloArgs;
@@ -70,8 +70,9 @@ pub(crate) enum Verb {
 }
 
 /// Flags that a plan answers already.
-const FIXED_BY_A_PLAN: [&str; 17] = [
+const FIXED_BY_A_PLAN: [&str; 18] = [
     "LoadArgs",
+    "ClientArgs",
     "WorkloadArgs",
     "DataArgs",
     "TraceArgs",

@@ -6,8 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{Arrivals, Rate};
 
-use super::load::Switch;
-use super::{EndpointArgs, OutputArgs, SloArgs, WorkloadArgs, positive_time};
+use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs, positive_time};
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
@@ -50,7 +49,7 @@ pub(crate) struct SweepArgs {
 
     /// Go on with the sweep in this folder; only the target, --header and output flags may be added
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "LevelArgs", "PointArgs", "ServeArgs", "WorkloadArgs", "DataArgs", "TraceArgs",
+        "LevelArgs", "PointArgs", "ClientArgs", "ServeArgs", "WorkloadArgs", "DataArgs", "TraceArgs",
         "SessionArgs", "ShapeArgs", "SloArgs", "out", "dry_run", "model", "api", "no_stream", "no_usage",
         "wait_ready", "no_probe", "api_key_env", "extra_body", "cacert", "insecure", "http2",
         "connections",
@@ -169,25 +168,8 @@ pub(crate) struct PointArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5m")]
     pub(crate) drain: Duration,
 
-    /// Limit for one request, from when it is let go
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
-    pub(crate) timeout: Duration,
-
-    /// Seed of the first point; each point has its own
-    #[arg(long, value_name = "N", default_value_t = 42, value_parser = clap::value_parser!(u64).range(..=i64::MAX.cast_unsigned()))]
-    pub(crate) seed: u64,
-
-    /// Threads that send and receive [default: by the number of cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) workers: Option<u32>,
-
-    /// Keep each of these threads on a processor of its own
-    #[arg(long)]
-    pub(crate) pin: bool,
-
-    /// Ask a server of known timing beside the load, to measure this client's own error
-    #[arg(long, value_enum, value_name = "ON|OFF", default_value = "on")]
-    pub(crate) canary: Switch,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 #[derive(Debug, Args)]

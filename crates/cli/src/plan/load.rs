@@ -44,14 +44,14 @@ pub(super) fn resolve(
             .hint("leave them out, or --rate, --concurrency, --schedule and --idle"));
     }
     Ok(Load {
-        seed: args.seed,
+        seed: args.client.seed,
         duration: duration(args, &mode),
         num_requests: args.num_requests.or(args.idle.map(|_| 1)),
         warmup: warmup(args, workload),
         cooldown: args.cooldown,
         drain: args.drain,
-        workers: args.workers.unwrap_or_else(default_workers),
-        pin: args.pin,
+        workers: args.client.workers.unwrap_or_else(default_workers),
+        pin: args.client.pin,
         mode,
     })
 }

@@ -93,7 +93,7 @@ fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
         schema: Plan::SCHEMA.to_owned(),
         target: target(url, args.endpoint, args.load)?,
         measure: Measure {
-            canary: args.load.canary == Switch::On,
+            canary: args.load.client.canary == Switch::On,
             early_stopping: args.output.early_stopping,
             until: args.load.until.clone(),
             min_duration: load::floor(args.load, &load),
@@ -122,7 +122,7 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
             ConnectionsName::Reuse => ConnectionPolicy::Reuse,
             ConnectionsName::PerRequest => ConnectionPolicy::PerRequest,
         },
-        timeout: load.timeout,
+        timeout: load.client.timeout,
         probe: !args.no_probe,
         wait_ready: args.wait_ready,
         api_key_env: args.api_key_env.clone().unwrap_or_else(|| DEFAULT_KEY_ENV.to_owned()),

@@ -165,11 +165,7 @@ fn load(args: &PointArgs) -> LoadArgs {
         warmup: Extent::Time(args.warmup.unwrap_or_default()),
         cooldown: Duration::ZERO,
         drain: args.drain,
-        timeout: args.timeout,
-        seed: args.seed,
-        workers: args.workers,
-        pin: args.pin,
-        canary: args.canary,
+        client: args.client.clone(),
     }
 }
 
@@ -211,7 +207,7 @@ fn sweep(
         burn_in_s: seconds(point.warmup),
         settle_s: point.settle.as_secs_f64(),
         twins: levels.closed_loop_too,
-        seed: point.seed,
+        seed: point.client.seed,
         slo: plan.measure.slo.clone(),
         attainment: plan.measure.attainment,
     })

@@ -2,8 +2,8 @@
 
 use goodput_campaign::curve::curve;
 use goodput_campaign::sweep::{
-    Ask, Effort, Estimate, Figures, Goodput, GoodputState, Miss, Point, Spread, Standing,
-    Sustained, SweepFacts, SweepPlan, Unclear,
+    Ask, Estimate, Figures, Goodput, GoodputState, Miss, Point, Spread, Standing, Sustained,
+    SweepFacts, SweepPlan, Unclear,
 };
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, StopEarly, Verdict};
 use unicode_width::UnicodeWidthStr;
@@ -69,23 +69,7 @@ pub(crate) fn point(number: u32, rate: f64, (p50, p99): (f64, f64), good: f64) -
 }
 
 pub(crate) fn plan(slo: Option<&str>) -> SweepPlan {
-    SweepPlan {
-        axis: Axis::Rate,
-        levels: Vec::new(),
-        least: None,
-        most: None,
-        effort: Effort::Standard,
-        search: true,
-        sustained_s: None,
-        point_s: None,
-        point_requests: None,
-        burn_in_s: None,
-        settle_s: 1.0,
-        twins: false,
-        seed: 1,
-        slo: slo.map(|slo| slo.parse().unwrap()),
-        attainment: None,
-    }
+    SweepPlan { slo: slo.map(|slo| slo.parse().unwrap()), ..SweepPlan::default() }
 }
 
 pub(crate) fn found() -> Goodput {

@@ -70,30 +70,12 @@ pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Ext
 pub(crate) fn facts(state: RunState) -> RunFacts {
     RunFacts {
         version: "0".to_owned(),
-        started: String::new(),
         state,
-        target: String::new(),
-        model: String::new(),
         api: "chat".to_owned(),
         stream: true,
-        workload: String::new(),
         seed: 1,
         warmup: "0s".to_owned(),
-        lost_records: 0,
-        unwritten_records: 0,
-        log_damaged: false,
-        ceiling: None,
-        workload_hash: String::new(),
-        notes: Vec::new(),
-        calibration: None,
-        cut_requests: 0,
-        cache_counters: None,
-        workload_ended: false,
-        clock_step_ms: None,
-        stopped_s: None,
-        ended_by: None,
-        repeat: None,
-        batch: None,
+        ..RunFacts::default()
     }
 }
 

@@ -8,8 +8,8 @@ use goodput_sim::{Arrival, Engine, Job, Outcome, Profile, simulate};
 
 use super::campaign::curve::Curve;
 use super::campaign::sweep::{
-    Ask, Axis, Bounded, Effort, Figures, Goodput, GoodputState, Level, Miss, Point, PointSummary,
-    Purpose, Spread, Standing, SweepFacts, SweepPlan, SweepState, SweepSummary,
+    Ask, Axis, Bounded, Figures, Goodput, GoodputState, Level, Miss, Point, PointSummary, Purpose,
+    Spread, Standing, SweepFacts, SweepPlan, SweepState, SweepSummary,
 };
 
 /// A small engine with a known limit of sequences, prefill and step times.
@@ -155,23 +155,7 @@ pub(crate) fn sweep(points: Vec<PointSummary>, confirmed: f64, rejected: f64) ->
             estimated: None,
             took_s: 1200.0,
         },
-        plan: SweepPlan {
-            axis: Axis::Rate,
-            levels: Vec::new(),
-            least: None,
-            most: None,
-            effort: Effort::Standard,
-            search: true,
-            sustained_s: None,
-            point_s: None,
-            point_requests: None,
-            burn_in_s: None,
-            settle_s: 2.0,
-            twins: false,
-            seed: 1,
-            slo: Some(slo.clone()),
-            attainment: None,
-        },
+        plan: SweepPlan { settle_s: 2.0, slo: Some(slo.clone()), ..SweepPlan::default() },
         goodput: Some(Goodput {
             state: GoodputState::Found,
             because: String::new(),

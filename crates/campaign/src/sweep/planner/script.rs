@@ -3,8 +3,7 @@
 use goodput_model::{EndedBy, StopEarly};
 
 use crate::sweep::{
-    Ask, Axis, Bounded, Effort, Figures, Level, Point, Purpose, Spread, Step, SweepPlan,
-    TermFigure, next,
+    Ask, Bounded, Figures, Level, Point, Purpose, Spread, Step, SweepPlan, TermFigure, next,
 };
 
 /// The term of every plan here.
@@ -12,23 +11,7 @@ const TERM: &str = "p99 ttft < 500ms";
 
 /// A standard search over rates for p99 TTFT below 500 ms.
 pub(crate) fn plan() -> SweepPlan {
-    SweepPlan {
-        axis: Axis::Rate,
-        levels: Vec::new(),
-        least: None,
-        most: None,
-        effort: Effort::Standard,
-        search: true,
-        sustained_s: None,
-        point_s: None,
-        point_requests: None,
-        burn_in_s: None,
-        settle_s: 1.0,
-        twins: false,
-        seed: 7,
-        slo: Some(TERM.parse().unwrap()),
-        attainment: None,
-    }
+    SweepPlan { seed: 7, slo: Some(TERM.parse().unwrap()), ..SweepPlan::default() }
 }
 
 fn exactly(value: f64) -> Bounded {
