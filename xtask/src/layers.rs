@@ -36,7 +36,7 @@ const OURS: [(&str, &[&str]); 20] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 15] = [
+const WALLS: [(&str, &[&str]); 16] = [
     ("hyper", &["goodput-wire", "goodput-mock"]),
     ("hyper-util", &["goodput-wire", "goodput-mock"]),
     ("rustls", &["goodput-wire", "goodput-mock"]),
@@ -52,6 +52,7 @@ const WALLS: [(&str, &[&str]); 15] = [
     ("parquet", &["goodput-dataset"]),
     ("csv", &["goodput-dataset"]),
     ("statrs", &["goodput-stats"]),
+    ("nvml-wrapper", &["goodput-observe"]),
 ];
 
 /// Dependencies by crate, without those of tests.

@@ -3,6 +3,7 @@
 
 mod calibration;
 pub mod capacity;
+pub mod compare;
 pub mod curve;
 pub mod sweep;
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use goodput_model::Verdict;
 use goodput_record::{
-    FolderError, ImportError, RunFolder, SeriesFolder, SweepFolder, UNDERSTOOD, read_results,
+    Campaign, CampaignFolder, FolderError, ImportError, RunFolder, SeriesFolder, UNDERSTOOD,
+    read_results,
 };
 use goodput_report::{audit_markdown, audit_text, plain};
 use goodput_stats::{Audit, Summary, audit_reported, audit_run};
@@ -55,14 +56,15 @@ fn page(audits: &[Audit], format: AuditFormat) -> String {
     }
 }
 
-/// The runs of `--repeat` and the points of a sweep, each by itself; or what is named.
+/// The runs of `--repeat` and the points of a sweep or a comparison, each by itself; or what is named.
 fn runs_of(path: &Path) -> Vec<PathBuf> {
     // Their own summary stands for them.
     let folder = path.parent().filter(|_| path.ends_with("summary.json")).unwrap_or(path);
-    if let Some(sweep) = SweepFolder::open(folder) {
-        let own = sweep.points().into_iter().map(|(_, path)| path);
-        let others = sweep.configurations().into_iter().flat_map(|(_, path)| runs_of(&path));
-        return own.chain(others).collect();
+    let kinds = [Campaign::Sweep, Campaign::Comparison];
+    if let Some(many) = kinds.into_iter().find_map(|kind| CampaignFolder::open(kind, folder)) {
+        // A point of a comparison may be a sweep of its own.
+        let all = many.points().into_iter().chain(many.configurations());
+        return all.flat_map(|(_, path)| runs_of(&path)).collect();
     }
     match SeriesFolder::open(folder).filter(|_| RunFolder::open(folder).is_err()) {
         Some(series) => series.numbers().into_iter().map(|number| series.run(number)).collect(),

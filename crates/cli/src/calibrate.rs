@@ -1,5 +1,6 @@
 //! `goodput calibrate`: the client against a server of known timing, at rising load.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use std::time::Duration;
 use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
 use goodput_engine::{Control, Live, Run, Sink};
 use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, Http,
-    Lengths, Load, Measure, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Target, WorkloadPlan,
+    Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
+    Http, Lengths, Load, Measure, Mode, Nanos, ObservePlan, Plan, Rate, RequestRecord, Sample,
+    Target, WorkloadPlan,
 };
 use goodput_observe::Host;
 use goodput_stats::{RunFacts, Summary, analyse};
@@ -136,7 +138,9 @@ impl Bench {
             connections: ConnectionPolicy::Reuse,
             keep_text: false,
             keep_answers: false,
+            hash_bodies: false,
             session_header: None,
+            tracer: None,
             pacing: host::pacing(),
             canary: Some(canary),
             pin_to: self.client_cpus().to_vec(),
@@ -208,6 +212,8 @@ impl Bench {
                 Lengths::Fixed(tokens),
             )),
             measure: Measure::of(vec![50.0, 99.0]),
+            observe: ObservePlan { metrics: false, gpu: GpuPlan::Off, ..ObservePlan::default() },
+            system: BTreeMap::new(),
         }
     }
 }
@@ -258,7 +264,8 @@ impl Sink for Memory {
     }
 
     fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
-        self.samples.push(Sample { at, host: self.host.sample(), beats, canary });
+        let host = self.host.sample();
+        self.samples.push(Sample { at, host, beats, canary, ..Sample::default() });
     }
 
     fn flush(&mut self) {}
@@ -269,7 +276,7 @@ fn json(calibration: &Calibration) -> String {
 }
 
 /// What a calibration holds for: this processor under this kernel.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let facts = host::facts(0);
     format!("{}, {}", facts.cpu, facts.system)
 }
@@ -301,20 +308,29 @@ fn check_destination(args: &CalibrateArgs) -> Result<(), Failed> {
 }
 
 fn state_file(workers: u32) -> Option<PathBuf> {
+    Some(state_folder()?.join(format!("calibration-{workers}.json")))
+}
+
+/// Where what is known about this machine is kept; none where its user has no place for that.
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = named("XDG_STATE_HOME").map(PathBuf::from);
     let state = state.or_else(|| Some(Path::new(&named("HOME")?).join(".local/state")))?;
-    Some(state.join("goodput").join(format!("calibration-{workers}.json")))
+    Some(state.join("goodput"))
+}
+
+/// A small file of that folder; none where there is none. It is looked at before it is opened: a
+/// pipe would wait for ever, a device never end.
+pub(crate) fn read_state(path: &Path) -> Option<Vec<u8>> {
+    let is_small = std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() < 1 << 20);
+    is_small.then(|| std::fs::read(path).ok()).flatten()
 }
 
 /// The ceiling that was found on this machine for so many workers, if it was looked for.
 pub(crate) fn ceiling(plan: &Plan) -> Option<Ceiling> {
     let workers = plan.load.mode.workers(plan.load.workers);
     let path = state_file(workers)?;
-    // Looked at before it is opened: a pipe would wait for ever, a device never end.
-    let is_small = std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() < 1 << 20);
-    let text = is_small.then(|| std::fs::read(&path).ok()).flatten()?;
-    let saved = serde_json::from_slice::<Calibration>(&text)
+    let saved = serde_json::from_slice::<Calibration>(&read_state(&path)?)
         .map_err(|error| output::note(&format!("warning: {}: {error}", path.display())))
         .ok()?;
     let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine();

@@ -5,6 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use goodput_engine::Pacing;
 use goodput_record::{Clocks, Host};
 
+/// How far threads beside the load step back.
+const NICE: i32 = 10;
+
 /// What this machine is.
 pub(crate) fn facts(fd_limit: u64) -> Host {
     let system = rustix::system::uname();
@@ -25,6 +28,13 @@ pub(crate) fn pacing() -> Pacing {
         Some(quota) if quota < 2.0 => Pacing::Sparing,
         _ => Pacing::Exact,
     }
+}
+
+/// Lets the workers go first: of a thread that stands beside the load and can wait.
+pub(crate) fn give_way() {
+    // No process is named, so it is the calling thread. Without it the thread competes like any
+    // other.
+    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 fn cpu_model() -> Option<String> {

@@ -2,17 +2,21 @@
 
 mod args;
 mod audit;
+mod beside;
 mod calibrate;
 mod canary;
 mod capacity;
+mod compare;
 mod curve;
+mod emptying;
 mod error;
-mod gauges;
 mod host;
 mod hub;
 mod judge;
+mod listen;
 mod materials;
 mod mock;
+mod observe;
 mod output;
 mod plan;
 mod progress;
@@ -20,9 +24,12 @@ mod readiness;
 mod report;
 mod run;
 mod serve;
+mod shell;
 mod signals;
 mod stats;
 mod sweep;
+mod system;
+mod typed;
 mod vocabulary;
 mod workload;
 
@@ -39,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
+        Verb::Compare(args) => compare::compare(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Audit(args) => audit::audit(&args),
         Verb::Stats(args) => stats::stats(&args),

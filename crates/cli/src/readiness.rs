@@ -3,10 +3,11 @@
 
 mod refusal;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_clock::now;
@@ -15,7 +16,6 @@ use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
     REDACTED, SourcePlan,
 };
-use goodput_observe::PrefixCache;
 use goodput_wire::{
     BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
 };
@@ -39,13 +39,12 @@ pub(crate) struct Ready {
     pub(crate) first_token: Option<Nanos>,
     /// The engine inside the process.
     pub(crate) mock: Option<Mock>,
+    /// What it says of itself, once it was asked.
+    pub(crate) facts: OnceLock<BTreeMap<String, String>>,
 }
 
 /// Longest time for one small request.
 const PROBE_LIMIT: Duration = Duration::from_mins(1);
-
-/// Longest time for a page of metrics: a server without one is asked no more.
-const METRICS_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -118,6 +117,7 @@ pub(crate) fn wait_unless(
             probe: probed,
             first_token,
             mock,
+            facts: OnceLock::new(),
         })
     };
     tasks.block_on(&runtime, async {
@@ -166,7 +166,8 @@ fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
         .map_err(|error| Failed::internal(error.to_string()))
 }
 
-fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
+/// How a server at this URL is spoken to, as the plan has it for its target.
+pub(crate) fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
     let target = &plan.target;
     let api_key = std::env::var(&target.api_key_env).ok().filter(|key| !key.is_empty());
     if api_key.is_none() && target.api_key_env != DEFAULT_KEY_ENV {
@@ -399,19 +400,6 @@ fn needs_answers(plan: &Plan) -> bool {
         is_carried_on || class.structured.is_some()
     };
     is_judged || workload.classes.iter().any(class)
-}
-
-/// What the server's counters say about its prefix cache, where it has such.
-pub(crate) fn prefix_cache(plan: &Plan, ready: &Ready) -> Option<PrefixCache> {
-    if !plan.target.probe {
-        return None;
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let asking = async {
-        tokio::time::timeout(METRICS_LIMIT, goodput_wire::metrics_page(&ready.endpoint)).await
-    };
-    let page = tokio::task::LocalSet::new().block_on(&runtime, asking);
-    PrefixCache::read(&page.ok()?.ok()??)
 }
 
 /// Tells the server to forget its prefix cache, where that was asked for.

@@ -10,16 +10,31 @@ use serde::Serialize;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
-use crate::output;
 use crate::sweep::{self, Saved};
+use crate::{beside, compare, output};
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     let is_json = args.json || args.format == Format::Json;
+    if !args.folder.exists() {
+        return Err(Failed::usage(format!("`{}` does not exist", args.folder.display()))
+            .hint("a report is of the folder that a run, a sweep or a comparison printed"));
+    }
     // A run may lie in a folder with any name beside it; only one without a run of its own is several.
     let series =
         SeriesFolder::open(&args.folder).filter(|_| RunFolder::open(&args.folder).is_err());
-    let page = if let Some(saved) = sweep::read(&args.folder) {
+    let page = if let Some(saved) = compare::read(&args.folder) {
+        let comparison = saved?;
+        match args.format {
+            _ if is_json => json(&comparison),
+            Format::Markdown => goodput_report::compare_markdown(&comparison),
+            Format::Junit => goodput_report::compare_junit(&comparison),
+            Format::Text | Format::Json => goodput_report::compare_text(&comparison),
+        }
+    } else if matches!(args.format, Format::Markdown | Format::Junit) {
+        return Err(Failed::usage("only a comparison has a page of that kind")
+            .hint("`--format text` and `--format json` go with every folder"));
+    } else if let Some(saved) = sweep::read(&args.folder) {
         match saved? {
             Saved::One(summary) if is_json => json(&summary),
             Saved::One(summary) => goodput_report::sweep_text(&summary),
@@ -34,19 +49,39 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
         if is_json { json(&summary) } else { goodput_report::text(&summary) }
     };
     output::data(page.as_bytes())?;
+    if let Some(to) = &args.traces {
+        beside::export_saved(&args.folder, to)?;
+    }
     Ok(ExitCode::from(exit::OK))
+}
+
+/// A saved run.
+pub(crate) struct Read {
+    pub(crate) plan: Plan,
+    pub(crate) manifest: Manifest,
+    pub(crate) summary: Summary,
 }
 
 /// The numbers of a saved run.
 pub(crate) fn read(path: &Path) -> Result<Summary, Failed> {
+    read_as(path, |_| Ok(())).map(|read| read.summary)
+}
+
+/// A saved run with its numbers, computed as if this had been asked of it.
+pub(crate) fn read_as(
+    path: &Path,
+    ask: impl FnOnce(&mut Plan) -> Result<(), Failed>,
+) -> Result<Read, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string())
             .hint("a run folder holds plan.toml, manifest.json and requests.log")
     };
     let folder = RunFolder::open(path).map_err(unreadable)?;
-    let plan = folder.plan().map_err(unreadable)?;
+    let mut plan = folder.plan().map_err(unreadable)?;
     let manifest = folder.manifest().map_err(unreadable)?;
-    summarise(&folder, &plan, &manifest, 0)
+    ask(&mut plan)?;
+    let summary = summarise(&folder, &plan, &manifest, 0)?;
+    Ok(Read { plan, manifest, summary })
 }
 
 /// The numbers of several saved runs; what cannot be read is named and left out.
@@ -97,7 +132,7 @@ pub(crate) fn summarise(
         stopped_s: manifest.stopped_s,
         ended_by: manifest.ended_by,
         repeat: manifest.repeat,
-        batch: manifest.batch,
+        system: manifest.system.clone(),
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();

@@ -3,23 +3,29 @@
 mod once;
 mod recorder;
 mod series;
+mod start;
 
 pub(crate) use once::{dry_run, prepare, prepare_on};
 pub(crate) use recorder::Board;
+pub(crate) use start::Start;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use goodput_engine::FdLimit;
 use goodput_model::{EndedBy, Mode, Plan, Rate, Repeat, Verdict};
-use goodput_record::{FolderError, SweepFolder};
+use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::{RunState, SloState, Summary};
 
-use crate::args::{OutputArgs, RunArgs};
+use crate::args::{EndpointArgs, OutputArgs, RunArgs};
+use crate::beside::Beside;
 use crate::error::{Failed, exit};
 use crate::hub::Hub;
+use crate::listen::Listen;
 use crate::signals::Signals;
-use crate::{host, output, plan, report};
+use crate::{host, output, plan, report, typed};
 
 /// What all runs of one use of a verb share.
 pub(crate) struct Setup {
@@ -30,35 +36,101 @@ pub(crate) struct Setup {
     pub(crate) hub: Hub,
     pub(crate) fd_limit: FdLimit,
     pub(crate) signals: Signals,
+    /// Lines that were said already.
+    said: Mutex<BTreeSet<String>>,
+    /// Where runs are shown while they go on.
+    pub(crate) listen: Option<Listen>,
+    /// What happens beside every run.
+    pub(crate) beside: Beside,
 }
 
 impl Setup {
     /// Ready to run.
     pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
-        let fd_limit = goodput_engine::raise_fd_limit();
-        Self { quiet, may_ask, hub: Hub::new(quiet), fd_limit, signals: Signals::default() }
+        Self {
+            quiet,
+            may_ask,
+            hub: Hub::new(quiet),
+            fd_limit: goodput_engine::raise_fd_limit(),
+            signals: Signals::default(),
+            said: Mutex::default(),
+            listen: None,
+            beside: Beside::default(),
+        }
+    }
+
+    /// The same, with what happens beside every run.
+    pub(crate) fn beside(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
+        self.beside = Beside::of(&args.beside)?;
+        Ok(self)
+    }
+
+    /// Says something that holds for all runs, and is said for the first of them. Foreign text in it
+    /// is made harmless.
+    pub(crate) fn say_once(&self, line: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.quiet && said.insert(line.to_owned()) {
+            output::note(&goodput_report::plain(line));
+        }
+    }
+
+    /// The same, shown while it goes on, where that was asked for. A dry run is not.
+    pub(crate) fn listening(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
+        let (quiet, address) = (self.quiet, args.beside.metrics_listen);
+        self.listen = address.map(|address| Listen::start(address, quiet)).transpose()?;
+        Ok(self)
     }
 }
 
 /// What a run is among others.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Place {
     /// Which of several runs of one plan.
     pub(crate) repeat: Option<Repeat>,
     /// What stands before its progress line.
     pub(crate) label: String,
-    /// Whether the server's batch and queue are looked at beside the load.
-    pub(crate) looks_at_batch: bool,
+    /// Another run shows how far both are.
+    pub(crate) is_silent: bool,
+    /// Where it begins at the same instant as others.
+    pub(crate) start: Option<Start>,
 }
+
+/// What may stand beside `--plan`.
+const BESIDE_PLAN: [&str; 19] = [
+    "target",
+    "repeat",
+    "model",
+    "slo",
+    "attainment",
+    "goodput",
+    "out",
+    "percentiles",
+    "early_stopping",
+    "save_text",
+    "dry_run",
+    "metrics",
+    "metrics_urls",
+    "metrics_interval",
+    "metrics_map",
+    "gpu",
+    "gpu_idle",
+    "meta",
+    "trace_share",
+];
 
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
+    if args.plan.is_some() {
+        typed::refuse_beside("plan", &BESIDE_PLAN)?;
+    }
     let plan = plan::resolve(args)?;
-    let setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    let setup =
+        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
     say_what_it_takes(&plan, args);
     if args.output.dry_run {
         return dry_run(plan, &setup.hub, args.output.json);
     }
+    let setup = setup.listening(&args.endpoint)?;
     let path = folder_path(args.output.out.as_deref(), &plan, "run");
     match args.repeat {
         None => {
@@ -108,7 +180,7 @@ pub(crate) fn folder_failed(error: &FolderError) -> Failed {
     }
 }
 
-/// Prints the result, and where it is kept.
+/// Prints the result, and where it is kept: nowhere, where the path is empty.
 pub(crate) fn show(
     args: &OutputArgs,
     path: &Path,
@@ -120,9 +192,9 @@ pub(crate) fn show(
     } else if !args.quiet {
         output::data(text().as_bytes())?;
     }
-    if !args.quiet {
+    if !args.quiet && !path.as_os_str().is_empty() {
         output::note(&format!("\nrun folder: {}", shown(path)));
-        let page = path.join(SweepFolder::REPORT);
+        let page = path.join(CampaignFolder::REPORT);
         if page.is_file() {
             output::note(&format!("report: {}", shown(&page)));
         }

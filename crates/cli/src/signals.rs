@@ -1,5 +1,5 @@
 //! Ctrl-C once: stop sending, wait for what is under way. Twice, or once everything has been sent:
-//! stop now. Both write the report.
+//! stop now. Both write the report. Who cannot wait for that either leaves with a third.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,16 +15,38 @@ use crate::output;
 pub(crate) struct Signals {
     interrupted: Arc<AtomicBool>,
     listening: Arc<OnceLock<()>>,
-    /// The run under way.
-    control: Arc<Mutex<Option<Control>>>,
+    /// The runs under way, each with a number.
+    controls: Arc<Mutex<Vec<(u64, Control)>>>,
 }
 
 /// A run that listens, until this is dropped.
-pub(crate) struct Listening(Signals);
+pub(crate) struct Listening(Signals, u64);
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        *self.0.run() = None;
+        self.0.runs().retain(|run| run.0 != self.1);
+    }
+}
+
+/// How long the user waits for something beside a run that may take any time.
+pub(crate) struct Patience {
+    control: Control,
+    /// The user had stopped the run before this began; then only a further signal ends it.
+    was_stopped: bool,
+    _listening: Listening,
+}
+
+impl Patience {
+    /// From now on.
+    pub(crate) fn new(signals: &Signals) -> std::io::Result<Self> {
+        let (control, was_stopped) = (Control::new(), signals.is_interrupted());
+        let listening = signals.watch(&control)?;
+        Ok(Self { control, was_stopped, _listening: listening })
+    }
+
+    /// Whether the user does not want to wait any longer.
+    pub(crate) fn is_over(&self) -> bool {
+        if self.was_stopped { self.control.is_aborting() } else { self.control.is_stopping() }
     }
 }
 
@@ -34,17 +56,29 @@ impl Signals {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// From now on signals stop this run.
+    /// From now on signals stop this run; where there was one already, it sends nothing.
     pub(crate) fn watch(&self, control: &Control) -> std::io::Result<Listening> {
-        *self.run() = Some(control.clone());
-        if self.listening.set(()).is_ok() {
-            self.listen()?;
+        let number = {
+            let mut runs = self.runs();
+            let number = runs.last().map_or(0, |last| last.0 + 1);
+            runs.push((number, control.clone()));
+            number
+        };
+        let listening = Listening(self.clone(), number);
+        self.listen_once()?;
+        if self.is_interrupted() {
+            control.stop();
         }
-        Ok(Listening(self.clone()))
+        Ok(listening)
     }
 
-    fn run(&self) -> MutexGuard<'_, Option<Control>> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    /// From now on a signal does not end the process.
+    pub(crate) fn listen_once(&self) -> std::io::Result<()> {
+        if self.listening.set(()).is_ok() { self.listen() } else { Ok(()) }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Vec<(u64, Control)>> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Listens for signals on a thread of its own until the process ends.
@@ -68,23 +102,36 @@ impl Signals {
         Ok(())
     }
 
+    /// As if the user had wanted to stop, in a process that tests.
+    #[cfg(test)]
+    pub(crate) fn stopped() -> Self {
+        let signals = Self::default();
+        signals.interrupted.store(true, Ordering::Relaxed);
+        signals
+    }
+
     fn hear(&self) {
         let is_first = !self.interrupted.swap(true, Ordering::Relaxed);
-        let run = self.run().clone();
-        match run {
+        let runs = self.runs().clone();
+        // Of runs that go on at once, all stop.
+        if runs.is_empty() {
             // Between two runs: what there is of them is on disk.
-            None if is_first => {
-                output::note("\nstopping: nothing more will be sent (again to leave at once)");
+            if !is_first {
+                leave();
             }
-            None => leave(),
-            Some(run) if !run.is_draining() && !run.is_stopping() => {
-                output::note(
-                    "\nstopping: no more requests; waiting for answers (again to stop at once)",
-                );
+            output::note("\nstopping: nothing more will be sent (again to leave at once)");
+        } else if runs.iter().any(|(_, run)| !run.is_draining() && !run.is_stopping()) {
+            output::note(
+                "\nstopping: no more requests; waiting for answers (again to stop at once)",
+            );
+            for (_, run) in &runs {
                 run.stop();
             }
-            Some(run) => {
-                output::note("\nstopping at once");
+        } else if runs.iter().all(|(_, run)| run.is_aborting()) {
+            leave();
+        } else {
+            output::note("\nstopping at once (again to leave without a report)");
+            for (_, run) in &runs {
                 run.abort();
             }
         }
@@ -122,4 +169,38 @@ async fn next(signals: &mut [Signal]) {
         if any { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_begins_after_the_stop_sends_nothing() {
+        let signals = Signals::default();
+        // No handlers in the process that tests.
+        signals.listening.set(()).unwrap();
+        let (before, after) = (Control::new(), Control::new());
+        let _first = signals.watch(&before).unwrap();
+        assert!(!before.is_stopping());
+        signals.hear();
+        let _second = signals.watch(&after).unwrap();
+        assert!(before.is_stopping() && after.is_stopping());
+    }
+
+    #[test]
+    fn who_has_stopped_the_run_can_still_end_what_follows() {
+        let signals = Signals::default();
+        signals.listening.set(()).unwrap();
+        let before = Patience::new(&signals).unwrap();
+        assert!(!before.is_over());
+        signals.hear();
+        assert!(before.is_over());
+        drop(before);
+        // What tidies up is not ended by the signal that ended the run.
+        let after = Patience::new(&signals).unwrap();
+        assert!(!after.is_over());
+        signals.hear();
+        assert!(after.is_over());
+    }
 }

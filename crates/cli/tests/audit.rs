@@ -6,8 +6,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
+use goodput_testkit::{Request, Server, answer, timed_stream};
 use serde_json::{Value, json};
-use support::{Outcome, Session};
+use support::{Outcome, Session, ms};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/results").join(name)
@@ -237,6 +238,49 @@ fn a_run_of_ours_brings_its_verdict() {
     let (outcome, alone) = audit_of(&session, "out/summary.json");
     assert!(matches!(outcome.code, Some(4 | 5)), "{}", outcome.stderr);
     assert_eq!(said(&alone, "open_loop"), said(&audits, "open_loop"));
+}
+
+#[test]
+fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
+    let server = Server::start(|request: &Request| {
+        let settings = r#"{"tp_size":2,"dtype":"bfloat16","version":"0.5.3","api_key":"s3cr3tkey",
+            "internal_states":[],"note":"sk-test-key-123"}"#;
+        match request.line.split(' ').nth(1).unwrap() {
+            "/server_info?config_format=json" => {
+                vec![answer("200 OK", "application/json", settings)]
+            }
+            "/v1/chat/completions" => timed_stream(ms(1), ms(1), 2),
+            _ => vec![answer("404 Not Found", "application/json", "{}")],
+        }
+    });
+    let session = Session::new();
+    let (url, quick) = (server.url(), ["--rate", "50", "--num-requests", "5", "--model", "m"]);
+    let mut command = session.command(&["run", &url, "--out", "out", "--meta", "gpu=H200"]);
+    let output = command.args(quick).env("OPENAI_API_KEY", "sk-test-key-123").output().unwrap();
+    let page = support::outcome(output);
+    page.assert_finished("");
+    assert!(page.stdout.contains("sglang 0.5.3, bfloat16, TP 2"), "{}", page.stdout);
+    assert!(page.stdout.contains("gpu H200"), "{}", page.stdout);
+    let written = session.everything_written();
+    for secret in ["s3cr3tkey", "sk-test-key-123"] {
+        assert!(!String::from_utf8_lossy(&written).contains(secret), "{secret}");
+    }
+    let (_, audits) = audit_of(&session, "out");
+    for (check, expected) in [
+        ("engine", "ok"),
+        ("precision", "ok"),
+        ("parallelism", "ok"),
+        ("hardware", "missing"),
+        ("driver", "missing"),
+    ] {
+        assert_eq!(said(&audits, check).unwrap().0, expected, "{check}");
+    }
+    // Nobody may ask.
+    let args = [&quick[..], &["--no-probe"]].concat();
+    let (_, summary) = Session::new().measure(&url, &args);
+    assert_eq!(summary["run"]["system"].get("found"), None);
+    let is_page = |request: &&Request| request.line.contains("server_info");
+    assert_eq!(server.requests().iter().filter(is_page).count(), 1);
 }
 
 #[test]

@@ -33,7 +33,12 @@ fn write(session: &Session, name: &str, value: &impl Serialize) {
 /// The small engine of the fixture: 66 requests/s are confirmed, 68 rejected.
 fn sweep() -> SweepSummary {
     let profile = Profile::parse(fixture::ENGINE).unwrap();
-    fixture::simulated(&profile, &[5.0, 20.0, 40.0, 60.0, 66.0, 68.0], 66.0, 68.0)
+    let rates = [5.0, 20.0, 40.0, 60.0, 66.0, 68.0];
+    let mut sweep = fixture::simulated(&profile, &rates, 66.0, 68.0);
+    for point in &mut sweep.points {
+        point.point.figures.gpu_power_w = Some(5000.0);
+    }
+    sweep
 }
 
 /// Ended with a usage error that says this, and with advice.
@@ -100,7 +105,12 @@ fn a_sweep_against_a_day_of_traffic() {
     assert_eq!(number(&plan, "traffic.enough.fixed_replica_hours"), 12.0);
     assert_eq!(number(&plan, "traffic.enough.scaled_replica_hours"), 9.0);
     assert_eq!(number(&plan, "traffic.enough.scaled_cost"), 9.0 * 8.0 * 2.5);
+    // Three replicas of 5 kW with headroom.
+    assert_eq!(number(&plan, "energy.at_target.kwh_per_day"), 360.0);
     let page = session.run(&args);
+    let row = page.stdout.lines().skip_while(|line| !line.starts_with("Energy of GPUs"));
+    let row: Vec<&str> = row.skip(2).flat_map(str::split_whitespace).take(6).collect();
+    assert_eq!((row[0], row[4], row[5]), ("target,", "360.0", "15,000"), "{}", page.stdout);
     assert!(page.stdout.contains("WILL MISS") && page.stdout.contains("A step of 10 calls"));
     assert!(page.stdout.contains("Assumed"), "{}", page.stdout);
     // The same by the name of the file, and the same again.

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
 use goodput_testkit::{Request, Server, Step, answer, timed_stream};
@@ -12,7 +14,7 @@ use support::{Session, at, ms, number};
 
 #[test]
 fn wrong_usage_is_said_clearly_and_exits_with_2() {
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 24] = [
         (&["run", "mock"], "neither --rate nor --concurrency"),
         (&["run", "mock", "--rate", "1", "--concurrency", "1"], "cannot be used with"),
         (&["run", "mock", "--rate", "-1"], "--rate"),
@@ -43,8 +45,10 @@ fn wrong_usage_is_said_clearly_and_exits_with_2() {
         (&["run", "mock", "--concurrency", "5", "--arrivals", "constant"], "cannot be used with"),
         (&["run", "mock", "--concurrency", "5", "--max-concurrency", "2"], "cannot be used with"),
         (&["run", "mock", "--rate", "5", "--think-time", "1s"], "cannot be used with"),
-        (&["run", "--plan", "x", "--http2"], "cannot be used with"),
+        (&["run", "--plan", "x", "--isl", "9"], "--input-tokens cannot be given again"),
         (&["man", "nope"], "no verb"),
+        // An address of no machine.
+        (&["run", "mock", "--rate", "1", "--metrics-listen", "192.0.2.1:9400"], "port 0"),
     ];
     for (args, expected) in cases {
         let outcome = Session::new().run(args);
@@ -174,7 +178,7 @@ fn the_model_is_asked_for_and_requests_carry_what_was_asked() {
     let output = command.args(args).env("OPENAI_API_KEY", "sk-test-key-123").output().unwrap();
     support::outcome(output).assert_finished("");
     let requests = server.requests();
-    let request = requests.last().unwrap();
+    let request = requests.iter().rfind(|request| request.line.starts_with("POST")).unwrap();
     assert_eq!(request.line, "POST /base/v1/chat/completions HTTP/1.1");
     assert_eq!(request.header("x-team"), Some("blue"));
     assert_eq!(request.header("authorization"), Some("Bearer sk-test-key-123"));
@@ -247,8 +251,9 @@ fn texts_are_kept_on_request() {
         text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0]["answer"], "xxx");
-    let sent: serde_json::Value =
-        serde_json::from_str(&server.requests().last().unwrap().body).unwrap();
+    let requests = server.requests();
+    let last = requests.iter().rfind(|request| request.line.starts_with("POST")).unwrap();
+    let sent: serde_json::Value = serde_json::from_str(&last.body).unwrap();
     assert!(lines.iter().any(|line| line["prompt"] == sent["messages"][0]["content"]));
 }
 
@@ -293,6 +298,22 @@ fn the_same_seed_sends_the_same_bytes_and_a_plan_repeats_a_run() {
     ];
     assert_eq!(first, bodies(&session, &closed));
     assert_eq!(first, bodies(&session, &["--plan", "a/plan.toml", "--out", "e"]));
+    // Where the plan asks for it the log can prove that, whatever the model is called.
+    let plan = std::fs::read_to_string(session.path("a/plan.toml")).unwrap();
+    let asking = plan.replace("[measure]", "[measure]\nhash_bodies = true");
+    std::fs::write(session.path("hashed.toml"), asking).unwrap();
+    let hashes = |name: &str, model: &str| {
+        bodies(&session, &["--plan", "hashed.toml", "--model", model, "--out", name]);
+        let folder = goodput_record::RunFolder::open(&session.path(name)).unwrap();
+        let records = folder.records().unwrap();
+        let mut hashes: Vec<_> =
+            records.map(|r| (r.index, r.exchange.body_hash.unwrap(), r.scheduled)).collect();
+        hashes.sort_unstable();
+        hashes
+    };
+    let first = hashes("f", "m");
+    assert_eq!(first.len(), 20);
+    assert_eq!(first, hashes("g", "another"));
 }
 
 #[test]
@@ -321,6 +342,75 @@ fn report_gives_exactly_what_the_run_printed() {
     let again = session.run(&args);
     assert_eq!(again.code, Some(2));
     assert!(again.stderr.contains("not empty"), "{}", again.stderr);
+}
+
+/// The page at `http://ADDRESS/metrics`; none where nobody answers.
+fn scraped(url: &str) -> Option<String> {
+    let address = url.strip_prefix("http://")?.strip_suffix("/metrics")?;
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split_once("\r\n\r\n").map(|(_, page)| page.to_owned())
+}
+
+#[test]
+fn runs_show_themselves_while_they_go_on() {
+    let session = Session::new();
+    let mut child = session.spawn(&[
+        "run",
+        "mock:ttft=5ms,itl=1ms",
+        "--rate",
+        "20",
+        "--num-requests",
+        "40",
+        "--isl",
+        "30",
+        "--osl",
+        "4",
+        "--repeat",
+        "12",
+        "--metrics-listen",
+        "127.0.0.1:0",
+        "--quiet",
+    ]);
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut urls = said.filter_map(|line| line.split_once("http://").map(|(_, to)| to.to_owned()));
+    let url = format!("http://{}", urls.next().unwrap());
+    // A later run is under way, whichever this thread comes in time for: the first shows what it
+    // was, to the request.
+    let of = |run: &str| format!(r#"{{target="mock:ttft=5ms,itl=1ms",run="repeat-{run}""#);
+    let is_at_work = |page: &str, run: &str| {
+        let measured = format!("goodput_run_phase{},phase=\"measured\"}} 1", of(run));
+        let begun = format!("goodput_requests_scheduled_total{}}} ", of(run));
+        let sent = page.lines().find_map(|line| line.strip_prefix(&begun));
+        sent.is_some_and(|sent| sent != "0") && page.lines().any(|line| line == measured)
+    };
+    let later: Vec<String> = (2..=12).map(|run| run.to_string()).collect();
+    let (page, run) = loop {
+        let page = scraped(&url).expect("the page went away before a later run was seen");
+        if let Some(run) = later.iter().find(|run| is_at_work(&page, run)) {
+            break (page, run);
+        }
+        goodput_clock::pause(goodput_model::Nanos::from_millis(20));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let first = of("1");
+    for expected in [
+        format!("goodput_requests_scheduled_total{first}}} 40"),
+        format!("goodput_requests_ok_total{first}}} 40"),
+        format!("goodput_requests_sent_total{first}}} 40"),
+        format!("goodput_requests_in_flight{first}}} 0"),
+        format!("goodput_output_tokens_total{first}}} 160"),
+        format!("goodput_ttft_seconds_count{first}}} 40"),
+        format!("goodput_itl_seconds_count{first}}} 120"),
+        format!("goodput_run_phase{first},phase=\"ended\"}} 1"),
+        format!("goodput_run_phase{},phase=\"ended\"}} 0", of(run)),
+        format!("goodput_offered_requests_per_second{}}} 20", of(run)),
+    ] {
+        assert!(page.lines().any(|line| line == expected), "{expected} is not in\n{page}");
+    }
 }
 
 #[test]

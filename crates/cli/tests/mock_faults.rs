@@ -8,7 +8,7 @@ mod support;
 use goodput_model::{ErrorClass, RequestRecord};
 use serde_json::{Value, json};
 use support::mock::{MockProcess, records};
-use support::{Session, alone, at, number, percentile};
+use support::{Session, at, number, percentile, timed};
 
 /// Twenty requests for eight tokens each, on connections of their own: a connection that breaks
 /// takes nobody with it, and none is tried a second time.
@@ -210,23 +210,25 @@ fn a_status_comes_with_the_seconds_to_wait() {
 
 #[test]
 fn refused_connections_are_refused_for_that_time_only() {
-    let _alone = alone();
-    let rate = ["--rate", "50", "--arrivals", "constant", "--duration", "3s", "--max-tokens", "2"];
-    let args = [&rate[..], &["--no-probe", "--canary", "off"]].concat();
-    let ran = Ran::with_fault("refuse@1s+1s", &args);
-    let records = ran.records();
-    let (good, bad): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.is_ok());
-    let mut due: Vec<_> = bad.iter().map(|record| record.scheduled).collect();
-    due.sort();
-    let class = |record: &&RequestRecord| record.exchange.failure.as_ref().unwrap().class;
-    assert!(bad.iter().all(|record| class(record) == ErrorClass::Connect), "{}", ran.summary);
-    // A second of fifty, give or take those at its edges.
-    assert!((40..=52).contains(&bad.len()), "{} failed", bad.len());
-    let (first, last) = (due[0], due[due.len() - 1]);
-    assert!((last - first).as_secs() < 1.05, "{first:?} {last:?}");
-    assert!(good.iter().all(|record| record.scheduled < first || record.scheduled > last));
-    assert!(good.iter().any(|record| record.scheduled > last), "it came back");
-    assert_eq!(number(&ran.summary, "requests.errors_by_stage.connect"), bad.len() as f64);
+    timed(|| {
+        let rate =
+            ["--rate", "50", "--arrivals", "constant", "--duration", "3s", "--max-tokens", "2"];
+        let args = [&rate[..], &["--no-probe", "--canary", "off"]].concat();
+        let ran = Ran::with_fault("refuse@1s+1s", &args);
+        let records = ran.records();
+        let (good, bad): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.is_ok());
+        let mut due: Vec<_> = bad.iter().map(|record| record.scheduled).collect();
+        due.sort();
+        let class = |record: &&RequestRecord| record.exchange.failure.as_ref().unwrap().class;
+        assert!(bad.iter().all(|record| class(record) == ErrorClass::Connect), "{}", ran.summary);
+        // A second of fifty, give or take those at its edges.
+        assert!((40..=52).contains(&bad.len()), "{} failed", bad.len());
+        let (first, last) = (due[0], due[due.len() - 1]);
+        assert!((last - first).as_secs() < 1.05, "{first:?} {last:?}");
+        assert!(good.iter().all(|record| record.scheduled < first || record.scheduled > last));
+        assert!(good.iter().any(|record| record.scheduled > last), "it came back");
+        assert_eq!(number(&ran.summary, "requests.errors_by_stage.connect"), bad.len() as f64);
+    });
 }
 
 #[test]

@@ -11,44 +11,47 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::{Value, json};
 use support::mock::{MockProcess, SHORT, post};
-use support::{Session, alone};
+use support::{Session, timed};
 
 /// One slot, a first token after 600 ms. The first client leaves at 300 ms: the second, which came
 /// at once, has its token 600 ms after that, not 600 ms after it came.
 #[test]
 fn a_place_is_free_when_its_client_leaves_and_not_before() {
-    let _alone = alone();
-    let session = Session::new();
-    let mock = MockProcess::start(&session, &["--ttft", "600ms", "--itl", "1ms", "--slots", "1"]);
-    let request = post("/v1/chat/completions", SHORT);
-    let mut first = mock.connect();
-    first.send(&request);
-    mock.until_running(1.0);
-    let mut second = mock.connect();
-    second.send(&request);
-    pause(Nanos::from_millis(300));
-    let left = now();
-    drop(first);
-    assert_eq!(second.answer().unwrap().status, 200);
-    let waited = (now() - left).as_ms();
-    assert!(waited >= 590.0, "{waited} ms after the first had left");
+    timed(|| {
+        let session = Session::new();
+        let mock =
+            MockProcess::start(&session, &["--ttft", "600ms", "--itl", "1ms", "--slots", "1"]);
+        let request = post("/v1/chat/completions", SHORT);
+        let mut first = mock.connect();
+        first.send(&request);
+        mock.until_running(1.0);
+        let mut second = mock.connect();
+        second.send(&request);
+        pause(Nanos::from_millis(300));
+        let left = now();
+        drop(first);
+        assert_eq!(second.answer().unwrap().status, 200);
+        let waited = (now() - left).as_ms();
+        assert!(waited >= 590.0, "{waited} ms after the first had left");
+    });
 }
 
 /// Headers that wait are no excuse for tokens that come together, and no lateness of ours.
 #[test]
 fn a_request_with_slow_headers_reaches_the_engine_after_them() {
-    let _alone = alone();
-    let session = Session::new();
-    let args = ["--ttft", "20ms", "--itl", "20ms", "--fault", "slow-headers=300ms"];
-    let mock = MockProcess::start(&session, &args);
-    let body = json!({"model": "mock", "prompt": "a", "max_tokens": 6, "stream": true});
-    let begin = now();
-    assert_eq!(mock.post("/v1/completions", body.to_string()).status, 200);
-    let took = (now() - begin).as_ms();
-    assert!(took >= 300.0 + 20.0 + 5.0 * 20.0, "{took}");
-    assert_eq!((mock.metric("mock_events_total"), mock.injected("slow-headers")), (6.0, 1.0));
-    // A busy machine may delay some of the six; all of them would be our doing.
-    assert!(mock.metric("mock_late_events_total") < 6.0);
+    timed(|| {
+        let session = Session::new();
+        let args = ["--ttft", "20ms", "--itl", "20ms", "--fault", "slow-headers=300ms"];
+        let mock = MockProcess::start(&session, &args);
+        let body = json!({"model": "mock", "prompt": "a", "max_tokens": 6, "stream": true});
+        let begin = now();
+        assert_eq!(mock.post("/v1/completions", body.to_string()).status, 200);
+        let took = (now() - begin).as_ms();
+        assert!(took >= 300.0 + 20.0 + 5.0 * 20.0, "{took}");
+        assert_eq!((mock.metric("mock_events_total"), mock.injected("slow-headers")), (6.0, 1.0));
+        // A busy machine may delay some of the six; all of them would be our doing.
+        assert!(mock.metric("mock_late_events_total") < 6.0);
+    });
 }
 
 #[test]

@@ -11,7 +11,7 @@ use goodput_clock::{now, pause};
 use goodput_model::{ErrorClass, Nanos, RequestRecord, Stage};
 use serde_json::{Value, json};
 use support::mock::{MockProcess, records};
-use support::{Session, alone, number};
+use support::{Session, number, timed};
 
 /// A run against a mock with a truth log: pairs of what the client and the engine say.
 fn joined(mock_args: &[&str], run_args: &[&str]) -> Vec<(RequestRecord, RequestRecord)> {
@@ -50,39 +50,40 @@ fn gaps(record: &RequestRecord) -> Vec<f64> {
 
 #[test]
 fn client_and_engine_agree_on_every_request() {
-    let _alone = alone();
-    let load = ["--rate", "40", "--num-requests", "60", "--max-tokens", "16"];
-    let pairs = joined(&["--profile", "llama-8b-1xh200"], &load);
-    assert_eq!(pairs.len(), 60);
-    let (mut late, mut apart) = (Vec::new(), Vec::new());
-    for (seen, truth) in &pairs {
-        let (client, engine) = (&seen.exchange, &truth.exchange);
-        assert!(seen.is_ok() && truth.is_ok(), "{client:?}\n{engine:?}");
-        assert_eq!((client.status, engine.status), (Some(200), Some(200)));
-        assert_eq!(client.finish, engine.finish);
-        assert_eq!(client.input_tokens, engine.input_tokens);
-        assert_eq!(client.output_tokens, engine.output_tokens);
-        assert_eq!(client.output_tokens.unwrap().n, 16);
-        assert_eq!(client.cached_tokens, engine.cached_tokens);
-        assert_eq!(client.body_bytes, engine.body_bytes);
-        assert_eq!(client.chunks.len(), engine.chunks.len());
-        let bytes = |chunks: &[goodput_model::Chunk]| -> Vec<u32> {
-            chunks.iter().map(|chunk| chunk.bytes).collect()
-        };
-        assert_eq!(bytes(&client.chunks), bytes(&engine.chunks));
-        assert!(truth.scheduled <= engine.stamps.dispatched, "the queue comes first");
-        // The client begins to write before the engine has read, and reads after it has written.
-        let ttft = client.stamps.first_token.unwrap() - client.stamps.sent_first.unwrap();
-        let inside = engine.stamps.first_token.unwrap() - truth.scheduled;
-        let transfer = ttft.as_ms() - inside.as_ms();
-        assert!(transfer > 0.0, "{transfer}: {ttft:?} {inside:?}");
-        late.push(transfer);
-        let between = gaps(seen).into_iter().zip(gaps(truth)).map(|(a, b)| (a - b).abs());
-        apart.extend(between);
-    }
-    let (late, apart) = (median(late), median(apart));
-    assert!(late < 5.0, "the transfer takes {late} ms");
-    assert!(apart < 1.0, "gaps differ by {apart} ms");
+    timed(|| {
+        let load = ["--rate", "40", "--num-requests", "60", "--max-tokens", "16"];
+        let pairs = joined(&["--profile", "llama-8b-1xh200"], &load);
+        assert_eq!(pairs.len(), 60);
+        let (mut late, mut apart) = (Vec::new(), Vec::new());
+        for (seen, truth) in &pairs {
+            let (client, engine) = (&seen.exchange, &truth.exchange);
+            assert!(seen.is_ok() && truth.is_ok(), "{client:?}\n{engine:?}");
+            assert_eq!((client.status, engine.status), (Some(200), Some(200)));
+            assert_eq!(client.finish, engine.finish);
+            assert_eq!(client.input_tokens, engine.input_tokens);
+            assert_eq!(client.output_tokens, engine.output_tokens);
+            assert_eq!(client.output_tokens.unwrap().n, 16);
+            assert_eq!(client.cached_tokens, engine.cached_tokens);
+            assert_eq!(client.body_bytes, engine.body_bytes);
+            assert_eq!(client.chunks.len(), engine.chunks.len());
+            let bytes = |chunks: &[goodput_model::Chunk]| -> Vec<u32> {
+                chunks.iter().map(|chunk| chunk.bytes).collect()
+            };
+            assert_eq!(bytes(&client.chunks), bytes(&engine.chunks));
+            assert!(truth.scheduled <= engine.stamps.dispatched, "the queue comes first");
+            // The client begins to write before the engine has read, and reads after it has written.
+            let ttft = client.stamps.first_token.unwrap() - client.stamps.sent_first.unwrap();
+            let inside = engine.stamps.first_token.unwrap() - truth.scheduled;
+            let transfer = ttft.as_ms() - inside.as_ms();
+            assert!(transfer > 0.0, "{transfer}: {ttft:?} {inside:?}");
+            late.push(transfer);
+            let between = gaps(seen).into_iter().zip(gaps(truth)).map(|(a, b)| (a - b).abs());
+            apart.extend(between);
+        }
+        let (late, apart) = (median(late), median(apart));
+        assert!(late < 5.0, "the transfer takes {late} ms");
+        assert!(apart < 1.0, "gaps differ by {apart} ms");
+    });
 }
 
 /// Fault, and whether the engine goes on after what the client takes for the end.

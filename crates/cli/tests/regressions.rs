@@ -13,7 +13,7 @@ use goodput_model::Nanos;
 use goodput_testkit::{
     Request, STREAM_HEAD, Server, Step, answer, chunk, timed_stream, token_event,
 };
-use support::{Session, alone, at, ms, number, percentile};
+use support::{Session, at, ms, number, percentile, timed};
 
 fn seconds(since: Nanos) -> f64 {
     (now() - since).as_secs()
@@ -21,22 +21,25 @@ fn seconds(since: Nanos) -> f64 {
 
 #[test]
 fn users_of_a_closed_loop_do_not_start_before_time_zero() {
-    let _alone = alone();
-    let args = ["--concurrency", "8", "--num-requests", "16", "--max-tokens", "5"];
-    let (_, summary) = Session::new().measure("mock:ttft=3ms,itl=1ms", &args);
-    let least = number(&summary, "metrics.ttft.min");
-    assert!(least >= 3.0, "TTFT {least} is below what the engine takes");
+    timed(|| {
+        let args = ["--concurrency", "8", "--num-requests", "16", "--max-tokens", "5"];
+        let (_, summary) = Session::new().measure("mock:ttft=3ms,itl=1ms", &args);
+        let least = number(&summary, "metrics.ttft.min");
+        assert!(least >= 3.0, "TTFT {least} is below what the engine takes");
+    });
 }
 
 #[test]
 fn a_closed_loop_by_count_counts_each_cohort_once() {
-    let _alone = alone();
-    let server = Server::start(|_| timed_stream(ms(50), ms(10), 6));
-    let args = ["--concurrency", "10", "--num-requests", "60", "--warmup", "10", "--model", "m"];
-    let (_, summary) = Session::new().measure(&server.url(), &args);
-    // Ten users of 100 ms each: 100 requests/s, and no more.
-    let rate = number(&summary, "throughput.requests_per_s");
-    assert!((80.0..=101.0).contains(&rate), "{rate} req/s");
+    timed(|| {
+        let server = Server::start(|_| timed_stream(ms(50), ms(10), 6));
+        let args =
+            ["--concurrency", "10", "--num-requests", "60", "--warmup", "10", "--model", "m"];
+        let (_, summary) = Session::new().measure(&server.url(), &args);
+        // Ten users of 100 ms each: 100 requests/s, and no more.
+        let rate = number(&summary, "throughput.requests_per_s");
+        assert!((80.0..=101.0).contains(&rate), "{rate} req/s");
+    });
 }
 
 #[test]
@@ -253,43 +256,46 @@ fn a_certificate_that_is_its_own_authority_is_trusted_when_named() {
 
 #[test]
 fn a_request_held_by_a_cap_is_not_sent_after_a_stop() {
-    let _alone = alone();
-    let session = Session::new();
-    let server = Server::start(|_| timed_stream(ms(400), ms(1), 2));
-    let child = session.spawn(&[
-        "run",
-        &server.url(),
-        "--rate",
-        "100",
-        "--max-concurrency",
-        "1",
-        "--duration",
-        "30s",
-        "--model",
-        "m",
-        "--no-probe",
-        "--out",
-        "out",
-    ]);
-    goodput_clock::pause(Nanos::from_millis(1500));
-    let id = child.id().to_string();
-    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
-    let outcome = support::outcome(child.wait_with_output().unwrap());
-    assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
-    // One every 400 ms until the signal, and the one under way: not the queue behind it.
-    assert!(server.requests().len() <= 8, "{} requests", server.requests().len());
+    timed(|| {
+        let session = Session::new();
+        let server = Server::start(|_| timed_stream(ms(400), ms(1), 2));
+        let child = session.spawn(&[
+            "run",
+            &server.url(),
+            "--rate",
+            "100",
+            "--max-concurrency",
+            "1",
+            "--duration",
+            "30s",
+            "--model",
+            "m",
+            "--no-probe",
+            "--out",
+            "out",
+        ]);
+        goodput_clock::pause(Nanos::from_millis(1500));
+        let id = child.id().to_string();
+        std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+        let outcome = support::outcome(child.wait_with_output().unwrap());
+        assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
+        // One every 400 ms until the signal, and the one under way: not the queue behind it.
+        assert!(server.requests().len() <= 8, "{} requests", server.requests().len());
+    });
 }
 
 #[test]
 fn a_cap_is_not_taken_for_an_overloaded_server() {
-    let _alone = alone();
-    let args =
-        ["--rate", "60", "--max-concurrency", "2", "--num-requests", "60", "--max-tokens", "2"];
-    let (_, summary) = Session::new().measure("mock:ttft=100ms,itl=1ms", &args);
-    let codes: Vec<_> = summary["caveats"].as_array().unwrap().iter().map(|c| &c["code"]).collect();
-    assert!(!codes.iter().any(|code| *code == "overloaded"), "{codes:?}");
-    assert!(number(&summary, "load.in_flight_mean") <= 2.01);
-    assert!(percentile(&summary, "ttft", "50") > 500.0);
+    timed(|| {
+        let args =
+            ["--rate", "60", "--max-concurrency", "2", "--num-requests", "60", "--max-tokens", "2"];
+        let (_, summary) = Session::new().measure("mock:ttft=100ms,itl=1ms", &args);
+        let codes: Vec<_> =
+            summary["caveats"].as_array().unwrap().iter().map(|c| &c["code"]).collect();
+        assert!(!codes.iter().any(|code| *code == "overloaded"), "{codes:?}");
+        assert!(number(&summary, "load.in_flight_mean") <= 2.01);
+        assert!(percentile(&summary, "ttft", "50") > 500.0);
+    });
 }
 
 #[test]

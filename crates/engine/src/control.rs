@@ -57,6 +57,11 @@ impl Control {
         self.stopping.load(Ordering::Relaxed)
     }
 
+    /// Whether nothing more is to be waited for.
+    pub fn is_aborting(&self) -> bool {
+        *self.state.borrow() >= Stop::Waiting
+    }
+
     /// Whether everything has been sent, and only answers are waited for.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)

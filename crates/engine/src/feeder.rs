@@ -204,7 +204,8 @@ mod tests {
         };
         let steps = vec![step("small"), step(&"x".repeat(32 << 20))];
         let large = Large(Session { steps, history: History::Server });
-        let scribe = Scribe { dialect: Dialect::new(Api::Chat, "m", true), keep_text: false };
+        let dialect = Dialect::new(Api::Chat, "m", true);
+        let scribe = Scribe { dialect, keep_text: false, hash_bodies: false };
         Feeder::new(Box::new(large), scribe, Senders::default())
     }
 

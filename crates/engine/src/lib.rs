@@ -23,6 +23,7 @@
 mod collector;
 mod control;
 mod feeder;
+mod fingerprint;
 mod heart;
 mod limits;
 mod live;

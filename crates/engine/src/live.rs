@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub ttft_sum_ns: u64,
     /// Number of requests in that sum.
     pub ttft_count: u64,
+    /// Requests whose record the sink was too slow to take.
+    pub lost: u64,
     /// Sessions that have begun.
     pub sessions: u64,
     /// Sessions that are over, whether or not all of their requests were sent.
@@ -48,6 +50,7 @@ impl Live {
             tokens: read(&self.tokens),
             ttft_sum_ns: read(&self.first_token_ns),
             ttft_count: read(&self.first_tokens),
+            lost: read(&self.lost),
             sessions: read(&self.sessions),
             ended_sessions: read(&self.ended_sessions),
         }

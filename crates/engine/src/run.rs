@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_clock::{now, pause};
 use goodput_model::{
-    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape,
+    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape, Tracer,
 };
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint, SessionHeader};
@@ -53,8 +53,12 @@ pub struct Run {
     /// Whether answers are handed to the sink, to be judged after the run. For sessions that quote
     /// answers it is enough that the endpoint keeps text.
     pub keep_answers: bool,
+    /// Whether bodies that are a function of the plan alone are hashed into their records.
+    pub hash_bodies: bool,
     /// A header that is the same in all requests of a session and differs between sessions.
     pub session_header: Option<SessionHeader>,
+    /// Which requests are sent with `traceparent`.
+    pub tracer: Option<Tracer>,
     /// How exactly instants are kept.
     pub pacing: Pacing,
     /// A server of known timing to ask beside the load.
@@ -85,6 +89,8 @@ pub struct Ended<S> {
     /// When sending was stopped through [`Control`], since the run's first instant; `None` where
     /// everything had been sent.
     pub stopped: Option<Nanos>,
+    /// The run's first instant; `None` where it never came to it.
+    pub epoch: Option<Nanos>,
     /// The sink, with everything it took.
     pub sink: S,
 }
@@ -113,7 +119,8 @@ pub fn run<S: Sink + 'static>(
         let collector = Collector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
         spawn("collector", move || collector.collect(&collected))?
     };
-    let scribe = Scribe { dialect: run.dialect, keep_text: run.keep_text };
+    let Run { dialect, keep_text, hash_bodies, .. } = run;
+    let scribe = Scribe { dialect, keep_text, hash_bodies };
     let senders = Senders::default();
     let shared = Arc::new(Shared {
         endpoint: run.endpoint,
@@ -134,6 +141,7 @@ pub fn run<S: Sink + 'static>(
         scribe: scribe.clone(),
         keep_answers: run.keep_text || run.keep_answers,
         session_header: run.session_header,
+        tracer: run.tracer,
         senders: senders.clone(),
         sent_all: AtomicBool::new(false),
         fed_all: AtomicBool::new(false),
@@ -149,7 +157,7 @@ pub fn run<S: Sink + 'static>(
     drop(shared);
     let sink = collector.join().map_err(|_| EngineError::Panicked)?;
     outcome?;
-    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, sink })
+    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, epoch, sink })
 }
 
 fn start(load: &Load, feeder: Feeder, shared: &Arc<Shared>) -> Result<Team, EngineError> {

@@ -5,6 +5,7 @@ use goodput_model::{History, Message, Nanos, Part, Phase, Planned, Request, Role
 use goodput_schedule::Placed;
 use goodput_wire::Dialect;
 
+use crate::fingerprint::body_hash;
 use crate::senders::{Sender, Senders};
 
 /// A request that is ready to be sent.
@@ -15,6 +16,8 @@ pub(crate) struct Prepared {
     pub(crate) session: u64,
     pub(crate) phase: Phase,
     pub(crate) body: Bytes,
+    /// Of the body, where it is asked for and no answer of the server is in it.
+    pub(crate) body_hash: Option<u64>,
     pub(crate) planned: Planned,
     /// What is new in it, only when text is to be kept.
     pub(crate) prompt: Option<String>,
@@ -76,7 +79,8 @@ impl Visit {
         let history = session.history;
         let mut steps = session.steps.into_iter();
         let first = steps.next()?;
-        let mut cursor = Cursor { session: number, index, turn: 0, is_alone: requests == 1 };
+        let is_alone = requests == 1;
+        let mut cursor = Cursor { session: number, index, turn: 0, is_alone, is_planned: true };
         let mut said = Vec::new();
         let reply = first.reply;
         let first = scribe.write_step(&mut said, first.requests, &mut cursor)?;
@@ -129,6 +133,7 @@ impl Rest {
         let answer = answer.filter(|text| !text.is_empty());
         let answer = answer.map(|text| Message::text(Role::Assistant, text));
         let reply = self.reply.take().filter(|_| self.history == History::Dataset);
+        self.cursor.is_planned &= reply.is_some();
         self.said.extend(reply.or(answer));
     }
 
@@ -176,6 +181,8 @@ struct Cursor {
     turn: u32,
     /// Whether the session has but one request.
     is_alone: bool,
+    /// Whether all that was said so far is the plan's, and nothing the server's.
+    is_planned: bool,
 }
 
 /// Writes bodies.
@@ -184,6 +191,8 @@ pub(crate) struct Scribe {
     pub(crate) dialect: Dialect,
     /// Whether prompts are kept.
     pub(crate) keep_text: bool,
+    /// Whether bodies are hashed.
+    pub(crate) hash_bodies: bool,
 }
 
 impl Scribe {
@@ -210,7 +219,9 @@ impl Scribe {
         request: Request,
         cursor: &mut Cursor,
     ) -> (Prepared, Vec<Message>) {
-        let body = self.dialect.encode(said, &request);
+        let (body, model) = self.dialect.encode_marked(said, &request);
+        let is_hashed = self.hash_bodies && cursor.is_planned;
+        let body_hash = is_hashed.then(|| body_hash(&body, model));
         let prompt = self.keep_text.then(|| text(&request.messages));
         let Request { messages, mut planned, .. } = request;
         // A request that is alone may be part of a session that only its workload knows.
@@ -220,7 +231,8 @@ impl Scribe {
         }
         let (index, session) = (cursor.index, cursor.session);
         cursor.index += 1;
-        (Prepared { index, session, phase: Phase::Measured, body, planned, prompt }, messages)
+        let phase = Phase::Measured;
+        (Prepared { index, session, phase, body, body_hash, planned, prompt }, messages)
     }
 }
 

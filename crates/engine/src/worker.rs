@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use goodput_clock::{Timer, now, use_fine_timer_slack};
 use goodput_model::{
-    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage, TokenCount,
+    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage,
+    TokenCount, Tracer,
 };
 use goodput_schedule::Timeline;
-use goodput_wire::{Client, Endpoint, SessionHeader, SessionTag, Tagged};
+use goodput_wire::{Client, Endpoint, SessionHeader, Tagged};
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     /// Whether the texts of answers go into the record.
     pub(crate) keep_answers: bool,
     pub(crate) session_header: Option<SessionHeader>,
+    pub(crate) tracer: Option<Tracer>,
     pub(crate) senders: Senders,
     /// A closed loop has sent all it was to send.
     pub(crate) sent_all: AtomicBool,
@@ -212,10 +214,11 @@ impl Worker {
     /// the session goes on.
     pub(crate) async fn carry(&self, prepared: Prepared, due: Carried) -> Outcome {
         self.shared.live.started.fetch_add(1, Relaxed);
-        let Shared { endpoint, session_header, .. } = self.shared.as_ref();
+        let Shared { endpoint, session_header, tracer, .. } = self.shared.as_ref();
         let request_id = endpoint.request_id(prepared.index);
         let header = session_header.as_ref();
         let tag = header.and_then(|header| endpoint.session_tag(header, prepared.session));
+        let trace = tracer.and_then(|tracer| tracer.ids(prepared.index));
         let mut exchange = Exchange { request_id, ..Exchange::default() };
         hold_until(due.at).await;
         let (cap_wait, slot) = self.wait_for_slot().await;
@@ -223,7 +226,9 @@ impl Worker {
         match &slot {
             Slot::None => exchange.failure = Some(cut_off(Stage::Connect)),
             Slot::Free | Slot::Permit(_) => {
-                self.converse(prepared.body, tag.as_ref(), &mut exchange).await;
+                exchange.body_hash = prepared.body_hash;
+                let request = Tagged { body: prepared.body, session: tag.as_ref(), trace };
+                self.converse(request, &mut exchange).await;
             }
         }
         drop(slot);
@@ -280,15 +285,10 @@ impl Worker {
     }
 
     /// Sends and reads until the answer ends, its time is up, or the run is cut off.
-    async fn converse(
-        &self,
-        body: bytes::Bytes,
-        session: Option<&SessionTag>,
-        exchange: &mut Exchange,
-    ) {
+    async fn converse(&self, request: Tagged<'_>, exchange: &mut Exchange) {
         let failure = tokio::select! {
             biased;
-            () = self.client.send_tagged(Tagged { body, session }, exchange) => None,
+            () = self.client.send_tagged(request, exchange) => None,
             () = self.shared.control.aborted() => Some(cut_off(exchange.stamps.stage())),
             () = tokio::time::sleep(self.shared.timeout) => {
                 let limit = self.shared.timeout.as_secs_f64();

@@ -12,9 +12,10 @@ use common::{
 };
 use goodput_engine::Control;
 use goodput_model::{
-    Arrivals, ErrorClass, History, Load, Message, Mode, Nanos, Part, Rate, Role, Shape, Step,
+    Api, Arrivals, ErrorClass, History, Load, Message, Mode, Nanos, Part, Rate, Role, Shape, Step,
 };
 use goodput_testkit::{Server, answer};
+use goodput_wire::Dialect;
 
 const PAUSE: Nanos = Nanos::from_millis(30);
 const TAKES: Duration = Duration::from_millis(20);
@@ -83,6 +84,30 @@ fn the_history_is_the_data_sets_where_it_has_one() {
         server.requests()[2].body.as_bytes(),
         &dialect().encode(&history, &request("c"))[..]
     );
+}
+
+#[test]
+fn bodies_that_the_plan_alone_makes_are_hashed_where_that_is_asked_for() {
+    let server = echo();
+    let of_server = session(&[&["a", "beside"], &["b"]], Nanos::ZERO);
+    let mut of_data = session(&[&["a"], &["b"], &["c"]], Nanos::ZERO);
+    of_data.history = History::Dataset;
+    of_data.steps[0].reply = Some(assistant("kept"));
+    let hashes = |hash_bodies, model: &str| -> Vec<Option<u64>> {
+        let sessions = vec![of_server.clone(), of_data.clone()];
+        let mut run = plan(replay(None), sessions, &[0, 0], &server);
+        (run.hash_bodies, run.dialect) = (hash_bodies, Dialect::new(Api::Chat, model, true));
+        play(run).sink.0.iter().map(|record| record.exchange.body_hash).collect()
+    };
+    assert_eq!(hashes(false, "m"), [None; 6]);
+    // By sha256sum, of `{"max_tokens":1,"messages":[{"content":"a","role":"user"}],"model":,"stream":true}`
+    // and so on. A body with an answer of the server in it has none.
+    let first = Some(0x5dda_e634_4c46_8560);
+    let beside = Some(0x49c1_c771_b822_bd14);
+    let second = Some(0x1741_9ec3_5d9a_4936);
+    let expected = [first, beside, None, first, second, None];
+    assert_eq!(hashes(true, "m"), expected);
+    assert_eq!(hashes(true, "another \"name\""), expected);
 }
 
 #[test]

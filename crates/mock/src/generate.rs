@@ -215,6 +215,7 @@ impl Service {
         let mut behaviour = Behaviour {
             reasoning: self.settings.reasoning,
             tool_calls: self.settings.tool_calls,
+            token_factor: self.settings.token_factor,
             quirks: injected.quirks,
             ..Behaviour::default()
         };

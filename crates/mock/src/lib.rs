@@ -18,6 +18,7 @@ mod server;
 mod service;
 mod settings;
 mod tally;
+mod trouble;
 mod truth;
 mod vigil;
 
@@ -26,3 +27,4 @@ pub use metrics::Dialect;
 pub use server::{Mock, ServeError, TlsFiles};
 pub use settings::{Settings, SettingsError};
 pub use tally::Tally;
+pub use trouble::PageTrouble;

@@ -1,6 +1,6 @@
 //! The endpoints: what is asked at which path, and the answer to it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use crate::api::{self, Head, Kind, Refusal, Rules};
 use crate::driver::Driver;
 use crate::faults::{Connections, Faults, Label, Pause, Window};
 use crate::line::{Line, UnderWay};
-use crate::metrics::Metrics;
+use crate::metrics::{Gauges, Metrics};
 use crate::reading::{Bodies, forget, read};
 use crate::settings::Settings;
 use crate::tally::Tally;
+use crate::trouble::PageTrouble;
 
 /// A status, headers and an answer.
 pub(crate) type Reply = Response<Answer>;
@@ -33,6 +34,8 @@ pub(crate) struct Service {
     pub(crate) settings: Settings,
     pub(crate) driver: Rc<Driver>,
     pub(crate) metrics: Rc<RefCell<Metrics>>,
+    /// The engine's totals when those of the page began anew.
+    totals_before: OnceCell<Gauges>,
     pub(crate) faults: Faults,
     connections: Connections,
     pub(crate) bodies: Bodies,
@@ -60,6 +63,7 @@ impl Service {
         Ok(Rc::new(Self {
             driver,
             metrics,
+            totals_before: OnceCell::new(),
             connections: faults.connection(),
             faults,
             bodies: Bodies::default(),
@@ -203,8 +207,16 @@ impl Service {
             (&Method::GET, "/v1/models") => (json, api::models(&head, &self.rules())),
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
             (&Method::GET, "/version") => (json, api::version()),
+            (&Method::GET, "/metrics") if self.settings.page == PageTrouble::Off => {
+                let refusal = Refusal::not_found(request.uri().path());
+                return Ok(self.refuse_early(request, under_way, &refusal).await);
+            }
             (&Method::GET, "/metrics") => {
-                ("text/plain; version=0.0.4; charset=utf-8", self.metrics_page().into_bytes())
+                if let PageTrouble::Slow(length) = self.settings.page {
+                    self.sleep_for(now(), Some(length)).await;
+                }
+                let kind = "text/plain; version=0.0.4; charset=utf-8";
+                self.settings.page.spoil(kind, self.metrics_page().into_bytes())
             }
             (&Method::POST, "/reset_prefix_cache") => {
                 self.driver.reset_prefix_cache();
@@ -252,8 +264,18 @@ impl Service {
 
     fn metrics_page(&self) -> String {
         let mut metrics = self.metrics.borrow_mut();
-        metrics.scraped(now() - self.started);
-        let gauges = self.driver.gauges();
+        let (since_start, mut gauges) = (now() - self.started, self.driver.gauges());
+        if let PageTrouble::Reset(after) = self.settings.page
+            && since_start >= after
+        {
+            // Once: the totals of the engine as they were count as nothing from then on.
+            let before = self.totals_before.get_or_init(|| {
+                metrics.start_anew(self.faults.labels());
+                gauges
+            });
+            gauges = gauges.since(before);
+        }
+        metrics.scraped(since_start);
         metrics.render(self.settings.metrics, &gauges, &self.settings.profile.model)
     }
 

@@ -9,6 +9,7 @@ use goodput_sim::Profile;
 
 use crate::faults::Fault;
 use crate::metrics::Dialect;
+use crate::trouble::PageTrouble;
 
 /// Everything about a server but its address.
 #[derive(Clone)]
@@ -23,12 +24,16 @@ pub struct Settings {
     pub faults: Vec<Fault>,
     /// Whose names `/metrics` uses.
     pub metrics: Dialect,
+    /// What is wrong with `/metrics`.
+    pub page: PageTrouble,
     /// The key that requests must carry.
     pub api_key: Option<String>,
     /// Share of each answer that is sent as reasoning.
     pub reasoning: f64,
     /// Share of the requests that offer tools which are answered by a call.
     pub tool_calls: f64,
+    /// Tokens in `usage` for each that there is: a tokenizer that counts otherwise.
+    pub token_factor: f64,
     /// The status of a request that finds the queue full: 429 or 503.
     pub queue_full_status: u16,
     /// How long a connection may be open without a request on it, and a body may take.
@@ -44,7 +49,8 @@ pub struct SettingsError {
 }
 
 /// Settings that are not the profile's.
-const OWN: &str = "seed, lora, fault, metrics, reasoning, tool_calls, queue_full_status, patience";
+const OWN: &str = "seed, lora, fault, metrics, reasoning, tool_calls, token_factor, \
+                   queue_full_status, patience";
 
 /// The most patience.
 const LONGEST: Duration = Duration::from_hours(24);
@@ -58,9 +64,11 @@ impl Settings {
             loras: Vec::new(),
             faults: Vec::new(),
             metrics: Dialect::default(),
+            page: PageTrouble::default(),
             api_key: None,
             reasoning: 0.0,
             tool_calls: 0.0,
+            token_factor: 1.0,
             queue_full_status: 429,
             patience: Duration::from_mins(1),
         }
@@ -115,9 +123,21 @@ impl Settings {
                     value.parse().map_err(|error: crate::FaultError| wrong(error.to_string()));
                 self.faults.push(fault?);
             }
-            "metrics" => self.metrics = value.parse().map_err(wrong)?,
+            "metrics" => match value.parse() {
+                Ok(dialect) => self.metrics = dialect,
+                Err(no_dialect) => {
+                    let trouble = value.parse();
+                    self.page =
+                        trouble.map_err(|error: String| wrong(format!("{no_dialect}; {error}")))?;
+                }
+            },
             "reasoning" => self.reasoning = share(value).map_err(wrong)?,
             "tool_calls" => self.tool_calls = share(value).map_err(wrong)?,
+            "token_factor" => {
+                let factor = value.parse().ok().filter(|factor| (0.01..=100.0).contains(factor));
+                self.token_factor =
+                    factor.ok_or_else(|| wrong("a factor is from 0.01 to 100".to_owned()))?;
+            }
             "queue_full_status" => {
                 let status = value.parse().ok().filter(|status| [429, 503].contains(status));
                 self.queue_full_status =
@@ -212,6 +232,11 @@ mod tests {
         let patience = "patience=500ms".parse::<Settings>().unwrap().patience;
         assert_eq!(patience, Duration::from_millis(500));
         assert_eq!("reasoning=40%".parse::<Settings>().unwrap().reasoning, 0.4);
+        // Names and trouble of the page are set apart from each other.
+        let both: Settings = "metrics=slow:3s,metrics=tgi".parse().unwrap();
+        assert_eq!(both.metrics, Dialect::Tgi);
+        assert_eq!(both.page, PageTrouble::Slow(goodput_model::Nanos::from_millis(3_000)));
+        assert_eq!("token_factor=1.15".parse::<Settings>().unwrap().token_factor, 1.15);
     }
 
     #[test]
@@ -224,8 +249,12 @@ mod tests {
             ("ttft=1ms,fast", "comes first"),
             ("fast,fast", "comes first"),
             ("fault=nope", "fault"),
+            ("metrics=nope", "slow:TIME"),
+            ("metrics=slow:5", "time"),
             ("reasoning=2", "40%"),
             ("queue_full_status=500", "503"),
+            ("token_factor=0", "0.01"),
+            ("token_factor=nan", "0.01"),
             ("patience=0s", "60s"),
             ("./nowhere.toml", "nowhere.toml"),
             ("llama-70b-8xh100,ttft=5ms", "ttft"),

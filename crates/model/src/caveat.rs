@@ -154,6 +154,46 @@ codes! {
     NotMonotone = "not_monotone",
     /// The server turns requests away above a rate.
     RateLimited = "rate_limited",
+    /// The sides of a comparison differ in something that should be the same.
+    NotComparable = "not_comparable",
+    /// The sides of a comparison were not sent the same.
+    NotSameRequests = "not_same_requests",
+    /// Runs of a comparison are suspect or void.
+    DoubtfulRuns = "doubtful_runs",
+    /// Some block of a comparison is not like the others.
+    OutlierBlocks = "outlier_blocks",
+    /// A figure that runs of one side lack left the test.
+    FigureMissing = "figure_missing",
+    /// The runs of a comparison were saved ones, not measured in turn.
+    NotInterleaved = "not_interleaved",
+    /// A margin is smaller than the rig's noise floor.
+    BelowNoiseFloor = "below_noise_floor",
+    /// The server generated more than this client received.
+    ServerShared = "server_shared",
+    /// The client counts more tokens than the server.
+    ServerCountsDiffer = "server_counts_differ",
+    /// The server began its totals anew.
+    ServerRestarted = "server_restarted",
+    /// Questions for the server's figures had no answer.
+    MetricsLost = "metrics_lost",
+    /// Requests had to leave the batch.
+    Preemptions = "preemptions",
+    /// The KV cache was full.
+    KvPressure = "kv_pressure",
+    /// The batch was at its limit while others waited.
+    QueueAtLimit = "queue_at_limit",
+    /// TTFT is longer for the client than for the server.
+    GatewayTime = "gateway_time",
+    /// Power or heat held a GPU back.
+    GpuThrottled = "gpu_throttled",
+    /// Energy was summed up from looks at the power.
+    GpuEnergyByPower = "gpu_energy_by_power",
+    /// The server profiled itself while it was measured.
+    Profiled = "profiled",
+    /// Several servers answer at one URL of metrics.
+    SeveralServers = "several_servers",
+    /// Some GPUs did nothing.
+    GpusIdle = "gpus_idle",
 }
 
 impl fmt::Display for CaveatCode {

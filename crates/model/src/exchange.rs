@@ -271,6 +271,9 @@ pub struct Exchange {
     pub request_id: Option<String>,
     /// Bytes of the request's body.
     pub body_bytes: u64,
+    /// The first eight bytes of the SHA-256 of that body without the value of `model`, only when the
+    /// plan asks for it and the body is a function of the plan alone.
+    pub body_hash: Option<u64>,
     /// How long the head of the answer had waited in the kernel, in microseconds, as in [`Chunk`].
     pub head_lag_us: Option<u32>,
     /// What TCP had to do for it, where the system says.

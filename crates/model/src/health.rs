@@ -1,11 +1,11 @@
-//! What the client observes about itself while it measures.
+//! What the client observes while it measures: about itself, and about the server.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{GpuSample, Nanos, Scrape};
 
 /// Everything observed since the previous sample. Instants count from the run's epoch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sample {
     /// When it was taken.
     pub at: Nanos,
@@ -15,6 +15,10 @@ pub struct Sample {
     pub beats: Vec<Beat>,
     /// Answers of the canary.
     pub canary: Vec<CanaryReading>,
+    /// What the server's pages of metrics said.
+    pub scrapes: Vec<Scrape>,
+    /// What GPUs said.
+    pub gpus: Vec<GpuSample>,
 }
 
 /// One look at this process and its machine. Times and counts are totals since their beginning.
@@ -32,6 +36,28 @@ pub struct HostSample {
     pub steal: Nanos,
     /// Files and sockets open.
     pub open_files: u64,
+    /// Memory of the machine, where the system tells.
+    pub memory: Option<Memory>,
+    /// What its network carried, loopback left out, where the system tells.
+    pub network: Option<Network>,
+}
+
+/// Memory of a machine, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// All there is.
+    pub total: u64,
+    /// What could be had without writing anything to disk.
+    pub available: u64,
+}
+
+/// What a network carried since the machine started, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Network {
+    /// Received.
+    pub received: u64,
+    /// Sent.
+    pub sent: u64,
 }
 
 /// One thread.
@@ -86,19 +112,4 @@ pub struct Ceiling {
     pub events_per_s: Option<f64>,
     /// Requests per second.
     pub requests_per_s: Option<f64>,
-}
-
-/// What a server said about its batch and its queue, over the measured part of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BatchFacts {
-    /// Requests in its batch, on average.
-    pub running_mean: f64,
-    /// And at most.
-    pub running_max: f64,
-    /// Requests that waited, on average.
-    pub waiting_mean: f64,
-    /// And at most.
-    pub waiting_max: f64,
-    /// How often it was asked.
-    pub samples: u64,
 }

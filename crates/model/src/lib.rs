@@ -12,9 +12,11 @@ mod metric;
 mod plan;
 mod reported;
 mod request;
+mod server;
 mod shape;
 mod slo;
 mod time;
+mod trace;
 mod until;
 mod workload;
 
@@ -26,12 +28,12 @@ pub use exchange::{
 };
 pub use failure::{ErrorClass, Failure, Stage};
 pub use health::{
-    BatchFacts, Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled,
+    Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
 };
 pub use metric::MetricName;
 pub use plan::{
-    Api, Arrivals, ConnectionPolicy, Extent, Header, Http, Keep, Load, Measure, Mode, ParseError,
-    Plan, REDACTED, Rate, StopEarly, Target,
+    Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
+    ObservePlan, ParseError, Plan, REDACTED, Rate, StopEarly, Target,
 };
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
@@ -40,9 +42,14 @@ pub use reported::{
 pub use request::{
     Constraint, ConstraintKind, History, Message, Part, Request, Role, Session, Step,
 };
+pub use server::{
+    Buckets, GpuFacts, GpuSample, MetricsSource, Reading, Scrape, Signal, SignalKind, SignalValue,
+    SystemFacts,
+};
 pub use shape::{Shape, Stage as LoadStage};
 pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
 pub use time::Nanos;
+pub use trace::{TraceIds, Tracer};
 pub use until::{EndedBy, Figure, Goal, Repeat, Until};
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,

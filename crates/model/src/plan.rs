@@ -1,6 +1,7 @@
 //! [`Plan`]: everything that was asked of a run, resolved, in a form that can be written to
 //! `plan.toml` and run again. Values with a text form (`20/s`, `gamma:2`, `90s`) keep it on disk.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -26,6 +27,12 @@ pub struct Plan {
     pub workload: WorkloadPlan,
     /// What to compute.
     pub measure: Measure,
+    /// What to look at on the server's side.
+    #[serde(default)]
+    pub observe: ObservePlan,
+    /// What no endpoint tells about the server: GPU type and count, quantisation, engine flags.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub system: BTreeMap<String, String>,
 }
 
 impl Plan {
@@ -305,6 +312,10 @@ pub struct Measure {
     /// Whether MLPerf's early-stopping estimate stands beside each percentile.
     #[serde(default, skip_serializing_if = "is_no")]
     pub early_stopping: bool,
+    /// Whether the log holds a hash of each body, which proves that several servers were sent the
+    /// same.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub hash_bodies: bool,
     /// What users were promised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
@@ -340,6 +351,7 @@ impl Measure {
             percentiles,
             canary: true,
             early_stopping: false,
+            hash_bodies: false,
             slo: None,
             attainment: None,
             until: None,
@@ -347,6 +359,62 @@ impl Measure {
             stop_early: None,
         }
     }
+}
+
+/// What to look at on the server's side, beside the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ObservePlan {
+    /// Whether the server's pages of metrics are read.
+    pub metrics: bool,
+    /// Where they are; empty is beside the target's API.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics_urls: Vec<String>,
+    /// How often they are read, and how long an answer may take.
+    #[serde(with = "duration_text")]
+    pub interval: Duration,
+    /// A file that maps names of an engine that we do not know onto ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_map: Option<String>,
+    /// Who is asked about GPUs.
+    pub gpu: GpuPlan,
+    /// How long the GPUs are watched before the load, for the power they draw with an idle server.
+    #[serde(with = "duration_text", skip_serializing_if = "Duration::is_zero")]
+    pub gpu_idle: Duration,
+    /// The share of requests, 0 to 1, whose trace is sampled; none sends no `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_share: Option<f64>,
+}
+
+impl Default for ObservePlan {
+    fn default() -> Self {
+        Self {
+            metrics: true,
+            metrics_urls: Vec::new(),
+            interval: Duration::from_secs(1),
+            metrics_map: None,
+            gpu: GpuPlan::Auto,
+            gpu_idle: Duration::ZERO,
+            trace_share: None,
+        }
+    }
+}
+
+/// Who is asked about GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuPlan {
+    /// The driver of this machine, where the server runs here and there is one.
+    #[default]
+    Auto,
+    /// Nobody.
+    Off,
+    /// The driver of this machine, wherever the server runs.
+    Local,
+    /// The same, but only these of its GPUs, by the driver's numbers.
+    Devices(Vec<u32>),
+    /// Exporters of NVIDIA or AMD at these URLs.
+    Exporters(Vec<String>),
 }
 
 fn yes() -> bool {
@@ -573,10 +641,18 @@ mod tests {
             measure: Measure {
                 slo: Some("interactive, p99 e2e < 2s + 3ms/token".parse().unwrap()),
                 attainment: Some(0.99),
+                hash_bodies: true,
                 until: Some("p95 ttft ±10%, mean e2e ±5%".parse().unwrap()),
                 min_duration: Some(Duration::from_secs(30)),
                 ..Measure::of(vec![50.0, 99.9])
             },
+            observe: ObservePlan {
+                metrics_urls: vec!["http://a:9/metrics".to_owned()],
+                gpu: GpuPlan::Exporters(vec!["http://b:9400/metrics".to_owned()]),
+                trace_share: Some(0.01),
+                ..ObservePlan::default()
+            },
+            system: BTreeMap::from([("tensor parallel".to_owned(), "4".to_owned())]),
         };
         let text = toml::to_string(&plan).unwrap();
         assert!(text.contains("arrivals = \"gamma:1.5\""), "{text}");

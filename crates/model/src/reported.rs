@@ -261,6 +261,18 @@ pub struct ReportedSetup {
     pub flags: Option<String>,
     /// How busy accelerator, memory or KV cache were.
     pub utilisation: Option<String>,
+    /// Version of the accelerator's driver.
+    #[serde(default)]
+    pub driver: Option<String>,
+    /// How the model is spread: tensor, pipeline, data.
+    #[serde(default)]
+    pub parallelism: Option<String>,
+    /// Longest sequence, most sequences and tokens in a batch.
+    #[serde(default)]
+    pub limits: Option<String>,
+    /// Whether prompts may come from a prefix cache.
+    #[serde(default)]
+    pub prefix_caching: Option<String>,
 }
 
 /// One request of a file that holds them all.

@@ -4,11 +4,17 @@
 //! or zero, never an error: an observer must not end a run.
 
 mod cgroup;
+mod dialect;
+mod follow;
+mod gpu;
 mod host;
-mod prefix_cache;
 mod queue;
+mod text;
 
 pub use cgroup::cpu_quota;
+pub use dialect::{MappedSignal, MetricsMap};
+pub use follow::Follower;
+pub use gpu::{GpuExporter, Nvml};
 pub use host::Host;
-pub use prefix_cache::PrefixCache;
 pub use queue::Queue;
+pub use text::{Page, Series};

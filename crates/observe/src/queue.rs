@@ -1,5 +1,10 @@
 //! What a server's own gauges say about the requests it has: how many run, how many wait.
 
+use goodput_model::Signal;
+
+use crate::dialect::{DIALECTS, Index};
+use crate::text::Page;
+
 /// Requests that a server has at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Queue {
@@ -9,41 +14,16 @@ pub struct Queue {
     pub waiting: f64,
 }
 
-/// A gauge: its name, and the label that picks its series where others share the name.
-type Gauge = (&'static str, Option<(&'static str, &'static str)>);
-
-const fn plain(name: &'static str) -> Gauge {
-    (name, None)
-}
-
-/// What runs and what waits, by engine. The first pair of which both are there is believed.
-const NAMES: [(Gauge, &[Gauge]); 7] = [
-    // vLLM; sequences swapped out are gone from its newer versions.
-    (
-        plain("vllm:num_requests_running"),
-        &[plain("vllm:num_requests_waiting"), plain("vllm:num_requests_swapped")],
-    ),
-    (plain("sglang:num_running_reqs"), &[plain("sglang:num_queue_reqs")]),
-    (plain("tgi_batch_current_size"), &[plain("tgi_queue_size")]),
-    (plain("llamacpp:requests_processing"), &[plain("llamacpp:requests_deferred")]),
-    (plain("trtllm_num_requests_running"), &[plain("trtllm_num_requests_waiting")]),
-    // TensorRT-LLM behind Triton. What is active and not scheduled waits.
-    (
-        ("nv_trt_llm_request_metrics", Some(("request_type", "scheduled"))),
-        &[("nv_trt_llm_request_metrics", Some(("request_type", "waiting")))],
-    ),
-    (plain("lmdeploy:num_requests_running"), &[plain("lmdeploy:num_requests_waiting")]),
-];
-
 impl Queue {
-    /// From a page in Prometheus' text form; `None` where it has no such gauges, or one of them is
-    /// not a number of requests.
+    /// From a page of metrics; `None` where it has no such gauges, or one of them is not a number of
+    /// requests. The first engine of which both are there is believed.
     pub fn read(page: &str) -> Option<Self> {
-        NAMES.iter().find_map(|(running, waiting)| {
-            let running = sum(page, *running)?;
-            let waiting = waiting.iter().filter_map(|gauge| sum(page, *gauge));
-            let waiting = waiting.reduce(|sum, more| sum + more)?;
-            (running + waiting).is_finite().then_some(Self { running, waiting })
+        let page = Page::parse(page);
+        let index = Index::of(&page);
+        DIALECTS.iter().find_map(|dialect| {
+            let running = dialect.gauge(Signal::Running, &index)?;
+            let waiting = dialect.gauge(Signal::Waiting, &index)?;
+            Some(Self { running, waiting })
         })
     }
 
@@ -51,61 +31,6 @@ impl Queue {
     pub fn is_empty(self) -> bool {
         self.running == 0.0 && self.waiting == 0.0
     }
-}
-
-/// The sum of a gauge over its series; not a number where one of them makes no sense, because the
-/// sum of the others would be a guess.
-fn sum(page: &str, (name, label): Gauge) -> Option<f64> {
-    let series = page.lines().filter_map(|line| value(line, name, label));
-    series.reduce(|sum, more| sum + more)
-}
-
-/// The value of a line, if it is of this gauge.
-fn value(line: &str, name: &str, label: Option<(&str, &str)>) -> Option<f64> {
-    let rest = line.trim_start().strip_prefix(name)?;
-    let (labels, rest) = match rest.trim_start().strip_prefix('{') {
-        Some(labelled) => {
-            let end = closing_brace(labelled)?;
-            (labelled.get(..end)?, labelled.get(end + 1..)?)
-        }
-        // Otherwise the name goes on, and is another.
-        None => ("", rest.starts_with([' ', '\t']).then_some(rest)?),
-    };
-    if label.is_some_and(|(key, value)| !has_label(labels, key, value)) {
-        return None;
-    }
-    // A time stamp and an exemplar may follow.
-    let number = rest.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
-    Some(number.filter(|number| (0.0..9e15).contains(number)).unwrap_or(f64::NAN))
-}
-
-/// Where the labels end: values may hold braces and escaped quotes.
-fn closing_brace(labels: &str) -> Option<usize> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    labels.bytes().position(|byte| {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_quoted => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            b'}' if !is_quoted => return true,
-            _ => {}
-        }
-        false
-    })
-}
-
-/// Whether one of the labels has this value; our values need no escapes.
-fn has_label(labels: &str, key: &str, value: &str) -> bool {
-    labels.match_indices(key).any(|(at, _)| {
-        let is_whole = labels.get(..at).is_some_and(|before| {
-            let before = before.trim_end();
-            before.is_empty() || before.ends_with(',')
-        });
-        let after = labels.get(at + key.len()..).unwrap_or_default().trim_start();
-        let quoted = after.strip_prefix('=').and_then(|after| after.trim_start().strip_prefix('"'));
-        let rest = quoted.and_then(|quoted| quoted.strip_prefix(value));
-        is_whole && rest.is_some_and(|rest| rest.starts_with('"'))
-    })
 }
 
 #[cfg(test)]

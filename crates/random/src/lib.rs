@@ -32,6 +32,12 @@ pub enum Domain {
     Sampling = 10,
     /// Which requests carry a constraint on their answer.
     Constraints = 11,
+    /// In which order the sides of a comparison are measured.
+    Order = 12,
+    /// Ids of traces.
+    Traces = 13,
+    /// Which requests are traced.
+    Traced = 14,
 }
 
 /// An endless sequence of random numbers that is a function of (seed, domain, index).

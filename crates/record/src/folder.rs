@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
+use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
 
+use crate::campaign::{read_toml, without_secrets};
 use crate::log::{LogReader, LogWriter, Unwritten};
 use crate::manifest::Manifest;
 
@@ -49,9 +50,9 @@ pub enum FolderError {
     /// The path is no run.
     #[error("`{0}` is not a run folder: it has no {1}")]
     NotARun(PathBuf, &'static str),
-    /// The path is no sweep.
-    #[error("`{0}` is not a sweep folder: it has no {1}")]
-    NotASweep(PathBuf, &'static str),
+    /// The path is no sweep, or no comparison.
+    #[error("`{0}` is not a {1} folder: it has no {2}")]
+    NotACampaign(PathBuf, &'static str, &'static str),
     /// Another process goes on with it.
     #[error("`{0}` is in use: another goodput measures into it")]
     Locked(PathBuf),
@@ -242,15 +243,7 @@ pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Fol
 
 /// Reads a plan from any file.
 pub fn read_plan(path: &Path) -> Result<Plan, FolderError> {
-    let text = fs::read_to_string(path).map_err(|error| FolderError::Io {
-        action: "read",
-        path: path.to_owned(),
-        error,
-    })?;
-    let plan: Plan = toml::from_str(&text).map_err(|error| FolderError::Damaged {
-        path: path.to_owned(),
-        error: error.to_string(),
-    })?;
+    let plan: Plan = read_toml(path)?;
     check_format(&plan.schema, Plan::SCHEMA, path)?;
     Ok(plan)
 }
@@ -269,6 +262,13 @@ fn redacted(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let hide = |header: &Header| Header { name: header.name.clone(), value: REDACTED.to_owned() };
     plan.target.headers = plan.target.headers.iter().map(hide).collect();
+    let exporters = match &mut plan.observe.gpu {
+        GpuPlan::Exporters(urls) => urls.as_mut_slice(),
+        _ => &mut [],
+    };
+    for url in plan.observe.metrics_urls.iter_mut().chain(exporters) {
+        *url = without_secrets(url);
+    }
     plan
 }
 

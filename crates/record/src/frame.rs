@@ -121,6 +121,8 @@ pub(crate) struct Frame {
     trace_at_ns: Option<u64>,
     #[prost(uint32, optional, tag = "50")]
     image_tokens: Option<u32>,
+    #[prost(fixed64, optional, tag = "51")]
+    body_hash: Option<u64>,
 }
 
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
@@ -185,6 +187,7 @@ impl From<&RequestRecord> for Frame {
             connection: exchange.connection,
             reconnects: exchange.reconnects,
             body_bytes: exchange.body_bytes,
+            body_hash: exchange.body_hash,
             ended: after(stamps.ended),
             blocked_ns: exchange.blocked.0,
             chunk_lag_us: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.lag_us)),
@@ -300,6 +303,7 @@ impl From<Frame> for RequestRecord {
             connection: frame.connection,
             reconnects: frame.reconnects,
             body_bytes: frame.body_bytes,
+            body_hash: frame.body_hash,
             blocked: Nanos(frame.blocked_ns),
             request_id: frame.request_id,
             head_lag_us: frame.head_lag_us,
@@ -420,6 +424,7 @@ pub(crate) mod tests {
                 reconnects: 1,
                 request_id: Some("run-7".to_owned()),
                 body_bytes: 99,
+                body_hash: None,
                 blocked: Nanos(11),
                 head_lag_us: Some(6),
                 tcp: Some(TcpFacts {
@@ -467,6 +472,8 @@ pub(crate) mod tests {
                 ..original.planned
             };
             original.exchange.image_tokens = Some(9);
+            // Zero is a hash like any other.
+            original.exchange.body_hash = Some(number as u64);
             let bytes = Frame::from(&original).encode_to_vec();
             let copy = RequestRecord::from(Frame::decode(bytes.as_slice()).unwrap());
             assert_eq!(copy, original);

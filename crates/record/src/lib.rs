@@ -14,6 +14,7 @@
 //!
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
 
+mod campaign;
 mod folder;
 mod frame;
 mod framed;
@@ -24,10 +25,10 @@ mod manifest;
 mod sample;
 mod series;
 mod spool;
-mod sweep;
 pub mod vary;
 mod workload;
 
+pub use campaign::{Asked, Campaign, CampaignFolder, read_toml};
 pub use folder::{FolderError, Logs, RunFolder, read_plan};
 pub use framed::Framed;
 pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};
@@ -36,6 +37,5 @@ pub use log::{LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
 pub use series::SeriesFolder;
 pub use spool::{Spool, Spooled};
-pub use sweep::{Asked, SweepFolder};
 pub use vary::{Vary, VaryError};
 pub use workload::read_workload;

@@ -1,6 +1,6 @@
 //! `manifest.json`: the circumstances of a run.
 
-use goodput_model::{BatchFacts, Ceiling, EndedBy, Repeat};
+use goodput_model::{Ceiling, EndedBy, Nanos, Repeat, SystemFacts};
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -35,23 +35,40 @@ pub struct Manifest {
     /// The same at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_end: Option<Clocks>,
+    /// `CLOCK_MONOTONIC` at the first instant of the log, in nanoseconds; absent while the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_ns: Option<u64>,
+    /// What makes the ids of its traces unlike those of any other run, in hexadecimal, where requests
+    /// were sent with such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_nonce: Option<String>,
     /// What this client carries on this machine, where `goodput calibrate` has found that out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
     /// Records that were measured and lost: the sink or the disk could not take them.
     #[serde(default)]
     pub lost_records: u64,
-    /// What the server said about its batch and queue, where it has a page that does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<BatchFacts>,
     /// What was sent.
     #[serde(default)]
     pub workload: WorkloadFacts,
+    /// The server's side, as far as it is known.
+    #[serde(default)]
+    pub system: SystemFacts,
 }
 
 impl Manifest {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.manifest/1";
+
+    /// Unix time of an instant of the log, in nanoseconds. Without the first instant, which a run that
+    /// was killed does not leave behind, that of the manifest stands in for it.
+    pub fn unix_ns(&self, since_epoch: Nanos) -> u64 {
+        let Clocks { monotonic_ns, unix_ns } = self.clocks;
+        let begun = self.epoch_ns.unwrap_or(monotonic_ns);
+        let at = i128::from(unix_ns) + i128::from(begun) - i128::from(monotonic_ns)
+            + i128::from(since_epoch.0);
+        u64::try_from(at).unwrap_or_default()
+    }
 
     /// By how much the wall clock moved against the monotonic one between start and end.
     pub fn clock_step_ms(&self) -> Option<f64> {
@@ -168,6 +185,11 @@ mod tests {
         assert_eq!(manifest.clock_step_ms(), Some(2000.0));
         manifest.clocks_end = Some(at(2_000_000_000, 4_000_000_000));
         assert_eq!(manifest.clock_step_ms(), Some(-2000.0));
+        // 5 s on the wall at 1 s of the clock, which stood at 1.5 s when the run began.
+        assert_eq!(manifest.unix_ns(Nanos(7)), 5_000_000_007);
+        manifest.epoch_ns = Some(1_500_000_000);
+        assert_eq!(manifest.unix_ns(Nanos(7)), 5_500_000_007);
+        manifest.trace_nonce = Some("ab".to_owned());
         manifest.stopped_s = Some(12.345_678);
         manifest.ended_by = Some(EndedBy::Until);
         manifest.repeat = Some(Repeat { number: 2, of: 5 });

@@ -1,7 +1,13 @@
 //! The form of one sample in the log: a protobuf message, as that of a request is (`frame.rs`).
 
-use goodput_model::{Beat, CanaryReading, HostSample, Nanos, Sample, ThreadSample, Throttled};
+mod server;
+
+use goodput_model::{
+    Beat, CanaryReading, HostSample, Memory, Nanos, Network, Sample, ThreadSample, Throttled,
+};
 use prost::Message;
+
+use server::{GpuFrame, ScrapeFrame};
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SampleFrame {
@@ -29,6 +35,16 @@ pub(crate) struct SampleFrame {
     cpus: u32,
     #[prost(uint64, tag = "11")]
     idle_ns: u64,
+    /// Total and available; absent where the system does not tell.
+    #[prost(uint64, repeated, tag = "12")]
+    memory: Vec<u64>,
+    /// Received and sent; absent likewise.
+    #[prost(uint64, repeated, tag = "13")]
+    network: Vec<u64>,
+    #[prost(message, repeated, tag = "14")]
+    scrapes: Vec<ScrapeFrame>,
+    #[prost(message, repeated, tag = "15")]
+    gpus: Vec<GpuFrame>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -80,6 +96,10 @@ impl From<&Sample> for SampleFrame {
             beat_due_ns: sample.beats.iter().map(|beat| beat.due.0).collect(),
             beat_lag_ns: sample.beats.iter().map(|beat| beat.lag.0).collect(),
             canary: sample.canary.iter().map(canary).collect(),
+            memory: host.memory.map_or_else(Vec::new, |m| vec![m.total, m.available]),
+            network: host.network.map_or_else(Vec::new, |n| vec![n.received, n.sent]),
+            scrapes: sample.scrapes.iter().map(ScrapeFrame::from).collect(),
+            gpus: sample.gpus.iter().map(GpuFrame::from).collect(),
         }
     }
 }
@@ -110,6 +130,14 @@ impl From<SampleFrame> for Sample {
                 open_files: frame.open_files,
                 cpus: frame.cpus,
                 idle: Nanos(frame.idle_ns),
+                memory: match *frame.memory.as_slice() {
+                    [total, available, ..] => Some(Memory { total, available }),
+                    _ => None,
+                },
+                network: match *frame.network.as_slice() {
+                    [received, sent, ..] => Some(Network { received, sent }),
+                    _ => None,
+                },
             },
             beats: beats
                 .map(|((worker, due), lag)| Beat {
@@ -119,13 +147,34 @@ impl From<SampleFrame> for Sample {
                 })
                 .collect(),
             canary: frame.canary.into_iter().map(canary).collect(),
+            scrapes: frame.scrapes.into_iter().map(Into::into).collect(),
+            gpus: frame.gpus.into_iter().map(Into::into).collect(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::{Buckets, GpuSample, Reading, Scrape, Signal, SignalKind, SignalValue};
+
     use super::*;
+
+    fn scrapes() -> Vec<Scrape> {
+        let value = |signal: &Signal| match signal.kind() {
+            SignalKind::Gauge | SignalKind::Counter => SignalValue::Number(0.5),
+            SignalKind::Histogram => SignalValue::Buckets(Buckets {
+                bounds: vec![0.25, f64::INFINITY],
+                cumulative: vec![3.0, 4.0],
+                sum: 1.5,
+                count: 4.0,
+            }),
+        };
+        let values = Signal::ALL.iter().map(|signal| (*signal, value(signal))).collect();
+        let read = Reading { values, resets: 1, malformed: 2, of_several: true };
+        let scrape =
+            |endpoint, outcome| Scrape { at: Nanos(19), took: Nanos(20), endpoint, outcome };
+        vec![scrape(0, Ok(read)), scrape(1, Err("timed out".to_owned()))]
+    }
 
     #[test]
     fn a_sample_survives_its_frame() {
@@ -143,6 +192,8 @@ mod tests {
                 open_files: 11,
                 cpus: 17,
                 idle: Nanos(18),
+                memory: Some(Memory { total: 21, available: 0 }),
+                network: Some(Network { received: 22, sent: 23 }),
             },
             beats: vec![Beat { worker: 1, due: Nanos(12), lag: Nanos(0) }],
             canary: vec![CanaryReading {
@@ -150,6 +201,26 @@ mod tests {
                 slip: Nanos(14),
                 errors_ns: vec![-15, 16],
             }],
+            scrapes: scrapes(),
+            gpus: vec![
+                GpuSample { at: Nanos(24), gpu: 1, ..GpuSample::default() },
+                GpuSample { throttled: Some(Vec::new()), ..GpuSample::default() },
+                GpuSample {
+                    at: Nanos(25),
+                    gpu: 2,
+                    busy: Some(0.0),
+                    sm_active: Some(0.1),
+                    tensor_active: Some(0.2),
+                    dram_active: Some(0.3),
+                    memory_used: Some(4e10),
+                    power_w: Some(500.0),
+                    energy_j: Some(1e9),
+                    sm_clock_mhz: Some(1980.0),
+                    memory_clock_mhz: Some(3201.0),
+                    temperature_c: Some(41.0),
+                    throttled: Some(vec!["power".to_owned()]),
+                },
+            ],
         };
         let bytes = SampleFrame::from(&sample).encode_to_vec();
         assert_eq!(Sample::from(SampleFrame::decode(bytes.as_slice()).unwrap()), sample);

@@ -106,7 +106,7 @@ pub fn audit_markdown(audit: &Audit) -> String {
 }
 
 /// Foreign text in a cell: nothing in it ends the cell, starts a tag or a link, or moves a cursor.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {
         match c {

@@ -3,8 +3,8 @@
 use std::fmt::{Error, Write};
 
 use goodput_campaign::capacity::{
-    Basis, Capacity, Cost, Expected, FanOut, Fleet, Footing, Hour, HourState, NoteKind, Origin,
-    Price, Question, Rates, StepLatency, TrafficPlan, UnitCost,
+    Basis, Capacity, Cost, EnergyPlan, Expected, FanOut, Fleet, Footing, Hour, HourState, NoteKind,
+    Origin, Price, Question, Rates, StepLatency, TrafficPlan, UnitCost,
 };
 
 use crate::number::{amount, cell, count, percent};
@@ -29,6 +29,9 @@ fn write_page(page: &mut String, capacity: &Capacity) -> Result<(), Error> {
     latencies(page, &capacity.expected)?;
     if let Some(cost) = &capacity.cost {
         costs(page, cost)?;
+    }
+    if let Some(energy) = &capacity.energy {
+        energies(page, energy)?;
     }
     if let Some(traffic) = &capacity.traffic {
         hours(page, traffic)?;
@@ -220,6 +223,28 @@ fn cost_row(units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> String {
         price(units.per_million_good_output),
         price(Some(units.per_1000_requests))
     )
+}
+
+fn energies(page: &mut String, energy: &EnergyPlan) -> Result<(), Error> {
+    writeln!(
+        page,
+        "\n{:<20}{:>12}{:>16}{:>12}{:>12}",
+        "Energy of GPUs", "J/output tok", "kWh/1M output", "kWh/day", "W"
+    )?;
+    let rows =
+        [("at full use", Some(&energy.full_use)), ("target, headroom", energy.at_target.as_ref())];
+    for (name, used) in rows {
+        let Some(used) = used else { continue };
+        writeln!(
+            page,
+            "{name:<20}{:>12}{:>16}{:>12}{:>12}",
+            optional(used.joules_per_output_token, unit_price),
+            optional(used.kwh_per_million_output, unit_price),
+            amount(used.kwh_per_day),
+            amount(used.gpu_power_w)
+        )?;
+    }
+    Ok(())
 }
 
 /// With four decimals while it is small.

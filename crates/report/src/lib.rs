@@ -10,12 +10,15 @@ mod capacity;
 mod chart;
 mod clip;
 mod column;
+mod compare;
 mod confidence;
+mod gpu;
 mod latency;
 mod number;
 mod plain;
 mod preview;
 mod repeats;
+mod server;
 mod slo;
 mod sweep;
 mod sweeps;
@@ -30,6 +33,10 @@ pub use audit::{audit_markdown, audit_text};
 pub use calibration::{calibration, calibration_step};
 pub use capacity::capacity_text;
 pub use column::column_text;
+pub use compare::{
+    compare_before, compare_design, compare_floor, compare_junit, compare_markdown, compare_step,
+    compare_text,
+};
 pub use confidence::{confidence_before, confidence_live};
 pub use plain::plain;
 pub use preview::{Histogram, Preview, WorkloadView, workload_text};

@@ -33,7 +33,7 @@ fn old() -> Value {
     })
 }
 
-fn page(change: impl FnOnce(&mut Value)) -> String {
+pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
     let mut value = old();
     change(&mut value);
     text(&serde_json::from_value::<Summary>(value).unwrap())

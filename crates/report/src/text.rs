@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
-use crate::{breakdown, latency, slo, workload};
+use crate::{breakdown, gpu, latency, server, slo, workload};
 
 /// Columns of the page.
 pub(crate) const WIDTH: usize = 80;
@@ -32,6 +32,8 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     latency::table(page, summary)?;
     waterfall(page, summary)?;
     breakdown::tables(page, summary)?;
+    server::block(page, summary)?;
+    gpu::block(page, summary)?;
     rates(page, summary);
     slo::block(page, summary);
     client(page, summary);
@@ -75,6 +77,7 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     }
     field(page, "Tokens", &tokens(summary));
     workload::facts(page, summary);
+    server::system(page, run);
     Ok(())
 }
 

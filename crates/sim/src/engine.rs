@@ -84,6 +84,22 @@ pub struct Gauges {
     pub spec_accepted: u64,
 }
 
+impl Gauges {
+    /// With counters that count from an earlier look on.
+    #[must_use]
+    pub fn since(self, earlier: &Self) -> Self {
+        Self {
+            prefix_queries: self.prefix_queries.saturating_sub(earlier.prefix_queries),
+            prefix_hits: self.prefix_hits.saturating_sub(earlier.prefix_hits),
+            preemptions: self.preemptions.saturating_sub(earlier.preemptions),
+            steps: self.steps.saturating_sub(earlier.steps),
+            spec_drafted: self.spec_drafted.saturating_sub(earlier.spec_drafted),
+            spec_accepted: self.spec_accepted.saturating_sub(earlier.spec_accepted),
+            ..self
+        }
+    }
+}
+
 /// A simulated engine.
 pub struct Engine(Kind);
 

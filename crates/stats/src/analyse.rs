@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, EndedBy, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord,
-    Sample as Seen, Slo, TokenSource, Verdict,
+    Arrivals, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
+    Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -12,14 +12,16 @@ use crate::client::ClientTally;
 use crate::course::Course;
 use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, input_tokens};
+use crate::gpu::{self, WindowTokens};
 use crate::kolmogorov::exponential_gaps;
-use crate::metrics::Metrics;
+use crate::metrics::{KeyFigures, Metrics};
 use crate::request::Latencies;
 use crate::sample::{Sample, Wanted};
 use crate::series::SeriesTally;
-use crate::slo::{RunFigures, SloTally};
+use crate::server::ServerTally;
+use crate::slo::{RunFigures, SloSummary, SloTally};
 use crate::summary::{
-    ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Requests, RunFacts, RunState, Summary,
+    ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, Summary,
     Tokens, WindowSummary,
 };
 use crate::until::{self, UntilTally};
@@ -56,6 +58,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     let caveats = CaveatTally::new(plan, window);
     let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
     tally.slo = SloTally::new(plan, window, &run);
+    tally.server = ServerTally::new(plan, samples, window);
     tally.until = UntilTally::new(plan);
     for mut record in records() {
         if course.has_cut() && record.scheduled < window.start {
@@ -104,6 +107,7 @@ struct Tally {
     caveats: CaveatTally,
     slo: Option<SloTally>,
     until: UntilTally,
+    server: ServerTally,
 }
 
 impl Tally {
@@ -141,6 +145,7 @@ impl Tally {
             caveats,
             slo: None,
             until: UntilTally::default(),
+            server: ServerTally::default(),
         }
     }
 
@@ -153,6 +158,7 @@ impl Tally {
         self.workload.add(record, counts, &self.cuts);
         self.caveats.add(record, &self.cuts);
         self.in_whole.add(record, self.whole);
+        self.server.add(record, &self.cuts);
         let latencies = Latencies::of(record, self.stream, &self.cuts);
         for ((_, metric), sample) in WHOLE.into_iter().zip(&mut self.whole_latency) {
             sample.take(None, latencies.get(metric));
@@ -267,10 +273,15 @@ impl Tally {
         course.forget_unless(self.requests.ok > 0);
         let load = self.load(plan);
         let client = self.client(samples, &load);
+        let key = self.metrics.key_figures();
+        let throughput = self.in_window.rates(self.window);
+        let (metrics, slo) = self.against_slo(plan, &run, &load, &key);
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
         let (until, known) = std::mem::take(&mut self.until).finish(self.window.seconds()).unzip();
-        let key = self.metrics.key_figures();
+        let tokens = WindowTokens::of(&throughput, slo.as_ref(), self.window);
+        let server = std::mem::take(&mut self.server).finish(samples, &run.system);
+        let gpu = gpu::summary(samples, self.window, tokens, &run.system);
         let mut caveats = caveats::find(&Evidence {
             plan,
             run: &run,
@@ -286,23 +297,10 @@ impl Tally {
             course: &course,
             tally: &counted,
             run_end_s: self.whole.end.as_secs(),
-            completions_per_s: self.in_window.rates(self.window).requests_per_s,
+            completions_per_s: throughput.requests_per_s,
+            server: server.as_ref(),
+            gpu: gpu.as_ref(),
         });
-        let percentiles = percentiles(plan);
-        let early_stopping = plan.measure.early_stopping;
-        let metrics =
-            self.metrics.finish(Wanted { early_stopping, ..Wanted::of(&percentiles) }, &key);
-        let throughput = self.in_window.rates(self.window);
-        let (scheduled_rps, max_gap_p99_ms) = (load.scheduled_rps, key.max_gap_p99_ms);
-        let failed_share = self.requests.failed_share(&run);
-        let figures_of_run = |metrics| RunFigures {
-            metrics,
-            failed_share,
-            throughput,
-            scheduled_rps,
-            max_gap_p99_ms,
-        };
-        let slo = self.slo.take().map(|slo| slo.finish(&figures_of_run(&metrics)));
         caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
@@ -332,7 +330,32 @@ impl Tally {
             sessions,
             slo,
             until,
+            server,
+            gpu,
         }
+    }
+
+    /// The distributions, and what was promised of them.
+    fn against_slo(
+        &mut self,
+        plan: &Plan,
+        run: &RunFacts,
+        load: &LoadSummary,
+        key: &KeyFigures,
+    ) -> (BTreeMap<String, Metric>, Option<SloSummary>) {
+        let percentiles = percentiles(plan);
+        let early_stopping = plan.measure.early_stopping;
+        let wanted = Wanted { early_stopping, ..Wanted::of(&percentiles) };
+        let metrics = std::mem::take(&mut self.metrics).finish(wanted, key);
+        let figures = RunFigures {
+            metrics: &metrics,
+            failed_share: self.requests.failed_share(run),
+            throughput: self.in_window.rates(self.window),
+            scheduled_rps: load.scheduled_rps,
+            max_gap_p99_ms: key.max_gap_p99_ms,
+        };
+        let slo = self.slo.take().map(|slo| slo.finish(&figures));
+        (metrics, slo)
     }
 
     fn client(&mut self, samples: &[Seen], load: &LoadSummary) -> ClientSummary {
@@ -465,16 +488,4 @@ fn gap_cv(sorted: &[Nanos]) -> Option<f64> {
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
     (gaps.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
-}
-
-impl RunFacts {
-    /// Whether the run went as far as it was planned to.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.state == RunState::Complete
-    }
-
-    /// Whether it was a point of a sweep that gave up what was under way.
-    pub(crate) fn gave_up(&self) -> bool {
-        self.ended_by == Some(EndedBy::Hopeless)
-    }
 }

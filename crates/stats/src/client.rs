@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, RequestRecord, Sample as Seen,
+    Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, Network, RequestRecord, Sample as Seen,
 };
 
 use crate::sample::Sample;
-use crate::summary::{CanarySummary, ClientSummary, Quick, Stalls, TcpSummary, ThreadSummary};
+use crate::summary::{
+    CanarySummary, ClientSummary, HostSummary, Quick, Stalls, TcpSummary, ThreadSummary,
+};
 use crate::window::Window;
 
 /// A loop that is called this late has stood still.
@@ -63,6 +65,11 @@ impl ClientTally {
 
     /// `last` is the end of the last answer: until then a stall spoils measured requests.
     pub(crate) fn finish(mut self, samples: &[Seen], window: Window, last: Nanos) -> ClientSummary {
+        // The last look at the server is later, and says nothing of the client.
+        let samples = match samples {
+            [before @ .., last] if last.host == HostSample::default() => before,
+            all => all,
+        };
         self.lag_us.sort_unstable();
         let followed = Window { end: window.end.max(last), ..window };
         let beats = || samples.iter().flat_map(|sample| &sample.beats);
@@ -154,7 +161,30 @@ impl ClientSummary {
             self.throttled_ms = Some((after.time - before.time).as_ms() / cpus);
             self.throttled_periods = Some(after.periods.saturating_sub(before.periods));
         }
+        self.host = host_summary(inside);
     }
+}
+
+/// From the first of these looks to the last.
+fn host_summary(looks: &[Seen]) -> Option<HostSummary> {
+    let (begin, end) = (looks.first()?, looks.last()?);
+    let memory = || looks.iter().filter_map(|look| look.host.memory);
+    let network = begin.host.network.zip(end.host.network);
+    let seconds = (end.at - begin.at).as_secs();
+    // An interface that went away takes its count with it.
+    let rate = |of: fn(&Network) -> u64| {
+        let (before, after) = network.as_ref()?;
+        let bytes = of(after).checked_sub(of(before))?;
+        (seconds > 0.0).then(|| bytes as f64 / 1e6 / seconds)
+    };
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    let host = HostSummary {
+        memory_total_gb: memory().next().map(|memory| gigabytes(memory.total)),
+        memory_available_min_gb: memory().map(|memory| memory.available).min().map(gigabytes),
+        network_received_mb_s: rate(|network| network.received),
+        network_sent_mb_s: rate(|network| network.sent),
+    };
+    (host != HostSummary::default()).then_some(host)
 }
 
 /// What one thread did between two looks.

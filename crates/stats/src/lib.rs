@@ -14,14 +14,17 @@ mod course;
 mod cuts;
 mod estimate;
 mod flow;
+mod gpu;
 mod kolmogorov;
 mod metrics;
 pub mod modes;
+pub mod paired;
 mod repeats;
 mod request;
 mod sample;
 pub mod saturation;
 mod series;
+mod server;
 mod slo;
 pub mod steady;
 mod summary;
@@ -41,14 +44,21 @@ pub use estimate::{
     DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
     normal_quantile, requests_before, requests_before_mean, requests_needed, student_quantile,
 };
+pub use gpu::{Energy, GpuDevice, GpuSummary, PerToken};
 pub use repeats::{Headline, OneRun, Repeats, repeats};
+pub use request::tpot_ms;
 pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
+pub use server::{
+    AgainstClient, BucketPercentile, CounterSummary, EndpointSummary, HistogramSummary,
+    LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, ServerSummary, TimelinePoint,
+    TtftByQueue,
+};
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
-    CanarySummary, ClientSummary, ErrorDetail, GapTest, LittlesLaw, LoadSummary, Metric,
-    Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary, ThreadSummary,
-    Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
+    CanarySummary, ClientSummary, ErrorDetail, GapTest, HostSummary, LittlesLaw, LoadSummary,
+    Metric, Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary,
+    ThreadSummary, Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };
 pub use until::{GoalSummary, UntilSummary, about};
 pub use watch::{LiveFigure, Look, Watch, goals};

@@ -177,6 +177,11 @@ impl Pace {
     }
 }
 
+/// Time per output token of one answer in milliseconds, where it has such.
+pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
+    Pace::of(record).filter(|_| record.is_ok()).and_then(|pace| pace.tpot_ms)
+}
+
 /// The most answers of one request that are followed: a log may claim anything.
 const MOST_ANSWERS: usize = 1024;
 

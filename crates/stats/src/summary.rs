@@ -4,13 +4,17 @@ mod client;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{BatchFacts, Caveat, Ceiling, EndedBy, Repeat, Verdict};
+use goodput_model::{Caveat, Ceiling, EndedBy, Repeat, SystemFacts, Verdict};
 use serde::{Deserialize, Serialize};
 
-pub use client::{CanarySummary, ClientSummary, LittlesLaw, Stalls, TcpSummary, ThreadSummary};
+pub use client::{
+    CanarySummary, ClientSummary, HostSummary, LittlesLaw, Stalls, TcpSummary, ThreadSummary,
+};
 
 use crate::estimate::Quality;
+use crate::gpu::GpuSummary;
 use crate::saturation::Saturation;
+use crate::server::ServerSummary;
 use crate::slo::SloSummary;
 use crate::steady::{Cut, Steadiness};
 use crate::until::UntilSummary;
@@ -87,6 +91,12 @@ pub struct Summary {
     /// What `--until` asked for, and what is known; none where it did not.
     #[serde(default)]
     pub until: Option<UntilSummary>,
+    /// The server's own account; none where it gives none.
+    #[serde(default)]
+    pub server: Option<ServerSummary>,
+    /// What GPUs did; none where nobody told.
+    #[serde(default)]
+    pub gpu: Option<GpuSummary>,
 }
 
 impl Summary {
@@ -157,9 +167,26 @@ pub struct RunFacts {
     /// Which of several runs of one plan this is.
     #[serde(default)]
     pub repeat: Option<Repeat>,
-    /// What the server said about its batch and queue over the window, where it says so.
+    /// The server's side, as far as it is known.
     #[serde(default)]
-    pub batch: Option<BatchFacts>,
+    pub system: SystemFacts,
+}
+
+impl RunFacts {
+    /// Whether the run went as far as it was planned to.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state == RunState::Complete
+    }
+
+    /// Whether it was a point of a sweep that gave up what was under way.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.ended_by == Some(EndedBy::Hopeless)
+    }
+
+    /// Whether the engine was a mock of ours, in this process or another: it has no hardware.
+    pub fn is_simulated(&self) -> bool {
+        self.target.starts_with("mock") || self.system.fact(&["engine"]) == Some("goodput mock")
+    }
 }
 
 /// How a run ended.

@@ -1,6 +1,7 @@
 //! What servers offer beside OpenAI's API.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_model::{ErrorClass, Failure, Stage};
@@ -9,11 +10,17 @@ use http::Method;
 use crate::answer::excerpt;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
+use crate::page::{PageError, PagePlace};
 
 /// Tells the server to forget its prefix cache (vLLM's and SGLang's way); false if it knows none.
 pub async fn reset_prefix_cache(endpoint: &Arc<Endpoint>) -> Result<bool, Failure> {
+    tell(endpoint, &["reset_prefix_cache", "flush_cache"]).await
+}
+
+/// Posts to the first of these names that the server knows; false if it knows none.
+pub(crate) async fn tell(endpoint: &Arc<Endpoint>, names: &[&str]) -> Result<bool, Failure> {
     let client = Client::new(Arc::clone(endpoint));
-    for name in ["reset_prefix_cache", "flush_cache"] {
+    for name in names {
         for path in places(&endpoint.url.route(name)) {
             let (status, bytes) = client.ask(Method::POST, &path, Bytes::new()).await?;
             match status {
@@ -30,16 +37,16 @@ pub async fn reset_prefix_cache(endpoint: &Arc<Endpoint>) -> Result<bool, Failur
     Ok(false)
 }
 
-/// The server's metrics page, where it has one.
-pub async fn metrics_page(endpoint: &Arc<Endpoint>) -> Result<Option<String>, Failure> {
-    let client = Client::new(Arc::clone(endpoint));
-    for path in places(&endpoint.url.route("metrics")) {
-        let (status, bytes) = client.ask(Method::GET, &path, Bytes::new()).await?;
-        if status == 200 {
-            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
-        }
+/// The target's page of metrics, if all of it comes within the limit; `None` where it has none.
+pub async fn metrics_page(
+    endpoint: &Arc<Endpoint>,
+    limit: Duration,
+) -> Result<Option<String>, PageError> {
+    match PagePlace::beside(endpoint, "metrics").reader().read(limit).await {
+        Ok(page) => Ok(Some(page.text)),
+        Err(error) if error.is_absence() => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(None)
 }
 
 /// Where something that is not part of OpenAI's API may be, the likeliest first: beside the version

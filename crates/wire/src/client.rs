@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage, Stamps};
+use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage, Stamps, TraceIds};
 use http::Method;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
@@ -41,13 +41,15 @@ pub struct Client {
     pool: Rc<Pool>,
 }
 
-/// A body, and which session it belongs to.
+/// A body, which session it belongs to, and by which ids it is traced.
 #[derive(Clone)]
 pub struct Tagged<'a> {
     /// What is sent.
     pub body: Bytes,
     /// Sent as a header with it.
     pub session: Option<&'a SessionTag>,
+    /// Sent as `traceparent` with it, unless the endpoint has one in all requests.
+    pub trace: Option<TraceIds>,
 }
 
 /// How a status-200 answer is to be read, by its content type.
@@ -96,7 +98,7 @@ impl Client {
     /// Sends one request and reads its answer. Whatever happens is in `exchange`, step by step,
     /// so a caller that stops waiting still has everything that came.
     pub async fn send(&self, body: Bytes, exchange: &mut Exchange) {
-        self.send_tagged(Tagged { body, session: None }, exchange).await;
+        self.send_tagged(Tagged { body, session: None, trace: None }, exchange).await;
     }
 
     /// As [`Client::send`], for a request that says which session it belongs to.
@@ -155,13 +157,13 @@ impl Client {
     async fn converse(
         &self,
         connection: &mut Connection,
-        Tagged { body, session }: Tagged<'_>,
+        Tagged { body, session, trace }: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
         let (method, path) = (Method::POST, endpoint.route.as_str());
         let id = exchange.request_id.as_deref();
-        let request = Request { endpoint, method, path, body, id, session };
+        let request = Request { endpoint, method, path, body, id, session, trace };
         let head = connection
             .request(request, &mut exchange.stamps)
             .await
@@ -204,7 +206,8 @@ impl Client {
             let was_reused = lease.opened.is_none();
             let endpoint = self.pool.endpoint();
             let (method, body) = (method.clone(), body.clone());
-            let request = Request { endpoint, method, path, body, id: None, session: None };
+            let (id, session, trace) = (None, None, None);
+            let request = Request { endpoint, method, path, body, id, session, trace };
             let asked = lease.connection.request(request, &mut Stamps::default()).await;
             match asked.map_err(|trouble| trouble.at(Stage::Headers)) {
                 Ok(head) => {

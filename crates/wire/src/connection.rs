@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts};
+use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts, TraceIds};
 use http::{HeaderValue, Method};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::endpoint::{Endpoint, REQUEST_ID, SessionTag};
+use crate::endpoint::{Endpoint, REQUEST_ID, SessionTag, TRACEPARENT};
 use crate::fault;
 use crate::head::{Head, Trouble};
 use crate::http1::Http1;
@@ -237,9 +237,17 @@ pub(crate) struct Request<'a> {
     pub(crate) id: Option<&'a str>,
     /// What it shares with the other requests of its session. It wins over the user's headers.
     pub(crate) session: Option<&'a SessionTag>,
+    /// Sent as `traceparent`, unless the user sends one.
+    pub(crate) trace: Option<TraceIds>,
 }
 
 impl Request<'_> {
+    /// What is sent as `traceparent`: two of them would be none.
+    fn traceparent(&self) -> Option<String> {
+        let ids = self.trace.filter(|_| !self.endpoint.headers.contains_key(TRACEPARENT))?;
+        Some(ids.to_string())
+    }
+
     /// Head and body in one piece, so that they leave in one write.
     fn http1(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(512 + self.body.len());
@@ -259,6 +267,9 @@ impl Request<'_> {
         if let Some(id) = self.id {
             bytes.extend_from_slice(format!("{REQUEST_ID}: {id}\r\n").as_bytes());
         }
+        if let Some(trace) = self.traceparent() {
+            bytes.extend_from_slice(format!("{TRACEPARENT}: {trace}\r\n").as_bytes());
+        }
         bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
         bytes.extend_from_slice(&self.body);
         bytes
@@ -267,6 +278,7 @@ impl Request<'_> {
     fn http2(self) -> http::Request<SendBody> {
         let scheme = if self.endpoint.url.is_https { "https" } else { "http" };
         let uri = format!("{scheme}://{}{}", self.endpoint.url.authority, self.path);
+        let trace = self.traceparent().and_then(|trace| HeaderValue::try_from(trace).ok());
         let mut request = http::Request::new(SendBody::new(self.body));
         *request.method_mut() = self.method;
         // invariant: scheme, authority and path were parsed from a valid URI.
@@ -274,6 +286,9 @@ impl Request<'_> {
         *request.headers_mut() = self.endpoint.headers.clone();
         if let Some(id) = self.id.and_then(|id| HeaderValue::from_str(id).ok()) {
             request.headers_mut().insert(REQUEST_ID, id);
+        }
+        if let Some(trace) = trace {
+            request.headers_mut().insert(TRACEPARENT, trace);
         }
         if let Some(tag) = self.session {
             request.headers_mut().insert(tag.name.clone(), tag.value.clone());
@@ -358,22 +373,55 @@ mod tests {
     use super::*;
     use crate::endpoint::Settings;
 
-    #[test]
-    fn a_session_is_said_once_in_both_protocols() {
-        let header = Header { name: "X-Session".into(), value: "the user's".into() };
-        let endpoint = Endpoint::new(&Settings {
+    fn endpoint(headers: Vec<Header>) -> Endpoint {
+        Endpoint::new(&Settings {
             url: "http://127.0.0.1:1".parse().unwrap(),
             api: Api::Chat,
             stream: true,
             http: Http::Http1,
             connections: ConnectionPolicy::Reuse,
             api_key: None,
-            headers: vec![header],
+            headers,
             cacert: None,
             insecure: false,
             keep_text: false,
         })
-        .unwrap();
+        .unwrap()
+    }
+
+    #[test]
+    fn a_trace_is_said_once_in_both_protocols_and_the_users_own_wins() {
+        let ours = "00-000000000000000000000000000000ab-00000000000000cd-01";
+        let said = |endpoint: &Endpoint, trace| {
+            let request = || Request {
+                endpoint,
+                method: Method::POST,
+                path: "/",
+                body: Bytes::new(),
+                id: None,
+                session: None,
+                trace,
+            };
+            let text = String::from_utf8(request().http1()).unwrap();
+            let lines = text.lines().filter_map(|line| line.strip_prefix("traceparent: "));
+            let one: Vec<String> = lines.map(str::to_owned).collect();
+            let sent = request().http2();
+            let values = sent.headers().get_all("traceparent").iter();
+            let two: Vec<String> = values.map(|v| v.to_str().unwrap().to_owned()).collect();
+            assert_eq!(one, two);
+            one
+        };
+        let ids = Some(TraceIds { trace: 0xab, span: 0xcd });
+        assert_eq!(said(&endpoint(Vec::new()), ids), [ours]);
+        assert_eq!(said(&endpoint(Vec::new()), None), [""; 0]);
+        let own = Header { name: "Traceparent".into(), value: "the user's".into() };
+        assert_eq!(said(&endpoint(vec![own]), ids), ["the user's"]);
+    }
+
+    #[test]
+    fn a_session_is_said_once_in_both_protocols() {
+        let header = Header { name: "X-Session".into(), value: "the user's".into() };
+        let endpoint = endpoint(vec![header]);
         let tag = endpoint.session_tag(&"x-session".parse().unwrap(), 7).unwrap();
         let run = endpoint.request_id(3).unwrap();
         let expected = format!("{}-s7", run.strip_suffix("-3").unwrap());
@@ -384,6 +432,7 @@ mod tests {
             body: Bytes::new(),
             id: Some(&run),
             session,
+            trace: None,
         };
         let said = |session| {
             let text = String::from_utf8(request(session).http1()).unwrap();

@@ -160,9 +160,9 @@ impl Place {
 
     async fn ask(&self, connection: &mut Connection) -> Result<Head, DownloadError> {
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
-        let (endpoint, body) = (&self.endpoint, Bytes::new());
-        let request =
-            Request { endpoint, method: Method::GET, path, body, id: None, session: None };
+        let (endpoint, method, body) = (&self.endpoint, Method::GET, Bytes::new());
+        let (id, session, trace) = (None, None, None);
+        let request = Request { endpoint, method, path, body, id, session, trace };
         let mut stamps = Stamps::default();
         let asking = connection.request(request, &mut stamps);
         let head = timeout(SILENCE_LIMIT, asking).await.map_err(|_| self.silent(SILENCE_LIMIT))?;

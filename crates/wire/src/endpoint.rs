@@ -55,8 +55,10 @@ pub struct BaseUrl {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` is not a target: {reason}")]
 pub struct UrlError {
-    url: String,
-    reason: String,
+    /// As it was written, without secrets.
+    pub url: String,
+    /// What is wrong with it.
+    pub reason: String,
     /// What to write instead.
     pub hint: String,
 }
@@ -129,12 +131,21 @@ fn names_only(query: &str) -> String {
 impl BaseUrl {
     /// The URL for people and files: query values are hidden, for they may be keys.
     pub fn shown(&self) -> String {
+        let query = self.query.as_deref().map_or_else(String::new, |query| format!("?{query}"));
+        self.shown_at(&format!("{}{query}", self.path))
+    }
+
+    /// Another path (and query) of the same server, as [`BaseUrl::shown`] shows it.
+    pub(crate) fn shown_at(&self, path: &str) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
-        let query = self
-            .query
-            .as_deref()
-            .map_or_else(String::new, |query| format!("?{}", names_only(query)));
-        format!("{scheme}://{}{}{query}", self.authority, self.path)
+        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
+        let query = query.map_or_else(String::new, |query| format!("?{}", names_only(query)));
+        format!("{scheme}://{}{path}{query}", self.authority)
+    }
+
+    /// Who answers: scheme, host and port.
+    pub(crate) fn origin(&self) -> (bool, String, u16) {
+        (self.is_https, self.host.to_ascii_lowercase(), self.port)
     }
 
     /// Path (and query) of an API route such as `chat/completions`.
@@ -156,6 +167,17 @@ impl BaseUrl {
             None => format!("{}/v1/{route}", self.path),
         };
         self.query.as_ref().map_or(path.clone(), |query| format!("{path}?{query}"))
+    }
+
+    /// Its own path and query, or this path where it has none.
+    pub(crate) fn path_or(&self, path: &str) -> String {
+        let path = if self.path.is_empty() { path } else { &self.path };
+        self.query.as_ref().map_or(path.to_owned(), |query| format!("{path}?{query}"))
+    }
+
+    /// Host name or address, without brackets, and port.
+    pub fn host(&self) -> (&str, u16) {
+        (&self.host, self.port)
     }
 
     /// The API that a full route names, if the URL is one.
@@ -195,7 +217,7 @@ pub enum EndpointError {
 }
 
 /// Where requests go. Shared by all workers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Endpoint {
     pub(crate) url: BaseUrl,
     pub(crate) addresses: Vec<SocketAddr>,
@@ -221,7 +243,7 @@ impl FromStr for SessionHeader {
 
     fn from_str(name: &str) -> Result<Self, EndpointError> {
         let parsed = header_name(name)?;
-        if [header::HOST, header::AUTHORIZATION, REQUEST_ID].contains(&parsed) {
+        if [header::HOST, header::AUTHORIZATION, REQUEST_ID, TRACEPARENT].contains(&parsed) {
             let reason = "it says something else in every request".to_owned();
             return Err(EndpointError::Header { name: name.to_owned(), reason });
         }
@@ -238,6 +260,9 @@ pub struct SessionTag {
 
 /// Carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Carries the ids of a request that is traced (W3C Trace Context).
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 impl Endpoint {
     /// The id of request `index`, unlike that of any other run: engines refuse an id that is in
@@ -297,6 +322,11 @@ impl Endpoint {
             keep_text: settings.keep_text,
             url,
         })
+    }
+
+    /// The base URL.
+    pub fn url(&self) -> &BaseUrl {
+        &self.url
     }
 
     /// The addresses that the name stands for, in the order they are tried.
@@ -389,6 +419,13 @@ mod tests {
         ];
         for (url, route) in cases {
             assert_eq!(url.parse::<BaseUrl>().unwrap().route("chat/completions"), route, "{url}");
+        }
+        for (url, path) in [
+            ("http://h:4318", "/v1/traces"),
+            ("http://h:4318/", "/v1/traces"),
+            ("http://h/otlp/t?k=1", "/otlp/t?k=1"),
+        ] {
+            assert_eq!(url.parse::<BaseUrl>().unwrap().path_or("/v1/traces"), path, "{url}");
         }
         let full = "http://h/v1/chat/completions".parse::<BaseUrl>().unwrap();
         assert_eq!(full.route("models"), "/v1/models");

@@ -11,6 +11,7 @@ pub(crate) struct Head {
     pub(crate) content_type: String,
     pub(crate) content_encoding: Option<String>,
     pub(crate) location: Option<String>,
+    pub(crate) content_length: Option<u64>,
 }
 
 impl Head {
@@ -32,6 +33,8 @@ impl Head {
                 head.content_encoding = Some(text()).filter(|coding| coding != "identity");
             } else if name.eq_ignore_ascii_case("location") {
                 head.location = Some(text());
+            } else if name.eq_ignore_ascii_case("content-length") {
+                head.content_length = text().parse().ok();
             }
         }
         head

@@ -16,14 +16,18 @@ mod client;
 mod connection;
 mod download;
 mod endpoint;
+mod facts;
 mod fault;
 mod framing;
 mod head;
 mod http1;
 mod json;
 mod likeness;
+mod page;
 mod pool;
+mod post;
 mod probe;
+mod profile;
 mod secrets;
 mod socket;
 mod sse;
@@ -39,7 +43,11 @@ pub use download::{DownloadError, download};
 pub use endpoint::{
     BaseUrl, Endpoint, EndpointError, SessionHeader, SessionTag, Settings, UrlError,
 };
+pub use facts::{FactsPage, facts_pages};
+pub use page::{FetchedPage, PageError, PagePlace, PageReader};
+pub use post::Poster;
 pub use probe::{Probe, ProbeError, ask, list_models, probe};
+pub use profile::{start_profile, stop_profile};
 pub use sse::{Event, EventTooLarge, SseParser};
 pub use tokenize::{Tokenizing, tokenize};
 

@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use goodput_model::ErrorClass;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_model::{Api, ConnectionPolicy, ErrorClass, Http};
 use goodput_testkit::{LAST_CHUNK, Server, Step, answer, chunk};
-use goodput_wire::{DownloadError, download};
+use goodput_wire::{
+    DownloadError, Endpoint, FetchedPage, PageError, PagePlace, Settings, download, metrics_page,
+};
 
 fn fetch(url: &str, token: Option<&str>, limit: u64) -> Result<Vec<u8>, DownloadError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -157,4 +162,75 @@ fn a_full_disk_is_said() {
     let fetching = download(&url, None, &mut full, 9);
     let error = tokio::task::LocalSet::new().block_on(&runtime, fetching).unwrap_err();
     assert!(matches!(error, DownloadError::Write { .. }), "{error}");
+}
+
+/// The target's page of metrics, read so many times over.
+fn pages(server: &Server, times: usize) -> Vec<Result<FetchedPage, PageError>> {
+    let endpoint = endpoint(server);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let mut reader = PagePlace::beside(&endpoint, "metrics").reader();
+        let mut pages = Vec::new();
+        for _ in 0..times {
+            pages.push(reader.read(Duration::from_secs(20)).await);
+        }
+        pages
+    })
+}
+
+fn endpoint(server: &Server) -> Arc<Endpoint> {
+    let settings = Settings {
+        url: format!("{}/llm/v1", server.url()).parse().unwrap(),
+        api: Api::Chat,
+        stream: true,
+        http: Http::Http1,
+        connections: ConnectionPolicy::PerRequest,
+        api_key: Some("sesame".to_owned()),
+        headers: Vec::new(),
+        cacert: None,
+        insecure: false,
+        keep_text: false,
+    };
+    Arc::new(Endpoint::new(&settings).unwrap())
+}
+
+#[test]
+fn a_page_is_found_once_and_read_over_one_connection() {
+    let server = Server::start(|request| match request.line.as_str() {
+        "GET /metrics HTTP/1.1" => file("up 1\n"),
+        _ => vec![answer("404 Not Found", "text/plain", "no")],
+    });
+    let read = pages(&server, 2);
+    assert!(read.iter().flatten().all(|page| page.text == "up 1\n"), "{read:?}");
+    let [first, second] = [0, 1].map(|place| read[place].clone().unwrap());
+    assert!(first.asked <= first.answered && first.answered <= second.asked);
+    let asked = server.requests();
+    let lines: Vec<&str> = asked.iter().map(|request| request.line.as_str()).collect();
+    let [one, two, three] =
+        ["/llm/metrics", "/llm/v1/metrics", "/metrics"].map(|path| format!("GET {path} HTTP/1.1"));
+    assert_eq!(lines, [one, two, three.clone(), three]);
+    assert!(asked.iter().all(|request| request.connection == 0));
+    assert!(asked.iter().all(|request| request.header("authorization") == Some("Bearer sesame")));
+}
+
+#[test]
+fn a_page_without_end_is_left() {
+    // The length is not said beforehand.
+    let endless = Server::start(|_| {
+        let head = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_owned();
+        vec![Step::write(head), Step::Write(vec![b'#'; (16 << 20) + 1]), Step::Close]
+    });
+    assert_eq!(pages(&endless, 1), [Err(PageError::TooLarge)]);
+    // It is said, and not waited for.
+    let huge = Server::start(|_| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", (16 << 20) + 1);
+        vec![Step::write(head), Step::Pause(Duration::from_secs(30))]
+    });
+    assert_eq!(pages(&huge, 1), [Err(PageError::TooLarge)]);
+    let none = Server::start(|_| vec![answer("403 No", "text/plain", "no")]);
+    assert_eq!(pages(&none, 1), [Err(PageError::Status(403))]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (endpoint, limit) = (endpoint(&none), Duration::from_secs(20));
+    let page = tokio::task::LocalSet::new().block_on(&runtime, metrics_page(&endpoint, limit));
+    assert_eq!(page, Ok(None));
 }

@@ -1,22 +1,22 @@
-//! A real Prometheus as the judge of the simulated engine's `/metrics`.
+//! A real Prometheus as the judge of the simulated engine's `/metrics`, and of a run's own.
 //!
 //! `promtool` reads the page of every dialect, and a Prometheus scrapes a running `goodput mock`
 //! and must then know exactly the tokens that were asked for.
 
 pub(crate) mod http;
+mod live;
+mod server;
 mod tools;
 
-use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use goodput_clock::{now, pause};
-use goodput_model::Nanos;
 use serde_json::Value;
 
-use crate::running::{Mock, Running, Scratch};
+use crate::running::Mock;
+use server::Prometheus;
 use tools::Tools;
 
 /// The names of the dialects, as `goodput mock --metrics` takes them.
@@ -24,10 +24,6 @@ const DIALECTS: [&str; 4] = ["vllm", "sglang", "tgi", "llamacpp"];
 
 /// Requests, and tokens of each.
 const LOAD: (u64, u64) = (8, 25);
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Nanos = Nanos::from_millis(60_000);
-const BETWEEN_LOOKS: Nanos = Nanos::from_millis(200);
 
 /// What promtool says of names that are not ours to choose: the engines' own colon, which
 /// Prometheus keeps for recording rules.
@@ -63,6 +59,8 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
         }
         eprintln!("  prometheus reads the page of {dialect}");
     }
+    live::check(&tools, goodput).map_err(|error| format!("a run's own page: {error}"))?;
+    eprintln!("  prometheus reads the page of a run, and what the dashboard asks of it");
     Ok(())
 }
 
@@ -116,35 +114,11 @@ fn complaints(said: &str) -> Vec<&str> {
 
 /// A Prometheus scrapes this server without an error until it knows the counter's value.
 fn scrape(tools: &Tools, target: &str, counter: (&str, u64)) -> Result<(), String> {
-    let scratch = Scratch::new()?;
-    let config = scratch.path("prometheus.yml");
-    let text = format!(
+    let config = format!(
         "global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\nscrape_configs:\n  \
          - job_name: mock\n    static_configs:\n      - targets: ['{target}']\n"
     );
-    fs::write(&config, text).map_err(|error| error.to_string())?;
-    let said = scratch.path("said.txt");
-    let said_file = fs::File::create(&said).map_err(|error| error.to_string())?;
-    let address = free_address()?;
-    let mut prometheus = Running::start(
-        Command::new(&tools.prometheus)
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", scratch.path("data").display()))
-            .arg(format!("--web.listen-address={address}"))
-            .arg("--log.level=warn")
-            .stdout(Stdio::null())
-            .stderr(said_file),
-    )?;
-    let end = now() + PATIENCE;
-    loop {
-        let outcome = judge(&address, counter);
-        let Err(reason) = outcome else { return Ok(()) };
-        if prometheus.has_ended() || now() > end {
-            let said = fs::read_to_string(&said).unwrap_or_default();
-            return Err(format!("{reason}\nPrometheus said:\n{said}"));
-        }
-        pause(BETWEEN_LOOKS);
-    }
+    Prometheus::start(tools, &config)?.until(|address| judge(address, counter))
 }
 
 /// What is still missing for a good verdict of the Prometheus at this address.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use goodput_mock::faults::{Fault, Faults};
 use goodput_mock::metrics::{Dialect, Finished, Gauges, Metrics, Reason};
+use goodput_model::Nanos;
 
 use super::*;
 

@@ -7,7 +7,8 @@
 use std::hint::black_box;
 
 use goodput_model::{
-    Chunk, Exchange, Nanos, Phase, Plan, Planned, RequestRecord, Stamps, TokenCount, TokenSource,
+    Chunk, Exchange, Nanos, Phase, Plan, Planned, RequestRecord, Stamps, SystemFacts, TokenCount,
+    TokenSource,
 };
 use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts, WorkloadFacts};
 use goodput_wire::hot::{Framing, read_answer};
@@ -180,9 +181,11 @@ fn manifest() -> Manifest {
         },
         clocks: Clocks { monotonic_ns: 0, unix_ns: 0 },
         clocks_end: None,
+        epoch_ns: None,
+        trace_nonce: None,
         ceiling: None,
         lost_records: 0,
-        batch: None,
         workload: WorkloadFacts::default(),
+        system: SystemFacts::default(),
     }
 }

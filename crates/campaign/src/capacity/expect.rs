@@ -55,6 +55,8 @@ pub struct Expected {
     pub output_tokens: Option<f64>,
     /// Output tokens of good requests per output token.
     pub good_share: Option<f64>,
+    /// Power of the replica's GPUs, in watts; with less load than was measured, no more than there.
+    pub gpu_power_w: Option<f64>,
 }
 
 impl Expected {
@@ -65,7 +67,7 @@ impl Expected {
 }
 
 /// The figures that are interpolated, in the order of [`Expected`].
-type Row = [Option<f64>; 10];
+type Row = [Option<f64>; 11];
 
 fn row(level: &Measured) -> Row {
     let figures = &level.figures;
@@ -83,6 +85,7 @@ fn row(level: &Measured) -> Row {
         figures.output_tokens,
         // The two are counted over slightly different requests.
         good.map(|(good, all)| (good / all).min(1.0)),
+        figures.gpu_power_w,
     ]
     .map(|value| value.filter(|value| value.is_finite()))
 }
@@ -114,7 +117,7 @@ fn merge(group: &[&Measured]) -> Merged {
         group.iter().map(|level| (level.figures.ok.max(1) as f64, level.rps, row(level))).collect();
     let weights: f64 = rows.iter().map(|(weight, ..)| weight).sum();
     let rps = rows.iter().map(|(weight, rps, _)| weight * rps).sum::<f64>() / weights;
-    let mut out: Row = [None; 10];
+    let mut out: Row = [None; 11];
     for (place, slot) in out.iter_mut().enumerate() {
         let known = rows.iter().filter_map(|(weight, _, row)| {
             row.get(place).copied().flatten().map(|value| (weight, value))
@@ -145,13 +148,13 @@ pub fn expected(levels: &[Measured], rps: f64, about: &str) -> Expected {
         }
         (None, None, Some(lowest)) => (Footing::BelowMeasured, vec![lowest.rps], lowest.row),
         (None, Some(highest), None) => {
-            let [.., input, output, _] = highest.row;
-            let row = [None, None, None, None, None, None, None, input, output, None];
+            let [.., input, output, _, _] = highest.row;
+            let row = [None, None, None, None, None, None, None, input, output, None, None];
             (Footing::AboveMeasured, vec![highest.rps], row)
         }
-        (None, None, None) => (Footing::Nothing, Vec::new(), [None; 10]),
+        (None, None, None) => (Footing::Nothing, Vec::new(), [None; 11]),
     };
-    let [ttft50, ttft99, tpot50, tpot99, e2e50, e2e90, e2e99, input, output, good] = row;
+    let [ttft50, ttft99, tpot50, tpot99, e2e50, e2e90, e2e99, input, output, good, power] = row;
     Expected {
         about: about.to_owned(),
         at_rps: rps,
@@ -167,11 +170,12 @@ pub fn expected(levels: &[Measured], rps: f64, about: &str) -> Expected {
         input_tokens: input,
         output_tokens: output,
         good_share: good,
+        gpu_power_w: power,
     }
 }
 
 fn between(low: &Row, high: &Row, share: f64) -> Row {
-    let mut out: Row = [None; 10];
+    let mut out: Row = [None; 11];
     for ((slot, low), high) in out.iter_mut().zip(low).zip(high) {
         *slot = low.zip(*high).map(|(low, high)| low + (high - low) * share);
     }

@@ -1,4 +1,4 @@
-//! How many replicas carry a load, what they cost, and when they would not be enough.
+//! How many replicas carry a load, what they cost and draw, and when they would not be enough.
 //!
 //! Everything rests on the measured goodput interval of one replica: the rate that was *confirmed*
 //! to keep the SLO, and the lowest one above it that was *rejected*. [`plan`] divides; a
@@ -7,6 +7,7 @@
 
 mod basis;
 mod cost;
+mod energy;
 mod expect;
 mod fan_out;
 mod fleet;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use basis::{Basis, Measured, Origin, Refused};
 pub use cost::{Cost, Price, UnitCost};
+pub use energy::{EnergyPlan, EnergyUse};
 pub use expect::{Expected, Footing, expected};
 pub use fan_out::{FanFigure, FanOut, StepLatency, shares as fan_out_shares};
 pub use fleet::{BestCase, Fleet, Fleets};
@@ -131,8 +133,11 @@ pub struct Capacity {
     pub expected: Vec<Expected>,
     /// Money; none without a price.
     pub cost: Option<Cost>,
-    /// Joules per output token; none: it was not measured.
+    /// Joules of the GPUs per output token at the confirmed rate; none where nobody measured it.
     pub energy_j_per_output_token: Option<f64>,
+    /// Energy of the GPUs; none where nobody measured it.
+    #[serde(default)]
+    pub energy: Option<EnergyPlan>,
     /// Hour by hour; none without traffic.
     pub traffic: Option<TrafficPlan>,
     /// Steps of several calls; none where not asked.
@@ -155,7 +160,9 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     let here = at(confirmed, "confirmed");
     let share = |fleet: &Fleet| question.target_rps / fleet.replicas as f64;
     let mut expectations = vec![here.clone()];
-    expectations.push(at(share(&fleets.with_headroom), "target"));
+    let target = at(share(&fleets.with_headroom), "target");
+    let energy = EnergyPlan::of(&question, &fleets, &here, &target);
+    expectations.push(target);
     if fleets.with_headroom.replicas > 1 {
         let left = (fleets.with_headroom.replicas - 1) as f64;
         expectations.push(at(question.target_rps / left, "one lost"));
@@ -165,7 +172,8 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
         .retain(|expected| expected.at_rps <= confirmed * (1.0 + 1e-9) && expected.has_latency());
     let throughput = throughput(&basis, &question, &here);
     let cost = Cost::of(&basis, &question, &fleets, &here);
-    let notes = notes(&basis, &question, &here, &fleets);
+    let mut notes = notes(&basis, &here, &fleets);
+    notes.extend(energy_note(&question, energy.as_ref()));
     Ok(Capacity {
         schema: Capacity::SCHEMA.to_owned(),
         basis,
@@ -174,7 +182,9 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
         throughput,
         expected: expectations,
         cost,
-        energy_j_per_output_token: None,
+        energy_j_per_output_token: energy
+            .and_then(|energy| energy.full_use.joules_per_output_token),
+        energy,
         traffic: None,
         fan_out: None,
         notes,
@@ -222,7 +232,7 @@ fn throughput(basis: &Basis, question: &Question, here: &Expected) -> Throughput
     }
 }
 
-fn notes(basis: &Basis, question: &Question, here: &Expected, fleets: &Fleets) -> Vec<Note> {
+fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
     let mut notes = basis.notes.clone();
     let mut add = |kind, text: String| notes.push(Note::new(kind, text));
     if fleets.most() > 1 {
@@ -257,8 +267,19 @@ fn notes(basis: &Basis, question: &Question, here: &Expected, fleets: &Fleets) -
         let text = "the traffic to come has the measured prompts, answers and arrivals (Poisson)";
         add(NoteKind::Assumed, text.to_owned());
     }
-    if question.price_per_gpu_hour.is_some() {
-        add(NoteKind::Missing, "energy was not measured".to_owned());
-    }
     notes
+}
+
+fn energy_note(question: &Question, energy: Option<&EnergyPlan>) -> Option<Note> {
+    match energy {
+        Some(_) => Some(Note::new(
+            NoteKind::Assumed,
+            "the GPUs that were watched are those of one replica; energy is theirs alone, without \
+             processors, fans and losses of their nodes",
+        )),
+        None if question.price_per_gpu_hour.is_some() => {
+            Some(Note::new(NoteKind::Missing, "energy was not measured"))
+        }
+        None => None,
+    }
 }

@@ -109,6 +109,10 @@ pub struct Figures {
     pub goodput_rps: Option<Bounded>,
     /// Output tokens of good requests, per second.
     pub goodput_output_tps: Option<f64>,
+    /// Mean power of the GPUs in watts, where somebody told.
+    pub gpu_power_w: Option<f64>,
+    /// Energy of the GPUs for each output token, in joules.
+    pub joules_per_output_token: Option<f64>,
     /// The SLO, term by term; empty without one.
     pub terms: Vec<TermFigure>,
 }
@@ -118,6 +122,7 @@ impl Figures {
     pub fn of(summary: &Summary) -> Self {
         let (load, requests, tokens) = (&summary.load, &summary.requests, &summary.tokens);
         let slo = summary.slo.as_ref();
+        let energy = summary.gpu.as_ref().and_then(|gpu| gpu.energy.as_ref());
         let each = |sum: u64| (requests.ok > 0).then(|| sum as f64 / requests.ok as f64);
         let doubts = summary.caveats.iter().filter(|caveat| caveat.severity > Severity::Info);
         let mut errors: Vec<_> = requests.errors.clone().into_iter().collect();
@@ -140,7 +145,7 @@ impl Figures {
             output_tps: summary.throughput.output_tokens_per_s,
             total_tps: summary.throughput.total_tokens_per_s,
             in_flight: load.in_flight_mean,
-            batch: summary.run.batch.map(|batch| batch.running_mean),
+            batch: batch(summary),
             ttft_ms: spread(summary, "ttft"),
             tpot_ms: spread(summary, "tpot"),
             e2e_ms: spread(summary, "e2e"),
@@ -159,9 +164,16 @@ impl Figures {
                 bounded(slo.goodput_rps, slo.goodput_rps_low, slo.goodput_rps_high)
             }),
             goodput_output_tps: slo.and_then(|slo| slo.goodput_output_tps),
+            gpu_power_w: energy.map(|energy| energy.mean_w),
+            joules_per_output_token: energy.and_then(|energy| energy.joules_per.output_token),
             terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
         }
     }
+}
+
+/// The batch over the window, as the server tells it.
+fn batch(summary: &Summary) -> Option<f64> {
+    Some(summary.server.as_ref()?.levels.get("running")?.mean)
 }
 
 fn is_steady(state: State) -> Option<bool> {

@@ -1,9 +1,10 @@
 //! Sweeps in simulated time: asks are carried out on the engine model, and what is seen goes through
 //! the same analysis as a real run.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::missing_panics_doc, reason = "a test")]
 
+mod blocks;
 mod load;
 mod quick;
 mod records;
@@ -18,6 +19,10 @@ use goodput_model::{Lengths, Nanos};
 use goodput_random::{Domain, Stream};
 use goodput_sim::{Engine, Job, Model, Profile};
 
+pub use blocks::{
+    Compared, REQUEST_FIGURES, Rig, compare, per_request_p, quick_run, run, slower_steps, whole_run,
+};
+pub use load::Request;
 pub use truth::miss_share;
 
 /// A server and what is asked of it.

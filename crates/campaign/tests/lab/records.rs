@@ -1,19 +1,27 @@
 //! Requests of the simulated server as a run would have recorded them, and what comes of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{Ask, Figures, Level, SweepPlan};
 use goodput_model::{
     Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange, Extent,
-    Failure, Http, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Stage,
-    Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
+    Failure, Http, Load, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned, Rate,
+    RequestRecord, Stage, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
-use goodput_stats::{RunFacts, analyse};
+use goodput_stats::{RunFacts, Summary, analyse};
 
 use super::Server;
 use super::load::{Request, Seen};
 
 pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Figures {
+    let mut figures = Figures::of(&summary(server, plan, ask, seen));
+    // There is no client here that could be at fault.
+    figures.doubts.retain(|doubt| doubt != "not_observed");
+    figures
+}
+
+pub fn summary(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Summary {
     let run = run_plan(server, plan, ask, seen);
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let sent = (0u64..).zip(&seen.requests).filter(|(_, request)| {
@@ -24,10 +32,7 @@ pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Fig
             || seen.end - request.at >= server.limit
     });
     let records = || sent.clone().map(|(index, request)| record(index, request, seen.burn_in));
-    let mut figures = Figures::of(&analyse(&run, facts(seen.ended_by), records, &[], []));
-    // There is no client here that could be at fault.
-    figures.doubts.retain(|doubt| doubt != "not_observed");
-    figures
+    analyse(&run, facts(seen.ended_by), records, &[], [])
 }
 
 fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
@@ -128,6 +133,8 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
         },
         workload: WorkloadPlan::of(ClassPlan::synthetic("chat", server.input, server.output)),
         measure,
+        observe: ObservePlan::default(),
+        system: BTreeMap::new(),
     }
 }
 

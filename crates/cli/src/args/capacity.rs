@@ -104,7 +104,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a rate is a number of requests per second above zero".to_owned())
 }
 
-fn price(text: &str) -> Result<f64, String> {
+pub(super) fn price(text: &str) -> Result<f64, String> {
     let price = number(text).filter(|price| *price >= 0.0);
     price.ok_or_else(|| "a price is a number from zero up, without a currency".to_owned())
 }

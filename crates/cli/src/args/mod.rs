@@ -2,8 +2,10 @@
 
 mod audit;
 mod capacity;
+mod compare;
 mod load;
 mod mock;
+mod observe;
 mod serve;
 mod slo;
 mod sweep;
@@ -17,8 +19,10 @@ use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
+pub(crate) use compare::{CompareArgs, DesignArgs, GateArgs, OrderName};
 pub(crate) use load::{ClientArgs, LoadArgs, Switch};
 pub(crate) use mock::MockArgs;
+pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use slo::SloArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
@@ -40,6 +44,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
     Sweep(Box<SweepArgs>),
+    Compare(Box<CompareArgs>),
     Report(ReportArgs),
     Audit(AuditArgs),
     Stats(StatsArgs),
@@ -68,28 +73,6 @@ pub(crate) enum Verb {
     #[command(hide = true)]
     Supervise(SuperviseArgs),
 }
-
-/// Flags that a plan answers already.
-const FIXED_BY_A_PLAN: [&str; 18] = [
-    "LoadArgs",
-    "ClientArgs",
-    "WorkloadArgs",
-    "DataArgs",
-    "TraceArgs",
-    "SessionArgs",
-    "ShapeArgs",
-    "api",
-    "no_stream",
-    "no_usage",
-    "wait_ready",
-    "no_probe",
-    "api_key_env",
-    "extra_body",
-    "cacert",
-    "insecure",
-    "http2",
-    "connections",
-];
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -134,9 +117,9 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "plan")]
     pub(crate) target: Option<String>,
 
-    /// Repeat the run of this plan file; only the target, --model, --header, the SLO
-    /// and output flags may be added
-    #[arg(long, value_name = "FILE", conflicts_with_all = FIXED_BY_A_PLAN)]
+    /// Repeat the run of this plan file; only the target, --model, --header, the SLO, --repeat,
+    /// output flags and what is looked at or runs beside it may be added
+    #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
 
     /// Run it so many times with seeds of their own (--seed, the next one, …), and say how the runs
@@ -226,12 +209,18 @@ pub(crate) struct EndpointArgs {
     /// What becomes of a connection after its answer
     #[arg(long, value_enum, default_value = "reuse", value_name = "POLICY")]
     pub(crate) connections: ConnectionsName,
+
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) beside: BesideArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// The run folder [default: runs/TIME-WORKLOAD-run]
+    /// The folder of the result [default: runs/TIME-WORKLOAD-run; -sweep and -compare end those of
+    /// these verbs]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -266,9 +255,14 @@ pub(crate) enum Format {
     Text,
     /// summary.json, computed anew from the log
     Json,
+    /// A comparison for a pull request or a job's summary
+    Markdown,
+    /// The gates of a comparison, or its tested figures, as JUnit XML
+    Junit,
 }
 
-/// Show the results of a saved run or of several (--repeat), also of one that was killed
+/// Show the results of a saved run, of several (--repeat), of a sweep or of a comparison, also of one
+/// that was killed
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  goodput report runs/2026-11-15T10-22-07Z-chat-run\n  goodput report runs/… --format json | jq .metrics.ttft"
@@ -284,6 +278,10 @@ pub(crate) struct ReportArgs {
     /// Print JSON; the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write the traces of a run as OTLP/JSON too: to a file, or to a collector at a URL
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) traces: Option<String>,
 }
 
 const CALIBRATE_EXAMPLES: &str = "\

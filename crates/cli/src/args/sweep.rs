@@ -48,12 +48,7 @@ pub(crate) struct SweepArgs {
     pub(crate) target: Option<String>,
 
     /// Go on with the sweep in this folder; only the target, --header and output flags may be added
-    #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "LevelArgs", "PointArgs", "ClientArgs", "ServeArgs", "WorkloadArgs", "DataArgs", "TraceArgs",
-        "SessionArgs", "ShapeArgs", "SloArgs", "out", "dry_run", "model", "api", "no_stream", "no_usage",
-        "wait_ready", "no_probe", "api_key_env", "extra_body", "cacert", "insecure", "http2",
-        "connections",
-    ])]
+    #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 
     #[command(flatten)]

@@ -1,14 +1,20 @@
 //! From what was typed to a [`Plan`], and what may not be written beside it.
 
 mod load;
+mod observe;
 mod slo;
 mod workload;
 
 pub(crate) use load::default_workers;
+pub(crate) use observe::{metrics_map, page_url};
+pub(crate) use slo::resolve as promise;
 pub(crate) use workload::resolve as workload;
 
+use std::collections::BTreeMap;
+
 use goodput_model::{
-    Api, ConnectionPolicy, Header, Http, Measure, Mode, Plan, REDACTED, Target, WorkloadPlan,
+    Api, ConnectionPolicy, Header, Http, Measure, Mode, ObservePlan, Plan, REDACTED, Target,
+    WorkloadPlan,
 };
 use goodput_record::read_plan;
 use goodput_wire::SessionHeader;
@@ -43,6 +49,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.target.model.clone_from(&args.endpoint.model);
         }
     }
+    observe::resolve(&args.endpoint, &mut plan)?;
     slo::resolve(&args.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
@@ -74,6 +81,7 @@ impl<'a> From<&'a RunArgs> for Flags<'a> {
 /// The plan of the runs of another verb.
 pub(crate) fn of_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
     let mut plan = from_flags(flags)?;
+    observe::resolve(flags.endpoint, &mut plan)?;
     slo::resolve(flags.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
@@ -101,6 +109,8 @@ fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
         },
         load,
         workload,
+        observe: ObservePlan::default(),
+        system: BTreeMap::new(),
     })
 }
 
@@ -157,8 +167,9 @@ pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
     percentiles
 }
 
-/// A plan from disk lacks the values of its headers: they must be given again.
+/// A plan from disk lacks the values of its headers and of its queries: they must be given again.
 pub(crate) fn complete_headers(plan: &mut Plan, args: &EndpointArgs) -> Result<(), Failed> {
+    observe::complete_urls(args, plan);
     for given in headers(&args.headers)? {
         plan.target.headers.retain(|header| !header.name.eq_ignore_ascii_case(&given.name));
         plan.target.headers.push(given);
@@ -196,6 +207,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failed> {
             "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
         )));
     }
+    observe::check(plan)?;
     slo::check(plan)?;
     load::check_until(plan)?;
     load::check(&plan.load)

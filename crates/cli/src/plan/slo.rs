@@ -6,7 +6,7 @@ use crate::args::SloArgs;
 use crate::error::Failed;
 
 /// Takes what was typed; what was not stays as it is.
-pub(super) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
+pub(crate) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
     if let Some(text) = &args.slo {
         measure.slo = Some(read(text)?);
     } else if !args.goodput.is_empty() {

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use goodput_clock::now;
 use goodput_engine::{Control, Ended, FdLimit, Run, Snapshot};
-use goodput_model::{BatchFacts, EndedBy, Extent, Load, Mode, Nanos, Plan, Rate};
+use goodput_model::{EndedBy, Extent, Load, Mode, Nanos, Plan, Rate, SystemFacts, Tracer};
 use goodput_observe::Host;
 use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, WorkloadFacts};
 use goodput_stats::{Summary, Watch};
@@ -15,14 +13,16 @@ use goodput_workload::Workload;
 
 use super::recorder::{Board, Recorder, Watcher};
 use super::{Place, Setup, folder_failed};
+use crate::beside::{self, Around};
 use crate::error::Failed;
-use crate::gauges::Gauges;
 use crate::hub::Hub;
 use crate::judge::Judge;
+use crate::listen::Facts;
 use crate::materials::{self, Materials};
+use crate::observe::Observer;
 use crate::progress::Progress;
 use crate::readiness::{self, Ready};
-use crate::{calibrate, canary, host, mock, output, plan, report, vocabulary, workload};
+use crate::{calibrate, canary, host, mock, output, plan, report, system, vocabulary, workload};
 
 /// `--dry-run`: everything but the run.
 pub(crate) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
@@ -39,7 +39,7 @@ fn gather(plan: &mut Plan, hub: &Hub) -> Result<Materials, Failed> {
 pub(crate) struct Prepared {
     /// With everything settled that it left open.
     pub(crate) plan: Plan,
-    pub(crate) ready: Rc<Ready>,
+    pub(crate) ready: Arc<Ready>,
     workload: Workload,
     judge: Option<Judge>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
     check_connections(&plan, setup.fd_limit)?;
-    let ready = Rc::new(readiness::wait(&mut plan, setup.quiet)?);
+    let ready = Arc::new(readiness::wait(&mut plan, setup.quiet)?);
     settle(setup, plan, materials, ready)
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed>
 pub(crate) fn prepare_on(
     setup: &Setup,
     mut plan: Plan,
-    ready: Rc<Ready>,
+    ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
     check_connections(&plan, setup.fd_limit)?;
@@ -67,7 +67,7 @@ fn settle(
     setup: &Setup,
     mut plan: Plan,
     materials: Materials,
-    ready: Rc<Ready>,
+    ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
     let asking = (setup.may_ask, setup.quiet);
     vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), asking)?;
@@ -80,6 +80,11 @@ fn settle(
 }
 
 impl Prepared {
+    /// Hash of everything that will be sent.
+    pub(crate) fn workload_hash(&self) -> String {
+        self.workload.hash()
+    }
+
     /// Sends the load, records it in a folder at `path`, and turns it into numbers.
     pub(crate) fn measure(
         self,
@@ -90,6 +95,8 @@ impl Prepared {
         let Self { plan, ready, workload, judge } = self;
         let mut manifest = manifest(&plan, &ready, &workload, setup.fd_limit.0);
         manifest.repeat = place.repeat;
+        manifest.system.profiled = setup.beside.profile;
+        let tracer = beside::tracer(&plan, &mut manifest);
         let (folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
         let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
@@ -103,18 +110,38 @@ impl Prepared {
             board: Board::default(),
             ended_by: None,
         };
-        let recorder = Recorder { logs, host: Host::new(), texts, answers, watcher };
-        let cache_before = readiness::prefix_cache(&plan, &ready);
-        let gauges = place.looks_at_batch.then(|| Gauges::watch(Arc::clone(&ready.endpoint)));
-        let begin = now();
-        let mut sent = send(setup, &plan, &ready, (workload, place), recorder)?;
-        let stopped = sent.ended.stopped.map(|at| begin + at);
-        manifest.batch = gauges.and_then(|gauges| batch(gauges, &plan.load, (begin, stopped)));
-        let cache_after = cache_before.and_then(|_| readiness::prefix_cache(&plan, &ready));
-        manifest.workload.cache_counters = cache_after
-            .zip(cache_before)
-            .and_then(|(after, before)| after.since(before))
-            .map(|seen| (seen.queries, seen.hits));
+        // Until the report is written a signal stops the run, not the process.
+        let _listening = setup
+            .signals
+            .watch(&watcher.control)
+            .map_err(|error| Failed::internal(error.to_string()))?;
+        let around = Around::new(setup, (&plan, &ready), path, place);
+        around.before()?;
+        let observer = around.or_after(Observer::start(&plan, &ready, setup))?;
+        observer.describe(&mut manifest.system);
+        // Of a run that is killed, what is known; a disk that is full shows soon enough.
+        let _ = folder.write_manifest(&manifest);
+        let shown = setup.listen.as_ref().map(|listen| {
+            let facts = Facts::new(&plan, &ready, (path, &place.label));
+            listen.follow(facts, &watcher.live, &watcher.control)
+        });
+        let (host, looks) = (Host::new(), observer.looks());
+        let recorder = Recorder { logs, host, texts, answers, watcher, looks, shown, epoch: None };
+        around.start()?;
+        let sent = send(setup, &plan, &ready, (workload, place, tracer), recorder);
+        manifest.ended = Some(host::timestamp());
+        // The last look first: what follows may stop the server.
+        let observer = observer.finish(&plan);
+        let sent = sent.map(|mut sent| {
+            sent.ended.sink.look_last();
+            sent.ended.sink.shown = None;
+            sent
+        });
+        around.end();
+        let mut sent = sent?;
+        observer.describe(&mut manifest.system);
+        manifest.epoch_ns = sent.ended.epoch.map(|epoch| epoch.0);
+        manifest.workload.cache_counters = observer.cache_counters();
         if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
             // The run is over: its numbers must not be lost with its judgements.
             if let Err(failed) = judge.judge(answers, path, setup.quiet) {
@@ -122,26 +149,12 @@ impl Prepared {
             }
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
-        if let Some(mock) = &ready.mock {
+        around.export();
+        if let Some(mock) = ready.mock.as_ref().filter(|_| !setup.quiet) {
             mock::warn_if_late(mock);
         }
         Ok(summary)
     }
-}
-
-/// The server's batch over the measured part of a run that began, and may have been stopped, then.
-fn batch(
-    gauges: Gauges,
-    load: &Load,
-    (begin, stopped): (Nanos, Option<Nanos>),
-) -> Option<BatchFacts> {
-    let warmup = match load.warmup {
-        Extent::Time(time) => time.into(),
-        Extent::Requests(_) | Extent::Auto => Nanos::ZERO,
-    };
-    let from = begin + warmup;
-    let to = load.duration.map_or_else(now, |length| from + length.into());
-    gauges.finish().between(from, stopped.map_or(to, |stopped| to.min(stopped)))
 }
 
 /// How sending ended.
@@ -161,13 +174,12 @@ fn send(
     setup: &Setup,
     plan: &Plan,
     ready: &Ready,
-    (workload, place): (Workload, &Place),
+    (workload, place, tracer): (Workload, &Place, Option<Tracer>),
     recorder: Recorder,
 ) -> Result<Sent, Failed> {
     let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
     let Watcher { control, live, board, .. } = &recorder.watcher;
     let (control, live, board) = (control.clone(), Arc::clone(live), board.clone());
-    let _listening = setup.signals.watch(&control).map_err(|error| internal(&error))?;
     let kept = workload.clone();
     let (_server, canary) = plan.measure.canary.then(canary::start).and_then(started).unzip();
     let run = Run {
@@ -179,12 +191,18 @@ fn send(
         connections: plan.target.connections,
         keep_text: plan.workload.save_text,
         keep_answers: recorder.answers.is_some(),
+        hash_bodies: plan.measure.hash_bodies,
         session_header: plan::session_header(&plan.workload)?,
+        tracer,
         pacing: host::pacing(),
         canary,
         pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
     };
-    let _progress = (!setup.quiet).then(|| Progress::start(&live, board, &place.label));
+    let is_shown = !setup.quiet && !place.is_silent;
+    let _progress = is_shown.then(|| Progress::start(&live, board, &place.label));
+    if let Some(start) = &place.start {
+        start.wait();
+    }
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
     let Snapshot { sessions, started: requests, .. } = live.snapshot();
@@ -211,7 +229,6 @@ fn conclude(
     let Recorder { logs, watcher, .. } = sent.ended.sink;
     let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
-    manifest.ended = Some(host::timestamp());
     manifest.clocks_end = Some(host::clocks());
     manifest.stopped_s = stopped;
     let otherwise = if stopped.is_some() { EndedBy::User } else { EndedBy::Plan };
@@ -297,9 +314,10 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
         },
         clocks: host::clocks(),
         clocks_end: None,
+        epoch_ns: None,
+        trace_nonce: None,
         ceiling: calibrate::ceiling(plan),
         lost_records: 0,
-        batch: None,
         workload: WorkloadFacts {
             hash: workload.hash(),
             notes: workload.notes().to_vec(),
@@ -307,6 +325,11 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
             cut_requests: 0,
             cache_counters: None,
             ended_early: false,
+        },
+        system: SystemFacts {
+            found: system::facts(plan, ready),
+            said: plan.system.clone(),
+            ..SystemFacts::default()
         },
     }
 }

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goodput_clock::now;
 use goodput_engine::{Control, Live, Sink};
 use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, RequestRecord, Sample};
 use goodput_observe::Host;
 use goodput_record::{Logs, RunFolder, Spool, Spooled};
 use goodput_stats::{Look, Watch};
 
+use crate::listen::Following;
+use crate::observe::Looks;
 use crate::output;
 
 /// The last look at a run, for whoever shows it.
@@ -64,12 +67,34 @@ pub(super) struct Recorder {
     /// Answers to be judged after the run.
     pub(super) answers: Option<Spool>,
     pub(super) watcher: Watcher,
+    /// What is seen of the server's side.
+    pub(super) looks: Looks,
+    /// Shows the run while it goes on.
+    pub(super) shown: Option<Following>,
+    /// The run's first instant, once it is known.
+    pub(super) epoch: Option<Nanos>,
+}
+
+impl Recorder {
+    /// Writes what was seen of the server's side after the last answer, which says nothing of the
+    /// client.
+    pub(super) fn look_last(&mut self) {
+        let Some(epoch) = self.epoch else { return };
+        let (scrapes, gpus) = self.looks.take(epoch);
+        if !scrapes.is_empty() || !gpus.is_empty() {
+            let at = now() - epoch;
+            self.logs.samples.append(&Sample { at, scrapes, gpus, ..Sample::default() });
+        }
+    }
 }
 
 impl Sink for Recorder {
     fn record(&mut self, record: RequestRecord) {
         self.logs.requests.append(&record);
         self.watcher.watch.add(&record);
+        if let Some(shown) = &self.shown {
+            shown.record(&record);
+        }
         if let Some(path) = &self.texts
             && let Err(error) = RunFolder::append_text(path, &record)
         {
@@ -84,7 +109,14 @@ impl Sink for Recorder {
     }
 
     fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
-        self.logs.samples.append(&Sample { at, host: self.host.sample(), beats, canary });
+        let epoch = *self.epoch.get_or_insert_with(|| now() - at);
+        let (scrapes, gpus) = self.looks.take(epoch);
+        if let Some(shown) = &self.shown {
+            shown.observe(at, &beats);
+        }
+        let host = self.host.sample();
+        let seen = Sample { at, host, beats, canary, scrapes, gpus };
+        self.logs.samples.append(&seen);
         self.watcher.observe(at);
     }
 

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use clap::Parser;
 use goodput_clock::now;
-use goodput_model::Plan;
+use goodput_model::{Plan, Scrape, Signal, SignalValue};
 use serde_json::json;
 
 use super::{Command, Place, Server};
 use crate::args::{Arguments, ColdStartArgs, Verb};
+use crate::emptying::wait_empty;
 use crate::error::{Failed, exit};
-use crate::gauges::{Gauges, wait_empty};
+use crate::observe::Observer;
+use crate::run::Setup;
 use crate::{output, plan};
 
 /// How long the server has to become empty.
@@ -29,18 +31,44 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
     let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, true)?;
     say(&json!({"start": start}))?;
     if args.hold {
-        let (from, gauges) = (now(), Gauges::watch(ready.endpoint.clone()));
+        let setup = Setup::new(true, false);
+        let (from, observer) = (now(), Observer::start(&plan, &ready, &setup)?);
         // An end of stdin is all that is waited for.
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        say(&json!({"batch": gauges.finish().between(from, now())}))?;
+        say(&json!({"batch": batch(&observer.finish(&plan).looks().take(from).0)}))?;
         if let Some(failed) = server.crash() {
             return Err(failed);
         }
-        say(&json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT)}))?;
+        say(&json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &setup.signals)}))?;
     }
     let exit = server.stop()?;
     say(&json!({"end": exit.to_string()}))?;
     Ok(ExitCode::from(exit::OK))
+}
+
+/// What the server said about its batch and its queue; null where it said nothing.
+fn batch(scrapes: &[Scrape]) -> serde_json::Value {
+    let levels = scrapes.iter().filter_map(|scrape| {
+        let reading = scrape.outcome.as_ref().ok()?;
+        let level = |signal| match reading.values.get(&signal) {
+            Some(SignalValue::Number(number)) => Some(*number),
+            _ => None,
+        };
+        Some((level(Signal::Running)?, level(Signal::Waiting)?))
+    });
+    let (running, waiting): (Vec<f64>, Vec<f64>) = levels.unzip();
+    if running.is_empty() {
+        return serde_json::Value::Null;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let max = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    json!({
+        "running_mean": mean(&running),
+        "running_max": max(&running),
+        "waiting_mean": mean(&waiting),
+        "waiting_max": max(&waiting),
+        "samples": running.len(),
+    })
 }
 
 /// That of a run with these flags.

@@ -52,8 +52,9 @@ impl Command {
     }
 }
 
-/// The command as it may be written down: words that hold or follow a key, token, secret or password
-/// are hidden, and all of it where its words cannot be told apart.
+/// The command as it may be written down: words that hold or follow a key, token, secret or password,
+/// headers that say who asks, and URLs with a user are hidden, and all of it where its words cannot be
+/// told apart.
 pub(crate) fn without_secrets(text: &str) -> String {
     let Ok(words) = split(text) else { return REDACTED.to_owned() };
     let mut shown: Vec<String> = Vec::new();
@@ -61,11 +62,12 @@ pub(crate) fn without_secrets(text: &str) -> String {
     for word in words {
         // A shell's own words stand inside one of ours.
         let mut parts = word.split(|c: char| c.is_whitespace() || "'\"`;&|()".contains(c));
-        let holds = parts.any(|part| part.split_once('=').is_some_and(|(name, _)| is_secret(name)));
+        let holds = parts.any(holds_secret);
         let flags = word.split_whitespace().count() > 1
             && word.split_whitespace().any(|part| part.starts_with('-') && is_secret(part));
         let is_hidden = is_next || holds || flags;
-        is_next = word.starts_with('-') && !word.contains('=') && is_secret(&word);
+        let is_flag = word.starts_with('-') && !word.contains('=');
+        is_next = is_secret(&word) && (is_flag || word.ends_with(':') || is_bearer(&word));
         has_secret |= is_hidden;
         shown.push(if is_hidden { REDACTED.to_owned() } else { word });
     }
@@ -73,11 +75,24 @@ pub(crate) fn without_secrets(text: &str) -> String {
     if has_secret { shown.join(" ") } else { text.to_owned() }
 }
 
+/// Whether a word of a shell holds a secret: `TOKEN=…`, `X-Api-Key:…`, `Bearer …`, `http://user:…@host`.
+fn holds_secret(part: &str) -> bool {
+    let set = part.split_once('=').is_some_and(|(name, _)| is_secret(name));
+    let header = part.split_once(':').is_some_and(|(name, _)| is_secret(name));
+    let mut urls = part.split("://").skip(1);
+    let has_user = urls.any(|url| url.split(['/', '?', '#']).any(|piece| piece.contains('@')));
+    set || header || has_user || is_bearer(part)
+}
+
+fn is_bearer(word: &str) -> bool {
+    word.eq_ignore_ascii_case("bearer")
+}
+
 /// Whether a flag or a variable has a secret for its value. `--max-num-batched-tokens` counts, and
 /// hides nothing.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let words = ["key", "token", "secret", "password"];
+    let words = ["key", "token", "secret", "password", "authorization", "bearer"];
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| words.contains(&part))
 }
 
@@ -216,12 +231,23 @@ mod tests {
             "s --api-key \"a sk-1\"",
             "s\t--api-key\tsk-1",
             "s 'open sk-1",
+            "curl -H 'Authorization: Bearer sk-1' http://h",
+            "curl -H authorization:\\ Basic\\ sk-1 http://h",
+            "curl -H Authorization: Bearer sk-1",
+            "curl -H \"X-Api-Key: sk-1\" h",
+            "curl -H X-Api-Key:sk-1 h",
+            "sh -c 'curl http://u:sk-1@h:80/x'",
+            "curl http://sk-1@h",
         ] {
             let hidden = without_secrets(text);
             assert!(!hidden.contains("sk-1") && hidden.contains(REDACTED), "{text}: {hidden}");
         }
-        let plain = "s --max-num-batched-tokens 8 --tokenizer 't u' --served-model-name {x}";
-        assert_eq!(without_secrets(plain), plain);
+        for plain in [
+            "s --max-num-batched-tokens 8 --tokenizer 't u' --served-model-name {x}",
+            "curl http://token.h:80/key -H 'Accept: text/plain'",
+        ] {
+            assert_eq!(without_secrets(plain), plain);
+        }
     }
 
     #[test]

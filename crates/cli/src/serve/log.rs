@@ -18,7 +18,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The last lines of a log from `start` on, made harmless; empty ones are left out.
-pub(super) fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
+pub(crate) fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
     let read = || -> io::Result<(bool, Vec<u8>)> {
         let mut file = File::open(path)?;
         let from = file.metadata()?.len().saturating_sub(TAIL).max(start);

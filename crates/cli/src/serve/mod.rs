@@ -11,6 +11,7 @@ mod supervise;
 
 pub(crate) use cold_start::cold_start;
 pub(crate) use command::{Command, without_secrets};
+pub(crate) use log::last_lines;
 pub(crate) use place::Place;
 pub(crate) use supervise::supervise;
 
@@ -38,7 +39,7 @@ const PORT_LIMIT: Duration = Duration::from_secs(10);
 const SUPERVISOR_LIMIT: Duration = Duration::from_secs(10);
 
 /// Lines of its log that an error shows.
-const LAST_LINES: usize = 20;
+pub(crate) const LAST_LINES: usize = 20;
 
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +191,7 @@ impl Server {
 
     /// The last lines that it said, made harmless.
     pub(crate) fn last_lines(&self, n: usize) -> Vec<String> {
-        log::last_lines(&self.log, self.log_start, n)
+        last_lines(&self.log, self.log_start, n)
     }
 
     /// The same as the rest of an error.

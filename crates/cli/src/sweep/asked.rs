@@ -79,6 +79,12 @@ impl Asked {
         Ok(asked)
     }
 
+    /// A search as part of something larger.
+    pub(super) fn search(sweep: SweepPlan, plan: Plan) -> Self {
+        let schema = Self::SCHEMA.to_owned();
+        Self { schema, gpus: None, serve: None, vary: Vec::new(), sweep, plan }
+    }
+
     /// As it may be written down.
     pub(super) fn written(&self) -> Self {
         let hidden = |serve: &Serve| Serve {
@@ -137,7 +143,7 @@ fn promised(args: &SweepArgs) -> SloArgs {
 }
 
 /// Promises about single requests are kept by a share of them: without a word, by 99 %.
-fn promise(measure: &mut Measure) {
+pub(crate) fn promise(measure: &mut Measure) {
     let is_of_each = measure.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
     if is_of_each {
         measure.attainment.get_or_insert(USUAL);

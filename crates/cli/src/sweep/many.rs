@@ -2,13 +2,13 @@
 //! with each setting, or both.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{ColdStart, Configuration, SweepState, SweepSummary, Sweeps};
 use goodput_model::Verdict;
-use goodput_record::{SweepFolder, vary};
+use goodput_record::{Campaign, CampaignFolder, vary};
 
 use super::asked::{Asked, Serve};
 use super::{code as code_of, one, saved};
@@ -49,7 +49,11 @@ fn command(serve: &Serve, filled: &Values, place: &serve::Place) -> Result<Comma
 }
 
 /// Sweeps each configuration that is not done yet.
-pub(super) fn sweep(setup: &Setup, asked: &Asked, folder: &SweepFolder) -> Result<Sweeps, Failed> {
+pub(super) fn sweep(
+    setup: &Setup,
+    asked: &Asked,
+    folder: &CampaignFolder,
+) -> Result<Sweeps, Failed> {
     let all = configurations(asked)?;
     let mut done: Vec<Configuration> = Vec::new();
     for (number, values) in (1..).zip(&all) {
@@ -82,7 +86,7 @@ pub(super) fn sweep(setup: &Setup, asked: &Asked, folder: &SweepFolder) -> Resul
 }
 
 /// Sweeps that are there already.
-pub(super) fn read(folder: &SweepFolder, asked: &Asked) -> Result<Sweeps, Failed> {
+pub(super) fn read(folder: &CampaignFolder, asked: &Asked) -> Result<Sweeps, Failed> {
     let all = configurations(asked)?;
     let paths =
         (1..).zip(&all).map(|(number, values)| (folder.configuration(number, values), values));
@@ -159,9 +163,9 @@ fn own(asked: &Asked, values: &Values) -> Result<(Asked, Values), Failed> {
 /// Sweeps one configuration, with a server of its own where that was asked for.
 fn measure(setup: &Setup, asked: &Asked, values: &Values, path: &Path) -> Result<(), Failed> {
     let (own, filled) = own(asked, values)?;
-    let folder = match SweepFolder::open(path) {
-        Some(_) => SweepFolder::resume(path),
-        None => SweepFolder::create(path, &own),
+    let folder = match CampaignFolder::open(Campaign::Sweep, path) {
+        Some(_) => CampaignFolder::resume(Campaign::Sweep, path),
+        None => CampaignFolder::create(Campaign::Sweep, path, &own),
     };
     let folder = folder.map_err(|error| folder_failed(&error))?;
     match &asked.serve {
@@ -176,7 +180,7 @@ fn measure(setup: &Setup, asked: &Asked, values: &Values, path: &Path) -> Result
 fn with_server(
     setup: &Setup,
     own: &Asked,
-    folder: SweepFolder,
+    folder: CampaignFolder,
     (serve, filled): (&Serve, &Values),
 ) -> Result<(), Failed> {
     let mut plan = own.plan.clone();
@@ -190,7 +194,7 @@ fn with_server(
     if !setup.quiet {
         output::note(&format!("the server was ready after {:.1} s", start.ready_s));
     }
-    let outcome = one::sweep_on(setup, own, folder, (plan, Rc::new(ready)), &|| server.crash());
+    let outcome = one::sweep_on(setup, own, folder, (plan, Arc::new(ready)), &|| server.crash());
     let crash = server.crash();
     server.stop()?;
     match (outcome, crash) {
@@ -202,7 +206,7 @@ fn with_server(
 
 /// What a configuration's folder holds.
 fn read_one(path: &Path, values: &Values) -> Configuration {
-    let sweep = SweepFolder::open(path).and_then(|folder| {
+    let sweep = CampaignFolder::open(Campaign::Sweep, path).and_then(|folder| {
         let asked: Asked = folder.asked().ok()?;
         saved::summary(&folder, &asked).ok()
     });
@@ -238,7 +242,7 @@ fn together(configurations: Vec<Configuration>) -> Sweeps {
 }
 
 /// A full disk must not end a sweep.
-fn write(folder: &SweepFolder, sweeps: &Sweeps) {
+fn write(folder: &CampaignFolder, sweeps: &Sweeps) {
     let page = goodput_report::sweeps_text(sweeps);
     for outcome in [folder.write_summary(sweeps), folder.write_report(&page)] {
         if let Err(error) = outcome {

@@ -8,26 +8,33 @@ mod point;
 mod saved;
 mod screen;
 
+pub(crate) use asked::promise;
+pub(crate) use one::{ABSENCE, EMPTYING, TRIES, label, said, unwritable};
+pub(crate) use point::at_level;
 pub(crate) use saved::{Saved, read};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use goodput_campaign::sweep::{GoodputState, SweepState, SweepSummary};
-use goodput_model::Verdict;
-use goodput_record::{FolderError, SweepFolder};
+use goodput_campaign::sweep::{GoodputState, SweepPlan, SweepState, SweepSummary};
+use goodput_model::{Plan, Verdict};
+use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
+use crate::readiness::Ready;
 use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
-use crate::{plan, report};
+use crate::{plan, report, typed};
 use asked::Asked;
 
 /// Runs the verb.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
-    let setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    let setup =
+        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
     let (resumed, asked) = match &args.resume {
         Some(path) => {
+            typed::refuse_beside("resume", &["target", "metrics_urls", "gpu"])?;
             let (folder, asked) = resume(path, args)?;
             (Some(folder), asked)
         }
@@ -36,6 +43,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     if args.output.dry_run {
         return dry_run(asked.plan, &setup.hub, args.output.json);
     }
+    let setup = setup.listening(&args.endpoint)?;
     if asked.is_one() {
         // A target that is not there leaves no folder behind.
         let prepared = prepare(&setup, asked.plan.clone())?;
@@ -56,13 +64,30 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(stopped.unwrap_or_else(|| many::code(&sweeps))))
 }
 
-fn create(args: &SweepArgs, asked: &Asked) -> Result<SweepFolder, Failed> {
+/// A sweep as part of something larger, in a folder of its own; one that was begun there goes on.
+pub(crate) fn search(
+    setup: &Setup,
+    path: &Path,
+    sweep: SweepPlan,
+    asked: Plan,
+    settled: (Plan, Arc<Ready>),
+) -> Result<SweepSummary, Failed> {
+    let asked = Asked::search(sweep, asked);
+    let folder = match CampaignFolder::open(Campaign::Sweep, path) {
+        Some(_) => CampaignFolder::resume(Campaign::Sweep, path),
+        None => CampaignFolder::create(Campaign::Sweep, path, &asked),
+    };
+    one::sweep(setup, &asked, folder.map_err(|error| folder_failed(&error))?, settled)
+}
+
+fn create(args: &SweepArgs, asked: &Asked) -> Result<CampaignFolder, Failed> {
     let path: PathBuf = folder_path(args.output.out.as_deref(), &asked.plan, "sweep");
-    SweepFolder::create(&path, &asked.written()).map_err(|error| folder_failed(&error))
+    CampaignFolder::create(Campaign::Sweep, &path, &asked.written())
+        .map_err(|error| folder_failed(&error))
 }
 
 /// The folder of a sweep that was stopped, and what was asked of it.
-fn resume(path: &Path, args: &SweepArgs) -> Result<(SweepFolder, Asked), Failed> {
+fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, Asked), Failed> {
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {
@@ -70,7 +95,7 @@ fn resume(path: &Path, args: &SweepArgs) -> Result<(SweepFolder, Asked), Failed>
             _ => failed.hint("--resume takes the folder that a sweep printed when it began"),
         }
     };
-    let folder = SweepFolder::resume(path).map_err(failed)?;
+    let folder = CampaignFolder::resume(Campaign::Sweep, path).map_err(failed)?;
     let mut asked: Asked = folder.asked().map_err(failed)?;
     if let Some(target) = &args.target {
         asked.plan.target.url = asked::target(target);

@@ -1,7 +1,7 @@
 //! A sweep of one configuration: the next point, and again, until everything is known.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{
@@ -10,39 +10,39 @@ use goodput_campaign::sweep::{
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
-use goodput_record::{FolderError, SweepFolder};
+use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::Summary;
 
 use super::asked::Asked;
 use super::saved::Kept;
 use super::screen::Screen;
 use super::{point, saved};
+use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
-use crate::gauges::{self, By};
 use crate::readiness::{self, Ready};
 use crate::run::{Place, Setup, prepare_on};
 use crate::{host, output};
 
 /// How long a server that went away may stay away.
-const ABSENCE: Duration = Duration::from_mins(2);
+pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
 
 /// A point that could not be measured is tried again so often.
-const TRIES: u32 = 2;
+pub(crate) const TRIES: u32 = 2;
 
 /// Load that warms a server up which has stood idle, in seconds.
 const REWARM_S: f64 = 10.0;
 
 /// How long a server may take to be empty after a point.
-const EMPTYING: Duration = Duration::from_mins(1);
+pub(crate) const EMPTYING: Duration = Duration::from_mins(1);
 
 /// A sweep that goes on.
 struct Sweep<'a> {
     setup: &'a Setup,
     asked: &'a Asked,
-    folder: SweepFolder,
+    folder: CampaignFolder,
     /// The plan of all points, with everything settled that it left open.
     plan: Plan,
-    ready: Rc<Ready>,
+    ready: Arc<Ready>,
     points: Vec<(String, Point)>,
     facts: SweepFacts,
     screen: Screen,
@@ -62,8 +62,8 @@ struct Sweep<'a> {
 pub(super) fn sweep(
     setup: &Setup,
     asked: &Asked,
-    folder: SweepFolder,
-    settled: (Plan, Rc<Ready>),
+    folder: CampaignFolder,
+    settled: (Plan, Arc<Ready>),
 ) -> Result<SweepSummary, Failed> {
     Sweep::new(setup, asked, folder, settled)?.run()
 }
@@ -72,8 +72,8 @@ pub(super) fn sweep(
 pub(super) fn sweep_on(
     setup: &Setup,
     asked: &Asked,
-    folder: SweepFolder,
-    (plan, ready): (Plan, Rc<Ready>),
+    folder: CampaignFolder,
+    (plan, ready): (Plan, Arc<Ready>),
     crash: &dyn Fn() -> Option<Failed>,
 ) -> Result<SweepSummary, Failed> {
     let prepared = prepare_on(setup, plan, ready)?;
@@ -86,8 +86,8 @@ impl<'a> Sweep<'a> {
     fn new(
         setup: &'a Setup,
         asked: &'a Asked,
-        folder: SweepFolder,
-        (plan, ready): (Plan, Rc<Ready>),
+        folder: CampaignFolder,
+        (plan, ready): (Plan, Arc<Ready>),
     ) -> Result<Self, Failed> {
         let kept = saved::points(&folder)?;
         // Time between points counts too, as far as it was noted.
@@ -205,10 +205,9 @@ impl<'a> Sweep<'a> {
         self.folder.begin(ask.number, ask).map_err(unwritable)?;
         let path = self.folder.point(ask.number, &label(ask.level));
         let plan = point::plan(&self.plan, ask);
-        let prepared = prepare_on(self.setup, plan, Rc::clone(&self.ready))?;
+        let prepared = prepare_on(self.setup, plan, Arc::clone(&self.ready))?;
         let label = progress_label(ask, left_s);
-        let looks_at_batch = self.plan.target.probe;
-        let place = Place { repeat: None, label, looks_at_batch };
+        let place = Place { label, ..Place::default() };
         let summary = prepared.measure(self.setup, &path, &place)?;
         Ok((path, summary))
     }
@@ -266,7 +265,7 @@ impl<'a> Sweep<'a> {
         };
         match readiness::wait_unless(&mut plan, self.setup.quiet, &given_up) {
             Ok(ready) => {
-                self.ready = Rc::new(ready);
+                self.ready = Arc::new(ready);
                 self.is_cold = true;
                 true
             }
@@ -280,7 +279,7 @@ impl<'a> Sweep<'a> {
     /// Lets the server come to rest.
     fn settle(&mut self) {
         pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
-        let emptied = gauges::wait_empty(&self.plan, &self.ready, EMPTYING);
+        let emptied = wait_empty(&self.plan, &self.ready, EMPTYING, &self.setup.signals);
         if let By::Unknown(why) = emptied.by
             && self.plan.target.probe
         {
@@ -293,12 +292,12 @@ impl<'a> Sweep<'a> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-fn unwritable(error: FolderError) -> Failed {
+pub(crate) fn unwritable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint("is there room on the disk? `--resume` goes on")
 }
 
 /// What a point is called in its folder's name.
-fn label(level: Level) -> String {
+pub(crate) fn label(level: Level) -> String {
     match level {
         Level::Rate(rate) => format!("rate-{}", short(rate)),
         Level::Users(users) => format!("users-{users}"),
@@ -311,12 +310,17 @@ fn short(rate: f64) -> String {
     rounded.to_string()
 }
 
-/// What stands before the progress line.
-fn progress_label(ask: &Ask, left_s: Option<f64>) -> String {
-    let level = match ask.level {
+/// A level for people.
+pub(crate) fn said(level: Level) -> String {
+    match level {
         Level::Rate(rate) => format!("{}/s", short(rate)),
         Level::Users(users) => format!("{users} users"),
-    };
+    }
+}
+
+/// What stands before the progress line.
+fn progress_label(ask: &Ask, left_s: Option<f64>) -> String {
+    let level = said(ask.level);
     let left =
         left_s.map_or_else(String::new, |left| format!(" · {} left", goodput_stats::about(left)));
     let why = match ask.purpose {

@@ -7,16 +7,26 @@ use goodput_model::{Extent, Mode, Plan, Rate};
 
 /// The plan of this point.
 pub(super) fn plan(base: &Plan, ask: &Ask) -> Plan {
-    let mut plan = base.clone();
-    let load = &mut plan.load;
-    load.seed = ask.seed;
-    load.mode = mode(&base.load.mode, ask.level);
-    load.warmup = warmup(base.load.warmup, ask);
-    load.duration = Some(seconds(ask.seconds));
-    load.num_requests = ask.requests;
+    let mut plan = at_level(base, ask.level, ask.seed, (ask.burn_in_s, ask.seconds));
+    plan.load.num_requests = ask.requests;
     // A warm-up must warm up, and a twin shows what its loop hides.
     let may_stop = !matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
     plan.measure.stop_early = may_stop.then_some(ask.stops);
+    plan
+}
+
+/// The plan at this level, for so many seconds of load before the measured part, and in it.
+pub(crate) fn at_level(
+    base: &Plan,
+    level: Level,
+    seed: u64,
+    (burn_in_s, measured_s): (f64, f64),
+) -> Plan {
+    let mut plan = base.clone();
+    plan.load.seed = seed;
+    plan.load.mode = mode(&base.load.mode, level);
+    plan.load.warmup = warmup(base.load.warmup, level, burn_in_s);
+    plan.load.duration = Some(seconds(measured_s));
     plan
 }
 
@@ -30,19 +40,19 @@ fn mode(base: &Mode, level: Level) -> Mode {
             arrivals: *arrivals,
             max_concurrency: *max_concurrency,
         },
-        // A base is always open; see `asked.rs` and `many.rs`.
+        // A base is always open; see `asked.rs` of sweeps and comparisons, and `many.rs`.
         (Level::Rate(_), other) => other.clone(),
     }
 }
 
 /// The burn-in, and as many requests as a cache needs to be warm.
-fn warmup(base: Extent, ask: &Ask) -> Extent {
-    match (base, ask.level) {
+fn warmup(base: Extent, level: Level, burn_in_s: f64) -> Extent {
+    match (base, level) {
         (Extent::Requests(requests), Level::Users(_)) => Extent::Requests(requests),
         (Extent::Requests(requests), Level::Rate(rate)) => {
-            Extent::Time(seconds(ask.burn_in_s.max(requests as f64 / rate)))
+            Extent::Time(seconds(burn_in_s.max(requests as f64 / rate)))
         }
-        _ => Extent::Time(seconds(ask.burn_in_s)),
+        _ => Extent::Time(seconds(burn_in_s)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, SweepSummary, Sweeps};
-use goodput_record::{FolderError, SweepFolder};
+use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use super::asked::Asked;
 use super::many;
@@ -22,7 +22,7 @@ pub(crate) enum Saved {
 /// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
 /// holds no sweep.
 pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
-    let folder = SweepFolder::open(path)?;
+    let folder = CampaignFolder::open(Campaign::Sweep, path)?;
     let read = || {
         let asked: Asked =
             folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
 }
 
 /// The numbers of a sweep of one configuration.
-pub(super) fn summary(folder: &SweepFolder, asked: &Asked) -> Result<SweepSummary, Failed> {
+pub(super) fn summary(folder: &CampaignFolder, asked: &Asked) -> Result<SweepSummary, Failed> {
     let kept = points(folder)?;
     let written = written(folder).map(|summary| summary.sweep);
     let facts = written.or_else(|| facts(folder, asked)).ok_or_else(|| {
@@ -47,13 +47,13 @@ pub(super) fn summary(folder: &SweepFolder, asked: &Asked) -> Result<SweepSummar
 }
 
 /// The summary as it was written last.
-pub(super) fn written(folder: &SweepFolder) -> Option<SweepSummary> {
+pub(super) fn written(folder: &CampaignFolder) -> Option<SweepSummary> {
     let bytes = std::fs::read(folder.path().join("summary.json")).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
 /// Without a summary: what the first point says.
-fn facts(folder: &SweepFolder, asked: &Asked) -> Option<SweepFacts> {
+fn facts(folder: &CampaignFolder, asked: &Asked) -> Option<SweepFacts> {
     let (_, first) = folder.points().into_iter().next()?;
     let run = report::read(&first).ok()?.run;
     Some(SweepFacts {
@@ -84,7 +84,7 @@ impl Kept {
 }
 
 /// Every whole point, in the order measured; what cannot be read is named and left out.
-pub(super) fn points(folder: &SweepFolder) -> Result<Vec<Kept>, Failed> {
+pub(super) fn points(folder: &CampaignFolder) -> Result<Vec<Kept>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let read = |begun: goodput_record::Asked<Ask>| {

@@ -2,26 +2,23 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "each test file uses its part; a test may panic"
 )]
 
 pub(crate) mod mock;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Tests that look at time run one at a time.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(crate) use timed::{alone, timed};
 
 /// One use of the binary, in a folder of its own.
 pub(crate) struct Session {

@@ -96,6 +96,20 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
+    /// As a tokenizer counts that makes so many tokens of one of ours.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        let times = |count: f64| (count * factor).round();
+        let few = |count: u32| times(f64::from(count)) as u32;
+        let many = |count: u64| times(count as f64) as u64;
+        Self {
+            prompt: few(self.prompt),
+            cached: few(self.cached),
+            media: few(self.media),
+            completion: many(self.completion),
+            reasoning: self.reasoning.map(many),
+        }
+    }
+
     /// Appends `,"usage":{…}`.
     pub(crate) fn push(self, out: &mut Vec<u8>, quirks: &Quirks) {
         let right = self.completion;

@@ -14,6 +14,8 @@ pub(crate) struct Behaviour {
     pub(crate) reasoning_field: &'static str,
     /// Share of requests with tools that are answered by a call, where they leave the choice.
     pub(crate) tool_calls: f64,
+    /// Tokens in `usage` for each that there is.
+    pub(crate) token_factor: f64,
     pub(crate) quirks: Quirks,
 }
 
@@ -23,6 +25,7 @@ impl Default for Behaviour {
             reasoning: 0.0,
             reasoning_field: "reasoning_content",
             tool_calls: 0.0,
+            token_factor: 1.0,
             quirks: Quirks::default(),
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn whole(
             completion: tokens,
             reasoning: thinks.then(|| sum(|plan| plan.reasoning_tokens)),
         };
-        usage.push(&mut out, &behaviour.quirks);
+        usage.times(behaviour.token_factor).push(&mut out, &behaviour.quirks);
     }
     out.extend_from_slice(FINGERPRINT.as_bytes());
     if ask.kind == Kind::Chat {

@@ -36,6 +36,8 @@ pub(crate) struct Writer {
     has_token_ids: bool,
     prompt_tokens: u32,
     media_tokens: u32,
+    /// Tokens in usage for each that there is.
+    token_factor: f64,
     /// Tokens of the prompts that came from the cache, for usage.
     pub(crate) cached: u32,
     is_over: bool,
@@ -95,6 +97,7 @@ impl Writer {
             has_token_ids: ask.return_token_ids,
             prompt_tokens: ask.prompt_tokens(),
             media_tokens: ask.media_tokens,
+            token_factor: behaviour.token_factor,
             cached: 0,
             is_over: false,
         };
@@ -412,7 +415,7 @@ impl Writer {
             completion: self.lines.iter().map(|line| u64::from(line.sent)).sum(),
             reasoning: thinks.then(|| self.lines.iter().map(thought).sum()),
         };
-        usage.push(out, &self.quirks);
+        usage.times(self.token_factor).push(out, &self.quirks);
         out.extend_from_slice(FINGERPRINT.as_bytes());
         self.close(out);
     }
@@ -466,7 +469,7 @@ impl Writer {
                 completion: u64::from(completion),
                 reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens).into()),
             };
-            usage.push(out, &self.quirks);
+            usage.times(self.token_factor).push(out, &self.quirks);
         }
     }
 

@@ -5,7 +5,7 @@
 
 mod grammar;
 mod kind;
-mod value;
+pub(crate) mod value;
 
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
     if time > LONGEST { Err(format!("`{text}` is longer than 30 days")) } else { Ok(time) }
 }
 
-pub(super) fn positive_time(text: &str) -> Result<Nanos, String> {
+pub(crate) fn positive_time(text: &str) -> Result<Nanos, String> {
     let time = time(text)?;
     if time == Nanos::ZERO { Err("a time above zero is needed here".to_owned()) } else { Ok(time) }
 }
@@ -49,7 +49,7 @@ pub(super) fn pair(text: &str) -> Result<(&str, &str), String> {
 }
 
 /// `8MB`, `64KiB`, `1000`
-pub(super) fn size(text: &str) -> Result<u32, String> {
+pub(crate) fn size(text: &str) -> Result<u32, String> {
     let wrong = || format!("`{text}` is not a size from 1B to 1GiB: write `8MB` or `64KiB`");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

@@ -184,6 +184,12 @@ impl Metrics {
         }
     }
 
+    /// As after a start: everything counted is nothing again. What is open stays open.
+    pub fn start_anew(&mut self, faults: impl Iterator<Item = Label>) {
+        let connections_open = self.connections_open;
+        *self = Self { connections_open, ..Self::new(self.block_tokens, faults) };
+    }
+
     /// A request that the engine takes.
     pub fn arrived(&mut self) {
         self.arrived += 1;

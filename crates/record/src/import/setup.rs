@@ -30,6 +30,10 @@ const ENGINE: [&str; 8] = [
     "commit",
 ];
 const FLAGS: [&str; 5] = ["server_args", "engine_args", "flags", "serve_args", "server_cmd"];
+const DRIVER: [&str; 3] = ["driver", "driver_version", "gpu_driver"];
+const PARALLELISM: [&str; 4] = ["tensor_parallel", "tensor_parallel_size", "tp", "tp_size"];
+const LIMITS: [&str; 3] = ["max_model_len", "context_length", "max_seq_len"];
+const PREFIX_CACHING: [&str; 3] = ["prefix_caching", "enable_prefix_caching", "prefix_cache"];
 const UTILISATION: [&str; 3] = ["gpu_utilization", "kv_cache_usage", "gpu_util"];
 
 /// The facts that `fields` states.
@@ -46,5 +50,9 @@ pub(super) fn setup(fields: &Fields<'_>) -> ReportedSetup {
         engine: first(&ENGINE),
         flags: first(&FLAGS),
         utilisation: first(&UTILISATION),
+        driver: first(&DRIVER),
+        parallelism: first(&PARALLELISM).map(|n| format!("TP {n}")),
+        limits: first(&LIMITS).map(|n| format!("max_model_len {n}")),
+        prefix_caching: first(&PREFIX_CACHING),
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod plain;
 mod set;
+mod slow;
 
 use std::fmt;
 use std::str::FromStr;

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use super::{Batching, Delays, Disaggregated, Model, Profile, Speculative};
 
 /// Keys that every profile knows.
-const COMMON: &str = "model, max_model_len, default_tokens, answer, image_tokens, max_queue";
+const COMMON: &str =
+    "model, max_model_len, default_tokens, answer, image_tokens, max_queue, time_factor";
 /// Keys of a profile with [delays].
 const DELAYS: &str = "ttft, itl, slots";
 /// Keys of a profile with [scheduler].
@@ -31,6 +32,12 @@ impl Profile {
             ("image_tokens", _) => self.image_tokens = number(key, value)?,
             ("answer", _) => {
                 self.answer = if value == "none" { None } else { Some(text(key, value)?) };
+            }
+            ("time_factor", _) => {
+                let factor = value.parse().ok().filter(|factor| (0.01..=100.0).contains(factor));
+                self.slow_down(factor.ok_or_else(|| {
+                    format!("time_factor is a number from 0.01 to 100, not `{value}`")
+                })?);
             }
             ("max_queue", Model::Delays(delays)) => delays.max_queue = limit(key, value)?,
             ("max_queue", Model::Batching(batching)) => {

@@ -100,6 +100,60 @@ fn a_setting_of_the_other_model_says_so() {
 }
 
 #[test]
+fn a_factor_is_on_every_time() {
+    let mut profile = Profile::builtin("default").unwrap();
+    for (ttft, slower) in [
+        ("50ms", "52ms 500us"),
+        ("uniform:40ms:60ms", "uniform:42ms:63ms"),
+        ("exp:20ms", "exp:21ms"),
+        ("lognormal:80ms:0.5", "lognormal:84ms:0.5"),
+    ] {
+        profile.set("itl", "10ms").unwrap();
+        profile.set("ttft", ttft).unwrap();
+        profile.set("time_factor", "1.05").unwrap();
+        let Model::Delays(delays) = &profile.engine else { panic!("the model changed") };
+        assert_eq!((delays.ttft.to_string().as_str(), delays.slots), (slower, 128));
+        assert_eq!(delays.itl.to_string(), "10ms 500us");
+    }
+    let mut profile = batching();
+    for (key, value) in [
+        ("frontend", "3ms"),
+        ("cold_start", "30s"),
+        ("first_use", "200ms"),
+        ("idle_timeout", "5m"),
+        ("speculative", "4:0.7"),
+        ("disaggregated", "2"),
+    ] {
+        profile.set(key, value).unwrap();
+    }
+    let Model::Batching(engine) = &mut profile.engine else { panic!("the model changed") };
+    engine.speculative.as_mut().unwrap().draft = Time(Duration::from_millis(7));
+    let split = engine.disaggregated.as_mut().unwrap();
+    (split.latency, split.ns_per_token) = (Time(Duration::from_millis(9)), 11.0);
+    // Every part of a step counts.
+    let step = &mut engine.step;
+    (step.overlap, step.kv_ns, step.attention_ns) = (0.5, 5000.0, 40.0);
+    let before = engine.clone();
+    profile.set("time_factor", "2").unwrap();
+    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    let time = |ms| Time(Duration::from_millis(ms));
+    let start =
+        Start { cold_start: time(60_000), idle_timeout: Some(time(300_000)), first_use: time(400) };
+    assert_eq!((engine.scheduler.frontend, engine.start), (time(6), start));
+    assert_eq!(engine.speculative.unwrap().draft, time(14));
+    let split = engine.disaggregated.unwrap();
+    assert_eq!((split.latency, split.ns_per_token), (time(18), 22.0));
+    // Twice is exact in binary, so every step takes just twice as long.
+    let mut mixed = crate::Shape::default();
+    mixed.decode(1, 3000);
+    mixed.decode(1, 70);
+    mixed.prefill(500, 1000);
+    assert_eq!(engine.step.ms(&mixed), 2.0 * before.step.ms(&mixed));
+    assert_eq!((&engine.kv, engine.step.overlap), (&before.kv, before.step.overlap));
+    assert_eq!(Profile::parse(&profile.to_toml().unwrap()).as_ref(), Ok(&profile));
+}
+
+#[test]
 fn what_is_out_of_range_changes_nothing() {
     for (key, value) in [
         ("max_num_seqs", "0"),
@@ -121,6 +175,9 @@ fn what_is_out_of_range_changes_nothing() {
         ("disaggregated", "100000"),
         ("cold_start", "2 days"),
         ("first_use", "5"),
+        ("time_factor", "0"),
+        ("time_factor", "nan"),
+        ("time_factor", "5%"),
     ] {
         let mut profile = batching();
         assert!(profile.set(key, value).is_err(), "{key}={value}");

@@ -11,6 +11,7 @@ mod ours;
 mod sample;
 mod setup;
 mod shape;
+mod system;
 #[cfg(test)]
 mod tests;
 mod tool;

@@ -5,7 +5,7 @@ use goodput_model::{
     ReportedMode, ReportedWarmup, Severity, SourcePlan, Tool, Verdict,
 };
 
-use super::{Audit, Item, Source, Status, audit_reported};
+use super::{Audit, Item, Source, Status, audit_reported, system};
 use crate::summary::{Metric, RunState, Summary};
 
 /// What a run of ours is worth: its own verdict and caveats first, then the list. The plan knows the
@@ -22,7 +22,12 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
         advice: caveat.advice.clone().unwrap_or_default(),
         source: Source::OwnVerdict,
     }));
-    items.extend(audit_reported(&run).items);
+    let is_simulated = summary.run.is_simulated();
+    // A simulated engine has no hardware that anybody could state.
+    let could_exist = |item: &Item| {
+        !(is_simulated && item.status == Status::Missing && system::CHECKS.contains(&&*item.check))
+    };
+    items.extend(audit_reported(&run).items.into_iter().filter(could_exist));
     Audit::of(&run, items)
 }
 
@@ -90,6 +95,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
         share: slo.attainment,
     });
     run.repeats = summary.run.repeat.map(|repeat| repeat.of.into());
+    run.setup = system::setup(summary);
     run.seed = Some(summary.run.seed);
     run.streaming = Some(summary.run.stream);
     if summary.run.state != RunState::Complete {

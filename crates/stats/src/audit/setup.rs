@@ -2,20 +2,34 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::Reported;
+use goodput_model::{Reported, Tool};
 
 use super::words::number;
 use super::{Check, Finding, Source};
 
-pub(super) const CHECKS: [Check; 8] = [
+pub(super) const CHECKS: [Check; 12] = [
     Check { code: "model", title: "model", source: Source::ReportContents, run: model },
     Check { code: "hardware", title: "hardware", source: Source::Checklist, run: hardware },
+    Check { code: "driver", title: "driver", source: Source::ReportContents, run: driver },
     Check { code: "precision", title: "precision", source: Source::Checklist, run: precision },
     Check {
         code: "engine",
         title: "engine and version",
         source: Source::ReportContents,
         run: engine,
+    },
+    Check {
+        code: "parallelism",
+        title: "parallelism",
+        source: Source::ReportContents,
+        run: parallelism,
+    },
+    Check { code: "max_lengths", title: "limits", source: Source::ReportContents, run: limits },
+    Check {
+        code: "prefix_caching",
+        title: "prefix caching",
+        source: Source::ReportContents,
+        run: prefix_caching,
     },
     Check {
         code: "engine_flags",
@@ -50,31 +64,92 @@ fn model(run: &Reported) -> Option<Finding> {
     Some(stated(run.model.as_ref(), "state the model and its revision"))
 }
 
+/// What to do about a fact that is missing: in a run of ours there is a flag for each.
+fn advice(run: &Reported, what: &str, flags: &str) -> String {
+    match run.tool {
+        Tool::Goodput => format!("{what}: {flags}"),
+        Tool::VllmPython | Tool::VllmRust => {
+            format!(
+                "{what}; in vLLM with {}",
+                flags.replacen("--meta ", "--metadata ", 1).replace("--meta ", "")
+            )
+        }
+        _ => what.to_owned(),
+    }
+}
+
+/// Nothing but processors: it has neither driver nor interconnect.
+fn has_no_gpu(run: &Reported) -> bool {
+    run.setup.gpus == Some(0)
+}
+
+/// A setting that files with all settings hold somewhere, though we do not read it there.
+fn setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<Finding> {
+    let is_inside = run.setup.flags.is_some() && run.tool != Tool::Goodput;
+    (fact.is_some() || !is_inside).then(|| stated(fact, advice))
+}
+
 fn hardware(run: &Reported) -> Option<Finding> {
     let setup = &run.setup;
-    let advice = "state GPU type, count and interconnect; in vLLM with --metadata gpu=… gpus=…";
+    let advice = advice(
+        run,
+        "state GPU type, count and interconnect",
+        "--meta gpu=H200 --meta gpu_count=8 --meta interconnect=NVLink",
+    );
     let gpus = setup.gpus.map(|n| format!("{n} GPUs"));
     let said = [setup.hardware.clone(), gpus, setup.interconnect.clone()];
     let said: Vec<_> = said.into_iter().flatten().collect();
     Some(match (&setup.hardware, setup.gpus) {
-        (Some(_), Some(1)) => Finding::ok(said.join(", ")),
+        (Some(_), Some(0 | 1)) => Finding::ok(said.join(", ")),
         (Some(_), Some(_)) if setup.interconnect.is_some() => Finding::ok(said.join(", ")),
         (None, None) => Finding::missing("neither GPU type nor count is stated", advice),
         _ => Finding::missing(format!("only {} is stated", said.join(", ")), advice),
     })
 }
 
+fn driver(run: &Reported) -> Option<Finding> {
+    let advice = advice(run, "state the version of the driver", "--meta driver=570.86");
+    (!has_no_gpu(run)).then(|| stated(run.setup.driver.as_ref(), &advice))
+}
+
 fn precision(run: &Reported) -> Option<Finding> {
-    let advice = "state number format and quantisation: FP8 and BF16 differ by a factor of two";
-    Some(stated(run.setup.precision.as_ref(), advice))
+    let what = "state number format and quantisation (FP8 and BF16 differ by a factor of two)";
+    let advice = advice(run, what, "--meta dtype=bfloat16 --meta quantization=fp8");
+    Some(stated(run.setup.precision.as_ref(), &advice))
 }
 
 fn engine(run: &Reported) -> Option<Finding> {
-    Some(stated(run.setup.engine.as_ref(), "state the engine and its version"))
+    let what = "state the engine and its version";
+    let advice = advice(run, what, "--meta engine=vllm --meta engine_version=0.30.0");
+    Some(stated(run.setup.engine.as_ref(), &advice))
+}
+
+fn parallelism(run: &Reported) -> Option<Finding> {
+    let what = "state how the model is spread over GPUs";
+    let flags = "--meta tensor_parallel=8 --meta pipeline_parallel=1";
+    // One GPU leaves no choice.
+    let is_one = run.setup.gpus.is_some_and(|n| n <= 1) && run.setup.parallelism.is_none();
+    if is_one {
+        return None;
+    }
+    setting(run, run.setup.parallelism.as_ref(), &advice(run, what, flags))
+}
+
+fn limits(run: &Reported) -> Option<Finding> {
+    let what = "state the longest sequence and the most in a batch";
+    let flags = "--meta max_model_len=32768 --meta max_num_seqs=256";
+    setting(run, run.setup.limits.as_ref(), &advice(run, what, flags))
+}
+
+fn prefix_caching(run: &Reported) -> Option<Finding> {
+    let what = "state whether the prefix cache is on: it decides what a prompt costs";
+    let advice = advice(run, what, "--meta prefix_caching=off");
+    setting(run, run.setup.prefix_caching.as_ref(), &advice)
 }
 
 fn flags(run: &Reported) -> Option<Finding> {
-    let advice = "state the command line of the server; defaults differ between versions";
+    let what = "state the command line of the server; defaults differ between versions";
+    let advice = advice(run, what, "--meta engine_flags='…'");
     Some(match &run.setup.flags {
         // A command line may hold a key: it is not repeated.
         Some(_) => Finding::ok("the file holds settings of the server"),
@@ -84,21 +159,27 @@ fn flags(run: &Reported) -> Option<Finding> {
 
 fn per_gpu(run: &Reported) -> Option<Finding> {
     let rate = run.output_tokens_per_s?;
+    if has_no_gpu(run) {
+        return None;
+    }
+    let advice = advice(run, "state throughput per GPU", "--meta gpu_count=8");
     Some(match run.setup.gpus.filter(|n| *n > 0) {
         Some(n) => Finding::ok(format!(
             "{} output tokens/s on {n} GPUs: {} each",
             number(rate),
             number(rate / n as f64)
         )),
-        None => Finding::missing(
-            "only the total is stated, and not how many GPUs made it",
-            "state throughput per GPU",
-        ),
+        None => Finding::missing("only the total is stated, and not how many GPUs made it", advice),
     })
 }
 
 fn utilisation(run: &Reported) -> Option<Finding> {
-    let advice = "watch GPU, memory bandwidth and KV cache beside the run";
+    let advice = match run.tool {
+        Tool::Goodput => {
+            "let the run read the server's page of metrics (--metrics-url) and its GPUs (--gpu)"
+        }
+        _ => "watch GPU, memory bandwidth and KV cache beside the run",
+    };
     Some(stated(run.setup.utilisation.as_ref(), advice))
 }
 

@@ -110,6 +110,10 @@ fn result(n: u64) -> Reported {
         engine: fact("vllm 0.30"),
         flags: fact("--tensor-parallel-size 8"),
         utilisation: fact("GPU 90 %"),
+        driver: fact("570.1"),
+        parallelism: fact("TP 8"),
+        limits: fact("max_model_len 4096"),
+        prefix_caching: fact("off"),
     };
     run.details = Some(requests);
     run
@@ -203,8 +207,14 @@ const SAMPLE: [Case; 24] = [
     ("engine", |r| r.setup.engine = None, Missing, Info),
 ];
 
-const TOOL: [Case; 19] = [
+const TOOL: [Case; 25] = [
     ("engine_flags", |r| r.setup.flags = None, Missing, Info),
+    ("driver", |r| r.setup.driver = None, Missing, Info),
+    ("parallelism", |r| (r.setup.parallelism, r.setup.flags) = (None, None), Missing, Info),
+    ("max_lengths", |r| (r.setup.limits, r.setup.flags) = (None, None), Missing, Info),
+    ("prefix_caching", |r| (r.setup.prefix_caching, r.setup.flags) = (None, None), Missing, Info),
+    ("hardware", |r| (r.setup.hardware, r.setup.gpus) = (None, Some(0)), Missing, Info),
+    ("hardware", |r| (r.setup.interconnect, r.setup.gpus) = (None, Some(0)), Status::Ok, Info),
     ("per_gpu_throughput", |r| r.setup.gpus = None, Missing, Info),
     ("utilisation", |r| r.setup.utilisation = None, Missing, Info),
     ("seed", |r| r.seed = None, Missing, Info),

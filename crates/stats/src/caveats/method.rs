@@ -15,6 +15,16 @@ const DEPENDENT: f64 = 0.5;
 /// p90 over p50 of TTFT above which it matters what requests wait for.
 const WIDE: f64 = 1.1;
 
+/// A profiler takes its time from the server that it looks at.
+pub(super) fn profiled(e: &Evidence<'_>) -> Option<Caveat> {
+    e.run.system.profiled.then(|| {
+        let message = "the server profiled itself during the load (--profile): it was slower than it \
+                       is without";
+        Caveat::new(CaveatCode::Profiled, Severity::Warn, message)
+            .advise("read the profile, and take the figures from a run without --profile")
+    })
+}
+
 pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     let load = &e.plan.load;
     let is_unable = load.warmup == Extent::Auto

@@ -4,9 +4,11 @@ mod advice;
 mod client;
 mod clocks;
 mod course;
+mod gpu;
 mod method;
 mod minutes;
 mod outcome;
+mod server;
 mod stream;
 mod tally;
 mod workload;
@@ -15,7 +17,9 @@ use goodput_model::{Caveat, CaveatCode, Plan, Severity};
 
 use crate::course::Course;
 use crate::flow::Balance;
+use crate::gpu::GpuSummary;
 use crate::metrics::KeyFigures;
+use crate::server::ServerSummary;
 use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, Tokens};
 use crate::window::Window;
 use crate::workload::Figures;
@@ -41,7 +45,12 @@ pub(crate) struct Evidence<'a> {
     /// The end of the last answer.
     pub(crate) run_end_s: f64,
     pub(crate) completions_per_s: Option<f64>,
+    pub(crate) server: Option<&'a ServerSummary>,
+    pub(crate) gpu: Option<&'a GpuSummary>,
 }
+
+/// One check.
+type Check = fn(&Evidence<'_>) -> Option<Caveat>;
 
 /// What is to be expected of a server that cannot keep up.
 const EXPLAINED: [CaveatCode; 6] = [
@@ -55,7 +64,7 @@ const EXPLAINED: [CaveatCode; 6] = [
 
 /// Everything found, worst first.
 pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
-    let checks = [
+    let checks: &[Check] = &[
         outcome::nothing_measured,
         client::schedule_slip,
         client::starved,
@@ -98,6 +107,9 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         course::bimodal,
         course::nagle,
         workload::sessions_cut,
+        gpu::throttled,
+        gpu::energy_by_power,
+        gpu::idle,
         stream::tokens_by_chunks,
         stream::tokens_uncounted,
         stream::token_counts_disagree,
@@ -109,8 +121,10 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         method::short_window,
         method::few_samples,
         method::tail_unreliable,
+        method::profiled,
     ];
-    let mut found: Vec<_> = checks.iter().filter_map(|check| check(evidence)).collect();
+    let mut found: Vec<_> =
+        checks.iter().chain(&server::CHECKS).filter_map(|check| check(evidence)).collect();
     if found.iter().any(|caveat| caveat.code == CaveatCode::OverSaturated) {
         // What follows from it would only point elsewhere.
         found.retain(|caveat| {

@@ -45,6 +45,23 @@ pub struct ClientSummary {
     pub canary: Option<CanarySummary>,
     /// Streamed events per second inside the window.
     pub events_per_s: Option<f64>,
+    /// Memory and network of the machine; none where the system does not tell.
+    #[serde(default)]
+    pub host: Option<HostSummary>,
+}
+
+/// Memory and network of the machine that measures, over the window. A gigabyte is 10⁹ bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostSummary {
+    /// Memory.
+    pub memory_total_gb: Option<f64>,
+    /// The least that was to be had.
+    pub memory_available_min_gb: Option<f64>,
+    /// Megabytes per second over all interfaces but loopback, those of other programs included.
+    pub network_received_mb_s: Option<f64>,
+    /// Likewise.
+    pub network_sent_mb_s: Option<f64>,
 }
 
 /// Times in which a worker was not called.

@@ -157,12 +157,19 @@ fn healthy(end_s: f64) -> Vec<Sample> {
         cpus: 2,
         idle: ms(at_s * 1_800.0),
         open_files: 20,
+        ..HostSample::default()
     };
     let sample = |second: u32| {
         let at = ms(f64::from(second) * 1e3);
         let canary = CanaryReading { due: at, slip: Nanos(5_000), errors_ns: vec![15_000; 3] };
         let beat = Beat { worker: 0, due: at, lag: Nanos(50_000) };
-        Sample { at, host: host(f64::from(second)), beats: vec![beat], canary: vec![canary] }
+        Sample {
+            at,
+            host: host(f64::from(second)),
+            beats: vec![beat],
+            canary: vec![canary],
+            ..Sample::default()
+        }
     };
     (0..=end_s as u32 + 1).map(sample).collect()
 }

@@ -1,6 +1,8 @@
 //! The client's own signals: what they cut, what they say, and the verdict that follows.
 
-use goodput_model::{Beat, CanaryReading, Ceiling, HostSample, Sample, ThreadSample, Throttled};
+use goodput_model::{
+    Beat, CanaryReading, Ceiling, HostSample, Sample, Scrape, ThreadSample, Throttled,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -28,7 +30,7 @@ fn samples(end: HostSample, beats: Vec<Beat>, canary: Vec<CanaryReading>) -> Vec
     };
     vec![
         Sample { at: Nanos::ZERO, host: begin, ..Sample::default() },
-        Sample { at: ms(61_000.0), host: end, beats, canary },
+        Sample { at: ms(61_000.0), host: end, beats, canary, ..Sample::default() },
     ]
 }
 
@@ -47,6 +49,7 @@ fn quiet() -> HostSample {
         cpus: 1,
         idle: ms(54_000.0),
         open_files: 20,
+        ..HostSample::default()
     }
 }
 
@@ -88,6 +91,18 @@ fn a_quiet_host_raises_nothing() {
     // Lateness and stamp error add up; the gap's error is their difference.
     assert!((canary.ttft_error_ms.p50.unwrap() - 0.023).abs() < 1e-9);
     assert!((canary.itl_error_ms.p50.unwrap() - 0.001).abs() < 1e-9);
+}
+
+#[test]
+fn the_last_look_at_the_server_says_nothing_of_the_client() {
+    let mut seen = samples(quiet(), vec![beat(1_500.0, 0.0)], Vec::new());
+    // The last answer came before the window ended.
+    seen[1].at = ms(60_500.0);
+    let before = analysed(&seen, None).client;
+    let silent = Err("late".to_owned());
+    let scrapes = vec![Scrape { at: ms(70_000.0), took: ms(1.0), endpoint: 0, outcome: silent }];
+    seen.push(Sample { at: ms(70_000.0), scrapes, ..Sample::default() });
+    assert_eq!(analysed(&seen, None).client, before);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod caveats;
 mod clean;
+mod gpu;
 mod health;
 mod slo;
 mod speed;
@@ -9,12 +10,13 @@ mod stopped;
 mod time;
 mod workload;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_model::{
     Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http,
-    Judgement, Lengths, Load, Measure, Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord,
-    Severity, Stage, Stamps, Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
+    Judgement, Lengths, Load, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned, Rate,
+    RequestRecord, Severity, Stage, Stamps, Target, TokenCount, TokenSource, Verdict, WorkloadPlan,
 };
 
 use crate::{Quality, RunFacts, RunState, Summary, analyse};
@@ -64,6 +66,8 @@ pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Ext
             Lengths::Fixed(10),
         )),
         measure: Measure::of(vec![50.0, 99.0]),
+        observe: ObservePlan::default(),
+        system: BTreeMap::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod message;
 mod text;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 use goodput_model::{Api, ConstraintDialect, ConstraintKind, Message, Request};
@@ -110,12 +111,18 @@ impl Dialect {
     /// are equal bytes. The completions API takes text alone: roles are dropped, messages stand on
     /// lines of their own, and images are left out.
     pub fn encode(&self, history: &[Message], request: &Request) -> Bytes {
+        self.encode_marked(history, request).0
+    }
+
+    /// The same, and where in it the value of `model` stands.
+    pub fn encode_marked(&self, history: &[Message], request: &Request) -> (Bytes, Range<usize>) {
         let mut fields = self.fields_of(request);
         // Stable: of equal keys the last one wins.
         fields.sort_by_key(|(key, _)| *key);
         let conversation = || history.iter().chain(&request.messages);
         let fixed: usize = fields.iter().map(|(key, field)| key.len() + field.room()).sum();
         let mut out = Vec::with_capacity(fixed + text_length(conversation()));
+        let mut model = 0..0;
         out.push(b'{');
         for (place, (key, field)) in fields.iter().enumerate() {
             if fields.get(place + 1).is_some_and(|(next, _)| next == key) {
@@ -126,6 +133,7 @@ impl Dialect {
             }
             write_text(&mut out, key);
             out.push(b':');
+            let begin = out.len();
             match *field {
                 Field::Json(json) => out.extend_from_slice(json.as_bytes()),
                 Field::Text(text) => write_text(&mut out, text),
@@ -140,9 +148,12 @@ impl Dialect {
                     }
                 }
             }
+            if *key == "model" {
+                model = begin..out.len();
+            }
         }
         out.push(b'}');
-        Bytes::from(out)
+        (Bytes::from(out), model)
     }
 
     /// All fields, in the order in which they win over one another.

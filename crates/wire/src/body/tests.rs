@@ -210,6 +210,27 @@ fn constraints_in_every_dialect() {
     }
 }
 
+#[test]
+fn the_model_is_found_where_it_stands() {
+    let raw = Message::Raw(r#"{"model":"decoy","role":"user"}"#.into());
+    let fields = [("metadata", r#"{"model":"decoy"}"#), ("tools", r#"[{"model":"decoy"}]"#)];
+    let fields = fields.map(|(key, json)| (key.to_owned(), json.to_owned()));
+    let plain = Request { messages: vec![raw], fields: Arc::new(fields), ..prompt() };
+    let adapter = Request { model: Some("a \"lora\"".into()), ..plain.clone() };
+    let dialect = Dialect::new(Api::Chat, "base", true);
+    let of_user = dialect.clone().with_extra(r#"{"model": "mine"}"#).unwrap();
+    for (dialect, request, expected) in [
+        (&dialect, &plain, r#""base""#),
+        (&dialect, &adapter, r#""a \"lora\"""#),
+        (&of_user, &adapter, r#""mine""#),
+    ] {
+        let (body, model) = dialect.encode_marked(&[], request);
+        assert_eq!(&body[model.clone()], expected.as_bytes());
+        assert!(body[..model.start].ends_with(br#","model":"#));
+        assert_eq!(dialect.encode(&[], request), body);
+    }
+}
+
 /// Any text of scalar values, and those that are awkward in JSON more often.
 fn texts() -> impl Strategy<Value = String> {
     let awkward = prop::sample::select(vec!['"', '\\', '\n', '\0', '\u{1f}', '\u{7f}', '\u{2028}']);

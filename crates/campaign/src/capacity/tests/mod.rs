@@ -104,6 +104,48 @@ fn costs_follow_the_formula() {
     near(Some(cost.at_target.per_1000_requests), 60.0 / 180.0, 60.0 / 180.0);
 }
 
+/// [`measured`], with 1000 W at rest and 100 W more for each request a second.
+fn watched() -> Basis {
+    let mut basis = measured();
+    for level in &mut basis.levels {
+        level.figures.gpu_power_w = Some(1000.0 + 100.0 * level.rps);
+    }
+    basis
+}
+
+#[test]
+fn energy_is_power_over_tokens() {
+    let plan = |basis: Basis, target: f64| plan(basis, question(target)).unwrap();
+    let near = |value: f64, expected: f64| {
+        assert!((value / expected - 1.0).abs() < 1e-12, "{value} is not {expected}");
+    };
+    let at_50 = plan(watched(), 50.0);
+    let energy = at_50.energy.unwrap();
+    // 3000 W for 4000 output tokens a second.
+    near(energy.full_use.gpu_power_w, 3000.0);
+    near(energy.full_use.joules_per_output_token.unwrap(), 0.75);
+    near(energy.full_use.kwh_per_million_output.unwrap(), 0.75 / 3.6);
+    near(energy.full_use.kwh_per_day, 72.0);
+    assert_eq!(at_50.energy_j_per_output_token, energy.full_use.joules_per_output_token);
+    // Three replicas at 16.7 requests/s, between 10 and 20: idle power is paid three times.
+    let target = energy.at_target.unwrap();
+    near(target.gpu_power_w, 3.0 * 1000.0 + 50.0 * 100.0);
+    near(target.joules_per_output_token.unwrap(), 8000.0 / 10_000.0);
+    // Below all that was measured, no more than at the lowest.
+    near(plan(watched(), 1.0).energy.unwrap().at_target.unwrap().gpu_power_w, 1500.0);
+    let said = |plan: &Capacity, kind, part: &str| {
+        plan.notes.iter().any(|note| note.kind == kind && note.text.contains(part))
+    };
+    assert!(said(&at_50, NoteKind::Assumed, "energy is theirs alone"));
+    // Nobody looked at all, or only at loads below the confirmed one.
+    let unknown = plan(measured(), 50.0);
+    assert_eq!((unknown.energy, unknown.energy_j_per_output_token), (None, None));
+    assert!(said(&unknown, NoteKind::Missing, "energy was not measured"));
+    let mut part = watched();
+    part.levels.retain(|level| level.rps < 20.0);
+    assert_eq!(plan(part, 50.0).energy, None);
+}
+
 #[test]
 fn expectations_never_leave_the_measured_range_in_silence() {
     let levels = measured().levels;
@@ -287,13 +329,15 @@ fn bad_numbers_are_refused() {
 
 #[test]
 fn a_plan_reads_back_what_it_writes() {
-    let mut plan = plan(measured(), question(50.0)).unwrap();
-    plan.basis.levels.clear();
-    plan.basis.notes.clear();
-    let value = serde_json::to_value(&plan).unwrap();
-    assert_eq!(value["schema"], "goodput.capacity/1");
-    assert_eq!(value["energy_j_per_output_token"], serde_json::Value::Null);
-    assert_eq!(serde_json::from_value::<Capacity>(value).unwrap(), plan);
+    for basis in [measured(), watched()] {
+        let mut plan = plan(basis, question(50.0)).unwrap();
+        plan.basis.levels.clear();
+        plan.basis.notes.clear();
+        let value = serde_json::to_value(&plan).unwrap();
+        assert_eq!(value["schema"], "goodput.capacity/1");
+        assert_eq!(value["energy_j_per_output_token"].as_f64(), plan.energy.map(|_| 0.75));
+        assert_eq!(serde_json::from_value::<Capacity>(value).unwrap(), plan);
+    }
 }
 
 /// The engine of the fixture crosses p99 TTFT = 500 ms at 67.0 requests/s (200,000 requests a rate).

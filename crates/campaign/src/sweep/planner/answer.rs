@@ -49,7 +49,7 @@ fn risk(plan: &SweepPlan) -> f64 {
         && plan.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
     let is_rare = rarest < RARE || has_none;
     match (plan.effort, is_rare) {
-        (Effort::Quick, true) => 0.22,
+        (Effort::Quick, true) => 0.18,
         (Effort::Quick, false) => 0.02,
         (Effort::Standard | Effort::Certified, _) => 0.01,
     }

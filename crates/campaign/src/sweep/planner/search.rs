@@ -15,6 +15,8 @@ const LOOKS: usize = 3;
 const AROUND: [f64; 6] = [1.0, 1.02, 0.99, 1.01, 0.98, 1.0];
 /// The answer lies no further below the estimate than this.
 const MOST_MARGIN: f64 = 0.08;
+/// Steps down after a plain miss are as large as the estimate has them, to this factor.
+const PLAIN_STEP: f64 = 0.8;
 /// Fewer requests under way than this, and still too much: no load keeps it.
 const IDLE: f64 = 0.1;
 /// Points that show the knee where nothing is searched for.
@@ -198,6 +200,9 @@ fn confirm(view: &View<'_>) -> Option<Wish> {
     if has_failed(view, level) {
         let [first, later] = view.pace.steps;
         let (most, least) = if tried.len() > 4 { later } else { first };
+        // A plain miss lies far from the limit: small steps would not get there.
+        let is_plain = runs_at(view, Purpose::Confirm, level).any(|s| s.is_over() && s.is_clear);
+        let most = if is_plain { PLAIN_STEP } else { most };
         let next = candidate(view).unwrap_or(level).clamp(most * level, least * level);
         let next = next.min(level - step(view));
         let next = view.bounded(next);

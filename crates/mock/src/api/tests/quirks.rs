@@ -88,6 +88,36 @@ fn usage_may_lack_or_lie() {
 }
 
 #[test]
+fn usage_may_be_of_another_tokenizer() {
+    let behaviour = Behaviour { token_factor: 1.6, reasoning: 0.5, ..Behaviour::default() };
+    let with_usage = json!({"include_usage": true, "continuous_usage_stats": true});
+    let more = json!({"max_tokens": 4, "seed": 5});
+    let ask = chat(&with(more.clone(), &json!({"stream": true, "stream_options": with_usage})));
+    // A prompt of 5, 3 of it cached, and 4 tokens one by one, the first 2 of them reasoning.
+    let usage = |completion: u64, reasoning: u64| {
+        json!({
+            "prompt_tokens": 8, "completion_tokens": completion, "total_tokens": 8 + completion,
+            "prompt_tokens_details": {"cached_tokens": 5},
+            "completion_tokens_details": {"reasoning_tokens": reasoning},
+        })
+    };
+    let streamed = events(&stream(&ask, None, &behaviour, 1));
+    let streamed: Vec<_> = streamed.iter().map(|event| event["usage"].clone()).collect();
+    let counts = [(0, 0), (2, 2), (3, 3), (5, 3), (6, 3), (6, 3), (6, 3)];
+    assert_eq!(streamed, counts.map(|(completion, reasoning)| usage(completion, reasoning)));
+    let plain = Behaviour { token_factor: 1.0, ..behaviour };
+    let whole = |behaviour| heard_whole(&chat(&more), None, behaviour).1;
+    let (one, other) = (whole(&plain), whole(&behaviour));
+    assert_eq!(
+        (&one["usage"]["prompt_tokens"], &other["usage"]["prompt_tokens"]),
+        (&json!(5), &json!(8))
+    );
+    assert_eq!(other["usage"]["completion_tokens"], 6);
+    // Only the count is another.
+    assert_eq!(one["choices"], other["choices"]);
+}
+
+#[test]
 fn json_may_break_off() {
     let cut = data(&of(Quirks { truncated_json_at: Some(2), ..Quirks::default() }));
     let right = data(&plain());

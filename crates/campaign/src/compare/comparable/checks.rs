@@ -1,0 +1,432 @@
+//! What differs, how much that matters, and what it does to the figures.
+
+use std::collections::BTreeSet;
+
+use super::facts::{BETWEEN, WORDS, percent};
+use super::texts::{AROUND, ASKED, PATH, Text};
+use super::{Difference, Matter, SideFacts};
+use crate::compare::gate::excerpt;
+
+/// Shares of prompts from a cache further apart than this are two states of it.
+const CACHE_REFUSE: f64 = 0.05;
+const CACHE_WARN: f64 = 0.02;
+
+/// Answers that differ more than this in length are other work.
+const LENGTH_REFUSE: f64 = 0.05;
+const LENGTH_WARN: f64 = 0.01;
+
+/// Answers this close to their plan are so by constraint, not by chance.
+const AS_PLANNED: f64 = 0.005;
+
+/// The same prompts counted this far apart are counted by two tokenizers.
+const COUNT_REFUSE: f64 = 0.02;
+const COUNT_WARN: f64 = 0.005;
+
+/// Templates of one tokenizer may differ by so many tokens.
+const TEMPLATE: f64 = 4.0;
+
+/// Shares of failures further apart than this leave other requests on either side.
+const FAILED_REFUSE: f64 = 0.05;
+const FAILED_WARN: f64 = 0.01;
+
+/// Paths that differ by more than these shares of TTFT, and by more than this where nobody knows it.
+const PATH_REFUSE: f64 = 0.5;
+const PATH_WARN: f64 = 0.05;
+const PATH_MS: f64 = 1.0;
+
+/// Windows further apart than these factors.
+const WINDOW_WARN: f64 = 1.5;
+const WINDOW_INFO: f64 = 1.1;
+
+/// Metrics that count tokens.
+const TOKENS: &[&str] =
+    &["tpot", "itl", "output_tokens_per_s", "total_tokens_per_s", "goodput_tokens_per_s"];
+
+/// Metrics that depend on how long answers are. Who writes less is done sooner and takes more.
+const LENGTHS: &[&str] = &[
+    "e2e",
+    "requests_per_s",
+    "output_tokens_per_s",
+    "total_tokens_per_s",
+    "recounted_tokens_per_s",
+    "characters_per_s",
+    "goodput_rps",
+    "goodput_tokens_per_s",
+    "attainment",
+];
+
+/// Of them, those that count all answers alike, whoever's tokens they are.
+const ALIKE: [&str; 2] = ["recounted_tokens_per_s", "characters_per_s"];
+
+/// Metrics of good requests only. Attainment and goodput count a failure as a miss.
+const OF_GOOD: &[&str] = &[
+    "ttft",
+    "tpot",
+    "itl",
+    "e2e",
+    "requests_per_s",
+    "output_tokens_per_s",
+    "total_tokens_per_s",
+    "recounted_tokens_per_s",
+    "characters_per_s",
+];
+
+const PROMISES: &[&str] = &["goodput_rps", "goodput_tokens_per_s", "attainment"];
+
+const TOKENIZER_ADVICE: &str = "count the answers of both with one tokenizer (--count-with), and \
+                                compare those tokens or characters per second";
+
+/// Who counts every token for itself.
+const EXACT: [&str; 2] = ["usage", "token_ids"];
+
+/// Everything that should be the same on both and is not; `side` is the candidate's place.
+/// `is_live`: both were measured here in turn, with one plan.
+pub fn differences(
+    reference: &SideFacts,
+    candidate: &SideFacts,
+    side: u32,
+    is_live: bool,
+) -> Vec<Difference> {
+    let mut check = Check { reference, candidate, side, found: Vec::new() };
+    check.workload(is_live);
+    check.asked();
+    if !is_live {
+        check.around();
+    }
+    check.cache();
+    check.token_source();
+    check.tokenizer();
+    check.output_length();
+    check.failed();
+    check.path(is_live);
+    check.found.sort_by_key(|difference| std::cmp::Reverse(difference.matter));
+    // Each once, as it matters most.
+    let mut codes = BTreeSet::new();
+    check.found.retain(|difference| codes.insert(difference.code.clone()));
+    check.found
+}
+
+struct Check<'a> {
+    reference: &'a SideFacts,
+    candidate: &'a SideFacts,
+    side: u32,
+    found: Vec<Difference>,
+}
+
+impl Check<'_> {
+    fn put(
+        &mut self,
+        code: &str,
+        matter: Matter,
+        spoils: &[&str],
+        (message, advice): (String, &str),
+    ) {
+        self.found.push(Difference {
+            code: code.to_owned(),
+            matter,
+            side: self.side,
+            message,
+            advice: advice.to_owned(),
+            spoils: spoils.iter().map(|name| (*name).to_owned()).collect(),
+        });
+    }
+
+    /// Two texts, both named, where they differ.
+    fn texts(&self, what: &str, of: fn(&SideFacts) -> &str) -> Option<String> {
+        let (one, other) = (of(self.reference), of(self.candidate));
+        let named = |text: &str| match text {
+            "" => "nothing".to_owned(),
+            text => format!("`{}`", excerpt(text)),
+        };
+        (one != other)
+            .then(|| format!("{what}: {} on the reference, {} here", named(one), named(other)))
+    }
+
+    fn both(&self, of: fn(&SideFacts) -> Option<f64>) -> Option<(f64, f64)> {
+        of(self.reference).zip(of(self.candidate))
+    }
+
+    fn has_tokenizers(&self) -> bool {
+        self.found.iter().any(|difference| difference.code == "tokenizer")
+    }
+
+    fn workload(&mut self, is_live: bool) {
+        let (one, other) = (self.reference, self.candidate);
+        let (ours, theirs) = (hashes(one), hashes(other));
+        let advice = "measure both with the same workload, seed and files; `goodput workload make` \
+                      freezes one to a file";
+        if ours.is_empty() || theirs.is_empty() {
+            if !is_live {
+                let message = "a run has no hash of its workload: nobody can say whether both \
+                               were sent the same";
+                self.put("workload_hash", Matter::Warn, &[], (message.to_owned(), advice));
+            }
+            return;
+        }
+        let is_alike = one.workload == other.workload && one.shape == other.shape;
+        let has_seeds = one.seed != other.seed;
+        if has_seeds && is_alike && !is_live {
+            let message = format!(
+                "the seeds differ: {} on the reference, {} here; prompts and instants are others of \
+                 the same kind, and the luck of the draw is in every difference",
+                one.seed, other.seed
+            );
+            self.put("seed", Matter::Info, &[], (message, "measure both with the same --seed"));
+        }
+        if !ours.is_disjoint(&theirs) {
+            return;
+        }
+        if is_alike && one.calibration != other.calibration {
+            let found = self.texts("words were counted differently before the runs", |facts| {
+                &facts.calibration
+            });
+            let message = found.unwrap_or_default()
+                + "; prompts have the same length in tokens of each server, but not the same text";
+            // A template is not a tokenizer; and what nobody counted may be either.
+            let (ours, theirs) = (words(one), words(other));
+            let is_known = !ours.is_empty() && !theirs.is_empty();
+            let matter = if is_known && ours != theirs { Matter::Refuse } else { Matter::Warn };
+            self.put("tokenizer", matter, TOKENS, (message, TOKENIZER_ADVICE));
+        } else if !(is_alike && has_seeds) {
+            let short = |hashes: &BTreeSet<&str>| {
+                let hash = hashes.first().copied().unwrap_or_default();
+                hash.chars().take(12).collect::<String>()
+            };
+            let what = self.texts("the workloads differ", |facts| &facts.workload);
+            let message = format!(
+                "{} (hash {} against {}): other prompts make other figures, whatever the servers do",
+                what.unwrap_or_else(|| "the workloads differ".to_owned()),
+                excerpt(&short(&ours)),
+                excerpt(&short(&theirs)),
+            );
+            self.put("workload_hash", Matter::Refuse, &[], (message, advice));
+        }
+    }
+
+    fn all_texts(&mut self, all: &[Text]) {
+        for text in all {
+            if let Some(found) = self.texts(text.what, text.of) {
+                let message = format!("{found}; {}", text.effect);
+                self.put(text.code, text.matter, text.spoils, (message, text.advice));
+            }
+        }
+    }
+
+    /// What every run was asked, also of targets that are measured in turn.
+    fn asked(&mut self) {
+        self.all_texts(&ASKED);
+        let Some(found) = self.texts("the SLOs differ", |facts| &facts.slo) else { return };
+        // Without an SLO there is nothing to compare on that side, and nothing to spoil.
+        let is_on_both = !self.reference.slo.is_empty() && !self.candidate.slo.is_empty();
+        let matter = if is_on_both { Matter::Refuse } else { Matter::Info };
+        let message = format!("{found}; goodput and attainment are not about the same promise");
+        self.put("slo", matter, PROMISES, (message, "measure both with the same --slo"));
+    }
+
+    /// What only runs of different times and places can differ in.
+    fn around(&mut self) {
+        self.all_texts(&AROUND);
+        let (one, other) = (self.reference.window_s, self.candidate.window_s);
+        let factor = one.max(other) / one.min(other);
+        if one > 0.0 && other > 0.0 && factor > WINDOW_INFO {
+            let matter = if factor > WINDOW_WARN { Matter::Warn } else { Matter::Info };
+            let message = format!(
+                "the windows differ in length: {one:.1} s on the reference, {other:.1} s here; a \
+                 shorter one sees fewer of the rare slow requests, and less of a growing queue"
+            );
+            self.put("window", matter, &[], (message, "measure both for the same --duration"));
+        }
+    }
+
+    fn cache(&mut self) {
+        const ADVICE: &str = "bring both to the same state before each run: --cache reset, a \
+                              restart, or the same warm-up on both";
+        let code = "cache_state";
+        if let Some(found) =
+            self.texts("the prefix caches were treated differently", |facts| &facts.cache)
+        {
+            let message = format!("{found}; what is cached is not computed");
+            self.put(code, Matter::Warn, &[], (message, ADVICE));
+        }
+        match (self.reference.cached_share, self.candidate.cached_share) {
+            (Some(one), Some(other)) => {
+                let Some(matter) = graded((one - other).abs(), CACHE_WARN, CACHE_REFUSE) else {
+                    return;
+                };
+                let message = format!(
+                    "the prefix caches were not in the same state: {} of prompt tokens came from it \
+                     on the reference, {} here; what is cached is not computed, which shortens TTFT \
+                     and leaves room for other requests",
+                    percent(one),
+                    percent(other)
+                );
+                self.put(code, matter, &[], (message, ADVICE));
+            }
+            (Some(share), None) | (None, Some(share)) if share > CACHE_WARN => {
+                let is_reference = self.reference.cached_share.is_some();
+                let (who, other) = if is_reference {
+                    ("the reference", "this server")
+                } else {
+                    ("this server", "the reference")
+                };
+                let message = format!(
+                    "{who} took {} of prompt tokens from its prefix cache, and {other} does not say \
+                     what it took: nobody knows whether both did the same work",
+                    percent(share)
+                );
+                self.put(code, Matter::Warn, &[], (message, ADVICE));
+            }
+            _ => {}
+        }
+    }
+
+    fn token_source(&mut self) {
+        let found =
+            self.texts("output tokens were counted by others", |facts| &facts.output_source);
+        let Some(found) = found else { return };
+        let is_exact = |facts: &SideFacts| {
+            facts.output_source.split(BETWEEN).all(|source| EXACT.contains(&source))
+        };
+        let matter = if is_exact(self.reference) && is_exact(self.candidate) {
+            Matter::Info
+        } else {
+            Matter::Refuse
+        };
+        let message =
+            format!("{found}; a chunk may hold several tokens, so that rates differ by it");
+        let advice = "count both with one tokenizer: --count-with, or have both servers send usage";
+        self.put("token_source", matter, TOKENS, (message, advice));
+    }
+
+    fn tokenizer(&mut self) {
+        let Some((one, other)) = self.both(|facts| facts.input_mean) else { return };
+        let planned = self.both(|facts| facts.planned_input_mean);
+        let is_same = !hashes(self.reference).is_disjoint(&hashes(self.candidate));
+        // Against the plan, where there is one: sides may have got to other parts of a workload.
+        let (ours, theirs) = match planned {
+            Some((ours, theirs)) if ours > 0.0 && theirs > 0.0 => (one / ours, other / theirs),
+            _ if is_same => (one, other),
+            _ => return,
+        };
+        let apart = proportion(ours, theirs);
+        let Some(matter) = graded(apart, COUNT_WARN, COUNT_REFUSE) else { return };
+        let tokens = apart * one.min(other);
+        let matter = if tokens > TEMPLATE { matter } else { Matter::Warn };
+        let message = format!(
+            "the servers count the same prompts differently: {one:.1} tokens on average on the \
+             reference, {other:.1} here, {} apart by what was sent; their tokenizers (or chat \
+             templates) differ, and a token of one is not a token of the other",
+            percent(apart)
+        );
+        self.put("tokenizer", matter, TOKENS, (message, TOKENIZER_ADVICE));
+    }
+
+    fn output_length(&mut self) {
+        // Tokens of two tokenizers are no measure of length.
+        let characters = self.both(|facts| facts.characters_mean);
+        let by_characters = characters.filter(|_| self.has_tokenizers());
+        let Some((one, other)) = by_characters.or_else(|| self.both(|facts| facts.output_mean))
+        else {
+            return;
+        };
+        let planned = self.both(|facts| facts.planned_output_mean);
+        let planned = planned.filter(|(ours, theirs)| *ours > 0.0 && *theirs > 0.0);
+        let (ours, theirs) = match planned.filter(|_| by_characters.is_none()) {
+            Some((ours, theirs)) => (one / ours, other / theirs),
+            None => (one, other),
+        };
+        let apart = proportion(ours, theirs);
+        let Some(mut matter) = graded(apart, LENGTH_WARN, LENGTH_REFUSE) else { return };
+        let is_as_planned = |ratio: f64| planned.is_some() && (ratio - 1.0).abs() <= AS_PLANNED;
+        let is_free = by_characters.is_some() || !(is_as_planned(ours) || is_as_planned(theirs));
+        if is_free && apart <= self.chance_of_lengths() {
+            matter = if matter == Matter::Refuse { Matter::Warn } else { Matter::Info };
+        }
+        let unit = if by_characters.is_some() { "characters" } else { "tokens" };
+        let message = format!(
+            "answers are not of the same length: {one:.1} {unit} on average on the reference, \
+             {other:.1} here, {} apart by what was asked; who writes less is done sooner and takes \
+             more requests",
+            percent(apart)
+        );
+        let advice = "ask for exact lengths on both (--output-length exact), or compare TTFT and \
+                      TPOT only";
+        // Rates in one unit are what two tokenizers can be compared by, however much is said.
+        let is_left = |name: &&&str| !(self.has_tokenizers() && ALIKE.contains(name));
+        let spoils: Vec<&str> = LENGTHS.iter().filter(is_left).copied().collect();
+        self.put("output_length", matter, &spoils, (message, advice));
+    }
+
+    /// How far means of as many free answers lie apart by chance: two standard errors, with a
+    /// standard deviation as large as the mean.
+    fn chance_of_lengths(&self) -> f64 {
+        let each = |facts: &SideFacts| 1.0 / facts.ok.max(1) as f64;
+        2.0 * (each(self.reference) + each(self.candidate)).sqrt()
+    }
+
+    fn failed(&mut self) {
+        let (one, other) = (self.reference.failed_share, self.candidate.failed_share);
+        let Some(matter) = graded((one - other).abs(), FAILED_WARN, FAILED_REFUSE) else { return };
+        let message = format!(
+            "requests failed more often on one side: {} on the reference, {} here; latencies are of \
+             those that ended well, and who turns work away has less of it",
+            percent(one),
+            percent(other)
+        );
+        let advice = "look at the errors first; goodput and attainment count a failure as a miss";
+        self.put("failed_share", matter, OF_GOOD, (message, advice));
+    }
+
+    fn path(&mut self, is_live: bool) {
+        let Some((one, other)) = self.both(|facts| facts.min_rtt_ms) else { return };
+        let apart = (one - other).abs();
+        let ttft = self.both(|facts| facts.ttft_ms).map(|(one, other)| one.min(other));
+        let ttft = ttft.filter(|ttft| *ttft > 0.0);
+        let share = ttft.map(|ttft| apart / ttft);
+        let matter = match share.and_then(|share| graded(share, PATH_WARN, PATH_REFUSE)) {
+            Some(Matter::Refuse) if !is_live => Matter::Refuse,
+            Some(_) => Matter::Warn,
+            None if apart <= PATH_MS || apart.is_nan() => return,
+            None if share.is_none() => Matter::Warn,
+            None => Matter::Info,
+        };
+        let of_ttft = share.map(|share| format!(", {} of the shorter median TTFT", percent(share)));
+        let message = format!(
+            "the paths differ: a round trip takes {one:.2} ms to the reference, {other:.2} ms to \
+             this server{}; it is part of TTFT and E2E, and no server's doing",
+            of_ttft.unwrap_or_default()
+        );
+        let advice = "measure from a machine that is as near to both, or compare TPOT";
+        self.put("path_rtt", matter, PATH, (message, advice));
+    }
+}
+
+/// Warns beyond the first limit, refuses beyond the second.
+fn graded(apart: f64, warn: f64, refuse: f64) -> Option<Matter> {
+    // What comes of rounding lies on neither side of a limit.
+    const ROUNDING: f64 = 1e-9;
+    if apart > refuse + ROUNDING {
+        Some(Matter::Refuse)
+    } else {
+        (apart > warn + ROUNDING).then_some(Matter::Warn)
+    }
+}
+
+/// How far apart two positive values are, in proportion to the smaller.
+fn proportion(one: f64, other: f64) -> f64 {
+    match one.min(other) {
+        least if least > 0.0 => one.max(other) / least - 1.0,
+        _ if one == other => 0.0,
+        _ => f64::INFINITY,
+    }
+}
+
+fn hashes(facts: &SideFacts) -> BTreeSet<&str> {
+    facts.workload_hash.split(BETWEEN).filter(|hash| !hash.is_empty()).collect()
+}
+
+/// Fingerprints of how the words of workloads were counted.
+fn words(facts: &SideFacts) -> BTreeSet<&str> {
+    let all = facts.calibration.split(BETWEEN);
+    all.filter_map(|counted| counted.rsplit_once(WORDS)).map(|(_, words)| words).collect()
+}

@@ -1,0 +1,135 @@
+//! Which run comes next, and when it is enough.
+
+use goodput_random::{Domain, Stream};
+
+use super::blocks::{Blocks, levels, sides};
+use super::{Ask, Cell, Design, Order, Outcome, Stopped, findings, judge_gates};
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Measure these runs: one, or those of all sides where they run at once.
+    Measure(Vec<Ask>),
+    /// Nothing more.
+    Done(Stopped),
+}
+
+/// What to do next, from what has been measured so far.
+///
+/// A block with a void run is left at once, and does not count; so many are replaced by further ones
+/// as half of all blocks, but at least two. A target against itself is measured to the last look:
+/// what is wanted is how far blocks spread, and an early end would favour those that spread little.
+pub fn next(design: &Design, done: &[Cell]) -> Step {
+    let looks = looks(design);
+    let Some(last) = looks.last().copied() else { return Step::Done(Stopped::LastLook) };
+    let blocks = Blocks::of(design, done);
+    let count = blocks.count();
+    let is_early = looks.contains(&count) && !design.same_target;
+    if (count >= last || is_early) && is_known(design, done) {
+        return Step::Done(Stopped::Known);
+    }
+    if count >= last || sides(design) == 0 {
+        return Step::Done(Stopped::LastLook);
+    }
+    if blocks.spoilt.len() > (last as usize / 2).max(2) {
+        return Step::Done(Stopped::Void);
+    }
+    let asks = asks(design, &blocks);
+    let number = done.iter().map(|cell| cell.ask.number).max().unwrap_or_default();
+    let numbered =
+        (1u32..).zip(asks).map(|(more, ask)| Ask { number: number.saturating_add(more), ..ask });
+    let asks: Vec<Ask> = numbered.collect();
+    if asks.is_empty() { Step::Done(Stopped::LastLook) } else { Step::Measure(asks) }
+}
+
+/// Blocks that count: complete, and without a void run.
+pub fn blocks(design: &Design, done: &[Cell]) -> u32 {
+    Blocks::of(design, done).count()
+}
+
+/// Looks in order, each once.
+pub(super) fn looks(design: &Design) -> Vec<u32> {
+    let mut looks: Vec<u32> = design.looks.iter().copied().filter(|look| *look > 0).collect();
+    looks.sort_unstable();
+    looks.dedup();
+    looks
+}
+
+/// Whether everything that is tested can be told.
+fn is_known(design: &Design, done: &[Cell]) -> bool {
+    use Outcome::{Better, Equivalent, Worse};
+    let findings = findings(design, done);
+    let outcomes: Vec<Outcome> = if design.gates.is_empty() {
+        findings.iter().filter(|finding| finding.is_tested).map(|finding| finding.outcome).collect()
+    } else {
+        judge_gates(&design.gates, &findings).iter().map(|result| result.outcome).collect()
+    };
+    let is_told = |outcome: &Outcome| matches!(outcome, Better | Worse | Equivalent);
+    !outcomes.is_empty() && outcomes.iter().all(is_told)
+}
+
+/// What is left of the first block that is neither complete nor spoilt: its next run, or the runs of
+/// all sides at its next level.
+fn asks(design: &Design, blocks: &Blocks<'_>) -> Vec<Ask> {
+    let is_over =
+        |block: &u32| blocks.complete.binary_search(block).is_ok() || blocks.spoilt.contains(block);
+    let Some(block) = (1..u32::MAX).find(|block| !is_over(block)) else { return Vec::new() };
+    for level in 0..levels(design) {
+        let left =
+            order(design, block, level).into_iter().filter(|side| !blocks.has(block, level, *side));
+        let seed = seed(design, block, level);
+        let left = left.map(|side| Ask { number: 0, block, side, level, seed });
+        let some: Vec<Ask> = left.take(if design.at_once { usize::MAX } else { 1 }).collect();
+        if !some.is_empty() {
+            return some;
+        }
+    }
+    Vec::new()
+}
+
+/// Seeds follow each other, as those of `--repeat` do: block by block, and in it level by level. A
+/// level with the prompts of another would find them in a cache.
+fn seed(design: &Design, block: u32, level: u32) -> u64 {
+    let before = u64::from(block).saturating_sub(1) * u64::from(levels(design)) + u64::from(level);
+    design.seed.wrapping_add(before) & i64::MAX.cast_unsigned()
+}
+
+/// The order of the sides in a block at a level.
+fn order(design: &Design, block: u32, level: u32) -> Vec<u32> {
+    // Blocks 1 and 2 share a draw, 3 and 4, and so on.
+    let (draw, is_reverse) = match design.order {
+        Order::Abba => (block.saturating_add(1) / 2, block.is_multiple_of(2)),
+        Order::Random => (block, false),
+    };
+    let index = (u64::from(draw) << 32) | u64::from(level);
+    let mut stream = Stream::new(design.seed, Domain::Order, index);
+    let mut order: Vec<u32> = (0..sides(design)).collect();
+    for place in (1..order.len()).rev() {
+        let other = stream.below(place as u64 + 1) as usize;
+        order.swap(place, other.min(place));
+    }
+    if is_reverse {
+        order.reverse();
+    }
+    order
+}
+
+/// Seconds to the next look and to the end at most, where a run takes this long with everything
+/// around it.
+pub fn estimate(design: &Design, done: &[Cell], each_s: f64) -> (f64, f64) {
+    let Step::Measure(asks) = next(design, done) else { return (0.0, 0.0) };
+    let blocks = Blocks::of(design, done);
+    let looks = looks(design);
+    let count = blocks.count();
+    let at_once = if design.at_once { 1.0 } else { f64::from(sides(design)) };
+    let whole = at_once * f64::from(levels(design));
+    let begun = asks.first().map_or(0.0, |ask| {
+        let runs = done.iter().filter(|cell| cell.ask.block == ask.block).count() as f64;
+        runs / if design.at_once { f64::from(sides(design)).max(1.0) } else { 1.0 }
+    });
+    let to = |look: u32| {
+        (f64::from(look.saturating_sub(count)) * whole - begun).max(0.0) * each_s.max(0.0)
+    };
+    let next_look = looks.iter().copied().find(|look| *look > count);
+    (next_look.map_or(0.0, to), looks.last().copied().map_or(0.0, to))
+}

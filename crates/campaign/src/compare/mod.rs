@@ -1,0 +1,171 @@
+//! A comparison: the same requests at the same instants on two or more servers, in blocks. What to
+//! measure next is a pure function of what has been measured so far, so a comparison that was
+//! stopped goes on where it was, and ends at a look once everything asked is known.
+
+mod answer;
+mod blocks;
+mod comparable;
+mod design;
+mod doubts;
+mod floor;
+mod gate;
+mod metric;
+mod rank;
+mod saved;
+mod summary;
+mod table;
+mod together;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Finding, Outcome, findings};
+pub use comparable::{Difference, Matter, SideFacts, differences, fingerprint};
+pub use design::{Step, blocks, estimate, next};
+pub use floor::{Floor, floor};
+pub use gate::{Gate, GateError, GateResult, Limit, judge_gates};
+pub use metric::{Better, Figure, Metric, Scale, family, figures, metric};
+pub use rank::{Rank, ranking};
+pub use saved::{SavedSide, saved};
+pub use summary::{
+    Beside, CompareFacts, CompareState, Comparison, LevelSummary, Proof, Row, Side, Stopped,
+};
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Caveat, Severity, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::sweep::Level;
+
+/// What is compared in each block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// A run of every side at every level.
+    #[default]
+    Runs,
+    /// A search for the highest load that keeps the SLO, on every side.
+    Goodput,
+}
+
+/// In which order the sides of a block are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Each second block in the reverse order of the one before it, which is drawn.
+    #[default]
+    Abba,
+    /// Drawn anew for each block.
+    Random,
+}
+
+/// Everything that was asked of a comparison beside the plans of its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// Names of the sides; the first is what the others are held against.
+    pub sides: Vec<String>,
+    /// What is compared.
+    pub quantity: Quantity,
+    /// Load levels; empty where goodput is searched for.
+    pub levels: Vec<Level>,
+    /// Blocks after which it may end, ascending; the last is the end.
+    pub looks: Vec<u32>,
+    /// Order within a block.
+    pub order: Order,
+    /// Whether all sides of a block run at once.
+    pub at_once: bool,
+    /// Measured seconds of each run.
+    pub run_s: f64,
+    /// Load before the measured part of each run, in seconds.
+    pub burn_in_s: f64,
+    /// Pause after each run, in seconds.
+    pub settle_s: f64,
+    /// Seed of the first runs; each block has one of its own at each level, which all sides share.
+    pub seed: u64,
+    /// Changes smaller than this, in proportion, do not matter.
+    pub margin: f64,
+    /// Margins of single metrics that are not `margin`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub margins: BTreeMap<String, f64>,
+    /// Chance of a wrong word about any of the tested figures.
+    pub alpha: f64,
+    /// What must hold; empty: the usual family of figures against the margin.
+    #[serde(default)]
+    pub gates: Vec<Gate>,
+    /// Whether both sides are the same target, to learn how much chance there is.
+    #[serde(default)]
+    pub same_target: bool,
+}
+
+/// Two sides that nobody has named yet, at no level: eight blocks' worth of defaults.
+impl Default for Design {
+    fn default() -> Self {
+        Self {
+            sides: Vec::new(),
+            quantity: Quantity::Runs,
+            levels: Vec::new(),
+            looks: vec![6, 8, 12, 16],
+            order: Order::Abba,
+            at_once: false,
+            run_s: 30.0,
+            burn_in_s: 5.0,
+            settle_s: 1.0,
+            seed: 1,
+            margin: 0.03,
+            margins: BTreeMap::new(),
+            alpha: 0.05,
+            gates: Vec::new(),
+            same_target: false,
+        }
+    }
+}
+
+/// Points of failures that do not matter: fewer than of other shares.
+const ERROR_MARGIN: f64 = 0.01;
+
+impl Design {
+    /// Changes of this metric smaller than this do not matter.
+    pub fn margin_of(&self, metric: &str) -> f64 {
+        let usual = if metric == "error_share" { ERROR_MARGIN } else { self.margin };
+        self.margins.get(metric).copied().unwrap_or(usual)
+    }
+}
+
+/// A run to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// From 1; its folder has this number.
+    pub number: u32,
+    /// From 1.
+    pub block: u32,
+    /// Place among the sides.
+    pub side: u32,
+    /// Place among the levels; 0 where goodput is searched for.
+    pub level: u32,
+    /// Seed of arrivals and prompts: that of its block at its level.
+    pub seed: u64,
+}
+
+/// A run that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What was asked.
+    pub ask: Ask,
+    /// Whether to believe it.
+    pub verdict: Verdict,
+    /// The gravest reason not to, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Caveat>,
+    /// Its figures, by name.
+    pub figures: BTreeMap<String, Figure>,
+    /// What must be the same on all sides.
+    pub facts: SideFacts,
+}
+
+/// The first of the gravest caveats of a run; none where it has only notes.
+pub fn doubt(caveats: &[Caveat]) -> Option<Caveat> {
+    let of = |severity| caveats.iter().find(|caveat| caveat.severity == severity);
+    of(Severity::Void).or_else(|| of(Severity::Warn)).cloned()
+}

@@ -1,0 +1,381 @@
+//! Runs that were not measured in blocks: what can honestly be said from them.
+//!
+//! Each run of a side is one value of each figure, and sides are compared by Welch's t on logarithms
+//! (of shares: on values). A single run has no spread of its own. Where the rig's noise floor is
+//! known, that stands for it; where it is not, the run's own interval is shown, which knows how
+//! requests spread but not how runs do, and there is no verdict.
+
+mod caveats;
+mod estimate;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use goodput_model::Verdict;
+
+use self::estimate::Estimate;
+use super::answer::{gates, outcome, steps};
+use super::blocks::{centre, change, difference, levels};
+use super::doubts;
+use super::metric::family;
+use super::rank::{Runs, ranked};
+use super::summary::overall;
+use super::table::level_table;
+use super::{
+    Cell, CompareFacts, Comparison, Design, Difference, Figure, Finding, Floor, Metric, Outcome,
+    Side, SideFacts, differences, judge_gates, metric,
+};
+use crate::sweep::Level;
+
+/// One side of saved runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedSide {
+    /// Who it is.
+    pub side: Side,
+    /// Its runs: one, or those of a series. `ask.level` is the place among the design's levels,
+    /// `ask.block` the number of the run at that level.
+    pub runs: Vec<Cell>,
+}
+
+/// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
+/// nobody interleaved them. A single run has no spread of its own; then that of the floor is taken,
+/// where there is one, and otherwise there is no verdict.
+pub fn saved(
+    facts: CompareFacts,
+    design: Design,
+    sides: Vec<SavedSide>,
+    floor: Option<Floor>,
+    insists: bool,
+) -> Comparison {
+    let mut design = design;
+    design.sides = sides.iter().map(|side| side.side.name.clone()).collect();
+    let all = Saved { design: &design, sides: &sides, floor: floor.as_ref() };
+    let differences = all.differences();
+    let mut findings = all.findings();
+    let spoilt = if insists { &[][..] } else { &differences };
+    doubts::silence(&mut findings, spoilt);
+    let ranking = ranked(&all.once(), all.levels(), &all, (&findings, spoilt));
+    let own: Vec<Side> = sides.iter().map(|side| side.side.clone()).collect();
+    let table = |level| level_table(&design, level, &own, &all.at(level));
+    let levels = (0..all.levels()).map(table).collect();
+    let of_runs = all.caveats();
+    let cells = runs(sides);
+    let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
+    caveats.extend(doubts::failing(&design, &cells));
+    caveats.extend(of_runs);
+    caveats.extend(doubts::of_findings(&design, &findings, floor.as_ref(), None));
+    let gates = judge_gates(&design.gates, &findings);
+    Comparison {
+        verdict: Verdict::of(&caveats),
+        caveats,
+        comparison: facts,
+        is_paired: false,
+        outcome: overall(&gates, &findings),
+        levels,
+        sides: own,
+        differences,
+        findings,
+        gates,
+        ranking,
+        runs: cells,
+        floor,
+        design,
+        ..Comparison::default()
+    }
+}
+
+/// All runs, each under the place of its side.
+fn runs(sides: Vec<SavedSide>) -> Vec<Cell> {
+    let mut all = Vec::new();
+    for (side, saved) in (0u32..).zip(sides) {
+        for mut cell in saved.runs {
+            cell.ask.side = side;
+            cell.ask.number = u32::try_from(all.len()).unwrap_or(u32::MAX).saturating_add(1);
+            all.push(cell);
+        }
+    }
+    all
+}
+
+struct Saved<'a> {
+    design: &'a Design,
+    sides: &'a [SavedSide],
+    floor: Option<&'a Floor>,
+}
+
+/// One figure of a candidate against the reference.
+struct Compared {
+    metric: Metric,
+    level: u32,
+    side: u32,
+    n: usize,
+    centres: [f64; 2],
+    estimate: Estimate,
+    is_whole: bool,
+    is_tested: bool,
+}
+
+impl Saved<'_> {
+    /// Levels of the design, and behind them what sweeps found, where they did.
+    fn levels(&self) -> u32 {
+        let own = levels(self.design);
+        let mut cells = self.sides.iter().flat_map(|side| &side.runs);
+        own.saturating_add(u32::from(cells.any(|cell| cell.ask.level == own)))
+    }
+
+    /// The runs of a side at a level that can be used.
+    fn runs(&self, level: u32, side: u32) -> Vec<&Cell> {
+        let runs = self.sides.get(side as usize).map_or(&[][..], |side| &side.runs);
+        let usable = |cell: &&Cell| cell.ask.level == level && cell.verdict != Verdict::Void;
+        runs.iter().filter(usable).collect()
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.sides.len()).unwrap_or(u32::MAX)
+    }
+
+    fn name(&self, side: u32) -> &str {
+        self.design.sides.get(side as usize).map_or("", String::as_str)
+    }
+
+    /// The runs of all sides at a level.
+    fn at(&self, level: u32) -> Vec<Vec<&Cell>> {
+        (0..self.count()).map(|side| self.runs(level, side)).collect()
+    }
+
+    /// A figure of a side at a level, run by run.
+    fn figures(&self, name: &str, level: u32, side: u32) -> Vec<Figure> {
+        let runs = self.runs(level, side);
+        let found = runs.iter().filter_map(|cell| cell.figures.get(name));
+        found.filter(|figure| figure.value.is_finite()).copied().collect()
+    }
+
+    /// Everything that differs, each once for a candidate: where it is worst.
+    fn differences(&self) -> Vec<Difference> {
+        let mut found: Vec<Difference> = Vec::new();
+        for level in 0..self.levels() {
+            let facts = |side: u32| {
+                let runs = self.runs(level, side);
+                let facts: Vec<&SideFacts> = runs.iter().map(|cell| &cell.facts).collect();
+                let own = self.sides.get(side as usize)?.runs.iter();
+                // A run that is void has sent what it was to send.
+                let seeds = own.filter(|cell| cell.ask.level == level).map(|cell| cell.facts.seed);
+                let seed = seeds.min().unwrap_or_default();
+                (!facts.is_empty()).then(|| SideFacts { seed, ..SideFacts::merged(&facts) })
+            };
+            let Some(reference) = facts(0) else { continue };
+            for side in 1..self.count() {
+                let Some(candidate) = facts(side) else { continue };
+                for mut new in differences(&reference, &candidate, side, false) {
+                    if self.design.levels.len() > 1 {
+                        new.message = format!("{}{}", self.place(level), new.message);
+                    }
+                    let is_it = |old: &&mut Difference| (old.side, &old.code) == (side, &new.code);
+                    match found.iter_mut().find(is_it) {
+                        Some(old) if old.matter < new.matter => *old = new,
+                        Some(_) => {}
+                        None => found.push(new),
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Where a level is, in words.
+    fn place(&self, level: u32) -> String {
+        match self.design.levels.get(level as usize) {
+            Some(Level::Rate(rate)) => format!("at {rate}/s: "),
+            Some(Level::Users(users)) => format!("with {users} users: "),
+            None => String::new(),
+        }
+    }
+
+    /// Two sides by one figure.
+    fn estimate(&self, metric: &Metric, level: u32, sides: [u32; 2]) -> Estimate {
+        let figures = sides.map(|side| self.figures(&metric.name, level, side));
+        let floor = self.floor.filter(|floor| self.is_floor_of(floor, level, &sides));
+        let spread = floor.and_then(|floor| {
+            Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
+        });
+        Estimate::of(metric, [&figures[0], &figures[1]], spread)
+    }
+
+    /// Whether a floor is of what these sides did at a level: how much runs differ by chance depends
+    /// on what is asked and how often, and shorter runs differ by more.
+    fn is_floor_of(&self, floor: &Floor, level: u32, sides: &[u32]) -> bool {
+        // Loads are written with four digits.
+        let is_rate = |text: &str, rate: f64| {
+            text.parse().is_ok_and(|known: f64| (known / rate - 1.0).abs() < 1e-3)
+        };
+        let mut loads = floor.load.split(", ");
+        let is_load = match self.design.levels.get(level as usize) {
+            Some(Level::Rate(rate)) => {
+                loads.any(|load| load.strip_suffix("/s").is_some_and(|text| is_rate(text, *rate)))
+            }
+            Some(Level::Users(users)) => loads.any(|load| load == format!("{users} users")),
+            None => false,
+        };
+        // A window may end a little before its time.
+        let is_like = |cell: &&Cell| {
+            cell.facts.workload == floor.workload && floor.run_s <= 1.01 * cell.facts.window_s
+        };
+        is_load && sides.iter().all(|side| self.runs(level, *side).iter().all(is_like))
+    }
+
+    /// One figure of a candidate; none where neither side has it, or one cannot have it. A tested
+    /// one that a run lacks stays: its other runs are a choice.
+    fn compare(&self, metric: &Metric, level: u32, side: u32, is_tested: bool) -> Option<Compared> {
+        let figures = [0, side].map(|side| self.figures(&metric.name, level, side));
+        let is_empty = |figures: &Vec<Figure>| figures.is_empty();
+        let has_place = [0, side].iter().all(|side| self.can_have(&metric.name, level, *side));
+        if figures.iter().all(is_empty) || !is_tested && figures.iter().any(is_empty) || !has_place
+        {
+            return None;
+        }
+        let values = |figures: &Vec<Figure>| {
+            centre(metric, figures.iter().map(|figure| figure.value)).unwrap_or_default()
+        };
+        Some(Compared {
+            metric: metric.clone(),
+            level,
+            side,
+            n: figures.iter().map(Vec::len).min().unwrap_or_default(),
+            centres: [values(&figures[0]), values(&figures[1])],
+            estimate: self.estimate(metric, level, [0, side]),
+            is_whole: [0, side].iter().all(|side| self.lacks(&metric.name, level, *side).is_none()),
+            is_tested,
+        })
+    }
+
+    /// Whether the runs of a side have a place for a figure: there are some, and what is about an
+    /// SLO needs one.
+    fn can_have(&self, name: &str, level: u32, side: u32) -> bool {
+        let runs = self.runs(level, side);
+        let has = |cell: &&Cell| cell.figures.contains_key(name) || !cell.facts.slo.is_empty();
+        let needs_slo = matches!(name, "goodput_rps" | "attainment");
+        !runs.is_empty() && (!needs_slo || runs.iter().any(has))
+    }
+
+    /// In how many runs of a side a figure is, and how many runs there are, where that is not the same.
+    fn lacks(&self, name: &str, level: u32, side: u32) -> Option<(usize, usize)> {
+        let (found, runs) = (self.figures(name, level, side).len(), self.runs(level, side).len());
+        (found != runs).then_some((found, runs))
+    }
+
+    fn compared(&self) -> Vec<Compared> {
+        let family = family(self.design);
+        let cells = self.sides.iter().flat_map(|side| &side.runs);
+        let names: BTreeSet<&str> =
+            cells.flat_map(|cell| cell.figures.keys().map(String::as_str)).collect();
+        let tested = family.iter().map(String::as_str).filter(|name| names.contains(name));
+        let others = names.iter().copied().filter(|name| !family.iter().any(|own| own == name));
+        let metrics: Vec<Metric> = tested.chain(others).filter_map(metric).collect();
+        let mut all = Vec::new();
+        for level in 0..self.levels() {
+            for side in 1..self.count() {
+                for metric in &metrics {
+                    let is_tested = family.contains(&metric.name);
+                    all.extend(self.compare(metric, level, side, is_tested));
+                }
+            }
+        }
+        all.sort_by_key(|compared| !compared.is_tested);
+        all
+    }
+
+    /// The design with one look: nobody looked at saved runs before they were done.
+    fn once(&self) -> Design {
+        Design { looks: vec![1], ..self.design.clone() }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let all = self.compared();
+        let p = |compared: &Compared| {
+            let metric = &compared.metric;
+            let limits = gates(self.design, metric).map(|gate| difference(metric, gate.change));
+            // Of a gated figure it is the limit that is tested, the least sure one of two.
+            let p = |limit: f64| compared.estimate.p(limit).filter(|_| compared.is_whole);
+            let against = |limit: f64| p(limit).unwrap_or(1.0);
+            let sure = limits.filter(|limit| limit.is_finite()).map(against).reduce(f64::max);
+            sure.unwrap_or_else(|| against(0.0))
+        };
+        let tested: Vec<f64> = all.iter().filter(|compared| compared.is_tested).map(p).collect();
+        // Steps of limits say nothing about zero: that word has the level of the first step.
+        let first = self.design.alpha / tested.len().max(1) as f64;
+        let mut levels = steps(&self.once(), &tested).into_iter();
+        let finding = |compared: &Compared| {
+            let own = if compared.is_tested { levels.next() } else { None };
+            let alpha = own.unwrap_or(self.design.alpha);
+            let is_gated = compared.is_tested && !self.design.gates.is_empty();
+            compared.finding(self.design, [alpha, if is_gated { first } else { alpha }])
+        };
+        all.iter().map(finding).collect()
+    }
+}
+
+impl Runs for Saved<'_> {
+    fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64> {
+        let figures = self.figures(&metric.name, level, side);
+        let value = centre(metric, figures.iter().map(|figure| figure.value));
+        value.filter(|_| self.lacks(&metric.name, level, side).is_none())
+    }
+
+    fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
+        let (metric, level) = at;
+        let estimate = self.estimate(metric, level, sides);
+        let ends = estimate.ends(alpha).filter(|_| estimate.is_test())?;
+        Some(ends.map(|end| change(metric, end)))
+    }
+}
+
+impl Compared {
+    /// With the level of its interval, and that of its word against zero.
+    fn finding(&self, design: &Design, [alpha, word]: [f64; 2]) -> Finding {
+        let Self { metric, estimate, .. } = self;
+        let shown = |difference: f64| change(metric, difference);
+        let ends = |alpha: f64| estimate.ends(alpha).map(|ends| ends.map(shown));
+        let margin = design.margin_of(&metric.name);
+        let is_told = estimate.is_test() && (self.is_whole || !self.is_tested);
+        let outcome = match ends(word).filter(|_| is_told) {
+            Some(ends) => outcome(metric, ends, margin),
+            None => Outcome::NoVerdict,
+        };
+        let ends = ends(alpha);
+        let n = u32::try_from(self.n).unwrap_or(u32::MAX);
+        let needed = ends.filter(|_| is_told).and_then(|ends| {
+            let mut gates = gates(design, metric).peekable();
+            if gates.peek().is_some() {
+                let open = gates.filter(|gate| gate.is_kept(ends).is_none());
+                let limits = open.map(|gate| difference(metric, gate.change));
+                limits.filter_map(|limit| estimate.runs_to_tell(limit, alpha)).max()
+            } else {
+                let is_open = outcome == Outcome::Inconclusive;
+                let margin = difference(metric, margin);
+                is_open.then(|| estimate.runs_needed(margin, alpha)).flatten()
+            }
+        });
+        Finding {
+            metric: metric.name.clone(),
+            side: self.side,
+            level: self.level,
+            n,
+            reference: self.centres[0],
+            candidate: self.centres[1],
+            change: shown(estimate.mean()),
+            low: ends.map(|ends| ends[0]),
+            high: ends.map(|ends| ends[1]),
+            confidence: estimate.confidence(alpha),
+            p: estimate.p(0.0),
+            wilcoxon_p: None,
+            hodges_lehmann: None,
+            sd: estimate.sd(),
+            is_tested: self.is_tested,
+            margin,
+            outcome,
+            further_blocks: needed.map(|runs| runs.saturating_sub(n).max(1)),
+            is_doubtful: false,
+        }
+    }
+}

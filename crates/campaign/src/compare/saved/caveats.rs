@@ -1,0 +1,133 @@
+//! What to know before saved runs are believed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+
+use super::Saved;
+use crate::compare::doubts::cause;
+use crate::compare::metric::family;
+use crate::compare::{Ask, metric};
+
+impl Saved<'_> {
+    /// All of them.
+    pub(super) fn caveats(&self) -> Vec<Caveat> {
+        let mut all = vec![
+            Caveat::new(
+                CaveatCode::NotInterleaved,
+                Severity::Info,
+                "the runs were not measured in turn: whatever changed between them beside the \
+                 servers is in every difference",
+            )
+            .advise("`goodput compare` with both servers up measures them in turn"),
+        ];
+        all.extend(self.doubtful_runs());
+        let (mut empty, mut single) = (BTreeMap::new(), BTreeMap::new());
+        for level in 0..self.levels() {
+            for side in 0..self.count() {
+                match self.runs(level, side).len() {
+                    0 => drop(empty.entry(self.name(side)).or_insert_with(|| self.place(level))),
+                    1 => {
+                        let fits = self
+                            .floor
+                            .is_some_and(|floor| self.is_floor_of(floor, level, &[0, side]));
+                        let names: &mut BTreeSet<&str> = single.entry(fits).or_default();
+                        names.insert(self.name(side));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (side, place) in empty {
+            let message = format!("{place}{side} has no run that can be used");
+            all.push(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message));
+        }
+        for (fits, names) in single {
+            let names: Vec<&str> = names.into_iter().collect();
+            all.push(self.of_single(&names.join(", "), fits));
+        }
+        all.extend(self.missing());
+        all
+    }
+
+    /// Figures that would be tested, and that some runs lack while others have them: a tail beyond
+    /// the time limit has no value, and must not leave without a word.
+    fn missing(&self) -> Vec<Caveat> {
+        let mut all = Vec::new();
+        for level in 0..self.levels() {
+            for metric in family(self.design).iter().filter_map(|name| metric(name)) {
+                let sides = 0..self.count();
+                let has = |side: u32| !self.figures(&metric.name, level, side).is_empty();
+                if !sides.clone().any(has) {
+                    continue;
+                }
+                let lacks = |side: u32| {
+                    let has_place = self.can_have(&metric.name, level, side);
+                    self.lacks(&metric.name, level, side).filter(|_| has_place)
+                };
+                for (side, (found, runs)) in sides.filter_map(|side| Some((side, lacks(side)?))) {
+                    let message = format!(
+                        "{}no verdict on {}: {} has it in {found} of {runs} runs (beyond the time \
+                         limit, or nothing to measure)",
+                        self.place(level),
+                        metric.title,
+                        self.name(side)
+                    );
+                    all.push(Caveat::new(CaveatCode::FigureMissing, Severity::Warn, message));
+                }
+            }
+        }
+        all
+    }
+
+    fn of_single(&self, names: &str, fits: bool) -> Caveat {
+        let advice = "measure each side several times (`goodput run --repeat 5`), or both in turn";
+        let (severity, rest) = match self.floor {
+            None => (
+                Severity::Warn,
+                "its intervals know how requests spread, but nobody knows how much runs differ by \
+                 chance, so there is no verdict"
+                    .to_owned(),
+            ),
+            Some(floor) if !fits => (
+                Severity::Warn,
+                format!(
+                    "the noise floor of this rig is of something else ({}, {}, runs of {} s), so \
+                     nobody knows how much these differ by chance, and there is no verdict",
+                    floor.workload, floor.load, floor.run_s
+                ),
+            ),
+            Some(floor) => (
+                Severity::Info,
+                format!(
+                    "how much runs differ by chance is taken from the noise floor of this rig ({} \
+                     blocks of {} s, measured in turn); runs of other days may differ by more",
+                    floor.blocks, floor.run_s
+                ),
+            ),
+        };
+        let message = format!("a single run of {names}: {rest}");
+        Caveat::new(CaveatCode::FewSamples, severity, message).advise(advice)
+    }
+
+    fn doubtful_runs(&self) -> Vec<Caveat> {
+        let cells = super::runs(self.sides.to_vec());
+        let count = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+        let n = cells.len();
+        let of = |count: usize, what: &str| {
+            let message = format!("{count} of {n} runs are {what}");
+            (count > 0).then(|| {
+                Caveat::new(CaveatCode::DoubtfulRuns, Severity::Warn, message)
+                    .advise("`goodput report` on its folder says more")
+            })
+        };
+        let why = |verdict| {
+            let run = |ask: &Ask| format!("run {} of {}", ask.block, self.name(ask.side));
+            cause(&cells, verdict, run)
+        };
+        let void = format!("void, and left out{}", why(Verdict::Void));
+        let suspect = format!("suspect{}", why(Verdict::Suspect));
+        let void = of(count(Verdict::Void), &void);
+        void.into_iter().chain(of(count(Verdict::Suspect), &suspect)).collect()
+    }
+}

@@ -1,0 +1,256 @@
+//! The shape of a comparison's `summary.json`, version 1. Paths are added, never renamed.
+
+use goodput_model::{Caveat, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::blocks::Blocks;
+use super::doubts;
+use super::table::paired_table;
+use super::together::all_differences;
+use super::{
+    Cell, Design, Difference, Finding, Floor, GateResult, Outcome, Rank, findings, judge_gates,
+    ranking,
+};
+use crate::sweep::Level;
+
+/// Everything that a comparison found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// `goodput.comparison/1`
+    pub schema: String,
+    /// Whether to believe it.
+    pub verdict: Verdict,
+    /// Why not, and what to know.
+    pub caveats: Vec<Caveat>,
+    /// How it went.
+    pub comparison: CompareFacts,
+    /// What was asked.
+    pub design: Design,
+    /// Who was compared; the first is the reference.
+    pub sides: Vec<Side>,
+    /// Whether runs were paired in blocks; otherwise they are runs of their own.
+    pub is_paired: bool,
+    /// The whole in one word: the worst of the gates, or of the tested figures, of all candidates.
+    pub outcome: Outcome,
+    /// What differs between the sides that should not.
+    pub differences: Vec<Difference>,
+    /// Whether all sides were sent the same; none of saved runs without hashes.
+    pub proof: Option<Proof>,
+    /// Every figure.
+    pub findings: Vec<Finding>,
+    /// What was asked to hold, and whether it does.
+    pub gates: Vec<GateResult>,
+    /// The order of more than two sides.
+    pub ranking: Vec<Rank>,
+    /// All axes of all sides, level by level.
+    pub levels: Vec<LevelSummary>,
+    /// The rig's noise floor, where it is known.
+    pub floor: Option<Floor>,
+    /// Every run.
+    pub runs: Vec<Cell>,
+}
+
+impl Comparison {
+    /// The format this version writes.
+    pub const SCHEMA: &'static str = "goodput.comparison/1";
+}
+
+/// How a comparison went.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompareFacts {
+    /// Version of goodput.
+    pub version: String,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// How it ended.
+    pub state: CompareState,
+    /// Why it ended where it did.
+    pub stopped: Option<Stopped>,
+    /// The workload in one line.
+    pub workload: String,
+    /// What goodput and attainment are about, and who asked for it; empty without an SLO.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub slo: String,
+    /// Whether the runs of a saved baseline were measured again on a server.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub from_baseline: bool,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Runs that were set aside and measured again because a target was gone.
+    pub repeats: u32,
+    /// Seconds that it was said to take at most.
+    pub estimated_s: Option<f64>,
+    /// Seconds that it took.
+    pub took_s: f64,
+}
+
+/// How a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompareState {
+    /// Everything that was asked is measured.
+    #[default]
+    Complete,
+    /// By the user.
+    Interrupted,
+    /// A target went away and did not come back.
+    TargetLost,
+    /// Still going on, or killed.
+    Unfinished,
+}
+
+/// Why it ended where it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// All that was tested could be told at a look.
+    Known,
+    /// The last look.
+    LastLook,
+    /// Too many runs were void.
+    Void,
+}
+
+/// One of those compared.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Side {
+    /// What it is called.
+    pub name: String,
+    /// URL without secrets, or the folder of saved runs.
+    pub target: String,
+    /// Model asked for.
+    pub model: String,
+    /// GPUs behind it.
+    pub gpus: Option<u32>,
+    /// Price of one of them, an hour.
+    pub price_per_gpu_hour: Option<f64>,
+}
+
+/// Whether all sides were sent the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Proof {
+    /// Requests whose bytes were sent to every side.
+    pub compared: u64,
+    /// Those that were the same to the byte (but for the model's name, where that differs).
+    pub identical: u64,
+    /// Of them, those that were due at the same instant on every side; none in a closed loop.
+    pub same_instant: Option<u64>,
+    /// SHA-256 over the bodies of all that were identical, in their order.
+    pub sha256: String,
+    /// Whether names of models differ, and were left out.
+    pub without_model: bool,
+}
+
+/// All axes at one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelSummary {
+    /// The load; none where goodput was searched for.
+    pub level: Option<Level>,
+    /// A row for each figure, in the order of the table.
+    pub rows: Vec<Row>,
+}
+
+/// One axis over all sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the figure: a metric, or `output_tokens_per_s_per_gpu`, `cost_per_million_good_tokens`…
+    pub figure: String,
+    /// For people.
+    pub title: String,
+    /// Of the values.
+    pub unit: String,
+    /// The value of each side over its runs, as in [`Finding`]; none where it was not measured.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Default for Comparison {
+    fn default() -> Self {
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            verdict: Verdict::Valid,
+            caveats: Vec::new(),
+            comparison: CompareFacts::default(),
+            design: Design::default(),
+            sides: Vec::new(),
+            is_paired: true,
+            outcome: Outcome::NoVerdict,
+            differences: Vec::new(),
+            proof: None,
+            findings: Vec::new(),
+            gates: Vec::new(),
+            ranking: Vec::new(),
+            levels: Vec::new(),
+            floor: None,
+            runs: Vec::new(),
+        }
+    }
+}
+
+impl Comparison {
+    /// What blocks say.
+    pub fn paired(
+        facts: CompareFacts,
+        design: Design,
+        sides: Vec<Side>,
+        runs: Vec<Cell>,
+        beside: Beside,
+    ) -> Self {
+        let Beside { proof, floor, insists } = beside;
+        let differences = all_differences(&design, &runs);
+        let mut findings = findings(&design, &runs);
+        let spoilt = if insists { &[][..] } else { &differences };
+        doubts::silence(&mut findings, spoilt);
+        let ranking = ranking(&design, &runs, &findings, spoilt);
+        let gates = judge_gates(&design.gates, &findings);
+        let blocks = Blocks::of(&design, &runs).count();
+        let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
+        caveats.extend(doubts::of_blocks(&design, &facts, &runs));
+        let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());
+        caveats.extend(of_findings);
+        Self {
+            verdict: Verdict::of(&caveats),
+            caveats,
+            comparison: CompareFacts { blocks, ..facts },
+            outcome: overall(&gates, &findings),
+            levels: paired_table(&design, &sides, &runs),
+            design,
+            sides,
+            differences,
+            proof,
+            findings,
+            gates,
+            ranking,
+            floor,
+            runs,
+            ..Self::default()
+        }
+    }
+}
+
+/// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
+/// worse wins over what nobody can tell, and that over all else.
+pub(super) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
+    let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
+    let outcomes: Vec<Outcome> = gates
+        .iter()
+        .map(|result| result.outcome)
+        .chain(tested.map(|finding| finding.outcome))
+        .collect();
+    let order = [Outcome::Worse, Outcome::NoVerdict, Outcome::Inconclusive, Outcome::Better];
+    let first = order.into_iter().find(|outcome| outcomes.contains(outcome));
+    let rest = if outcomes.is_empty() { Outcome::NoVerdict } else { Outcome::Equivalent };
+    first.unwrap_or(rest)
+}
+
+/// What is known beside the runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Beside {
+    /// Whether all sides were sent the same.
+    pub proof: Option<Proof>,
+    /// The rig's noise floor.
+    pub floor: Option<Floor>,
+    /// Whether the user wants a verdict though sides are not comparable.
+    pub insists: bool,
+}

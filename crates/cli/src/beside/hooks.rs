@@ -1,0 +1,69 @@
+//! `--before-cmd` and `--after-cmd`: a user's own commands around the load of a run.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use crate::error::Failed;
+use crate::output;
+use crate::shell::{self, Outcome};
+use crate::signals::{Patience, Signals};
+
+/// What the commands are told about the run.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    /// Where the run is written, from the root.
+    pub(super) folder: String,
+    /// Who is measured.
+    pub(super) target: String,
+    /// Which of several runs it is.
+    pub(super) label: String,
+}
+
+/// Runs the command before the load; if it fails, so does the run.
+pub(super) fn before(command: &str, told: &Told, signals: &Signals) -> Result<(), Failed> {
+    let stopped = "stopped while --before-cmd ran: nothing was sent";
+    if signals.is_interrupted() {
+        return Err(Failed::interrupted("stopped before --before-cmd ran: nothing was sent"));
+    }
+    match run(command, told, signals) {
+        Ok(Outcome::Ended(status)) if status.success() => Ok(()),
+        Ok(Outcome::Ended(status)) => {
+            let how = shell::ended(status);
+            Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent"))
+                .hint("it must end with status 0 for the run to begin; `… || true` lets it fail"))
+        }
+        Ok(Outcome::Stopped | Outcome::TooLong) => Err(Failed::interrupted(stopped)),
+        Err(error) => Err(Failed::usage(format!("cannot run --before-cmd: {error}"))
+            .hint("a shell reads it: sh -c '…'")),
+    }
+}
+
+/// Runs the command after the load. The run is over: what becomes of it is only said.
+pub(super) fn after(command: &str, told: &Told, signals: &Signals) {
+    let how = match run(command, told, signals) {
+        Ok(Outcome::Ended(status)) if status.success() => return,
+        Ok(Outcome::Ended(status)) => shell::ended(status),
+        Ok(Outcome::Stopped | Outcome::TooLong) => "was stopped".to_owned(),
+        Err(error) => format!("cannot be run: {error}"),
+    };
+    let command = goodput_report::plain(command);
+    output::note(&format!("warning: --after-cmd `{command}` {how}"));
+}
+
+fn run(command: &str, told: &Told, signals: &Signals) -> io::Result<Outcome> {
+    let patience = Patience::new(signals)?;
+    shell::run(described(command, told)?, None, &|| patience.is_over())
+}
+
+/// What it says goes to stderr: stdout is for data.
+fn described(command: &str, told: &Told) -> io::Result<Command> {
+    let out = io::stderr().as_fd().try_clone_to_owned()?;
+    let mut shell = shell::command(command);
+    shell
+        .env("GOODPUT_RUN_FOLDER", &told.folder)
+        .env("GOODPUT_TARGET", &told.target)
+        .env("GOODPUT_LABEL", &told.label)
+        .stdout(Stdio::from(out));
+    Ok(shell)
+}

@@ -1,0 +1,110 @@
+//! `--profile`: the server profiles itself while it is measured.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_model::{ErrorClass, Failure, Stage};
+
+use crate::error::Failed;
+use crate::output;
+use crate::readiness::Ready;
+use crate::signals::{Patience, Signals};
+
+/// How long a server may take to begin.
+const START_LIMIT: Duration = Duration::from_mins(1);
+
+/// How long a server that did not begin may take to stop.
+const UNDO_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long it may take to write what it found: vLLM speaks of ten minutes for a large model.
+const STOP_LIMIT: Duration = Duration::from_mins(30);
+
+/// After so long the user is told what is waited for.
+const WORD_AFTER: Duration = Duration::from_secs(2);
+
+/// How often it is asked whether the user still waits.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Begins; a server that cannot is not measured.
+pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
+    let shown = &ready.shown;
+    let endpoint = Arc::clone(&ready.endpoint);
+    let interrupted = || Failed::interrupted("stopped before the load: nothing was sent");
+    if signals.is_interrupted() {
+        return Err(interrupted());
+    }
+    let started = ask(goodput_wire::start_profile(&endpoint), START_LIMIT, (signals, false));
+    if started.is_err() {
+        // It may have begun all the same.
+        let _ = ask(goodput_wire::stop_profile(&endpoint), UNDO_LIMIT, (signals, false));
+    }
+    match started {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failed::usage(format!(
+            "{shown} has no /start_profile: it cannot be told to profile itself"
+        ))
+        .hint(
+            "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
+             with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
+        )),
+        Err(_) if signals.is_interrupted() => Err(interrupted()),
+        Err(failure) => Err(Failed::target(format!(
+            "{shown} does not begin to profile itself: {}",
+            said(&failure)
+        ))
+        .hint("its log says more; --profile can be left out")),
+    }
+}
+
+/// Ends it. The run is over: what becomes of the profile is only said.
+pub(super) fn stop(ready: &Ready, (signals, quiet): (&Signals, bool)) {
+    let endpoint = Arc::clone(&ready.endpoint);
+    let why = match ask(goodput_wire::stop_profile(&endpoint), STOP_LIMIT, (signals, !quiet)) {
+        Ok(true) => return,
+        Ok(false) => "it has no /stop_profile".to_owned(),
+        Err(failure) => said(&failure),
+    };
+    let line = format!("the server may still be profiling itself: {why}");
+    output::note(&format!("warning: {}", goodput_report::plain(&line)));
+}
+
+fn said(Failure { class, message, .. }: &Failure) -> String {
+    if message.is_empty() { class.to_string() } else { format!("{class}: {message}") }
+}
+
+/// Waits for one answer, as long as the user does.
+fn ask(
+    answer: impl Future<Output = Result<bool, Failure>>,
+    limit: Duration,
+    (signals, is_said): (&Signals, bool),
+) -> Result<bool, Failure> {
+    let failed = |class, message: String| Failure { class, stage: Stage::Headers, message };
+    let local = |error: std::io::Error| failed(ErrorClass::LocalLimit, error.to_string());
+    let patience = Patience::new(signals).map_err(local)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(local)?;
+    let impatient = async {
+        while !patience.is_over() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let word = async {
+        tokio::time::sleep(WORD_AFTER).await;
+        if is_said {
+            output::note("waiting until the server has written its profile");
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        tokio::select! {
+            answer = answer => answer,
+            () = impatient => Err(failed(ErrorClass::CutOff, "stopped".to_owned())),
+            () = word => Ok(false),
+            () = tokio::time::sleep(limit) => {
+                let seconds = limit.as_secs();
+                Err(failed(ErrorClass::Timeout, format!("no answer within {seconds} s")))
+            }
+        }
+    })
+}

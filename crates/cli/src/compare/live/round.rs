@@ -1,0 +1,158 @@
+//! One step of a comparison: sides made ready, and their runs measured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_campaign::compare::{Ask, Cell};
+use goodput_campaign::sweep::{Figures, Level, Standing, SweepPlan, SweepState, Unclear, judge};
+use goodput_clock::now;
+use goodput_model::{Caveat, Nanos, Severity};
+use goodput_stats::Summary;
+
+use super::contest::Contest;
+use super::{saved, sides};
+use crate::emptying::wait_empty;
+use crate::error::Failed;
+use crate::run::{Place, Start, prepare_on};
+use crate::sweep::{self, EMPTYING, at_level};
+
+/// Users of a warm-up, its requests, and its seconds at most.
+pub(super) const WARM_UP_USERS: u32 = 16;
+const WARM_UP_REQUESTS: u64 = 64;
+const WARM_UP_S: f64 = 120.0;
+
+/// A run that has ended.
+pub(super) struct Ran {
+    pub(super) cell: Cell,
+    /// The server was gone meanwhile.
+    pub(super) is_gone: bool,
+    /// Why it must not be used, where it must not.
+    pub(super) why_void: Option<String>,
+    pub(super) took: Nanos,
+}
+
+impl Contest<'_> {
+    /// Makes this side the one that runs, and warms it up where it is cold; what the warm-up says.
+    pub(super) fn make_ready(&mut self, place: usize) -> Result<Option<Summary>, Failed> {
+        if self.switch.is_some() {
+            self.arrive(place, Duration::ZERO)?;
+        }
+        let is_search = self.is_search();
+        let Some(side) = self.sides.get(place).filter(|side| side.is_cold && !is_search) else {
+            return Ok(None);
+        };
+        let design = &self.asked.design;
+        let seed = design.seed.wrapping_sub(1) & i64::MAX.cast_unsigned();
+        let level = Level::Users(WARM_UP_USERS);
+        let mut plan = at_level(&side.plan, level, seed, (0.0, WARM_UP_S));
+        plan.load.num_requests = Some(WARM_UP_REQUESTS);
+        let label = format!("warm-up of {} · ", side.asked.name);
+        let path = self.folder.warm_up(&side.asked.name);
+        let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
+        let place_of = Place { label, ..Place::default() };
+        let summary = prepared.measure(self.setup, &path, &place_of)?;
+        let figures = Figures::of(&summary);
+        let is_stopped = self.setup.signals.is_interrupted();
+        if figures.ok == 0 && !is_stopped {
+            let name = &side.asked.name;
+            let first = figures.errors.first().map_or("no answer", |error| error.0.as_str());
+            let message = format!("target `{name}` answered nothing of its warm-up: {first}");
+            return Err(Failed::target(message)
+                .hint(format!("`goodput report {}` says more", path.display())));
+        }
+        let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
+        self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
+        wait_empty(&side.plan, &side.ready, EMPTYING, &self.setup.signals);
+        if let Some(side) = self.sides.get_mut(place) {
+            side.is_cold = false;
+        }
+        Ok(Some(summary))
+    }
+
+    /// Waits for a side that was started anew, so long at least.
+    pub(super) fn arrive(&mut self, place: usize, least: Duration) -> Result<(), Failed> {
+        let Some(side) = self.sides.get_mut(place) else { return Ok(()) };
+        let mut plan = side.asked.plan(&self.asked.plan);
+        plan.target.wait_ready = plan.target.wait_ready.max(least);
+        plan.target.model.clone_from(&side.plan.target.model);
+        let ready = sides::arrive(self.setup, &mut plan, &side.asked, self.switch.as_ref())?;
+        side.renew(&self.asked.plan, &plan, ready)
+    }
+
+    /// Measures these runs, at once where there are several.
+    pub(super) fn measure(&self, asks: &[Ask]) -> Vec<(u32, Result<Ran, Failed>)> {
+        if let [ask] = asks {
+            return vec![(ask.side, self.measure_one(ask, None, false))];
+        }
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (place, (ask, start)) in asks.iter().zip(Start::of(asks.len())).enumerate() {
+                // One line shows how far all are.
+                let run = move || self.measure_one(ask, Some(start), place > 0);
+                threads.push((ask.side, scope.spawn(run)));
+            }
+            let panicked = |_| Err(Failed::internal("a run ended in a panic"));
+            let joined = threads.into_iter().map(|(side, thread)| (side, thread.join()));
+            joined.map(|(side, ended)| (side, ended.unwrap_or_else(panicked))).collect()
+        })
+    }
+
+    fn measure_one(&self, ask: &Ask, start: Option<Start>, is_silent: bool) -> Result<Ran, Failed> {
+        let begin = now();
+        let ran =
+            if self.is_search() { self.search(ask)? } else { self.load(ask, start, is_silent)? };
+        Ok(Ran { took: now() - begin, ..ran })
+    }
+
+    /// A run at one level.
+    fn load(&self, ask: &Ask, start: Option<Start>, is_silent: bool) -> Result<Ran, Failed> {
+        let design = &self.asked.design;
+        let side = self.sides.get(ask.side as usize);
+        let level = design.levels.get(ask.level as usize);
+        let (Some(side), Some(level)) = (side, level) else {
+            return Err(Failed::internal("a run of no side, or at no level"));
+        };
+        let plan = at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
+        let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
+        let who = if start.is_some() { "all at once" } else { &side.asked.name };
+        let label = format!("block {} {who} {} · ", ask.block, sweep::said(*level));
+        let place = Place { label, is_silent, start, ..Place::default() };
+        let path = self.path(ask, &sweep::label(*level));
+        let summary = prepared.measure(self.setup, &path, &place)?;
+        let figures = Figures::of(&summary);
+        let standing = judge(&figures, &SweepPlan::default());
+        let is_gone = standing == Standing::Unclear(Unclear::ServerGone)
+            || (figures.ok == 0 && figures.failed > 0);
+        let cell = saved::of_run(*ask, &path, &summary)?;
+        Ok(Ran { cell, is_gone, why_void: why_void(&summary.caveats), took: Nanos::ZERO })
+    }
+
+    /// A search for the highest load that keeps the SLO; its server is gone where it went for good.
+    fn search(&self, ask: &Ask) -> Result<Ran, Failed> {
+        let Some(side) = self.sides.get(ask.side as usize) else {
+            return Err(Failed::internal("a search on no side"));
+        };
+        let path = self.path(ask, "search");
+        let asked = side.asked.plan(&self.asked.plan);
+        let settled = (side.plan.clone(), Arc::clone(&side.ready));
+        let plan = self.asked.search(ask.seed);
+        let found = sweep::search(self.setup, &path, plan, asked, settled)?;
+        let is_gone = found.sweep.state == SweepState::TargetLost;
+        let cell = saved::of_search(*ask, &path, &found)?;
+        let why_void = why_void(&found.caveats)
+            .or_else(|| Some("its search does not tell what it carries".to_owned()));
+        Ok(Ran { cell, is_gone, why_void, took: Nanos::ZERO })
+    }
+
+    fn path(&self, ask: &Ask, level: &str) -> PathBuf {
+        let side = self.asked.design.sides.get(ask.side as usize).map_or("", String::as_str);
+        self.folder.point(ask.number, &format!("b{:02}-{side}-{level}", ask.block))
+    }
+}
+
+/// The first reason not to use a run.
+fn why_void(caveats: &[Caveat]) -> Option<String> {
+    let first = caveats.iter().find(|caveat| caveat.severity == Severity::Void);
+    first.map(|caveat| caveat.message.clone())
+}

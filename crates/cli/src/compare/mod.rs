@@ -1,0 +1,67 @@
+//! `goodput compare`: is B really faster than A, and by how much.
+
+mod files;
+mod floor;
+mod gates;
+mod live;
+mod proof;
+mod saved;
+mod targets;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use goodput_campaign::compare::Comparison;
+use goodput_model::Measure;
+use goodput_record::Host;
+
+use crate::args::CompareArgs;
+use crate::error::Failed;
+use crate::run::{Setup, show};
+use crate::{report, typed};
+
+/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, and more ways
+/// to show the result.
+const BESIDE_RESUME: [&str; 6] = ["targets", "list", "metrics_urls", "gpu", "junit", "markdown"];
+
+/// Runs the verb.
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
+    if args.resume.is_some() {
+        typed::refuse_beside("resume", &BESIDE_RESUME)?;
+    }
+    files::check(&args.gate)?;
+    let setup =
+        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
+    if args.output.dry_run && !saved::is_meant(args) {
+        return live::dry_run(&setup, args);
+    }
+    let setup = setup.listening(&args.endpoint)?;
+    let (path, comparison) = if saved::is_meant(args) {
+        saved::compare(&setup, args)?
+    } else {
+        live::compare(&setup, args)?
+    };
+    let page = || goodput_report::compare_text(&comparison);
+    show(&args.output, &path, &report::json(&comparison), page)?;
+    // Shown first: a file that cannot be written must not swallow an hour's result.
+    files::write(&args.gate, &comparison)?;
+    Ok(ExitCode::from(files::code(&comparison)))
+}
+
+/// The comparison in a folder; none where the folder holds none.
+pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
+    live::read(path).or_else(|| saved::read_summary(path))
+}
+
+/// An SLO as it is typed, and the share of requests that must keep it; empty where there is none.
+fn promised(measure: &Measure) -> String {
+    let share = measure.attainment.map_or_else(String::new, |share| {
+        format!(", by {} % of the requests", (share * 1e4).round() / 1e2)
+    });
+    measure.slo.as_ref().map_or_else(String::new, |slo| slo.to_string() + &share)
+}
+
+/// The machine that measured, in words.
+fn machine(host: &Host) -> String {
+    format!("{}, {}, {} processors", host.system, host.cpu, host.cpus)
+}

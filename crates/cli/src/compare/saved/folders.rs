@@ -1,0 +1,218 @@
+//! Runs from their folders: of one run, of a series, of a sweep.
+
+use std::path::{Path, PathBuf};
+
+use goodput_campaign::compare::{Figure, SideFacts};
+use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Level, Purpose, SweepSummary};
+use goodput_model::{Mode, Plan, Rate};
+use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder};
+use goodput_stats::Summary;
+
+use crate::args::SloArgs;
+use crate::compare::machine;
+use crate::error::Failed;
+use crate::report::{self, Read};
+use crate::sweep::{self, Saved};
+use crate::{output, plan};
+
+/// What is asked of every run, whatever was asked when it was measured.
+pub(super) struct Lens<'a> {
+    pub(super) slo: &'a SloArgs,
+    /// Percentiles that are looked at.
+    pub(super) percentiles: Vec<f64>,
+}
+
+impl Lens<'_> {
+    fn ask(&self, plan: &mut Plan) -> Result<(), Failed> {
+        let measure = &mut plan.measure;
+        plan::promise(self.slo, measure)?;
+        if measure.slo.is_none() && measure.attainment.is_some() {
+            return Err(Failed::usage("--attainment: of what? a run has no SLO")
+                .hint("add --slo 'ttft < 500ms, tpot < 50ms'"));
+        }
+        let all = [&measure.percentiles[..], &self.percentiles].concat();
+        measure.percentiles = plan::percentiles(Some(&all));
+        Ok(())
+    }
+
+    /// Whether the SLO is another than that of the runs, or may be.
+    fn has_slo(&self) -> bool {
+        self.slo.slo.is_some() || !self.slo.goodput.is_empty() || self.slo.attainment.is_some()
+    }
+}
+
+/// A run of a side.
+pub(super) struct Run {
+    pub(super) path: PathBuf,
+    pub(super) plan: Plan,
+    pub(super) manifest: Manifest,
+    pub(super) summary: Summary,
+}
+
+impl Run {
+    /// From its folder.
+    pub(super) fn read(path: &Path, lens: &Lens<'_>) -> Result<Self, Failed> {
+        let Read { plan, manifest, summary } = report::read_as(path, |plan| lens.ask(plan))?;
+        Ok(Self { path: path.to_owned(), plan, manifest, summary })
+    }
+
+    /// What must be the same on all sides.
+    pub(super) fn facts(&self) -> SideFacts {
+        SideFacts::of(&self.plan, &self.summary, machine(&self.manifest.host))
+    }
+
+    /// Its load, where that is one number.
+    pub(super) fn level(&self) -> Option<Level> {
+        match self.plan.load.mode {
+            Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(Level::Rate(rate)),
+            Mode::Closed { concurrency, .. } => Some(Level::Users(concurrency)),
+            Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. } => None,
+        }
+    }
+}
+
+/// What the folders of one side hold.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) runs: Vec<Run>,
+    /// The highest load that keeps the SLO, one of each sweep; none where it is not known. A sweep
+    /// without an answer counts: what is left would be a choice.
+    pub(super) answers: Vec<Option<Figure>>,
+    /// As a sweep was told.
+    pub(super) gpus: Option<u32>,
+    /// Whether any of it is a sweep.
+    pub(super) has_sweep: bool,
+}
+
+impl Taken {
+    /// Everything in these folders.
+    pub(super) fn read(folders: &[PathBuf], lens: &Lens<'_>) -> Result<Self, Failed> {
+        let mut taken = Self::default();
+        for folder in folders {
+            taken.add(folder, lens)?;
+        }
+        Ok(taken)
+    }
+
+    fn add(&mut self, path: &Path, lens: &Lens<'_>) -> Result<(), Failed> {
+        let is_measured = CampaignFolder::open(Campaign::Comparison, path).is_some();
+        if is_measured || super::read_summary(path).is_some() {
+            let message = format!("`{}` is a comparison", path.display());
+            return Err(Failed::usage(message)
+                .hint("name the folders of the runs in it; `goodput report` shows what it says"));
+        }
+        if let Some(saved) = sweep::read(path) {
+            return match saved? {
+                Saved::One(sweep) => self.add_sweep(path, &sweep, lens),
+                Saved::Many(_) => Err(several(path)),
+            };
+        }
+        // A run may lie in a folder with any name beside it; only one without a run of its own is
+        // several.
+        let series = SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err());
+        let Some(series) = series else {
+            self.runs.push(Run::read(path, lens)?);
+            return Ok(());
+        };
+        let numbers = series.numbers();
+        let (before, mut first) = (self.runs.len(), None);
+        for number in &numbers {
+            match Run::read(&series.run(*number), lens) {
+                Ok(run) => self.runs.push(run),
+                Err(failed) => {
+                    output::note(&format!("warning: left out: {failed}"));
+                    first.get_or_insert(failed);
+                }
+            }
+        }
+        // A series of which nothing can be read is no side.
+        match first {
+            Some(failed) if self.runs.len() == before => Err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its points, without those that are of another kind, and its answer.
+    fn add_sweep(
+        &mut self,
+        path: &Path,
+        sweep: &SweepSummary,
+        lens: &Lens<'_>,
+    ) -> Result<(), Failed> {
+        let is_of_curve = |purpose| !matches!(purpose, Purpose::WarmUp | Purpose::Twin);
+        for point in sweep.points.iter().filter(|point| is_of_curve(point.point.ask.purpose)) {
+            self.runs.push(Run::read(&path.join(&point.folder), lens)?);
+        }
+        self.has_sweep = true;
+        self.gpus = self.gpus.or(sweep.sweep.gpus);
+        // The answer holds for the SLO that was searched with.
+        if let Some(goodput) = sweep.goodput.as_ref().filter(|_| !lens.has_slo()) {
+            let answer = answer(goodput);
+            if answer.is_none() {
+                let path = goodput_report::plain(&path.display().to_string());
+                let why = goodput_report::plain(&goodput.because);
+                output::note(&format!("{path} has no goodput that can be compared: {why}"));
+            }
+            self.answers.push(answer);
+        }
+        Ok(())
+    }
+}
+
+/// What a sweep found, in requests per second. A bound is no value: where this client was the limit,
+/// both sides would seem the same.
+pub(in crate::compare) fn answer(goodput: &Goodput) -> Option<Figure> {
+    let value = match goodput.state {
+        GoodputState::Found => goodput.confirmed_rps?,
+        GoodputState::Unreachable => return Some(Figure { value: 0.0, low: None, high: None }),
+        GoodputState::AtLeast | GoodputState::Unclear => return None,
+    };
+    // The crossing is on the axis: users are not requests per second.
+    let crossing = goodput.crossing.filter(|_| goodput.axis == Axis::Rate);
+    let low = crossing.and_then(|crossing| crossing.low).filter(|low| *low <= value);
+    let high = crossing.and_then(|crossing| crossing.high).filter(|high| *high >= value);
+    Some(Figure { value, low, high })
+}
+
+fn several(path: &Path) -> Failed {
+    Failed::usage(format!("`{}` holds sweeps of several configurations", path.display()))
+        .hint("name two of the folders in its `configurations`")
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_campaign::sweep::Bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_is_no_value_and_no_load_at_all_is_one() {
+        let goodput = |state| Goodput {
+            state,
+            because: String::new(),
+            slo: String::new(),
+            axis: Axis::Rate,
+            confirmed: Some(8.0),
+            rejected: None,
+            confirmed_rps: Some(8.0),
+            rejected_rps: None,
+            attainment: None,
+            attainment_low: None,
+            attainment_high: None,
+            crossing: Some(Bounded { value: 8.2, low: Some(7.5), high: Some(9.0) }),
+            runs: 3,
+            requests: 100,
+            over_claim_risk: 0.0,
+        };
+        let found = Figure { value: 8.0, low: Some(7.5), high: Some(9.0) };
+        let nothing = Figure { value: 0.0, low: None, high: None };
+        for (state, expected) in [
+            (GoodputState::Found, Some(found)),
+            (GoodputState::AtLeast, None),
+            (GoodputState::Unreachable, Some(nothing)),
+            (GoodputState::Unclear, None),
+        ] {
+            assert_eq!(answer(&goodput(state)), expected, "{state:?}");
+        }
+    }
+}

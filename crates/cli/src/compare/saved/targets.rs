@@ -1,0 +1,163 @@
+//! Who is compared: folders of saved runs, and targets that answer.
+
+use std::path::PathBuf;
+
+use crate::args::CompareArgs;
+use crate::compare::targets::{LONGEST, letter, misnamed, refer, split};
+use crate::error::Failed;
+
+/// One of those compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) place: Place,
+}
+
+/// Where its runs come from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Place {
+    /// From these folders.
+    Saved(Vec<PathBuf>),
+    /// From a server that answers now.
+    Live(String),
+}
+
+impl Target {
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.place, Place::Live(_))
+    }
+}
+
+/// Whether any of them is not a server.
+pub(super) fn any_saved(targets: &[String]) -> bool {
+    targets.iter().any(|text| !is_live(split(text).1) && misnamed(text).is_none())
+}
+
+/// A URL, or the engine inside the process.
+fn is_live(text: &str) -> bool {
+    text.contains("://") || text == "mock" || text.starts_with("mock:")
+}
+
+/// Everybody in order, the reference first. Folders of one name are runs of one side.
+pub(super) fn read(args: &CompareArgs) -> Result<Vec<Target>, Failed> {
+    let mut targets: Vec<Target> = Vec::new();
+    for text in &args.targets {
+        if let Some(failed) = misnamed(text) {
+            return Err(failed);
+        }
+        let (name, text) = split(text);
+        if is_live(text) {
+            let name = name.map_or_else(|| short(authority(text), targets.len()), str::to_owned);
+            let name = free(&name, &targets);
+            targets.push(Target { name, place: Place::Live(text.to_owned()) });
+            continue;
+        }
+        let path = PathBuf::from(text);
+        if !path.is_dir() {
+            let message = format!("`{text}` is neither a folder nor a URL");
+            let hint = format!("write http://{text} if that is a server, or the folder of a run");
+            return Err(Failed::usage(message).hint(hint));
+        }
+        let known = |target: &&mut Target| Some(target.name.as_str()) == name;
+        if let Some(Target { place: Place::Saved(folders), .. }) = targets.iter_mut().find(known) {
+            folders.push(path);
+            continue;
+        }
+        let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let own = || short(&last.unwrap_or_else(|| text.to_owned()), targets.len());
+        let name = free(&name.map_or_else(own, str::to_owned), &targets);
+        targets.push(Target { name, place: Place::Saved(vec![path]) });
+    }
+    check_twice(&targets)?;
+    ordered(args.reference.as_deref(), targets)
+}
+
+/// The name, or a letter where it is long.
+fn short(name: &str, place: usize) -> String {
+    if name.chars().count() > LONGEST { letter(place) } else { name.to_owned() }
+}
+
+/// Host and port.
+fn authority(url: &str) -> &str {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    if url.starts_with("mock") {
+        return "mock";
+    }
+    let authority = after.split(['/', '?']).next().unwrap_or(after);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// The name, or with a number where somebody has it already.
+fn free(name: &str, targets: &[Target]) -> String {
+    let is_free = |name: &String| targets.iter().all(|target| target.name != *name);
+    let numbered = (2..=u32::MAX).map(|n| format!("{name}-{n}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+}
+
+/// A run that stands on both sides says nothing about either.
+fn check_twice(targets: &[Target]) -> Result<(), Failed> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for target in targets {
+        let Place::Saved(folders) = &target.place else { continue };
+        for folder in folders {
+            let path = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            if seen.contains(&path) {
+                let message = format!("`{}` is named twice", folder.display());
+                return Err(Failed::usage(message).hint("a run compared with itself says nothing"));
+            }
+            seen.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The one that the others are held against goes first.
+fn ordered(reference: Option<&str>, mut targets: Vec<Target>) -> Result<Vec<Target>, Failed> {
+    if targets.len() < 2 {
+        return Err(Failed::usage("a comparison takes two targets at least")
+            .hint("goodput compare runs/before runs/after"));
+    }
+    refer(&mut targets, reference, |target| &target.name)?;
+    let is_saved = |target: &Target| !target.is_live();
+    if targets.first().is_some_and(Target::is_live) && targets.iter().any(is_saved) {
+        return Err(Failed::usage(
+            "the reference is a server, and what it is compared with is saved",
+        )
+        .hint("put the saved baseline first: its runs are measured again on the server"));
+    }
+    Ok(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_nobody_gave() {
+        assert_eq!(authority("http://user@host:8000/v1?x=y"), "host:8000");
+        assert_eq!(short("baseline", 0), "baseline");
+        assert_eq!(short("2026-11-15T10-22-07Z-chat-run", 1), "B");
+        assert_eq!(authority("mock:step=1.05"), "mock");
+        assert!(any_saved(&["new=runs/a".to_owned(), "http://x".to_owned()]));
+        assert!(!any_saved(&["new=http://x".to_owned(), "mock".to_owned()]));
+    }
+
+    #[test]
+    fn the_reference_goes_first_and_must_be_the_saved_one() {
+        let saved = |name: &str| Target {
+            name: name.to_owned(),
+            place: Place::Saved(vec![PathBuf::from(name)]),
+        };
+        let live = Target { name: "x".to_owned(), place: Place::Live("mock".to_owned()) };
+        let names =
+            |targets: Vec<Target>| targets.into_iter().map(|it| it.name).collect::<Vec<_>>();
+        let all = vec![saved("a"), saved("b"), saved("c")];
+        assert_eq!(names(ordered(Some("c"), all.clone()).unwrap()), ["c", "a", "b"]);
+        assert!(ordered(None, vec![saved("a"), live.clone()]).is_ok());
+        assert!(ordered(None, vec![live.clone(), saved("a")]).is_err());
+        assert!(ordered(Some("a"), vec![live, saved("a")]).is_ok());
+        assert!(ordered(None, vec![saved("a")]).is_err());
+        assert!(check_twice(&[saved("a"), saved("a")]).is_err());
+        assert_eq!(free("a", &all), "a-2");
+    }
+}

@@ -1,0 +1,123 @@
+//! What targets that answer and folders of runs have in common: names, order, and what stands behind
+//! each.
+
+use std::path::Path;
+
+use crate::error::Failed;
+
+/// Targets that can be told apart, and no more than letters for names.
+pub(super) const MOST: usize = 26;
+
+/// Longest name: it stands in tables and folders.
+pub(super) const LONGEST: usize = 24;
+
+/// `NAME=TARGET`. A name is plain: `mock:ttft=20ms` has none, nor has a folder that is there.
+pub(super) fn split(text: &str) -> (Option<&str>, &str) {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    match text.split_once('=') {
+        Some((name, target))
+            if !name.is_empty() && name.chars().all(is_plain) && !Path::new(text).is_dir() =>
+        {
+            (Some(name), target)
+        }
+        _ => (None, text),
+    }
+}
+
+/// A name that is none, with the word that should be one.
+pub(super) fn misnamed(text: &str) -> Option<Failed> {
+    let (name, target) = text.split_once('=')?;
+    let is_meant = target.contains("://") || target == "mock" || target.starts_with("mock:");
+    // A URL may have `=` in its query, and an engine in its settings.
+    let is_url = name.contains("://") || name.starts_with("mock:");
+    let is_open = is_meant && !is_url && split(text).0.is_none() && !Path::new(text).is_dir();
+    is_open.then(|| {
+        Failed::usage(format!("`{name}` is no name: letters, digits, `.`, `_` and `-` make one"))
+            .hint(format!("write old={target}"))
+    })
+}
+
+/// Words of the tables' last column.
+pub(super) const RESERVED: [&str; 3] = ["same", "tie", "void"];
+
+/// A, B, C…
+pub(super) fn letter(place: usize) -> String {
+    let letter = u8::try_from(place % MOST).map_or('?', |place| char::from(b'A' + place));
+    letter.to_string()
+}
+
+/// Puts the one of this name first: the others are held against it.
+pub(super) fn refer<T>(
+    all: &mut [T],
+    reference: Option<&str>,
+    name: impl Fn(&T) -> &str,
+) -> Result<(), Failed> {
+    let Some(asked) = reference else { return Ok(()) };
+    let Some(place) = all.iter().position(|one| name(one) == asked) else {
+        let names: Vec<&str> = all.iter().map(&name).collect();
+        return Err(Failed::usage(format!("no target is called `{asked}`"))
+            .hint(format!("there are {}", names.join(", "))));
+    };
+    if let Some(front) = all.get_mut(..=place) {
+        front.rotate_right(1);
+    }
+    Ok(())
+}
+
+/// One for all, or one for each.
+pub(super) fn each<T: Copy>(
+    given: &[T],
+    sides: usize,
+    flag: &str,
+) -> Result<Vec<Option<T>>, Failed> {
+    match given {
+        [] => Ok(vec![None; sides]),
+        [one] => Ok(vec![Some(*one); sides]),
+        all if all.len() == sides => Ok(all.iter().copied().map(Some).collect()),
+        all => {
+            let message = format!("{flag} has {} numbers for {sides} targets", all.len());
+            Err(Failed::usage(message).hint("one for all, or one for each"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_targets() {
+        for (text, expected) in [
+            ("runs/a", (None, "runs/a")),
+            ("old=runs/a", (Some("old"), "runs/a")),
+            ("old=mock:ttft=20ms", (Some("old"), "mock:ttft=20ms")),
+            ("mock:ttft=20ms", (None, "mock:ttft=20ms")),
+            ("http://x/?a=b", (None, "http://x/?a=b")),
+            ("=runs/a", (None, "=runs/a")),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+        assert_eq!([letter(0), letter(25), letter(26)], ["A", "Z", "A"]);
+    }
+
+    #[test]
+    fn what_is_no_name_is_said() {
+        for text in ["a b=mock", "=mock", "a/b=http://x"] {
+            assert!(misnamed(text).unwrap().to_string().contains("is no name"), "{text}");
+        }
+        for text in ["a=mock", "http://x/?a=http://b", "mock:ttft=20ms", "runs/a=b", "mock"] {
+            assert!(misnamed(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_reference_goes_first() {
+        let order = |reference| {
+            let mut all = ["a", "b", "c"];
+            refer(&mut all, reference, |one| *one).map(|()| all)
+        };
+        assert_eq!(order(Some("c")).unwrap(), ["c", "a", "b"]);
+        assert_eq!(order(None).unwrap(), ["a", "b", "c"]);
+        assert!(order(Some("d")).is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! Where a run stands in its plan.
+
+use goodput_model::{Extent, Load, Mode, Nanos, Rate};
+
+/// Which part of its plan a run is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    Warmup,
+    Measured,
+    Cooldown,
+    /// Everything was sent; the last answers are waited for.
+    Drain,
+    Ended,
+}
+
+impl Stand {
+    /// All of them, with their names.
+    pub(super) const ALL: [(Self, &'static str); 5] = [
+        (Self::Warmup, "warmup"),
+        (Self::Measured, "measured"),
+        (Self::Cooldown, "cooldown"),
+        (Self::Drain, "drain"),
+        (Self::Ended, "ended"),
+    ];
+
+    /// Whether requests become due.
+    pub(super) fn is_loaded(self) -> bool {
+        matches!(self, Self::Warmup | Self::Measured | Self::Cooldown)
+    }
+}
+
+/// The phases of a plan, and where one ended by a count.
+#[derive(Debug)]
+pub(super) struct Course {
+    warmup: Extent,
+    duration: Nanos,
+    /// Requests of the warm-up and of the measured part, where it ends by them.
+    requests: u64,
+    cooldown: Nanos,
+    from: Option<Nanos>,
+    counted_to: Nanos,
+}
+
+impl Course {
+    pub(super) fn new(load: &Load) -> Self {
+        let (from, before) = match load.warmup {
+            Extent::Time(time) => (Some(time.into()), 0),
+            Extent::Requests(requests) => (None, requests),
+            // What belongs to the warm-up is found when all is over.
+            Extent::Auto => (Some(Nanos::ZERO), 0),
+        };
+        // Requests of a warm-up by time are not counted beforehand; such a run stops by itself.
+        let is_counted = !matches!(load.warmup, Extent::Time(time) if !time.is_zero());
+        let requests = load.num_requests.filter(|_| is_counted);
+        Self {
+            warmup: load.warmup,
+            duration: load.duration.map_or(Nanos(u64::MAX), Nanos::from),
+            requests: requests.map_or(u64::MAX, |requests| requests.saturating_add(before)),
+            cooldown: load.cooldown.into(),
+            from,
+            counted_to: Nanos(u64::MAX),
+        }
+    }
+
+    /// Notes which counts are full. Seen a little late, as this is called now and then.
+    pub(super) fn look(&mut self, at: Nanos, started: u64) {
+        if let Extent::Requests(requests) = self.warmup
+            && self.from.is_none()
+            && started >= requests
+        {
+            self.from = Some(at);
+        }
+        if started >= self.requests {
+            self.counted_to = self.counted_to.min(at);
+        }
+    }
+
+    /// Where a run that began so long ago stands, unless it was stopped.
+    pub(super) fn stand(&self, at: Nanos) -> Stand {
+        let Some(from) = self.from.filter(|from| at >= *from) else { return Stand::Warmup };
+        let to = (from + self.duration).min(self.counted_to);
+        if at < to {
+            Stand::Measured
+        } else if at < to + self.cooldown {
+            Stand::Cooldown
+        } else {
+            Stand::Drain
+        }
+    }
+}
+
+/// Requests per second that the schedule asks for, or users that ask.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Offered {
+    PerSecond(f64),
+    Users(u32),
+    /// All at once, or when a trace says.
+    Otherwise,
+}
+
+pub(super) fn offered(mode: &Mode, at: Nanos) -> Offered {
+    const SECOND: Nanos = Nanos::from_millis(1_000);
+    match mode {
+        Mode::Open { rate: Rate::PerSecond(rate), .. } => Offered::PerSecond(*rate),
+        Mode::Shaped { shape, .. } => Offered::PerSecond(shape.expected(at, at + SECOND)),
+        Mode::Closed { concurrency, .. } => Offered::Users(*concurrency),
+        Mode::Open { rate: Rate::Infinite, .. } | Mode::Replay { .. } => Offered::Otherwise,
+    }
+}

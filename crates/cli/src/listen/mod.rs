@@ -1,0 +1,225 @@
+//! `--metrics-listen`: the runs of one use of a verb as Prometheus metrics, while they go on.
+//!
+//! Workers are not touched. Counters are those of the engine; what a request says in the end is
+//! added up on the collector's thread; pages are made on the thread of whoever asks.
+
+mod course;
+mod histogram;
+mod http;
+mod page;
+mod server;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use goodput_clock::now;
+use goodput_engine::{Control, Live};
+use goodput_model::{Beat, Load, Nanos, Plan, RequestRecord};
+use goodput_report::plain;
+
+use crate::error::Failed;
+use crate::output;
+use crate::readiness::Ready;
+use course::{Course, Stand};
+use page::{Format, Look};
+use server::Server;
+use tally::Tally;
+
+/// Runs on the page at most, beyond those under way: a comparison has hundreds.
+const MOST_RUNS: usize = 16;
+
+/// How long a client may take for its question, and for the answer.
+const PATIENCE: Nanos = Nanos::from_millis(2_000);
+
+/// The page, from here to the end of the process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listen(Arc<Mutex<Runs>>);
+
+#[derive(Debug, Default)]
+struct Runs {
+    /// In the order of their beginnings.
+    shown: Vec<Arc<Shown>>,
+    /// How often each pair of target and run was there: two series must not share a name.
+    names: BTreeMap<(String, String), u32>,
+}
+
+/// A run on the page.
+#[derive(Debug)]
+struct Shown {
+    facts: Facts,
+    live: Arc<Live>,
+    control: Control,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tally: Tally,
+    course: Course,
+    /// The run's first instant on our clock, once something was seen of it.
+    epoch: Option<Nanos>,
+    /// How long it took, once it is over.
+    ended: Option<Nanos>,
+}
+
+/// What does not change during a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    target: String,
+    run: String,
+    /// What the progress line calls it.
+    label: String,
+    model: String,
+    folder: String,
+    stream: bool,
+    load: Load,
+}
+
+impl Facts {
+    /// Of the run that leaves its record at `path`; the label is that of its progress line.
+    pub(crate) fn new(plan: &Plan, ready: &Ready, (path, label): (&Path, &str)) -> Self {
+        // The engine inside the process listens at another port each time.
+        let target = if ready.mock.is_some() { &plan.target.url } else { &ready.shown };
+        // The rest of a label is how long it may still take.
+        let label = label.split(" · ").next().unwrap_or_default().trim();
+        // Among others a run is named by its folder, which also tells the sides of a block apart.
+        let name = path.file_name().filter(|_| !label.is_empty());
+        let run = name.map_or_else(|| "run".into(), |name| name.to_string_lossy());
+        Self {
+            target: plain(target),
+            run: plain(&run),
+            label: plain(label),
+            model: plain(&ready.model),
+            folder: plain(&path.display().to_string()),
+            stream: plan.target.stream,
+            load: plan.load.clone(),
+        }
+    }
+}
+
+impl Listen {
+    /// Listens, and says where.
+    pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self, Failed> {
+        let refused = |error: std::io::Error| {
+            Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))
+                .hint("name another address of this machine; port 0 takes any that is free")
+        };
+        let listener = TcpListener::bind(address).map_err(refused)?;
+        let chosen = listener.local_addr().map_err(refused)?;
+        let listen = Self::default();
+        let own = listen.clone();
+        Server::new(Arc::new(move |format| own.page(format)), PATIENCE)
+            .start(listener)
+            .map_err(refused)?;
+        // A port that was left open can be known in no other way.
+        if !quiet || address.port() == 0 {
+            output::note(&format!("metrics of this run: http://{chosen}/metrics"));
+        }
+        Ok(listen)
+    }
+
+    /// Shows a run from here on; it is over when the result is dropped.
+    pub(crate) fn follow(
+        &self,
+        mut facts: Facts,
+        live: &Arc<Live>,
+        control: &Control,
+    ) -> Following {
+        let state = State {
+            tally: Tally::new(facts.stream),
+            course: Course::new(&facts.load),
+            epoch: None,
+            ended: None,
+        };
+        let mut runs = lock(&self.0);
+        let times = runs.names.entry((facts.target.clone(), facts.run.clone())).or_default();
+        *times += 1;
+        if *times > 1 {
+            facts.run = format!("{} ({times})", facts.run);
+        }
+        let (live, control) = (Arc::clone(live), control.clone());
+        let shown = Arc::new(Shown { facts, live, control, state: Mutex::new(state) });
+        runs.shown.push(Arc::clone(&shown));
+        let excess = runs.shown.len().saturating_sub(MOST_RUNS);
+        let over = runs.shown.iter().filter(|run| run.is_over()).take(excess);
+        let over: Vec<_> = over.map(Arc::as_ptr).collect();
+        runs.shown.retain(|run| !over.contains(&Arc::as_ptr(run)));
+        Following(shown)
+    }
+
+    fn page(&self, format: Format) -> String {
+        let shown = lock(&self.0).shown.clone();
+        let looks: Vec<Look> = shown.iter().map(|run| run.look(now())).collect();
+        page::render(&looks, format)
+    }
+}
+
+impl Shown {
+    fn is_over(&self) -> bool {
+        lock(&self.state).ended.is_some()
+    }
+
+    fn look(&self, at: Nanos) -> Look {
+        let seen = self.live.snapshot();
+        let mut state = lock(&self.state);
+        let since = state.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
+        let elapsed = state.ended.unwrap_or(since);
+        state.course.look(elapsed, seen.started);
+        let is_sent = self.control.is_stopping() || self.control.is_draining();
+        let stand = if state.ended.is_some() {
+            Stand::Ended
+        } else if is_sent {
+            Stand::Drain
+        } else {
+            state.course.stand(elapsed)
+        };
+        Look {
+            facts: self.facts.clone(),
+            seen,
+            tally: state.tally.clone(),
+            stand,
+            elapsed,
+            offered: course::offered(&self.facts.load.mode, elapsed),
+        }
+    }
+}
+
+/// A run that is shown while it lasts. To be dropped as soon as its last answer is there: what
+/// follows, a profile that is written or answers that are judged, is no part of the run.
+#[derive(Debug)]
+pub(crate) struct Following(Arc<Shown>);
+
+impl Following {
+    /// A request has ended.
+    pub(crate) fn record(&self, record: &RequestRecord) {
+        lock(&self.0.state).tally.add(record);
+    }
+
+    /// So long ago the run began, and so late loops were called since the last time.
+    pub(crate) fn observe(&self, at: Nanos, beats: &[Beat]) {
+        let started = self.0.live.snapshot().started;
+        let mut state = lock(&self.0.state);
+        state.epoch = Some(now() - at);
+        state.course.look(at, started);
+        state.tally.observe(at, beats);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        let took = state.epoch.map_or(Nanos::ZERO, |epoch| now() - epoch);
+        state.ended = Some(took);
+    }
+}
+
+/// What a thread that panicked has left is still counters.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

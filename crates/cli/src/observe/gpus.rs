@@ -1,0 +1,84 @@
+//! The GPUs of this machine, by the word of their driver.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+
+use goodput_clock::{now, pause};
+use goodput_model::{GpuFacts, Nanos};
+use goodput_observe::Nvml;
+
+use super::Looks;
+use crate::host;
+
+/// How often. Drivers average power over tens of milliseconds; what lies between two looks is lost.
+const EVERY: Nanos = Nanos::from_millis(100);
+
+/// How long the driver may take at first, and to end.
+const FIRST_LIMIT: Nanos = Nanos::from_millis(10_000);
+const LAST_LIMIT: Nanos = Nanos::from_millis(2_000);
+
+/// How often it is looked whether it has ended.
+const STEP: Nanos = Nanos::from_millis(5);
+
+/// A thread that asks the driver. Calls may take long and some wait for the GPU, so it has nothing
+/// else to do.
+pub(super) struct Driver {
+    /// Dropping it ends the thread.
+    going: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Driver {
+    /// Opens the driver, for all GPUs or for those named, and looks for the first time; why not, where
+    /// there is none.
+    pub(super) fn start(
+        looks: Looks,
+        only: Vec<u32>,
+    ) -> Result<(Self, String, Vec<GpuFacts>), String> {
+        let (going, stop) = channel();
+        let (tell, told) = channel();
+        let thread = std::thread::Builder::new().name("gpus".to_owned());
+        let thread = thread.spawn(move || match open(&only) {
+            Ok(nvml) => {
+                looks.push_gpus(nvml.sample(now()));
+                // Nobody listens any more only if the run is over.
+                let _ = tell.send(Ok((nvml.driver(), nvml.facts())));
+                watch(&nvml, &looks, &stop);
+            }
+            Err(why) => drop(tell.send(Err(why))),
+        });
+        let thread = thread.map_err(|error| error.to_string())?;
+        let silent = |_| Err("the driver does not answer".to_owned());
+        let (version, gpus) = told.recv_timeout(FIRST_LIMIT.into()).unwrap_or_else(silent)?;
+        Ok((Self { going: Some(going), thread: Some(thread) }, version, gpus))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        drop(self.going.take());
+        // A call into the driver may hang: then the thread is left behind.
+        let end = now() + LAST_LIMIT;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && now() < end {
+            pause(STEP);
+        }
+    }
+}
+
+fn open(only: &[u32]) -> Result<Nvml, String> {
+    host::give_way();
+    Nvml::open(only)
+}
+
+fn watch(nvml: &Nvml, looks: &Looks, stop: &Receiver<()>) {
+    let mut due = now();
+    loop {
+        due = (due + EVERY).max(now());
+        let goes_on = stop.recv_timeout((due - now()).into()) == Err(RecvTimeoutError::Timeout);
+        // The last look is after the last answer.
+        looks.push_gpus(nvml.sample(now()));
+        if !goes_on {
+            return;
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What is looked at beside the load: the server's pages of metrics, and its GPUs.
+//!
+//! Everything happens on threads of its own, with connections of its own. The load never waits for
+//! them; what they see lies in a bounded buffer until the collector takes it.
+
+mod gpus;
+mod looks;
+mod pages;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use looks::Looks;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::{now, pause};
+use goodput_model::{GpuPlan, Nanos, Plan, SystemFacts};
+use goodput_wire::{BaseUrl, PagePlace};
+
+use crate::error::Failed;
+use crate::readiness::{self, Ready};
+use crate::run::Setup;
+use crate::{output, plan};
+use gpus::Driver;
+use pages::{Asked, Page, Pages, Told};
+
+/// The least and the most time that an answer may take, however often it is asked for.
+const LIMITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+
+/// How often a wait looks whether the user wants to stop.
+const STEP: Nanos = Nanos::from_millis(100);
+
+/// Longer waits are announced.
+const ANNOUNCED: Duration = Duration::from_secs(2);
+
+/// Looks at the server's side until it is told that the load is over.
+pub(crate) struct Observer {
+    looks: Looks,
+    pages: Option<Pages>,
+    driver: Option<Driver>,
+    /// What is known so far.
+    facts: SystemFacts,
+}
+
+impl Observer {
+    /// Looks for the first time, and goes on looking. Returns once the first look is over.
+    pub(crate) fn start(plan: &Plan, ready: &Ready, setup: &Setup) -> Result<Self, Failed> {
+        let looks = Looks::default();
+        let mut this =
+            Self { looks: looks.clone(), pages: None, driver: None, facts: SystemFacts::default() };
+        let pages = pages(plan, ready)?;
+        if !pages.is_empty() {
+            let interval = plan.observe.interval.into();
+            let limit = plan.observe.interval.clamp(LIMITS.0, LIMITS.1);
+            let started = Pages::start(Asked { pages, interval, limit }, looks.clone());
+            match started {
+                Ok((pages, told)) => {
+                    this.pages = Some(pages);
+                    this.learn(&told, plan);
+                    this.say(&told, setup);
+                }
+                Err(error) => output::note(&format!("warning: no look at the server: {error}")),
+            }
+        }
+        this.find_gpus(plan, ready, setup);
+        if !plan.observe.gpu_idle.is_zero() {
+            this.watch_idle(plan.observe.gpu_idle, setup);
+        }
+        Ok(this)
+    }
+
+    /// What the collector takes from, right before the load.
+    pub(crate) fn looks(&self) -> Looks {
+        self.looks.begin();
+        self.looks.clone()
+    }
+
+    /// Writes down what is known of the server's side.
+    pub(crate) fn describe(&self, system: &mut SystemFacts) {
+        let facts = self.facts.clone();
+        system.metrics = facts.metrics;
+        system.gpu_source = facts.gpu_source;
+        system.gpu_absent = facts.gpu_absent;
+        system.gpu_driver = facts.gpu_driver;
+        system.gpus = facts.gpus;
+        system.gpu_idle_w = facts.gpu_idle_w;
+    }
+
+    /// The load is over: looks once more, and ends. What was seen is left to be taken.
+    pub(crate) fn finish(mut self, plan: &Plan) -> Self {
+        drop(self.driver.take());
+        if let Some(pages) = self.pages.take() {
+            let told = pages.finish();
+            self.learn(&told, plan);
+        }
+        if let Some(lost) = self.looks.lost() {
+            output::note(&format!("warning: {lost} looks at the server were lost"));
+        }
+        self
+    }
+
+    /// What the server's counters say of its prefix cache over the run: tokens looked up, and found.
+    pub(crate) fn cache_counters(&self) -> Option<(u64, u64)> {
+        self.looks.cache_counters()
+    }
+
+    fn learn(&mut self, told: &Told, plan: &Plan) {
+        self.facts.metrics.clone_from(&told.metrics);
+        if let GpuPlan::Exporters(_) = plan.observe.gpu {
+            self.facts.gpu_source = told.exporters.join(", ");
+            self.facts.gpus.clone_from(&told.gpus);
+            let trouble = told.gpu_trouble.clone().filter(|_| told.gpus.is_empty());
+            self.facts.gpu_absent = trouble.unwrap_or_default();
+        }
+    }
+
+    /// What went wrong with the first look; each only once in the life of the process.
+    fn say(&self, told: &Told, setup: &Setup) {
+        for line in &told.lines {
+            setup.say_once(line);
+        }
+        if !self.facts.gpu_absent.is_empty() {
+            setup.say_once(&format!("no word of GPUs: {}", self.facts.gpu_absent));
+        }
+    }
+
+    /// Asks the driver of this machine, if it may know something about the server.
+    fn find_gpus(&mut self, plan: &Plan, ready: &Ready, setup: &Setup) {
+        let is_here = || ready.endpoint.addresses().first().is_some_and(is_this_machine);
+        let only = match &plan.observe.gpu {
+            GpuPlan::Off | GpuPlan::Exporters(_) => return,
+            // The engine inside the process has none.
+            GpuPlan::Auto if ready.mock.is_some() => return,
+            GpuPlan::Auto if !is_here() => {
+                "the server is on another machine; --gpu names an exporter there"
+                    .clone_into(&mut self.facts.gpu_absent);
+                return;
+            }
+            GpuPlan::Auto | GpuPlan::Local => Vec::new(),
+            GpuPlan::Devices(only) => only.clone(),
+        };
+        match Driver::start(self.looks.clone(), only) {
+            Ok((driver, version, gpus)) => {
+                self.driver = Some(driver);
+                "nvml".clone_into(&mut self.facts.gpu_source);
+                self.facts.gpu_driver = version;
+                self.facts.gpus = gpus;
+            }
+            Err(why) => {
+                if plan.observe.gpu != GpuPlan::Auto {
+                    setup.say_once(&format!("warning: no word of GPUs: {why}"));
+                }
+                self.facts.gpu_absent = why;
+            }
+        }
+    }
+
+    /// Watches the GPUs of an idle server.
+    fn watch_idle(&mut self, length: Duration, setup: &Setup) {
+        if self.facts.gpu_source.is_empty() {
+            setup.say_once("warning: --gpu-idle is of no use: nobody tells of GPUs");
+            return;
+        }
+        if length > ANNOUNCED && !setup.quiet {
+            let seconds = length.as_secs_f64();
+            output::note(&format!("watching the GPUs of the idle server for {seconds} s"));
+        }
+        let end = now() + length.into();
+        while now() < end && !setup.signals.is_interrupted() {
+            pause(STEP.min(end - now()));
+        }
+        let idle = self.looks.idle();
+        self.facts.gpu_idle_w = idle.map(|idle| idle.watts);
+        match idle {
+            None => setup.say_once("warning: no GPU told its power while the server was idle"),
+            // The driver is asked anew each time; pages are made every so many seconds.
+            Some(idle) if !idle.has_changed && self.driver.is_none() => setup.say_once(
+                "warning: the exporter told the same power all through --gpu-idle: its page may be \
+                 older than the server is idle; watch for longer than it takes to make a new one",
+            ),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The pages of a plan.
+fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<Page>, Failed> {
+    let observe = &plan.observe;
+    let map = plan::metrics_map(plan)?.map(Arc::new);
+    let mut pages = Vec::new();
+    if observe.metrics && !observe.metrics_urls.is_empty() {
+        for url in &observe.metrics_urls {
+            pages.push(Page::metrics(place(url, plan, ready)?, map.clone()));
+        }
+    } else if observe.metrics && plan.target.probe {
+        let place = PagePlace::beside(&ready.endpoint, "metrics");
+        pages.push(Page::own(place, map));
+    }
+    if let GpuPlan::Exporters(urls) = &observe.gpu {
+        for url in urls {
+            pages.push(Page::gpus(place(url, plan, ready)?));
+        }
+    }
+    Ok(pages)
+}
+
+fn place(text: &str, plan: &Plan, ready: &Ready) -> Result<PagePlace, Failed> {
+    let url: BaseUrl = plan::page_url(text)?;
+    let shown = url.shown();
+    let settings = readiness::settings(plan, url)?;
+    PagePlace::at(text, settings, ready.endpoint.url())
+        .map_err(|error| Failed::target(format!("{shown}: {error}")).hint("check the URL"))
+}
+
+/// Whether this address is one of this machine.
+fn is_this_machine(address: &SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    if ip.is_loopback() {
+        return true;
+    }
+    let any = if ip.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    // Nothing is sent: the system is asked from which of its addresses it would be.
+    let from = UdpSocket::bind(any).and_then(|socket| {
+        socket.connect((ip, address.port()))?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == ip)
+}

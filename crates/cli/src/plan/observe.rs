@@ -1,0 +1,109 @@
+//! What shall be looked at on the server's side.
+
+use std::path::Path;
+use std::time::Duration;
+
+use goodput_model::{GpuPlan, Plan, REDACTED};
+use goodput_observe::MetricsMap;
+use goodput_record::read_toml;
+use goodput_wire::{BaseUrl, UrlError};
+
+use crate::args::{EndpointArgs, MetricsSwitch};
+use crate::error::Failed;
+
+/// The share of requests that are traced when nothing is said.
+const TRACE_SHARE: f64 = 0.01;
+
+/// Pages are not read more often than this.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Takes over what was typed; what was not stays as the plan has it.
+pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed> {
+    let (typed, observe) = (&args.observe, &mut plan.observe);
+    if typed.metrics == Some(MetricsSwitch::Off) && !typed.metrics_urls.is_empty() {
+        return Err(Failed::usage("--metrics off and --metrics-url contradict each other")
+            .hint("leave one of them out"));
+    }
+    if let Some(switch) = typed.metrics {
+        observe.metrics = switch == MetricsSwitch::On;
+    }
+    if let Some(interval) = typed.metrics_interval {
+        observe.interval = interval;
+    }
+    if let Some(map) = &typed.metrics_map {
+        observe.metrics_map = Some(map.display().to_string());
+    }
+    complete_urls(args, plan);
+    let observe = &mut plan.observe;
+    if let Some(idle) = typed.gpu_idle {
+        observe.gpu_idle = idle;
+    }
+    let share = args.beside.traces.as_ref().map(|_| TRACE_SHARE);
+    observe.trace_share = typed.trace_share.or(observe.trace_share).or(share);
+    for pair in &typed.meta {
+        let (key, value) = pair
+            .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty())
+            .ok_or_else(|| Failed::usage("a --meta has no `=`").hint("write --meta gpu=H200"))?;
+        plan.system.insert(key.trim().to_owned(), value.trim().to_owned());
+    }
+    Ok(())
+}
+
+/// A plan from disk lacks the query values of its URLs: they must be given again.
+pub(super) fn complete_urls(args: &EndpointArgs, plan: &mut Plan) {
+    let (typed, observe) = (&args.observe, &mut plan.observe);
+    if !typed.metrics_urls.is_empty() {
+        observe.metrics_urls.clone_from(&typed.metrics_urls);
+    }
+    if let Some(gpu) = &typed.gpu {
+        observe.gpu = gpu.clone();
+    }
+}
+
+/// What flags and plan files can both get wrong.
+pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
+    let observe = &plan.observe;
+    let exporters: &[String] = match &observe.gpu {
+        GpuPlan::Exporters(urls) => urls,
+        _ => &[],
+    };
+    for (urls, flag) in [(&observe.metrics_urls[..], "--metrics-url"), (exporters, "--gpu")] {
+        for (place, url) in urls.iter().enumerate() {
+            let shown = page_url(url)?.shown();
+            if url.contains(REDACTED) {
+                return Err(Failed::usage(format!(
+                    "the plan does not hold the query of `{shown}`"
+                ))
+                .hint(format!("query values are never saved; add {flag} URL")));
+            }
+            if urls.iter().take(place).any(|other| other == url) {
+                return Err(Failed::usage(format!("`{shown}` is named twice"))
+                    .hint("what it says would count twice"));
+            }
+        }
+    }
+    if observe.interval < SHORTEST {
+        return Err(Failed::usage("a page of metrics is not read so often")
+            .hint("--metrics-interval is 100ms or longer"));
+    }
+    metrics_map(plan).map(drop)
+}
+
+/// A URL of a page.
+pub(crate) fn page_url(url: &str) -> Result<BaseUrl, Failed> {
+    url.parse().map_err(|UrlError { url, reason, .. }: UrlError| {
+        Failed::usage(format!("`{url}` is not the URL of a page: {reason}"))
+            .hint("a page of metrics looks like http://localhost:8000/metrics")
+    })
+}
+
+/// The map of names that the plan wants to be used.
+pub(crate) fn metrics_map(plan: &Plan) -> Result<Option<MetricsMap>, Failed> {
+    let Some(path) = &plan.observe.metrics_map else { return Ok(None) };
+    let map: MetricsMap = read_toml(Path::new(path)).map_err(|error| {
+        Failed::usage(error.to_string()).hint("docs/server-names.md shows such a file")
+    })?;
+    map.check().map_err(|why| Failed::usage(format!("`{path}` cannot be used: {why}")))?;
+    Ok(Some(map))
+}

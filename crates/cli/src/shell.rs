@@ -1,0 +1,69 @@
+//! A user's own command, run through a shell and waited for.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How often it is looked at.
+const LOOK: Nanos = Nanos::from_millis(20);
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It came to its end.
+    Ended(ExitStatus),
+    /// The user did not want to wait any longer.
+    Stopped,
+    /// It took longer than it may.
+    TooLong,
+}
+
+/// `sh -c TEXT`, in a process group of its own: Ctrl-C is for us, and what the command leaves running
+/// must not hear it.
+pub(crate) fn command(text: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(text).process_group(0).stdin(Stdio::null());
+    command
+}
+
+/// Runs it until it ends; one that is stopped, or takes too long, is ended with its process group.
+/// What it leaves running goes on.
+pub(crate) fn run(
+    mut command: Command,
+    limit: Option<Duration>,
+    is_stopped: &dyn Fn() -> bool,
+) -> io::Result<Outcome> {
+    let mut child = command.spawn()?;
+    let deadline = limit.map(|limit| now() + limit.into());
+    loop {
+        let given_up = match child.try_wait()? {
+            Some(status) => return Ok(Outcome::Ended(status)),
+            None if is_stopped() => Outcome::Stopped,
+            None if deadline.is_some_and(|deadline| now() >= deadline) => Outcome::TooLong,
+            None => {
+                pause(LOOK);
+                continue;
+            }
+        };
+        end(&mut child);
+        return Ok(given_up);
+    }
+}
+
+/// In words.
+pub(crate) fn ended(status: ExitStatus) -> String {
+    status.code().map_or("was killed".to_owned(), |code| format!("ended with status {code}"))
+}
+
+/// Ends it with everything that it started.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+}

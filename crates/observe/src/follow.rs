@@ -1,0 +1,199 @@
+//! [`Follower`]: one endpoint, look after look, with totals that survive a restart of the server.
+
+mod histogram;
+mod ledger;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use goodput_model::{Buckets, Reading, Signal, SignalKind, SignalValue};
+
+use crate::dialect::{DIALECTS, Dialect, Index, MetricsMap, Part, Place};
+use crate::text::Page;
+use ledger::Ledger;
+use servers::Servers;
+
+/// Follows one endpoint.
+#[derive(Debug, Default)]
+pub struct Follower {
+    map: Option<Arc<MetricsMap>>,
+    /// The dialect of the last page that had one.
+    dialect: Option<usize>,
+    /// Where each figure was last found, and how far it has come.
+    found: BTreeMap<Signal, Found>,
+    ledger: Ledger,
+    /// Whether there was a look already: what appears from now on counts from zero.
+    has_looked: bool,
+    servers: Servers,
+}
+
+/// A figure that was on a page.
+#[derive(Debug)]
+struct Found {
+    /// Which of its places: kept as long as it is there, so that totals are of one source.
+    place: PlaceId,
+    /// What came together since the first look.
+    total: Buckets,
+}
+
+/// The map's place, or the place of a dialect.
+type PlaceId = (Option<usize>, usize);
+
+/// What a look has come upon, beside figures.
+#[derive(Debug, Default, Clone, Copy)]
+struct Troubles {
+    resets: u32,
+    malformed: u32,
+}
+
+impl Troubles {
+    fn reset(&mut self) {
+        self.resets = self.resets.saturating_add(1);
+    }
+
+    fn malformed(&mut self) {
+        self.malformed = self.malformed.saturating_add(1);
+    }
+}
+
+impl Follower {
+    /// Begins with the first look. With a map, its figures are read where it says, and all others
+    /// by the names that we know.
+    pub fn new(map: Option<Arc<MetricsMap>>) -> Self {
+        Self { map, ..Self::default() }
+    }
+
+    /// The next look: totals count from the first one.
+    pub fn read(&mut self, page: &str) -> Reading {
+        let page = Page::parse(page);
+        let index = Index::of(&page);
+        self.dialect = Dialect::of(&index).or(self.dialect);
+        let map = self.map.clone();
+        let places = places(map.as_deref(), self.dialect);
+        let mut troubles = Troubles { resets: 0, malformed: page.malformed };
+        let mut values = BTreeMap::new();
+        for signal in Signal::ALL {
+            let Some((id, place)) = self.choose(*signal, &places, &index) else { continue };
+            let value = if signal.kind() == SignalKind::Gauge {
+                gauge(place, &index, &mut troubles)
+            } else {
+                self.total(id, place, &index, &mut troubles)
+            };
+            if *signal == Signal::KvUsage && value.is_some() {
+                // A mean hides the one engine that has no room left.
+                let fullest = index.largest(place).map(SignalValue::Number);
+                values.extend(fullest.map(|fullest| (Signal::KvUsageMax, fullest)));
+            }
+            values.extend(value.map(|value| (*signal, value)));
+        }
+        // A page that says nothing is no beginning: the totals of the next would all be new.
+        self.has_looked |= !values.is_empty();
+        let of_several = self.servers.are_several(&index, troubles.resets > 0);
+        values.retain(|signal, _| !of_several || signal.kind() == SignalKind::Gauge);
+        Reading { values, resets: troubles.resets, malformed: troubles.malformed, of_several }
+    }
+
+    /// Whose names the page uses; empty as long as nobody knows them.
+    pub fn engine(&self) -> &str {
+        let known = || self.dialect.and_then(|dialect| DIALECTS.get(dialect));
+        match &self.map {
+            Some(map) => &map.name,
+            None => known().map_or("", |dialect| dialect.name),
+        }
+    }
+
+    /// The place to read a figure from: the one of the look before, or else the first that is there.
+    fn choose<'p, 'a>(
+        &self,
+        signal: Signal,
+        places: &'p [(PlaceId, Place<'a>)],
+        index: &Index<'_>,
+    ) -> Option<(PlaceId, &'p Place<'a>)> {
+        let before = self.found.get(&signal).map(|found| found.place);
+        let mut there = places
+            .iter()
+            .filter(|(_, place)| place.signal == signal && index.has(place))
+            .map(|(id, place)| (*id, place));
+        let first = there.next()?;
+        let again = std::iter::once(first).chain(there).find(|(id, _)| Some(*id) == before);
+        Some(again.unwrap_or(first))
+    }
+
+    /// A counter or a distribution, since the first look.
+    fn total(
+        &mut self,
+        id: PlaceId,
+        place: &Place<'_>,
+        index: &Index<'_>,
+        troubles: &mut Troubles,
+    ) -> Option<SignalValue> {
+        // What another source has counted so far is not of this run; what was not there at all is.
+        let is_known = self.found.get(&place.signal).is_some_and(|found| found.place == id);
+        let is_other = self.found.contains_key(&place.signal) && !is_known;
+        self.ledger.from_zero = self.has_looked && !is_other;
+        let found = self
+            .found
+            .entry(place.signal)
+            .or_insert_with(|| Found { place: id, total: Buckets::default() });
+        found.place = id;
+        let total = &mut found.total;
+        if place.signal.kind() == SignalKind::Counter {
+            total.sum += added(place.parts(), place, index, (&mut self.ledger, troubles))?;
+            return Some(SignalValue::Number(total.sum));
+        }
+        if let Some(count) = place.count {
+            let count = added([count].into_iter(), place, index, (&mut self.ledger, troubles));
+            let sum = added(place.parts(), place, index, (&mut self.ledger, troubles));
+            total.count += count?;
+            total.sum += sum? * place.scale;
+        } else if !histogram::add(place, index, total, (&mut self.ledger, troubles)) {
+            return None;
+        }
+        Some(SignalValue::Buckets(total.clone()))
+    }
+}
+
+/// All places in order of preference. What the map has is not looked for elsewhere.
+fn places<'m>(map: Option<&'m MetricsMap>, dialect: Option<usize>) -> Vec<(PlaceId, Place<'m>)> {
+    let mut places: Vec<(PlaceId, Place<'m>)> = map
+        .into_iter()
+        .flat_map(MetricsMap::places)
+        .enumerate()
+        .map(|(number, place)| ((None, number), place))
+        .collect();
+    let mapped: Vec<Signal> = places.iter().map(|(_, place)| place.signal).collect();
+    let known = dialect.and_then(|dialect| DIALECTS.get(dialect)).into_iter();
+    let known = known.flat_map(|known| known.places).enumerate();
+    let known = known.filter(|(_, place)| !mapped.contains(&place.signal));
+    places.extend(known.map(|(number, place)| ((dialect, number), *place)));
+    places
+}
+
+fn gauge(place: &Place<'_>, index: &Index<'_>, troubles: &mut Troubles) -> Option<SignalValue> {
+    let value = index.gauge(place);
+    if value.is_err() {
+        troubles.malformed();
+    }
+    value.ok()?.map(SignalValue::Number)
+}
+
+/// What came to the series of some parts since the look before; none where none of them is a number.
+fn added<'a>(
+    parts: impl Iterator<Item = Part<'a>>,
+    place: &Place<'_>,
+    index: &Index<'_>,
+    (ledger, troubles): (&mut Ledger, &mut Troubles),
+) -> Option<f64> {
+    let mut sum = None;
+    let scale = if place.signal.kind() == SignalKind::Counter { place.scale } else { 1.0 };
+    for series in parts.flat_map(|part| index.series(&part, "")) {
+        let key = ledger::key(place.signal, &series.name, &series.labels);
+        if let Some(added) = ledger.number(key, series.value, troubles) {
+            sum = Some(sum.unwrap_or_default() + added * scale);
+        }
+    }
+    sum
+}

@@ -1,0 +1,170 @@
+//! Pages of GPU exporters: NVIDIA's DCGM exporter, Triton's own figures of GPUs, and AMD's device
+//! metrics exporter. Where the names come from stands in docs/server-names.md.
+
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+
+use goodput_model::{GpuFacts, GpuSample, Nanos};
+
+use crate::text::{Page, Series};
+use names::{Field, field};
+
+/// The most GPUs followed: a page of nonsense must not fill the memory.
+const LIMIT: usize = 4096;
+
+/// From this share of the time on, a look counts as one at which the GPU was held back.
+const HELD_BACK: f64 = 0.5;
+
+/// Reads pages of one or several exporters; keeps the order in which GPUs were first seen.
+#[derive(Debug, Default)]
+pub struct GpuExporter {
+    facts: Vec<GpuFacts>,
+    /// By what tells it from others, the place of a GPU.
+    known: HashMap<String, usize>,
+    /// By the board, which of its parts tells power and energy: they are of the whole board, and
+    /// exporters repeat them for each part.
+    boards: HashMap<String, usize>,
+    /// Of AMD's GPUs, how long each cause has held them back, and the time in all, in units of the
+    /// driver.
+    held_back: HashMap<(usize, &'static str), (f64, f64)>,
+}
+
+/// One GPU on one page.
+#[derive(Debug, Default)]
+struct Look {
+    sample: GpuSample,
+    /// By field, the sum and number of its values: clocks come once per part of the chip.
+    fields: BTreeMap<Field, (f64, u32)>,
+    /// None where nobody tells.
+    reasons: Option<Vec<&'static str>>,
+    /// Of AMD's GPUs, by cause: the share of time, and the time since some beginning.
+    shares: BTreeMap<&'static str, f64>,
+    held_back: BTreeMap<&'static str, f64>,
+}
+
+impl GpuExporter {
+    /// One look at the GPUs of a page; `exporter` tells pages apart.
+    pub fn read(&mut self, exporter: u32, page: &str, at: Nanos) -> Vec<GpuSample> {
+        let page = Page::parse(page);
+        let mut looks: BTreeMap<usize, Look> = BTreeMap::new();
+        for series in &page.series {
+            let Some((field, value)) = field(series) else { continue };
+            let Some((gpu, board)) = self.gpu(exporter, series) else { continue };
+            let look = looks.entry(gpu).or_default();
+            look.sample.gpu = gpu as u32;
+            look.sample.at = at;
+            // The part that told first goes on telling.
+            if !field.is_of_board() || *self.boards.entry(board).or_insert(gpu) == gpu {
+                look.take(field, value);
+            }
+        }
+        looks.into_iter().map(|(gpu, look)| self.finish(gpu, look)).collect()
+    }
+
+    /// The GPUs seen so far.
+    pub fn facts(&self) -> &[GpuFacts] {
+        &self.facts
+    }
+
+    /// Which GPU a series is of, and the board that it is on.
+    fn gpu(&mut self, exporter: u32, series: &Series<'_>) -> Option<(usize, String)> {
+        let any = |names: &[&str]| {
+            names.iter().map(|name| series.label(name)).find(|value| !value.is_empty())
+        };
+        let uuid = any(&["UUID", "uuid", "gpu_uuid", "serial_number"]).unwrap_or_default();
+        let number = any(&["gpu", "gpu_id"]).unwrap_or_default();
+        let part = any(&["GPU_I_ID", "gpu_partition_id"]).unwrap_or_default();
+        let board = if uuid.is_empty() {
+            let host = any(&["Hostname", "hostname"]).unwrap_or_default();
+            format!("{exporter} {host} {number}")
+        } else {
+            uuid.to_owned()
+        };
+        let key = format!("{board} {part}");
+        let gpu = match self.known.get(&key) {
+            Some(gpu) => *gpu,
+            None if self.facts.len() >= LIMIT => return None,
+            None => {
+                let gpu = self.facts.len();
+                let name = any(&["modelName", "model_name", "card_model", "card_series"]);
+                let profile = any(&["GPU_I_PROFILE"]).map(|profile| format!(" MIG {profile}"));
+                let name = format!("{}{}", name.unwrap_or_default(), profile.unwrap_or_default());
+                let is_part = !uuid.is_empty() && !series.label("GPU_I_ID").is_empty();
+                let uuid = if is_part { format!("{uuid}/{part}") } else { uuid.to_owned() };
+                let board = board.clone();
+                self.facts.push(GpuFacts { name, uuid, board, ..GpuFacts::default() });
+                self.known.insert(key, gpu);
+                gpu
+            }
+        };
+        Some((gpu, board))
+    }
+
+    fn finish(&mut self, gpu: usize, look: Look) -> GpuSample {
+        let get = |field: Field| look.fields.get(&field).map(|(sum, n)| sum / f64::from(*n));
+        if let Some(facts) = self.facts.get_mut(gpu) {
+            let parts = || {
+                let known = get(Field::MemoryUsed)? + get(Field::MemoryFree)?;
+                Some(known + get(Field::MemoryReserved).unwrap_or_default())
+            };
+            facts.memory_bytes = get(Field::MemoryTotal).or_else(parts).or(facts.memory_bytes);
+            facts.power_limit_w = get(Field::PowerLimit).or(facts.power_limit_w);
+        }
+        let share = |field: Field| get(field).map(|share| share.min(1.0));
+        let mut shares = look.shares;
+        for (reason, held) in look.held_back {
+            let Some(time) = get(Field::HeldBackTime) else { continue };
+            let before = self.held_back.insert((gpu, reason), (held, time));
+            if let Some((earlier, since)) = before.filter(|before| time > before.1) {
+                shares.entry(reason).or_insert((held - earlier) / (time - since));
+            }
+        }
+        let mut throttled = look.reasons;
+        for (reason, share) in shares {
+            let words = throttled.get_or_insert_default();
+            if share >= HELD_BACK && !words.contains(&reason) {
+                words.push(reason);
+            }
+        }
+        GpuSample {
+            busy: share(Field::Busy).or_else(|| share(Field::EngineActive)),
+            sm_active: share(Field::SmActive),
+            tensor_active: share(Field::TensorActive),
+            dram_active: share(Field::DramActive),
+            memory_used: get(Field::MemoryUsed),
+            power_w: get(Field::Power),
+            energy_j: get(Field::Energy),
+            sm_clock_mhz: get(Field::SmClock),
+            memory_clock_mhz: get(Field::MemoryClock),
+            temperature_c: get(Field::Temperature),
+            throttled: throttled.map(|words| words.into_iter().map(str::to_owned).collect()),
+            ..look.sample
+        }
+    }
+}
+
+impl Look {
+    fn take(&mut self, field: Field, value: f64) {
+        match field {
+            Field::Reasons => self.reasons = Some(names::reasons(value as u64)),
+            // Each part of the chip has its own: the worst counts.
+            Field::HeldBackShare(reason) => {
+                let share = self.shares.entry(reason).or_default();
+                *share = share.max(value / 100.0);
+            }
+            Field::HeldBack(reason) => *self.held_back.entry(reason).or_default() += value,
+            Field::SmClock | Field::MemoryClock => {
+                let (sum, number) = self.fields.entry(field).or_default();
+                *sum += value;
+                *number += 1;
+            }
+            // The same again, for another pod that uses the GPU.
+            _ => {
+                self.fields.entry(field).or_insert((value, 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! The answer in plain words, a sentence for each candidate.
+
+use goodput_campaign::compare::{
+    Comparison, Finding, Gate, GateResult, Matter, Outcome, Scale, Stopped,
+};
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+
+use super::wanting::{lacking, unjudged_why};
+use super::words::{
+    Known, at, bare_about, block_seconds, candidates, counted, label, labels, limit, several,
+    tested, trimmed,
+};
+use crate::plain::plain;
+
+/// Figures in a sentence at most; the table has them all.
+const FIGURES: usize = 4;
+
+/// What is said of each candidate: its name, and the sentence.
+pub(super) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
+    let names = labels(comparison);
+    let one = |side: u32| {
+        let said = || sentence(comparison, side, &names);
+        let answer = match comparison.verdict {
+            // A void result has no news, good or bad; the table has the numbers.
+            Verdict::Void if has_claim(comparison, side) => {
+                let why = void(comparison).or_else(|| refused(comparison));
+                let why = why.map_or(String::new(), |why| format!(" ({why})"));
+                format!("NOT SHOWN, these numbers are void{why}")
+            }
+            Verdict::Suspect => format!("{} (suspect: read the caveats)", said()),
+            Verdict::Valid | Verdict::Void => said(),
+        };
+        (label(&names, side), answer)
+    };
+    let all: Vec<_> = candidates(comparison).map(one).collect();
+    if all.is_empty() {
+        return vec![(String::new(), "nothing was compared".to_owned())];
+    }
+    all
+}
+
+/// The sentences of a page: what goes for several candidates is said once.
+pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
+    let mut all: Vec<String> = answers(comparison).into_iter().map(|(_, said)| said).collect();
+    all.dedup();
+    all
+}
+
+/// Why nothing counts, but for what differs between the sides, which is said by itself.
+fn void(comparison: &Comparison) -> Option<String> {
+    grave(comparison, |code| code != CaveatCode::NotComparable)
+}
+
+/// What differs between the sides, where nothing counts for that.
+fn refused(comparison: &Comparison) -> Option<String> {
+    grave(comparison, |code| code == CaveatCode::NotComparable)
+}
+
+fn grave(comparison: &Comparison, is_it: fn(CaveatCode) -> bool) -> Option<String> {
+    let is_why = |caveat: &&Caveat| caveat.severity == Severity::Void && is_it(caveat.code);
+    comparison.caveats.iter().find(is_why).map(|caveat| plain(&caveat.message))
+}
+
+/// Whether anything is said of this candidate.
+fn has_claim(comparison: &Comparison, side: u32) -> bool {
+    let gates = comparison.gates.iter().filter(|gate| gate.side == side);
+    let outcomes = gates.map(|gate| gate.outcome);
+    let tested = tested(comparison, side);
+    outcomes
+        .chain(tested.iter().map(|finding| finding.outcome))
+        .any(|outcome| outcome != Outcome::NoVerdict)
+}
+
+fn sentence(comparison: &Comparison, side: u32, names: &[String]) -> String {
+    let gates: Vec<&GateResult> =
+        comparison.gates.iter().filter(|gate| gate.side == side).collect();
+    if !gates.is_empty() || !comparison.design.gates.is_empty() {
+        return gated(comparison, side, &gates, names);
+    }
+    let findings = tested(comparison, side);
+    if findings.iter().all(|finding| finding.outcome == Outcome::NoVerdict) {
+        return no_verdict(comparison, side, names);
+    }
+    let none = of(&findings, Outcome::NoVerdict);
+    let is_worse = findings.iter().any(|finding| finding.outcome == Outcome::Worse);
+    // What is not known of one figure must not look like good news of the others.
+    if !none.is_empty() && !is_worse {
+        let rest: Vec<&Finding> =
+            findings.iter().filter(|one| one.outcome != Outcome::NoVerdict).copied().collect();
+        return format!(
+            "no verdict on {} as a whole, for want of {}; for the rest: {}",
+            label(names, side),
+            wanting(comparison, &none, names),
+            told(comparison, &rest, names)
+        );
+    }
+    told(comparison, &findings, names)
+}
+
+fn of<'a>(findings: &[&'a Finding], outcome: Outcome) -> Vec<&'a Finding> {
+    findings.iter().filter(|finding| finding.outcome == outcome).copied().collect()
+}
+
+/// The sentence of a candidate that something is known of.
+fn told(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> String {
+    let side = findings.first().map_or(1, |finding| finding.side);
+    let name = label(names, side);
+    if comparison.design.same_target {
+        return itself(comparison, findings);
+    }
+    let of = |outcome: Outcome| of(findings, outcome);
+    let (better, worse) = (of(Outcome::Better), of(Outcome::Worse));
+    let n = findings.iter().map(|finding| finding.n).max().unwrap_or(0);
+    let blocks = counted(comparison, n);
+    let told: Vec<&Finding> = better.iter().chain(&worse).copied().collect();
+    let head = match (better.is_empty(), worse.is_empty()) {
+        (true, true) if of(Outcome::Inconclusive).is_empty() => {
+            let equal = of(Outcome::Equivalent);
+            let what = match equal.as_slice() {
+                few @ ([_] | [_, _]) => titles(comparison, few),
+                all => format!("any of {} tested figures", all.len()),
+            };
+            return format!(
+                "no difference between {name} and {} larger than {} in {what}; {blocks}",
+                label(names, 0),
+                within(findings)
+            );
+        }
+        (true, true) => {
+            return undecided(comparison, &name, findings);
+        }
+        _ if let Some(tail) = only_the_tail(comparison, findings, &told) => {
+            let word = if worse.is_empty() { "better" } else { "worse" };
+            let word = if better.is_empty() || worse.is_empty() { word } else { "different" };
+            format!("{name} is {word}, but only the tail differs: {tail}")
+        }
+        (true, false) => format!("{name} {}: {}", word(&worse, false), list(comparison, &worse)),
+        (false, true) => format!("{name} {}: {}", word(&better, true), list(comparison, &better)),
+        (false, false) => format!(
+            "{name} is a trade-off: worse by {}; better by {}",
+            list(comparison, &worse),
+            list(comparison, &better)
+        ),
+    };
+    let equal = match of(Outcome::Equivalent).len() {
+        0 => String::new(),
+        n if n + told.len() == findings.len() => {
+            format!("; nothing else that was tested differs by more than {}", within(findings))
+        }
+        n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
+    };
+    let (open, none) = (of(Outcome::Inconclusive), of(Outcome::NoVerdict));
+    let open = match open.as_slice() {
+        [] => String::new(),
+        open => {
+            format!("; cannot be told yet: {}{}", titles(comparison, open), more(comparison, open))
+        }
+    };
+    let none = match none.as_slice() {
+        [] => String::new(),
+        none => format!("; no verdict on {}", wanting(comparison, none, names)),
+    };
+    format!("{head}; {blocks}{equal}{open}{none}")
+}
+
+/// The margin of those that are held against one: of ratios where there are some.
+fn within(findings: &[&Finding]) -> String {
+    let known = |one: &&&Finding| Known::of(&one.metric).scale == Scale::Ratio;
+    let ratios: Vec<&Finding> = findings.iter().filter(known).copied().collect();
+    let all = if ratios.is_empty() { findings } else { &ratios };
+    let least = all.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
+    let most = all.iter().max_by(|a, b| a.margin.total_cmp(&b.margin));
+    let margin = |one: &&Finding| Known::of(&one.metric).margin(one.margin);
+    match (least.map(margin), most.map(margin)) {
+        (Some(least), Some(most)) if least != most => format!("the margins ({least} to {most})"),
+        (least, _) => least.unwrap_or_default(),
+    }
+}
+
+/// Figures without a verdict: each with the side that lacks it, where that is why.
+fn wanting(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> String {
+    let one = |one: &&Finding| {
+        let why = unjudged_why(comparison, one, names);
+        let why = why.map_or(String::new(), |why| format!(" ({why})"));
+        titles(comparison, &[*one]) + &why
+    };
+    let mut all: Vec<String> = findings.iter().take(FIGURES).map(one).collect();
+    if findings.len() > FIGURES {
+        all.push(format!("{} more", findings.len() - FIGURES));
+    }
+    all.join(", ")
+}
+
+fn undecided(comparison: &Comparison, name: &str, findings: &[&Finding]) -> String {
+    let open: Vec<&Finding> =
+        findings.iter().filter(|one| one.outcome == Outcome::Inconclusive).copied().collect();
+    let equal = findings.iter().filter(|one| one.outcome == Outcome::Equivalent).count();
+    let equal = match equal {
+        0 => String::new(),
+        n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
+    };
+    let needed = match further(comparison, &open) {
+        None => "more are needed".to_owned(),
+        Some((blocks, rest)) if rest.is_empty() => blocks,
+        Some((blocks, rest)) => format!("{blocks} ({})", rest.join("; ")),
+    };
+    format!("{name} cannot be told yet: {needed} for {}{equal}", list(comparison, &open))
+}
+
+/// ` (about 6 more blocks, 7 min)`
+fn more(comparison: &Comparison, open: &[&Finding]) -> String {
+    further(comparison, open).map_or(String::new(), |(blocks, rest)| {
+        let all: Vec<String> = std::iter::once(blocks).chain(rest).collect();
+        format!(" ({})", all.join(", "))
+    })
+}
+
+/// Further blocks until the last of them can be told; how long they take, and how to get them.
+fn further(comparison: &Comparison, open: &[&Finding]) -> Option<(String, Vec<String>)> {
+    let blocks = open.iter().filter_map(|one| one.further_blocks).max()?;
+    let what = if comparison.is_paired { "more block" } else { "more run" };
+    let time = block_seconds(comparison).map(|each| bare_about(each * f64::from(blocks)));
+    // What has ended is not gone on with.
+    let ended = comparison.comparison.stopped.filter(|stopped| *stopped == Stopped::LastLook);
+    let ended = ended.filter(|_| comparison.is_paired);
+    let all = comparison.comparison.blocks.saturating_add(blocks);
+    let how = ended.map(|_| format!("a new comparison with --blocks {all}"));
+    let rest = time.into_iter().chain(how).collect();
+    Some((format!("about {}", several(blocks, what)), rest))
+}
+
+/// `is slower`, `is better`, `carries less`: what all of these have in common.
+fn word(findings: &[&Finding], is_good: bool) -> &'static str {
+    let all = |which: fn(&str) -> bool| findings.iter().all(|one| which(&one.metric));
+    let is_goodput = |name: &str| name.starts_with("goodput");
+    let is_speed = |name: &str| {
+        let known = Known::of(name);
+        known.unit == "ms" || known.unit == "tok/s"
+    };
+    match is_good {
+        true if all(is_goodput) => "carries more load within the SLO",
+        false if all(is_goodput) => "carries less load within the SLO",
+        true if all(is_speed) => "is faster",
+        false if all(is_speed) => "is slower",
+        true => "is better",
+        false => "is worse",
+    }
+}
+
+/// Figures with their changes, the largest first.
+fn list(comparison: &Comparison, findings: &[&Finding]) -> String {
+    let mut sorted = findings.to_vec();
+    let size = |one: &Finding| one.change.abs() / one.margin.max(1e-9);
+    sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let mut all: Vec<String> =
+        sorted.iter().take(FIGURES).map(|one| phrase(comparison, one)).collect();
+    if sorted.len() > FIGURES {
+        all.push(format!("and {} more", sorted.len() - FIGURES));
+    }
+    all.join(", ")
+}
+
+/// `p50 TPOT +5.1 % (+3.9 % to +6.2 %)`
+pub(super) fn phrase(comparison: &Comparison, finding: &Finding) -> String {
+    let known = Known::of(&finding.metric);
+    let level = at(comparison, finding.level);
+    format!("{}{level} {}", known.name(), known.with_interval(finding))
+}
+
+fn titles(comparison: &Comparison, findings: &[&Finding]) -> String {
+    let one = |one: &&Finding| Known::of(&one.metric).name() + &at(comparison, one.level);
+    let mut all: Vec<String> = findings.iter().take(FIGURES).map(one).collect();
+    if findings.len() > FIGURES {
+        all.push(format!("{} more", findings.len() - FIGURES));
+    }
+    all.join(", ")
+}
+
+/// The name of the median beside a tail: `ttft_p50` of `ttft_p99`.
+fn median_of(metric: &str) -> Option<String> {
+    let (base, percent) = metric.rsplit_once("_p")?;
+    let is_tail =
+        percent.starts_with('9') && percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    is_tail.then(|| format!("{base}_p50"))
+}
+
+/// The sentence where all that differs are tails whose medians do not, and nothing but another tail
+/// is left open.
+fn only_the_tail(
+    comparison: &Comparison,
+    tested: &[&Finding],
+    told: &[&Finding],
+) -> Option<String> {
+    let is_settled =
+        |one: &&Finding| one.outcome == Outcome::Equivalent || median_of(&one.metric).is_some();
+    if !tested.iter().all(is_settled) {
+        return None;
+    }
+    let mut all = Vec::new();
+    for tail in told {
+        let median = median_of(&tail.metric)?;
+        let median = comparison
+            .findings
+            .iter()
+            .find(|one| (&one.metric, one.side, one.level) == (&median, tail.side, tail.level))?;
+        if median.outcome != Outcome::Equivalent {
+            return None;
+        }
+        let known = Known::of(&median.metric);
+        let within = known.margin(median.margin);
+        all.push(format!("{}, {} within {within}", phrase(comparison, tail), known.name()));
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// A server against itself: every difference is chance, or the rig.
+fn itself(comparison: &Comparison, findings: &[&Finding]) -> String {
+    let told: Vec<&Finding> = findings
+        .iter()
+        .filter(|one| matches!(one.outcome, Outcome::Better | Outcome::Worse))
+        .copied()
+        .collect();
+    let n = findings.iter().map(|finding| finding.n).max().unwrap_or(0);
+    let blocks = counted(comparison, n);
+    if told.is_empty() {
+        let open: Vec<&Finding> =
+            findings.iter().filter(|one| one.outcome == Outcome::Inconclusive).copied().collect();
+        let open = match open.as_slice() {
+            [] => String::new(),
+            open => format!(
+                " ({} spread too far to tell one smaller than the spread)",
+                titles(comparison, open)
+            ),
+        };
+        return format!(
+            "the target against itself: no difference was found, as it should be{open}; {blocks}"
+        );
+    }
+    format!(
+        "the target against itself, and yet it differs: {}; {blocks}. Something on this rig \
+         changes with the order of the runs, or it is one of the {} in 100 that chance makes",
+        list(comparison, &told),
+        trimmed(comparison.design.alpha * 100.0)
+    )
+}
+
+/// Why nothing is said.
+fn no_verdict(comparison: &Comparison, side: u32, names: &[String]) -> String {
+    let (name, reference) = (label(names, side), label(names, 0));
+    let refused: Vec<&str> = comparison
+        .differences
+        .iter()
+        .filter(|one| one.side == side && one.matter == Matter::Refuse)
+        .map(|one| one.message.as_str())
+        .collect();
+    let tested = tested(comparison, side);
+    let n = tested.iter().map(|one| one.n).max().unwrap_or(comparison.comparison.blocks);
+    let lacks = |one: &&Finding| lacking(comparison, one, names).is_some();
+    let lacked: Vec<&Finding> = tested.iter().filter(|one| lacks(one)).copied().collect();
+    // A figure that all runs have, and that yet has no p: there is no spread.
+    let has_no_spread = tested.iter().any(|one| one.p.is_none() && !lacks(one));
+    match refused.split_first() {
+        Some((first, [])) => {
+            format!("{name} cannot be compared with {reference}: {}", plain(first))
+        }
+        Some((first, rest)) => format!(
+            "{name} cannot be compared with {reference}: {} (and {} below)",
+            plain(first),
+            several(rest.len() as u32, "more reason")
+        ),
+        None if !comparison.is_paired && has_no_spread => format!(
+            "no verdict on {name}: nobody knows how much such runs differ by chance. Several runs \
+             of each side, or a noise floor of this load (`goodput compare TARGET --aa`), would tell"
+        ),
+        None if !lacked.is_empty() => {
+            format!("no verdict on {name}, for want of {}", wanting(comparison, &lacked, names))
+        }
+        None if let Some(why) = void(comparison) => format!("no verdict on {name}: {why}"),
+        None if comparison.is_paired && n < 3 => {
+            format!("no verdict on {name} from {}: it takes 3 at least", several(n, "block"))
+        }
+        None => format!("no verdict on {name}: nothing that was measured on both can be tested"),
+    }
+}
+
+fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult], names: &[String]) -> String {
+    let name = label(names, side);
+    let of = |wanted: Outcome| -> Vec<&GateResult> {
+        gates.iter().filter(|gate| gate.outcome == wanted).copied().collect()
+    };
+    let (failed, open) = (of(Outcome::Worse), of(Outcome::Inconclusive));
+    // What no run has a figure for was not judged.
+    let unjudged = unjudged(comparison, gates).len();
+    let none = of(Outcome::NoVerdict).len() + unjudged;
+    let all = several((gates.len() + unjudged) as u32, "gate");
+    let texts = |gates: &[&GateResult]| {
+        gates.iter().map(|gate| gate_phrase(comparison, gate)).collect::<Vec<_>>().join(", ")
+    };
+    let findings: Vec<&Finding> =
+        open.iter().filter_map(|gate| finding_of(comparison, gate)).collect();
+    let more = more(comparison, &findings);
+    let lacked = of(Outcome::NoVerdict);
+    let lacked: Vec<&Finding> =
+        lacked.iter().filter_map(|gate| finding_of(comparison, gate)).collect();
+    let lacked = match lacked.as_slice() {
+        [] => String::new(),
+        lacked => format!(": {}", wanting(comparison, lacked, names)),
+    };
+    match (failed.len(), open.len(), none) {
+        (0, 0, 0) => format!("{name} passes {all}: {}", texts(gates)),
+        (0, 0, none) => {
+            format!("{none} of {all} cannot be judged: {}", no_verdict(comparison, side, names))
+        }
+        (0, n, none) => {
+            let none = match none {
+                0 => String::new(),
+                none => format!("; {none} cannot be judged{lacked}"),
+            };
+            format!("{name} cannot be told yet for {n} of {all}: {}{more}{none}", texts(&open))
+        }
+        (n, open, none) => {
+            let open = match open + none {
+                0 => String::new(),
+                n => format!("; {n} cannot be told{more}{lacked}"),
+            };
+            format!("{name} fails {n} of {all}: {}{open}", texts(&failed))
+        }
+    }
+}
+
+/// Gates that were asked for and of which nothing came.
+pub(super) fn unjudged<'a>(comparison: &'a Comparison, judged: &[&GateResult]) -> Vec<&'a Gate> {
+    let gates = comparison.design.gates.iter();
+    gates.filter(|asked| !judged.iter().any(|judged| judged.gate == **asked)).collect()
+}
+
+/// The figure that a gate is about.
+pub(super) fn finding_of<'a>(comparison: &'a Comparison, gate: &GateResult) -> Option<&'a Finding> {
+    comparison.findings.iter().find(|one| {
+        one.metric == gate.gate.metric && one.side == gate.side && one.level == gate.level
+    })
+}
+
+/// `p99 TTFT +8.0 % (+6.1 % to +10.2 %), allowed < +5 %`
+pub(super) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String {
+    let known = Known::of(&gate.gate.metric);
+    let change = gate_change(comparison, gate).unwrap_or_else(|| "not measured".to_owned());
+    let level = at(comparison, gate.level);
+    format!("{}{level} {change}, allowed {}", known.name(), limit(&gate.gate))
+}
+
+/// The change that a gate is about, with its interval; none where not both sides have the figure.
+pub(super) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
+    let is_there = finding_of(comparison, gate).is_none_or(|finding| finding.n > 0);
+    let change = gate.change.filter(|_| is_there)?;
+    Some(Known::of(&gate.gate.metric).changed(change, gate.low, gate.high))
+}

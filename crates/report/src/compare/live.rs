@@ -1,0 +1,128 @@
+//! While a comparison goes on: what it will take, and a line after each block.
+
+use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Quantity, family};
+use goodput_campaign::sweep::Level;
+
+use super::notes::{looks, order};
+use super::tables::WIDTH;
+use super::words::{
+    Known, at, bare_about, candidates, label, labels, limit, several, tested, trimmed,
+};
+use crate::clip::clip;
+use crate::plain::plain;
+use crate::text::field;
+use unicode_width::UnicodeWidthStr;
+
+/// Figures in the line of a block at most.
+const FIGURES: usize = 3;
+
+/// The figures that are shown first where there is no room for all.
+const FIRST: [&str; 4] = ["tpot_p50", "ttft_p99", "goodput_rps", "ttft_p50"];
+
+/// How long a comparison will take: to its first look, and at most.
+pub fn compare_before(design: &Design, seconds_to_first_look: f64, seconds_at_most: f64) -> String {
+    let runs = design.sides.len().saturating_mul(design.levels.len().max(1));
+    let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+    let each = match design.quantity {
+        Quantity::Goodput => several(runs, "search").replace("searchs", "searches"),
+        Quantity::Runs => {
+            let time = [design.run_s, design.burn_in_s].map(trimmed);
+            format!("{} ({} s after {} s of load)", several(runs, "run"), time[0], time[1])
+        }
+    };
+    let most = bare_about(seconds_at_most);
+    let time = match design.looks.as_slice() {
+        [] | [_] => format!("about {most}"),
+        _ => {
+            format!("about {} to the first look, {most} at most", bare_about(seconds_to_first_look))
+        }
+    };
+    let blocks = design.looks.last().copied().unwrap_or(0);
+    format!("{time}: up to {} of {each}; {}", several(blocks, "block"), looks(design))
+}
+
+/// Everything that a comparison would do, before it does anything; seconds to its first look, and at
+/// most.
+pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64)) -> String {
+    let mut page = String::new();
+    let names: Vec<String> = design.sides.iter().map(|name| plain(name)).collect();
+    field(&mut page, "Sides", &format!("{}; the first is the reference", names.join(", ")));
+    let level = |level: &Level| match level {
+        Level::Rate(rate) => format!("{} req/s", trimmed(*rate)),
+        Level::Users(users) => several(*users, "user"),
+    };
+    let levels: Vec<String> = design.levels.iter().map(level).collect();
+    let load = match design.quantity {
+        Quantity::Goodput => "the highest load that keeps the SLO, searched for anew in each run",
+        Quantity::Runs if levels.is_empty() => "half of what the reference carries with 16 users",
+        Quantity::Runs => &levels.join(", "),
+    };
+    field(&mut page, "Load", load);
+    if !slo.is_empty() {
+        field(&mut page, "SLO", &plain(slo));
+    }
+    let order = order(design);
+    let pause = trimmed(design.settle_s);
+    field(&mut page, "Order", &format!("{order}, {pause} s of pause after each run"));
+    field(&mut page, "Blocks", &compare_before(design, first_s, most_s));
+    let is_there =
+        |name: &&String| !slo.is_empty() || !["goodput_rps", "attainment"].contains(&name.as_str());
+    let tested = family(design);
+    let margin = |name: &String| {
+        let known = Known::of(name);
+        format!("{} {}", known.name(), known.margin(design.margin_of(name)))
+    };
+    let tested: Vec<String> = tested.iter().filter(is_there).map(margin).collect();
+    let sure = trimmed((1.0 - design.alpha) * 100.0);
+    let text = format!("{} (the margins); {sure} % for all together", tested.join(", "));
+    field(&mut page, "Tested", &text);
+    let gate = |gate: &Gate| format!("{} {}", Known::of(&gate.metric).name(), limit(gate));
+    let gates: Vec<String> = design.gates.iter().map(gate).collect();
+    if !gates.is_empty() {
+        field(&mut page, "Gates", &gates.join(", "));
+    }
+    page
+}
+
+/// One line after a block: the tested figures so far, as many as there is room for, and seconds to
+/// the next look.
+pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
+    let names = labels(comparison);
+    let (blocks, looks) = (comparison.comparison.blocks, &comparison.design.looks);
+    let most = looks.last().map_or(String::new(), |most| format!(" of at most {most}"));
+    let sides: Vec<u32> = candidates(comparison).collect();
+    let room = (FIGURES / sides.len().max(1)).max(1);
+    let mut parts = Vec::new();
+    for side in &sides {
+        let mut findings = tested(comparison, *side);
+        findings.retain(|finding| finding.n > 0);
+        findings.sort_by_key(|finding| place(finding));
+        let name = if sides.len() > 1 { label(&names, *side) + " " } else { String::new() };
+        for finding in findings.iter().take(room) {
+            let known = Known::of(&finding.metric);
+            let level = at(comparison, finding.level);
+            parts.push(format!("{name}{}{level} {}", known.name(), known.short(finding)));
+        }
+    }
+    let left = if left_s > 0.0 {
+        format!(" · {} to the next look", bare_about(left_s))
+    } else {
+        String::new()
+    };
+    let room = WIDTH.saturating_sub(left.width());
+    let mut line = format!("block {blocks}{most}");
+    for (place, part) in parts.iter().enumerate() {
+        let before = if place == 0 { ": " } else { " · " };
+        if place > 0 && line.width() + before.width() + part.width() > room {
+            break;
+        }
+        line.push_str(before);
+        line.push_str(part);
+    }
+    clip(&line, room) + &left
+}
+
+fn place(finding: &Finding) -> (u32, usize) {
+    let place = FIRST.iter().position(|name| *name == finding.metric);
+    (finding.level, place.unwrap_or(FIRST.len()))
+}

@@ -1,0 +1,303 @@
+//! What a comparison says beside its tables: who, how, what differs, what was sent, how much is chance.
+
+use goodput_campaign::compare::{
+    CompareState, Comparison, Design, Difference, Floor, Matter, Order, Quantity, Side, Stopped,
+};
+
+use goodput_model::{Caveat, CaveatCode};
+
+use super::words::{Known, label, labels, level, several, trimmed};
+use crate::number::count;
+use crate::plain::plain;
+use crate::sweep::duration;
+
+/// A label and what stands beside it.
+pub(super) type Note = (&'static str, String);
+
+/// Who was compared, and how.
+pub(super) fn compared(comparison: &Comparison) -> Vec<Note> {
+    let names = labels(comparison);
+    let mut notes = Vec::new();
+    for (place, side) in comparison.sides.iter().enumerate() {
+        let first = if place == 0 { "Sides" } else { "" };
+        notes.push((first, side_text(side, &label(&names, place as u32), place)));
+    }
+    let facts = &comparison.comparison;
+    if !facts.workload.is_empty() {
+        notes.push(("Workload", plain(&facts.workload)));
+    }
+    let levels: Vec<String> =
+        (0..comparison.design.levels.len()).map(|place| level(comparison, place as u32)).collect();
+    let load = match comparison.design.quantity {
+        Quantity::Goodput => "the highest load that keeps the SLO, searched for anew in each run",
+        Quantity::Runs => &levels.join(", "),
+    };
+    if !load.is_empty() {
+        notes.push(("Load", load.to_owned()));
+    }
+    if !facts.slo.is_empty() {
+        notes.push(("SLO", plain(&facts.slo)));
+    }
+    if comparison.is_paired {
+        notes.push(("Blocks", blocks(comparison)));
+        notes.push(("Test", test(comparison)));
+    } else {
+        let text = if facts.from_baseline {
+            "those of the first side are saved, and its plans were measured again on the others: what \
+             changed in between beside the sides is in the figures too"
+        } else {
+            "saved runs, which nobody interleaved: what changed between them beside the sides is in \
+             the figures too"
+        };
+        notes.push(("Runs", text.to_owned()));
+    }
+    notes.extend(state(comparison));
+    notes
+}
+
+fn side_text(side: &Side, label: &str, place: usize) -> String {
+    let name = plain(&side.name);
+    let mut parts = Vec::new();
+    if name != label && name != plain(&side.target) && !name.trim().is_empty() {
+        parts.push(name);
+    }
+    parts.push(plain(&side.target));
+    if !side.model.is_empty() {
+        parts.push(format!("model {}", plain(&side.model)));
+    }
+    if let Some(gpus) = side.gpus {
+        let price = side
+            .price_per_gpu_hour
+            .map_or(String::new(), |price| format!(" at {} an hour each", trimmed(price)));
+        parts.push(format!("{}{price}", several(gpus, "GPU")));
+    }
+    let reference = if place == 0 { " · the reference" } else { "" };
+    format!("{label}: {}{reference}", parts.join(" · "))
+}
+
+/// In which order the sides of a block are measured.
+pub(super) fn order(design: &Design) -> &'static str {
+    match design.order {
+        _ if design.at_once => "all sides at once",
+        Order::Abba => "every second block in reverse order",
+        Order::Random => "order drawn for each block",
+    }
+}
+
+fn blocks(comparison: &Comparison) -> String {
+    let (facts, design) = (&comparison.comparison, &comparison.design);
+    let order = order(design);
+    let run = match design.quantity {
+        Quantity::Goodput => String::new(),
+        Quantity::Runs => format!(
+            ", each run {} s after {} s of load",
+            trimmed(design.run_s),
+            trimmed(design.burn_in_s)
+        ),
+    };
+    let ended = match facts.stopped {
+        Some(Stopped::Known) => "; ended at a look: all that was tested is known",
+        Some(Stopped::LastLook) => "; that was the last look",
+        Some(Stopped::Void) => "; ended because too many runs were void",
+        None => "",
+    };
+    let most = design.looks.last().map_or(String::new(), |most| format!(" of at most {most}"));
+    let took = match facts.took_s {
+        s if s > 0.0 => format!(", {} in all", duration(s)),
+        _ => String::new(),
+    };
+    format!("{}{most}{run}, {order}{took}{ended}", facts.blocks)
+}
+
+/// What a verdict means.
+fn test(comparison: &Comparison) -> String {
+    let design = &comparison.design;
+    let tested = comparison.findings.iter().filter(|finding| finding.is_tested).count();
+    let together = match tested {
+        0 | 1 => String::new(),
+        n => format!(" for all {n} tested figures together (Holm)"),
+    };
+    let own = |(name, margin): (&String, &f64)| {
+        let known = Known::of(name);
+        format!("{} {}", known.name(), known.margin(*margin))
+    };
+    let own: Vec<String> = design.margins.iter().map(own).collect();
+    let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
+    format!(
+        "{} %{together}, the run as the unit; {}; changes below {} % do not matter{own}",
+        trimmed((1.0 - design.alpha) * 100.0),
+        looks(design),
+        trimmed(design.margin * 100.0)
+    )
+}
+
+/// `looks after 6, 8, 12 and 16 blocks`
+pub(super) fn looks(design: &Design) -> String {
+    match design.looks.split_last() {
+        None => "no look".to_owned(),
+        Some((only, [])) => format!("one look, after {}", several(*only, "block")),
+        Some((last, others)) => {
+            let others: Vec<String> = others.iter().map(u32::to_string).collect();
+            format!("looks after {} and {last} blocks", others.join(", "))
+        }
+    }
+}
+
+fn state(comparison: &Comparison) -> Option<Note> {
+    let state = match comparison.comparison.state {
+        CompareState::Complete => return None,
+        CompareState::Interrupted => "stopped by the user",
+        CompareState::TargetLost => "ended because a target went away and did not come back",
+        CompareState::Unfinished => "still running, or killed",
+    };
+    let text = format!("{state}: this is what was measured so far; --resume goes on");
+    Some(("State", text))
+}
+
+/// What differs that should not, what matters most first: the mark, and the text.
+pub(super) fn differences(comparison: &Comparison) -> Vec<Note> {
+    let names = labels(comparison);
+    let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
+    sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
+    let one = |difference: &Difference| {
+        let advice = match difference.advice.as_str() {
+            "" => String::new(),
+            advice => format!("; {}", plain(advice)),
+        };
+        let spoils: Vec<String> = difference.spoils.iter().map(|name| spoiled(name)).collect();
+        let spoils = match difference.matter {
+            Matter::Info => String::new(),
+            _ if spoils.is_empty() => " [spoils every figure]".to_owned(),
+            _ => format!(" [spoils {}]", spoils.join(", ")),
+        };
+        let text = format!(
+            "{} ({}): {}{spoils}{advice}",
+            label(&names, difference.side),
+            plain(&difference.code),
+            plain(&difference.message)
+        );
+        (mark(difference.matter), text)
+    };
+    sorted.into_iter().map(one).collect()
+}
+
+/// A figure, or all percentiles of a time: `e2e`.
+fn spoiled(name: &str) -> String {
+    match name {
+        "ttft" | "tpot" | "itl" | "e2e" => name.to_uppercase(),
+        name => Known::of(name).name(),
+    }
+}
+
+/// Caveats that are not about what differs, which is said already.
+pub(super) fn caveats(comparison: &Comparison) -> Vec<Caveat> {
+    let is_said = |caveat: &&Caveat| {
+        caveat.code != CaveatCode::NotComparable || comparison.differences.is_empty()
+    };
+    comparison.caveats.iter().filter(is_said).cloned().collect()
+}
+
+fn mark(matter: Matter) -> &'static str {
+    match matter {
+        Matter::Info => "  note",
+        Matter::Warn => "  warning",
+        Matter::Refuse => "  refused",
+    }
+}
+
+/// Whether anything differs, in a few words.
+pub(super) fn differs(comparison: &Comparison) -> String {
+    let of = |matter| comparison.differences.iter().filter(|one| one.matter == matter).count();
+    match [of(Matter::Refuse), of(Matter::Warn), of(Matter::Info)] {
+        [0, 0, 0] => "nothing was found that should be the same and is not".to_owned(),
+        [refused, warned, noted] => {
+            let parts = [
+                (refused, "makes figures incomparable", "make figures incomparable"),
+                (warned, "may distort them", "may distort them"),
+                (noted, "is worth knowing", "are worth knowing"),
+            ];
+            let words = |(n, one, many): &(usize, &str, &str)| {
+                (*n > 0).then(|| format!("{n} {}", if *n == 1 { one } else { many }))
+            };
+            parts.iter().filter_map(words).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// Whether all sides were sent the same.
+pub(super) fn proof(comparison: &Comparison) -> String {
+    let Some(proof) = &comparison.proof else {
+        return "not proven to be the same: there are no hashes of what was sent".to_owned();
+    };
+    if proof.compared == 0 {
+        return "not proven to be the same: no request was sent to every side".to_owned();
+    }
+    let model = if proof.without_model { " but for the model's name" } else { "" };
+    let differ = proof.compared.saturating_sub(proof.identical);
+    if differ > 0 {
+        return format!(
+            "NOT THE SAME: {} of {} requests differ between the sides{model}",
+            count(differ),
+            count(proof.compared)
+        );
+    }
+    let instants = match proof.same_instant {
+        None => ", each sent when the one before it was answered".to_owned(),
+        Some(all) if all >= proof.identical => ", due at the same instants".to_owned(),
+        Some(some) => format!(", only {} of them due at the same instants", count(some)),
+    };
+    format!(
+        "{} sent to every side, the same to the byte{model}{instants}; SHA-256 {}",
+        count(proof.compared),
+        plain(&proof.sha256)
+    )
+}
+
+/// How far two measurements of one server lie apart.
+pub(super) fn floor(comparison: &Comparison) -> String {
+    let Some(floor) = &comparison.floor else {
+        return "not known: `goodput compare TARGET --aa` measures it, once for a rig".to_owned();
+    };
+    let is_tested = |name: &&String| {
+        comparison.findings.iter().any(|one| one.is_tested && one.metric == **name)
+    };
+    let any_tested = floor.sd.keys().any(|name| is_tested(&name));
+    floor_of(floor, |name| !any_tested || is_tested(&name))
+}
+
+/// By the figures that are wanted.
+pub(super) fn floor_of(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> String {
+    let shown: Vec<String> = floor
+        .sd
+        .iter()
+        .filter(|(name, _)| is_wanted(name))
+        .map(|(name, sd)| {
+            let known = Known::of(name);
+            format!("{} {}", known.name(), known.spread(*sd))
+        })
+        .collect();
+    let figures = if shown.is_empty() { "no figure".to_owned() } else { shown.join(", ") };
+    format!("two runs of one server differ by chance with an SD of {figures} ({})", rests_on(floor))
+}
+
+/// A standard deviation of fewer blocks may be off by half.
+const FEW: u32 = 6;
+
+fn rests_on(floor: &Floor) -> String {
+    let load = match floor.load.as_str() {
+        "" => String::new(),
+        load => format!(", {}", plain(load)),
+    };
+    let few = if floor.blocks < FEW { " (few)" } else { "" };
+    let suspect = match floor.suspect_runs {
+        0 => String::new(),
+        n => format!("; {n} of its runs are suspect, so it may be too large"),
+    };
+    format!(
+        "{} of {} s{few} on {}{load}, {}{suspect}",
+        several(floor.blocks, "block"),
+        trimmed(floor.run_s),
+        plain(&floor.target),
+        plain(&floor.date)
+    )
+}

@@ -1,0 +1,408 @@
+//! Tables of a comparison, for a terminal or in Markdown.
+
+use std::collections::BTreeSet;
+
+use goodput_campaign::compare::{
+    Better, Comparison, Difference, Finding, LevelSummary, Matter, Outcome, Rank, Row, Scale,
+};
+use goodput_model::Verdict;
+use unicode_width::UnicodeWidthStr;
+
+use super::answer::gate_change;
+use super::words::{Known, at, chance, label, labels, level, limit, outcome, with_unit};
+use crate::clip::{left, right};
+use crate::number::{cell, percent};
+use crate::plain::plain;
+use crate::wrap::wrap;
+
+/// Columns of the page.
+pub(super) const WIDTH: usize = 100;
+/// Columns that the first column keeps where there is too little room.
+const LEAST: usize = 18;
+
+/// Rows under a heading; the first and the last column stand at the left.
+pub(super) struct Table {
+    pub(super) title: String,
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(title: String, head: &[&str]) -> Self {
+        Self { title, head: head.iter().map(|&text| text.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// For a terminal. What is too wide costs the first column.
+    pub(super) fn text(&self, page: &mut String) {
+        let last = self.head.len().saturating_sub(1);
+        let mut widths = self.widths();
+        let over = self.width().saturating_sub(WIDTH);
+        if let Some(first) = widths.first_mut() {
+            *first = first.saturating_sub(over).max(LEAST.min(*first));
+        }
+        page.push('\n');
+        for line in wrap(&self.title, WIDTH) {
+            page.push_str(&line);
+            page.push('\n');
+        }
+        for row in std::iter::once(&self.head).chain(&self.rows) {
+            let cell = |(place, (cell, width)): (usize, (&String, &usize))| match place {
+                _ if place == 0 || place == last => left(cell, *width),
+                _ => right(cell, *width),
+            };
+            let cells: Vec<String> = row.iter().zip(&widths).enumerate().map(cell).collect();
+            page.push_str(cells.join("  ").trim_end());
+            page.push('\n');
+        }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |place: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(place));
+            cells.chain(self.head.get(place)).map(|cell| cell.width()).max().unwrap_or(0)
+        };
+        (0..self.head.len()).map(width).collect()
+    }
+
+    /// Columns that it takes.
+    fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+    }
+
+    /// Whether it fits the page, if the first column gives way.
+    pub(super) fn fits(&self) -> bool {
+        let first = self.widths().first().copied().unwrap_or(0);
+        self.width() <= WIDTH + first.saturating_sub(LEAST)
+    }
+
+    /// The same with only these columns.
+    pub(super) fn columns(&self, title: &str, places: &[usize]) -> Self {
+        let pick = |row: &Vec<String>| -> Vec<String> {
+            places.iter().filter_map(|place| row.get(*place).cloned()).collect()
+        };
+        Self {
+            title: title.to_owned(),
+            head: pick(&self.head),
+            rows: self.rows.iter().map(pick).collect(),
+        }
+    }
+}
+
+/// Places in [`figures`]: what the change is, and how sure.
+pub(super) const CHANGE: [usize; 6] = [0, 1, 2, 3, 4, 12];
+pub(super) const SHORT: [usize; 5] = [0, 1, 2, 3, 12];
+pub(super) const UNITS: [usize; 2] = [0, 4];
+pub(super) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
+
+/// The figures of one candidate at one level: those that are tested, or the others.
+pub(super) fn figures(
+    comparison: &Comparison,
+    (side, place): (u32, u32),
+    are_tested: bool,
+) -> Option<Table> {
+    let names = labels(comparison);
+    let (name, reference) = (label(&names, side), label(&names, 0));
+    let kind = if are_tested { "tested together" } else { "described, each for itself" };
+    let title = format!("{name} against {reference}, {}: {kind}", level(comparison, place));
+    let head = [
+        "",
+        &reference,
+        &name,
+        "change",
+        "in units",
+        if comparison.is_paired { "blocks" } else { "runs" },
+        "confidence",
+        "p",
+        "signed ranks",
+        "Hodges–Lehmann",
+        "SD",
+        "margin",
+        "verdict",
+    ];
+    let mut table = Table::new(title, &head);
+    let all = comparison.findings.iter();
+    let own = all.filter(|one| (one.side, one.level, one.is_tested) == (side, place, are_tested));
+    // Of what is not tested the axes of the table below are enough; the file has every percentile.
+    let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
+    let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
+    let is_void = comparison.verdict == Verdict::Void;
+    table.rows = own.filter(is_axis).map(|one| figure(one, is_void)).collect();
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// One row. Of a comparison that is void no word is a result.
+fn figure(finding: &Finding, is_void: bool) -> Vec<String> {
+    let known = Known::of(&finding.metric);
+    let units = match known.scale {
+        // Points are its unit; without a pair there is no change.
+        _ if finding.n == 0 => String::new(),
+        Scale::Difference => String::new(),
+        Scale::Ratio => {
+            let units = |share: f64| amount(share * finding.reference);
+            let ends = match (finding.low, finding.high) {
+                (Some(low), Some(high)) => format!(" ({} to {})", units(low), units(high)),
+                _ => String::new(),
+            };
+            units(finding.change) + &ends
+        }
+    };
+    let doubt = if finding.is_doubtful { " ?" } else { "" };
+    let value = |value: f64| if finding.n == 0 { "–".to_owned() } else { known.value(value) };
+    vec![
+        known.heading(),
+        value(finding.reference),
+        value(finding.candidate),
+        known.short(finding),
+        units,
+        finding.n.to_string(),
+        confidence(finding.confidence),
+        chance(finding.p),
+        chance(finding.wilcoxon_p),
+        finding.hodges_lehmann.map_or("–".to_owned(), |change| known.change(change)),
+        finding.sd.map_or("–".to_owned(), |sd| known.spread(sd)),
+        known.margin(finding.margin),
+        if is_void { "void".to_owned() } else { format!("{}{doubt}", outcome(finding.outcome)) },
+    ]
+}
+
+/// What repeated looks and other tests leave is close to all: never rounded to it.
+fn confidence(share: f64) -> String {
+    match share {
+        share if !share.is_finite() => "–".to_owned(),
+        share if share > 0.9995 => ">99.9 %".to_owned(),
+        share => percent(share),
+    }
+}
+
+/// A change in units, with its sign.
+fn amount(value: f64) -> String {
+    match value {
+        _ if !value.is_finite() => "–".to_owned(),
+        value if cell(value).trim_start_matches('-') == "0.00" => "0.00".to_owned(),
+        value if value > 0.0 => format!("+{}", cell(value)),
+        value => cell(value),
+    }
+}
+
+/// Every candidate at every level that something is said of.
+pub(super) fn pairs(comparison: &Comparison) -> BTreeSet<(u32, u32)> {
+    comparison.findings.iter().map(|one| (one.side, one.level)).collect()
+}
+
+/// Whether a table shows a `?` behind a verdict.
+pub(super) fn has_doubts(comparison: &Comparison) -> bool {
+    let tables = pairs(comparison).into_iter().flat_map(|pair| {
+        [true, false].into_iter().filter_map(move |tested| figures(comparison, pair, tested))
+    });
+    let mut rows = tables.flat_map(|table| table.rows);
+    rows.any(|row| row.last().is_some_and(|verdict| verdict.ends_with(" ?")))
+}
+
+/// What was asked to hold.
+pub(super) fn gates(comparison: &Comparison) -> Option<Table> {
+    let names = labels(comparison);
+    let head = ["gate", "candidate", "level", "change", "holds"];
+    let mut table = Table::new("Gates".to_owned(), &head);
+    for gate in &comparison.gates {
+        let known = Known::of(&gate.gate.metric);
+        let change = gate_change(comparison, gate).unwrap_or_else(|| "–".to_owned());
+        let holds = match gate.outcome {
+            _ if comparison.verdict == Verdict::Void => "void",
+            Outcome::Better | Outcome::Equivalent => "yes",
+            Outcome::Worse => "NO",
+            Outcome::Inconclusive => "cannot be told yet",
+            Outcome::NoVerdict => "no verdict",
+        };
+        table.rows.push(vec![
+            format!("{} {}", known.name(), limit(&gate.gate)),
+            label(&names, gate.side),
+            level(comparison, gate.level),
+            change,
+            holds.to_owned(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// What the marks of the last column mean.
+pub(super) const BETTER: &str = "better: by the findings above; same: within the margin; \
+                                 tie, ?: cannot be told; ~: by the values alone, which nobody tested";
+
+/// All axes of all sides at every level; several tables where there are too many sides for one.
+pub(super) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
+    let names = labels(comparison);
+    let widest = names.iter().map(|name| name.width()).max().unwrap_or(0).max(9);
+    // The reference stands in each of the tables, between the titles and who is better.
+    let room = columns.map(|columns| columns.saturating_sub(50) / (widest + 2));
+    let at_once = room.map_or(names.len(), |room| room.saturating_sub(1).max(1)).max(1);
+    let mut tables = Vec::new();
+    for (place, level) in comparison.levels.iter().enumerate() {
+        let candidates: Vec<usize> = (1..names.len()).collect();
+        let parts: Vec<&[usize]> = candidates.chunks(at_once).collect();
+        for part in if parts.is_empty() { vec![&[][..]] } else { parts } {
+            let sides: Vec<usize> = std::iter::once(0).chain(part.iter().copied()).collect();
+            tables.extend(axes_of(comparison, place as u32, level, &sides));
+        }
+    }
+    tables
+}
+
+fn axes_of(
+    comparison: &Comparison,
+    place: u32,
+    summary: &LevelSummary,
+    sides: &[usize],
+) -> Option<Table> {
+    let names = labels(comparison);
+    let heads: Vec<String> = sides.iter().map(|side| label(&names, *side as u32)).collect();
+    let mut head = vec![""];
+    head.extend(heads.iter().map(String::as_str));
+    head.push("better");
+    let title = format!("All axes, {}", level(comparison, place));
+    let mut table = Table::new(title, &head);
+    for row in &summary.rows {
+        let mut cells = vec![with_unit(&plain(&row.title), &plain(&row.unit))];
+        let value = |side: &usize| {
+            let value = row.values.get(*side).copied().flatten();
+            value.map_or("–".to_owned(), |value| axis_value(row, value))
+        };
+        cells.extend(sides.iter().map(value));
+        cells.push(better(comparison, place, row, &names));
+        table.rows.push(cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn axis_value(row: &Row, value: f64) -> String {
+    let is_money = row.figure.starts_with("cost");
+    if is_money && value.abs() < 100.0 {
+        return format!("{value:.4}");
+    }
+    Known::of(&row.figure).value(value)
+}
+
+/// Who is better by this row, and how that is known.
+fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> String {
+    if comparison.verdict == Verdict::Void {
+        return "void".to_owned();
+    }
+    let is_it = |metric: &str, level: u32| metric == row.figure && level == place;
+    let own = comparison.findings.iter().filter(|one| is_it(&one.metric, one.level));
+    let own: Vec<&Finding> = own.collect();
+    if let ([finding], 2) = (own.as_slice(), names.len()) {
+        return match finding.outcome {
+            Outcome::Better => label(names, finding.side),
+            Outcome::Worse => label(names, 0),
+            Outcome::Equivalent => "same".to_owned(),
+            Outcome::Inconclusive | Outcome::NoVerdict => "?".to_owned(),
+        };
+    }
+    let ranks = comparison.ranking.iter().filter(|rank| is_it(&rank.metric, rank.level));
+    let ranks: Vec<&Rank> = ranks.collect();
+    // Costs and the like hang on what they are computed from.
+    let figure = row.figure.strip_suffix("_per_gpu").unwrap_or(&row.figure);
+    let figure = if figure.starts_with("cost") { "output_tokens_per_s" } else { figure };
+    let spoils = |one: &Difference| one.matter == Matter::Refuse && one.touches(figure);
+    match ranks.len() {
+        n if n > 0 && n == names.len() => ahead(&ranks, names),
+        // A side without a place, or without a verdict, may be the best of all, or no match at all.
+        0 if !own.iter().any(|one| one.is_tested) && !comparison.differences.iter().any(spoils) => {
+            best_value(row, names)
+        }
+        _ => "?".to_owned(),
+    }
+}
+
+/// Those that are better than all the others; where only some pairs are told, these pairs.
+fn ahead(ranks: &[&Rank], names: &[String]) -> String {
+    let (first, others): (Vec<&Rank>, Vec<&Rank>) = ranks.iter().partition(|rank| rank.rank == 1);
+    if others.is_empty() {
+        let are_like = ranks.iter().all(|rank| rank.like.len() + 1 == ranks.len());
+        return if are_like { "same" } else { "tie" }.to_owned();
+    }
+    let name = |rank: &Rank| label(names, rank.side);
+    let is_ahead = |rank: &Rank| others.iter().all(|other| other.behind.contains(&rank.side));
+    if first.iter().all(|rank| is_ahead(rank)) {
+        return first.iter().map(|rank| name(rank)).collect::<Vec<_>>().join(", ");
+    }
+    let pairs = others.iter().flat_map(|other| {
+        let better = other.behind.iter().map(|side| label(names, *side));
+        better.map(|better| format!("{better} > {}", name(other)))
+    });
+    pairs.take(PAIRS).collect::<Vec<_>>().join(", ")
+}
+
+/// Pairs in a cell at most; the ranking has them all.
+const PAIRS: usize = 2;
+
+fn best_value(row: &Row, names: &[String]) -> String {
+    let sign = match Known::of(&row.figure).better {
+        Better::Higher => 1.0,
+        Better::Lower => -1.0,
+    };
+    let values: Vec<(usize, f64)> = row
+        .values
+        .iter()
+        .enumerate()
+        .filter_map(|(side, value)| value.filter(|value| value.is_finite()).map(|v| (side, v)))
+        .collect();
+    let best = values.iter().map(|(_, value)| sign * value).max_by(f64::total_cmp);
+    let first: Vec<String> = values
+        .iter()
+        .filter(|(_, value)| Some(sign * value) == best)
+        .map(|(side, _)| label(names, *side as u32))
+        .collect();
+    match first.len() {
+        _ if values.len() < 2 => String::new(),
+        n if n == values.len() => "same".to_owned(),
+        _ => format!("~ {}", first.join(", ")),
+    }
+}
+
+/// The order of more than two sides by each tested figure, best first.
+pub(super) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
+    if comparison.verdict == Verdict::Void {
+        return Vec::new();
+    }
+    let names = labels(comparison);
+    let mut seen: Vec<(&str, u32)> = Vec::new();
+    let mut out = Vec::new();
+    for first in &comparison.ranking {
+        let key = (first.metric.as_str(), first.level);
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let mut ranks: Vec<&Rank> = comparison
+            .ranking
+            .iter()
+            .filter(|rank| (rank.metric.as_str(), rank.level) == key)
+            .collect();
+        ranks.sort_by_key(|rank| (rank.rank, rank.side));
+        let known = Known::of(&first.metric);
+        let groups: Vec<String> = ranks
+            .chunk_by(|a, b| a.rank == b.rank)
+            .map(|group| {
+                let before = ranks.iter().filter(|r| Some(r.rank) < group.first().map(|r| r.rank));
+                let before = before.count();
+                let one = |r: &&Rank| {
+                    // Not everybody before it is better beyond chance.
+                    let better = r.behind.iter().map(|side| label(&names, *side));
+                    let better = better.collect::<Vec<_>>().join(" and ");
+                    let is_partly = r.behind.len() < before;
+                    let only =
+                        if is_partly { format!(", behind {better} only") } else { String::new() };
+                    format!("{} ({}{only})", label(&names, r.side), known.value(r.value))
+                };
+                let all: Vec<String> = group.iter().map(one).collect();
+                let tie = if group.len() > 1 { "tie of " } else { "" };
+                let place = group.first().map_or(0, |rank| rank.rank);
+                format!("{place}. {tie}{}", all.join(", "))
+            })
+            .collect();
+        let title = known.heading() + &at(comparison, first.level);
+        out.push((title, groups.join("; ")));
+    }
+    out
+}

@@ -1,0 +1,78 @@
+//! Why a figure has no verdict.
+
+use std::collections::BTreeSet;
+
+use goodput_campaign::compare::{Cell, Comparison, Finding, Matter, Outcome};
+use goodput_model::Verdict;
+
+use super::words::{label, several};
+use crate::plain::plain;
+
+/// Why a figure has no verdict, where it has none.
+pub(super) fn unjudged_why(
+    comparison: &Comparison,
+    finding: &Finding,
+    names: &[String],
+) -> Option<String> {
+    if finding.outcome != Outcome::NoVerdict {
+        return None;
+    }
+    let refused = comparison.differences.iter().find(|one| {
+        one.side == finding.side && one.matter == Matter::Refuse && one.touches(&finding.metric)
+    });
+    let usable = |side: u32| {
+        let is_own = |cell: &&Cell| (cell.ask.side, cell.ask.level) == (side, finding.level);
+        let own = comparison.runs.iter().filter(is_own);
+        own.filter(|cell| cell.verdict != Verdict::Void).count()
+    };
+    lacking(comparison, finding, names)
+        .or_else(|| refused.map(|one| format!("not comparable: {}", plain(&one.message))))
+        .or_else(|| {
+            let n = several(finding.n, "block");
+            let is_few = comparison.is_paired && finding.n < 3;
+            is_few.then(|| format!("{n} that count, and it takes 3 at least"))
+        })
+        .or_else(|| {
+            let has_no_spread = !comparison.is_paired && finding.p.is_none() && finding.n > 0;
+            let of = |side: u32| {
+                let runs = u32::try_from(usable(side)).unwrap_or(u32::MAX);
+                format!("{} of {}", several(runs, "usable run"), label(names, side))
+            };
+            let runs = || format!("{}, {}", of(0), of(finding.side));
+            has_no_spread.then(|| format!("{}, and no noise floor for it", runs()))
+        })
+}
+
+/// `B has it in 3 of 8 runs`: which side lacks a figure, where one does.
+pub(super) fn lacking(
+    comparison: &Comparison,
+    finding: &Finding,
+    names: &[String],
+) -> Option<String> {
+    let is_void = |cell: &Cell| cell.verdict == Verdict::Void;
+    // A block with a void run does not count.
+    let spoilt: BTreeSet<u32> = comparison
+        .runs
+        .iter()
+        .filter(|cell| comparison.is_paired && is_void(cell))
+        .map(|cell| cell.ask.block)
+        .collect();
+    let with = |side: u32| {
+        let own = comparison.runs.iter().filter(|cell| {
+            (cell.ask.side, cell.ask.level) == (side, finding.level)
+                && !is_void(cell)
+                && !spoilt.contains(&cell.ask.block)
+        });
+        let has = |cell: &&Cell| {
+            cell.figures.get(&finding.metric).is_some_and(|figure| figure.value.is_finite())
+        };
+        (own.clone().filter(has).count(), own.count())
+    };
+    let one = |side: u32| {
+        let (found, runs) = with(side);
+        let name = label(names, side);
+        (found < runs).then(|| format!("{name} has it in {found} of {runs} runs"))
+    };
+    let both: Vec<String> = [0, finding.side].into_iter().filter_map(one).collect();
+    (!both.is_empty()).then(|| both.join(", "))
+}

@@ -1,0 +1,301 @@
+//! What figures, sides, levels and outcomes are called, and how numbers look.
+
+use std::collections::BTreeSet;
+
+use goodput_campaign::compare::{
+    Better, Comparison, Finding, Gate, Limit, Outcome, Quantity, Scale, metric,
+};
+use goodput_campaign::sweep::Level;
+use goodput_stats::about;
+use unicode_width::UnicodeWidthStr;
+
+use crate::number::{cell, percent};
+use crate::plain::plain;
+
+/// Columns of a side's name in a table; where one is longer all have letters.
+const NAME: usize = 16;
+
+/// What a page needs to know of a figure.
+pub(super) struct Known {
+    /// For people.
+    pub(super) title: String,
+    /// Of its values; empty of a share.
+    pub(super) unit: String,
+    /// Which way is good.
+    pub(super) better: Better,
+    /// How values are set against each other.
+    pub(super) scale: Scale,
+}
+
+impl Known {
+    /// The figure of this name; one that nobody knows is shown by its name.
+    pub(super) fn of(name: &str) -> Self {
+        metric(name).map_or_else(
+            || Self {
+                title: plain(name),
+                unit: String::new(),
+                better: direction(name),
+                scale: Scale::Ratio,
+            },
+            |known| Self {
+                title: known.title,
+                unit: known.unit.to_owned(),
+                better: known.better,
+                scale: known.scale,
+            },
+        )
+    }
+
+    /// The title with the unit of the values.
+    pub(super) fn heading(&self) -> String {
+        with_unit(&self.title, &self.unit)
+    }
+
+    /// The name in a sentence: the unit where it would not be clear without.
+    pub(super) fn name(&self) -> String {
+        match self.unit.as_str() {
+            "tok/s" => self.heading(),
+            "/s" if self.title != "goodput" => self.heading(),
+            _ => self.title.clone(),
+        }
+    }
+
+    /// A value in a cell.
+    pub(super) fn value(&self, value: f64) -> String {
+        match self.scale {
+            _ if !value.is_finite() => "–".to_owned(),
+            Scale::Difference => percent(value),
+            Scale::Ratio => cell(value),
+        }
+    }
+
+    /// The unit of a change.
+    fn of_change(&self) -> &'static str {
+        match self.scale {
+            Scale::Ratio => "%",
+            Scale::Difference => "points",
+        }
+    }
+
+    /// `+5.1 %`, or `-1.2 points` of a share.
+    pub(super) fn change(&self, change: f64) -> String {
+        format!("{} {}", signed(change * 100.0), self.of_change())
+    }
+
+    /// A standard deviation between blocks, on the scale of changes and margins.
+    pub(super) fn spread(&self, sd: f64) -> String {
+        let spread = if self.scale == Scale::Ratio { sd.exp_m1() } else { sd };
+        self.change(spread).trim_start_matches('+').to_owned()
+    }
+
+    /// `+5.1 % (+3.9 % to +6.2 %)`
+    pub(super) fn with_interval(&self, finding: &Finding) -> String {
+        if finding.n == 0 {
+            return "not measured on both sides".to_owned();
+        }
+        self.changed(finding.change, finding.low, finding.high)
+    }
+
+    /// The same of bare numbers.
+    pub(super) fn changed(&self, change: f64, low: Option<f64>, high: Option<f64>) -> String {
+        let ends = match (low, high) {
+            (Some(low), Some(high)) => {
+                format!(" ({} to {})", self.change(low), self.change(high))
+            }
+            _ => String::new(),
+        };
+        format!("{}{ends}", self.change(change))
+    }
+
+    /// `+5.1 % (+3.9 to +6.2)`
+    pub(super) fn short(&self, finding: &Finding) -> String {
+        if finding.n == 0 {
+            return "–".to_owned();
+        }
+        let number = |change: f64| signed(change * 100.0);
+        let ends = match (finding.low, finding.high) {
+            (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
+            _ => String::new(),
+        };
+        format!("{}{ends}", self.change(finding.change))
+    }
+
+    /// `3 %`, or `3 points` of a share.
+    pub(super) fn margin(&self, margin: f64) -> String {
+        let amount = trimmed(margin * 100.0);
+        let unit = self.of_change();
+        let unit = if amount == "1" { unit.trim_end_matches('s') } else { unit };
+        format!("{amount} {unit}")
+    }
+}
+
+/// A title with the unit of its values, unless it says it itself.
+pub(super) fn with_unit(title: &str, unit: &str) -> String {
+    let (title, per) = match title.strip_suffix(" per GPU") {
+        Some(title) => (title, " per GPU"),
+        None => (title, ""),
+    };
+    let whole = match unit {
+        "" => title.to_owned(),
+        unit if title.ends_with(unit) => title.to_owned(),
+        "tok/s" => format!("{title} tok/s"),
+        "/s" if title == "goodput" => "goodput, req/s".to_owned(),
+        "/s" => format!("{title}/s"),
+        unit => format!("{title}, {unit}"),
+    };
+    whole + per
+}
+
+/// Which way is good, by the name alone: costs, energy, times and failures are better when fewer.
+fn direction(name: &str) -> Better {
+    let fewer = ["cost", "energy", "joule", "error", "fail", "ttft", "tpot", "itl", "e2e", "_ms"];
+    if fewer.iter().any(|part| name.contains(part)) { Better::Lower } else { Better::Higher }
+}
+
+/// With its sign and one decimal; what rounds to nothing has none.
+pub(super) fn signed(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "–".to_owned(),
+        v if v < 0.05 => "0.0".to_owned(),
+        v if v < 99.95 => format!("{value:+.1}"),
+        v if v < 1e7 => format!("{value:+.0}"),
+        _ => format!("{value:+.1e}"),
+    }
+}
+
+/// At most three decimals, and none that say nothing.
+pub(super) fn trimmed(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "–".to_owned(),
+        v if v < 1e7 => {
+            let text = format!("{value:.3}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// A chance, never rounded to nothing.
+pub(super) fn chance(p: Option<f64>) -> String {
+    match p {
+        Some(p) if p < 0.0001 => "<0.0001".to_owned(),
+        Some(p) if p.is_finite() => format!("{p:.4}"),
+        _ => "–".to_owned(),
+    }
+}
+
+/// `about 7 min` without the first word.
+pub(super) fn bare_about(seconds: f64) -> String {
+    if seconds.is_finite() && seconds >= 0.0 {
+        about(seconds).trim_start_matches("about ").to_owned()
+    } else {
+        "–".to_owned()
+    }
+}
+
+/// `1 block`, `8 blocks`
+pub(super) fn several(n: u32, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+/// What the runs of a figure are counted in.
+pub(super) fn counted(comparison: &Comparison, n: u32) -> String {
+    several(n, if comparison.is_paired { "block" } else { "run" })
+}
+
+/// The word of an outcome.
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "WORSE",
+        Outcome::Equivalent => "equivalent",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::NoVerdict => "no verdict",
+    }
+}
+
+/// The condition of a gate without its metric: `< +5 %`.
+pub(super) fn limit(gate: &Gate) -> String {
+    let sign = match gate.limit {
+        Limit::Below => "<",
+        Limit::Above => ">",
+    };
+    let plus = if gate.change > 0.0 { "+" } else { "" };
+    format!("{sign} {plus}{}", Known::of(&gate.metric).margin(gate.change))
+}
+
+/// What every side is called: its own name where all names are short and none is twice there, else
+/// a letter.
+pub(super) fn labels(comparison: &Comparison) -> Vec<String> {
+    let names: Vec<String> = if comparison.sides.is_empty() {
+        comparison.design.sides.iter().map(|name| plain(name)).collect()
+    } else {
+        comparison.sides.iter().map(|side| plain(&side.name)).collect()
+    };
+    let distinct: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
+    let are_short = names.iter().all(|name| !name.trim().is_empty() && name.width() <= NAME);
+    if are_short && distinct.len() == names.len() {
+        return names;
+    }
+    (0..names.len()).map(letter).collect()
+}
+
+fn letter(place: usize) -> String {
+    match u8::try_from(place) {
+        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
+        _ => format!("S{}", place + 1),
+    }
+}
+
+/// The name of one side, also of one that is not there.
+pub(super) fn label(labels: &[String], side: u32) -> String {
+    labels.get(side as usize).cloned().unwrap_or_else(|| letter(side as usize))
+}
+
+/// The load of a level.
+pub(super) fn level(comparison: &Comparison, place: u32) -> String {
+    let place = place as usize;
+    let design = &comparison.design;
+    let asked = design.levels.get(place).copied();
+    let level = asked.or_else(|| comparison.levels.get(place).and_then(|level| level.level));
+    match level {
+        Some(Level::Rate(rate)) => format!("{} req/s", trimmed(rate)),
+        Some(Level::Users(users)) => several(users, "user"),
+        // A load that changes, or comes all at once, is no number.
+        None if design.quantity == Quantity::Runs && design.levels.is_empty() => {
+            "the same load".to_owned()
+        }
+        None => "goodput search".to_owned(),
+    }
+}
+
+/// ` at 8 req/s` where there are several levels.
+pub(super) fn at(comparison: &Comparison, place: u32) -> String {
+    let levels = comparison.design.levels.len().max(comparison.levels.len());
+    if levels > 1 { format!(" at {}", level(comparison, place)) } else { String::new() }
+}
+
+/// The tested figures of a candidate, as they come.
+pub(super) fn tested(comparison: &Comparison, side: u32) -> Vec<&Finding> {
+    comparison.findings.iter().filter(|one| one.is_tested && one.side == side).collect()
+}
+
+/// Places of the candidates.
+pub(super) fn candidates(comparison: &Comparison) -> std::ops::Range<u32> {
+    let sides = comparison.sides.len().max(comparison.design.sides.len());
+    1..u32::try_from(sides).unwrap_or(u32::MAX)
+}
+
+/// Seconds that a block takes, by what was measured or else as planned; none of saved runs.
+pub(super) fn block_seconds(comparison: &Comparison) -> Option<f64> {
+    let (facts, design) = (&comparison.comparison, &comparison.design);
+    if !comparison.is_paired {
+        return None;
+    }
+    if facts.blocks > 0 && facts.took_s > 0.0 {
+        return Some(facts.took_s / f64::from(facts.blocks));
+    }
+    let runs = if design.at_once { 1 } else { design.sides.len() } * design.levels.len().max(1);
+    let seconds = (design.run_s + design.burn_in_s + design.settle_s) * runs as f64;
+    (seconds > 0.0).then_some(seconds)
+}

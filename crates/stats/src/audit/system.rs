@@ -1,0 +1,247 @@
+//! What is known about the system behind a run of ours: by the user's word, by the server's, by the
+//! GPUs' and by what was seen.
+
+use goodput_model::{ReportedSetup, SystemFacts};
+
+use super::words::percent;
+use crate::gpu::GpuDevice;
+use crate::summary::Summary;
+
+/// Checks about hardware and engine.
+pub(super) const CHECKS: [&str; 10] = [
+    "hardware",
+    "driver",
+    "precision",
+    "engine",
+    "parallelism",
+    "max_lengths",
+    "prefix_caching",
+    "engine_flags",
+    "per_gpu_throughput",
+    "utilisation",
+];
+
+/// The system in the words of other tools' files.
+pub(super) fn setup(summary: &Summary) -> ReportedSetup {
+    let system = &summary.run.system;
+    let fact = |names: &[&str]| system.fact(names).map(str::to_owned);
+    let first = system.gpus.first();
+    let own = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let count = system.fact(&["gpu_count", "gpus", "num_gpus"]);
+    // The driver shows those too that serve nobody.
+    let busy = serving(summary).count();
+    let seen = Some(if busy > 0 { busy } else { system.gpus.len() } as u64).filter(|n| *n > 0);
+    ReportedSetup {
+        hardware: fact(&["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"])
+            .or_else(|| first.and_then(|gpu| own(&gpu.name))),
+        gpus: count.and_then(|text| text.parse().ok()).or(seen),
+        interconnect: fact(&["interconnect", "nvlink", "network", "topology"])
+            .or_else(|| first.and_then(|gpu| own(&gpu.interconnect))),
+        precision: together(system, &[("", "quantization"), ("", "precision"), ("", "dtype")]),
+        engine: engine(system),
+        flags: fact(&["engine_flags", "server_args", "flags"]),
+        utilisation: utilisation(summary),
+        driver: fact(&["driver", "gpu_driver", "driver_version"])
+            .or_else(|| own(&system.gpu_driver)),
+        parallelism: together(
+            system,
+            &[
+                ("TP ", "tensor_parallel"),
+                ("PP ", "pipeline_parallel"),
+                ("DP ", "data_parallel"),
+                ("EP ", "expert_parallel"),
+            ],
+        ),
+        limits: together(
+            system,
+            &[
+                ("sequences of ", "max_model_len"),
+                ("batches of sequences ", "max_num_seqs"),
+                ("of tokens ", "max_batched_tokens"),
+            ],
+        ),
+        prefix_caching: fact(&["prefix_caching", "enable_prefix_caching"])
+            .or_else(|| hits(summary)),
+    }
+}
+
+/// The GPUs that had work in the window, as far as somebody looked.
+fn serving(summary: &Summary) -> impl Iterator<Item = &GpuDevice> {
+    let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
+    devices.filter(|device| !device.was_idle())
+}
+
+/// Facts with a word before each.
+fn together(system: &SystemFacts, facts: &[(&str, &str)]) -> Option<String> {
+    let one =
+        |(word, name): &(&str, &str)| system.fact(&[name]).map(|value| format!("{word}{value}"));
+    let all: Vec<_> = facts.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Name and version; a page of metrics names the engine too.
+fn engine(system: &SystemFacts) -> Option<String> {
+    let by_metrics = system.metrics.iter().map(|page| page.engine.as_str());
+    let name = system.fact(&["engine"]).or_else(|| by_metrics.into_iter().find(|e| !e.is_empty()));
+    let version = system.fact(&["engine_version", "version"]);
+    // A name without a version is half of the answer only.
+    Some(format!("{} {}", name?, version?))
+}
+
+/// A cache that answered is on.
+fn hits(summary: &Summary) -> Option<String> {
+    let counted = summary.server.as_ref().and_then(|server| server.prefix_hit_rate_counted);
+    let observed = summary.cache.as_ref().and_then(|cache| cache.observed);
+    let share = counted.or(observed).filter(|share| *share > 0.0)?;
+    Some(format!("on: {} of the prompt tokens came from it", percent(share)))
+}
+
+/// How busy things were, as far as somebody looked.
+fn utilisation(summary: &Summary) -> Option<String> {
+    let mut parts = Vec::new();
+    for (name, word) in
+        [("busy", "GPU busy"), ("sm_active", "SM active"), ("dram_active", "DRAM active")]
+    {
+        let means: Vec<f64> =
+            serving(summary).filter_map(|device| Some(device.levels.get(name)?.mean)).collect();
+        if !means.is_empty() {
+            let mean = means.iter().sum::<f64>() / means.len() as f64;
+            parts.push(format!("{word} {}", percent(mean)));
+        }
+    }
+    let kv = summary.server.as_ref().and_then(|server| server.levels.get("kv_usage"));
+    parts.extend(kv.map(|kv| format!("KV cache {}", percent(kv.mean))));
+    (!parts.is_empty()).then(|| parts.join(", ") + " on average")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use goodput_model::{Extent, GpuFacts, MetricsSource};
+
+    use super::*;
+    use crate::audit::{Item, Status, audit_run};
+    use crate::gpu::GpuSummary;
+    use crate::server::{LevelSummary, ServerSummary};
+    use crate::tests::{plan, summary};
+
+    fn facts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// What the checks about hardware and engine say of a run.
+    fn said(change: impl FnOnce(&mut Summary)) -> Vec<Item> {
+        let mut run = summary(&plan(None, Some(10), Extent::Requests(0)), &[]);
+        run.run.target = "http://x".to_owned();
+        run.throughput.output_tokens_per_s = Some(100.0);
+        change(&mut run);
+        let items = audit_run(&run, None).items;
+        CHECKS
+            .iter()
+            .flat_map(|check| items.iter().filter(move |item| item.check == *check))
+            .cloned()
+            .collect()
+    }
+
+    #[test]
+    fn each_missing_fact_has_a_flag() {
+        let items = said(|_| {});
+        assert_eq!(items.len(), CHECKS.len());
+        for item in &items {
+            assert_eq!(item.status, Status::Missing, "{}", item.check);
+            let flag = if item.check == "utilisation" { "--gpu" } else { "--meta " };
+            assert!(item.advice.contains(flag), "{}: {}", item.check, item.advice);
+        }
+        // Nobody can say what a simulated engine runs on.
+        assert_eq!(said(|run| run.run.target = "mock:ttft=5ms".to_owned()), []);
+        let elsewhere = facts(&[("engine", "goodput mock")]);
+        assert_eq!(said(|run| run.run.system.found = elsewhere), []);
+    }
+
+    #[test]
+    fn what_is_known_is_stated_by_the_user_first() {
+        let level = |mean: f64| LevelSummary { mean, max: mean, ..LevelSummary::default() };
+        let items = said(|run| {
+            let system = &mut run.run.system;
+            let gpu = GpuFacts {
+                name: "NVIDIA H200".to_owned(),
+                interconnect: "18 NVLinks".to_owned(),
+                ..GpuFacts::default()
+            };
+            system.gpus = vec![gpu; 2];
+            system.gpu_driver = "570.1".to_owned();
+            let (url, engine) = ("http://x/metrics".to_owned(), "vllm".to_owned());
+            system.metrics = vec![MetricsSource { url, engine }];
+            system.found = facts(&[
+                ("engine_version", "0.32.0"),
+                ("dtype", "bfloat16"),
+                ("tensor_parallel", "2"),
+                ("max_model_len", "4096"),
+                ("engine_flags", "enforce_eager=true"),
+            ]);
+            system.said = facts(&[("dtype", "fp8"), ("gpu", "H200 SXM"), ("gpu_count", "4")]);
+            let device = |busy: f64| GpuDevice {
+                levels: [("busy".to_owned(), level(busy))].into(),
+                ..GpuDevice::default()
+            };
+            run.gpu = Some(GpuSummary {
+                devices: vec![device(0.5), device(0.9)],
+                ..GpuSummary::default()
+            });
+            run.server = Some(ServerSummary {
+                levels: [("kv_usage".to_owned(), level(0.25))].into(),
+                prefix_hit_rate_counted: Some(0.5),
+                ..ServerSummary::default()
+            });
+        });
+        let evidence: Vec<_> =
+            items.iter().map(|item| (item.check.as_str(), item.evidence.as_str())).collect();
+        assert_eq!(
+            evidence,
+            [
+                ("hardware", "H200 SXM, 4 GPUs, 18 NVLinks"),
+                ("driver", "570.1"),
+                ("precision", "fp8"),
+                ("engine", "vllm 0.32.0"),
+                ("parallelism", "TP 2"),
+                ("max_lengths", "sequences of 4096"),
+                ("prefix_caching", "on: 50 % of the prompt tokens came from it"),
+                ("engine_flags", "the file holds settings of the server"),
+                ("per_gpu_throughput", "100 output tokens/s on 4 GPUs: 25 each"),
+                ("utilisation", "GPU busy 70 %, KV cache 25 % on average"),
+            ]
+        );
+        assert!(items.iter().all(|item| item.status == Status::Ok));
+    }
+
+    #[test]
+    fn gpus_without_work_serve_nobody() {
+        let per_gpu = |busy: &[Option<f64>]| {
+            let items = said(|run| {
+                run.run.system.gpus = vec![GpuFacts::default(); busy.len()];
+                let device = |busy: &Option<f64>| {
+                    let level =
+                        busy.map(|b| LevelSummary { mean: b, max: b, ..Default::default() });
+                    let levels =
+                        level.map(|level| ("busy".to_owned(), level)).into_iter().collect();
+                    GpuDevice { levels, ..GpuDevice::default() }
+                };
+                let devices = busy.iter().map(device).collect();
+                run.gpu = Some(GpuSummary { devices, ..GpuSummary::default() });
+            });
+            let text = |check: &str| {
+                let item = items.iter().find(|item| item.check == check);
+                item.map(|item| item.evidence.clone()).unwrap_or_default()
+            };
+            (text("per_gpu_throughput"), text("utilisation"))
+        };
+        let (rate, busy) = per_gpu(&[Some(0.0), Some(0.8), Some(0.0), Some(0.6)]);
+        assert_eq!(rate, "100 output tokens/s on 2 GPUs: 50 each");
+        assert_eq!(busy, "GPU busy 70 % on average");
+        // Where nobody tells, or none was seen at work, all of them count.
+        for unknown in [[None; 4], [Some(0.0); 4]] {
+            assert_eq!(per_gpu(&unknown).0, "100 output tokens/s on 4 GPUs: 25 each");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What GPUs say about the figures.
+
+use goodput_model::{Caveat, CaveatCode, Severity};
+
+use super::Evidence;
+use crate::gpu::GpuDevice;
+
+/// Reasons that a GPU in order does not have; clocks that somebody set are no such.
+const TROUBLE: [(&str, &str); 3] = [
+    ("power_brake", "the power brake of its machine"),
+    ("thermal", "heat"),
+    ("hw_slowdown", "its hardware's slowdown"),
+];
+
+/// Many a GPU works at its power limit whenever it has much to do.
+const LIMIT: [(&str, &str); 1] = [("power", "its power limit")];
+
+/// The share of busy looks up to which that is nothing to speak of.
+const SHARE: f64 = 0.1;
+
+/// A GPU below its clocks serves more slowly, and not each time alike.
+pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
+    let devices = e.gpu.map(|gpu| gpu.devices.as_slice()).unwrap_or_default();
+    let of = |message: String, severity| Caveat::new(CaveatCode::GpuThrottled, severity, message);
+    let trouble = held_back(devices, &TROUBLE).map(|message| {
+        of(message, Severity::Warn)
+            .advise("see its cooling and its machine's power, so that runs compare")
+    });
+    trouble.or_else(|| {
+        let caveat = of(held_back(devices, &LIMIT)?, Severity::Info);
+        Some(caveat.advise("that may be how it serves; compare runs under the same power limit"))
+    })
+}
+
+/// The GPU that was held back most by one of these reasons, where that is worth a word.
+fn held_back(devices: &[GpuDevice], reasons: &[(&str, &str)]) -> Option<String> {
+    let share = |device: &GpuDevice, reason: &str| {
+        device.throttled.as_ref()?.get(reason).copied().filter(|share| *share > SHARE)
+    };
+    let all = devices.iter().enumerate().flat_map(|(place, device)| {
+        let found = move |(reason, words): &(&str, _)| Some((share(device, reason)?, *words));
+        reasons.iter().filter_map(found).map(move |(share, words)| (share, words, place, device))
+    });
+    let (most, words, place, device) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let is_held =
+        |device: &&GpuDevice| reasons.iter().any(|(reason, _)| share(device, reason).is_some());
+    let several = devices.iter().filter(is_held).count();
+    let count = devices.len();
+    let others =
+        if several > 1 { format!(", as {several} of {count} GPUs were") } else { String::new() };
+    let clocks = device.levels.get("sm_clock_mhz").map_or_else(String::new, |clock| {
+        format!("; its clock was {:.0} MHz on average, {:.0} at most", clock.mean, clock.max)
+    });
+    Some(format!(
+        "GPU {place} was held back by {words} in {:.0} % of the looks while it was busy{others}{clocks}",
+        most * 100.0
+    ))
+}
+
+/// GPUs that did nothing are in the energy of a token all the same.
+pub(super) fn idle(e: &Evidence<'_>) -> Option<Caveat> {
+    let gpu = e.gpu?;
+    let idle = || gpu.devices.iter().filter(|device| device.was_idle());
+    let (count, all) = (idle().count(), gpu.devices.len());
+    if count == 0 || count == all {
+        return None;
+    }
+    // Where parts of a board share a meter, nobody knows which of them used what.
+    let each: Option<Vec<f64>> = gpu.devices.iter().map(|device| device.energy_j).collect();
+    let joules: f64 = idle().filter_map(|device| device.energy_j).sum();
+    let total = each.map(|each| each.iter().sum::<f64>()).filter(|total| *total > 0.0);
+    let used = total.map_or_else(String::new, |total| {
+        format!("; they used {:.0} % of the joules", joules / total * 100.0)
+    });
+    let message = format!("{count} of {all} GPUs did nothing{used}");
+    let caveat = Caveat::new(CaveatCode::GpusIdle, Severity::Info, message);
+    Some(caveat.advise("name those that serve (`--gpu local:0,1`) for the energy of them alone"))
+}
+
+/// Power is an average over a time that the source chooses, looked at now and then.
+pub(super) fn energy_by_power(e: &Evidence<'_>) -> Option<Caveat> {
+    let gpu = e.gpu?;
+    let energy = gpu.energy.as_ref().filter(|energy| energy.by == "power")?;
+    let looks = gpu.devices.iter().filter_map(|device| device.levels.get("power_w"));
+    let fewest = looks.map(|level| level.n).min().unwrap_or(0);
+    let message = format!(
+        "no counter of energy: it was summed up from {fewest} looks at the power in {:.0} s, and \
+         peaks between them are not in it",
+        energy.seconds
+    );
+    Some(Caveat::new(CaveatCode::GpuEnergyByPower, Severity::Info, message))
+}

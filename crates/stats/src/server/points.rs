@@ -1,0 +1,145 @@
+//! Levels of all endpoints at one instant after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use goodput_model::{Nanos, Reading, Signal, SignalKind};
+
+use super::LevelSummary;
+use super::looks::{Looks, number};
+use crate::sample::Sample;
+
+/// A look counts for so many intervals, as long as no other follows.
+const CARRIED: u64 = 3;
+
+/// What all endpoints say together.
+#[derive(Debug, Default)]
+pub(super) struct Point {
+    pub(super) at: Nanos,
+    /// Gauges; one that an endpoint should tell, and did not of late, is absent.
+    pub(super) levels: BTreeMap<Signal, f64>,
+    /// The fullest KV cache among the endpoints and their engines.
+    pub(super) fullest: Option<f64>,
+    /// Totals since the first look.
+    pub(super) totals: BTreeMap<Signal, f64>,
+}
+
+/// Levels that add up over endpoints; of others the mean is taken.
+fn adds_up(signal: Signal) -> bool {
+    matches!(signal, Signal::Running | Signal::Waiting | Signal::BatchSize)
+}
+
+/// The rounds of looks: each endpoint is in each of them once at most.
+pub(super) fn points(looks: &Looks<'_>, interval: Nanos) -> Vec<Point> {
+    let said = looks.said();
+    let mut tellers: BTreeMap<Signal, BTreeSet<u32>> = BTreeMap::new();
+    for (_, endpoint, reading) in &said {
+        for signal in reading.values.keys() {
+            tellers.entry(*signal).or_default().insert(*endpoint);
+        }
+    }
+    let mut state = State { tellers, last: BTreeMap::new(), totals: BTreeMap::new(), interval };
+    let mut points = Vec::new();
+    let mut round: Vec<(Nanos, u32)> = Vec::new();
+    for (at, endpoint, reading) in said {
+        let begun = round.first().map(|(at, _)| *at);
+        let is_next = begun.is_some_and(|begun| at - begun > Nanos(interval.0 / 2))
+            || round.iter().any(|(_, other)| *other == endpoint);
+        if is_next {
+            points.extend(round.last().map(|(at, _)| state.point(*at)));
+            round.clear();
+        }
+        round.push((at, endpoint));
+        state.take(at, endpoint, reading, looks.is_mixed(endpoint));
+    }
+    points.extend(round.last().map(|(at, _)| state.point(*at)));
+    // Looks before the first request, all at zero, are as good as one.
+    let early = points.iter().take_while(|point| point.at == Nanos::ZERO).count();
+    points.drain(..early.saturating_sub(1));
+    points
+}
+
+/// What was last said.
+struct State<'a> {
+    /// Who tells of a figure at all.
+    tellers: BTreeMap<Signal, BTreeSet<u32>>,
+    last: BTreeMap<u32, (Nanos, &'a Reading)>,
+    totals: BTreeMap<Signal, BTreeMap<u32, f64>>,
+    interval: Nanos,
+}
+
+impl<'a> State<'a> {
+    fn take(&mut self, at: Nanos, endpoint: u32, reading: &'a Reading, is_mixed: bool) {
+        self.last.insert(endpoint, (at, reading));
+        if is_mixed {
+            return;
+        }
+        for (signal, value) in &reading.values {
+            if let Some(total) = number(value).filter(|_| signal.kind() == SignalKind::Counter) {
+                self.totals.entry(*signal).or_default().insert(endpoint, total);
+            }
+        }
+    }
+
+    fn point(&self, at: Nanos) -> Point {
+        let gauges = self.tellers.keys().filter(|signal| signal.kind() == SignalKind::Gauge);
+        let levels =
+            gauges.filter_map(|signal| Some((*signal, self.level(*signal, at)?))).collect();
+        let fullest = self.fullest(at);
+        let totals = self.totals.iter().map(|(signal, each)| (*signal, each.values().sum()));
+        Point { at, levels, fullest, totals: totals.collect() }
+    }
+
+    /// What each endpoint that tells of it said of late.
+    fn fresh(&self, signal: Signal, at: Nanos) -> impl Iterator<Item = Option<f64>> {
+        let oldest = at - Nanos(self.interval.0.saturating_mul(CARRIED));
+        let tellers = self.tellers.get(&signal).into_iter().flatten();
+        tellers.map(move |endpoint| {
+            let (_, reading) = self.last.get(endpoint).filter(|(at, _)| *at >= oldest)?;
+            number(reading.values.get(&signal)?)
+        })
+    }
+
+    fn fullest(&self, at: Nanos) -> Option<f64> {
+        let engines = self.fresh(Signal::KvUsageMax, at);
+        engines.chain(self.fresh(Signal::KvUsage, at)).flatten().max_by(f64::total_cmp)
+    }
+
+    fn level(&self, signal: Signal, at: Nanos) -> Option<f64> {
+        if signal == Signal::KvUsageMax {
+            return self.fullest(at);
+        }
+        if adds_up(signal) {
+            return self.fresh(signal, at).sum();
+        }
+        let known: Vec<f64> = self.fresh(signal, at).flatten().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    }
+}
+
+/// Levels over some points, by name.
+pub(super) fn levels<'a>(
+    points: impl Iterator<Item = &'a Point>,
+) -> BTreeMap<String, LevelSummary> {
+    let mut samples: BTreeMap<Signal, Sample> = BTreeMap::new();
+    for (signal, level) in points.flat_map(|point| &point.levels) {
+        samples.entry(*signal).or_default().push(*level);
+    }
+    let each = samples.into_iter();
+    each.filter_map(|(signal, sample)| Some((signal.name().to_owned(), LevelSummary::of(sample)?)))
+        .collect()
+}
+
+impl LevelSummary {
+    /// None of no looks.
+    pub(crate) fn of(mut looks: Sample) -> Option<Self> {
+        looks.sort();
+        Some(Self {
+            n: looks.len(),
+            mean: looks.mean()?,
+            min: looks.percentile(0.0)?,
+            p50: looks.percentile(50.0)?,
+            p99: looks.percentile(99.0)?,
+            max: looks.percentile(100.0)?,
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! The server's own account, in numbers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What the server says about the window, beside what the client saw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerSummary {
+    /// The pages that were read.
+    pub endpoints: Vec<EndpointSummary>,
+    /// Levels over the window by name (`running`, `waiting`, `kv_usage` …), over all endpoints: sums
+    /// of requests, means of shares.
+    #[serde(flatten)]
+    pub levels: BTreeMap<String, LevelSummary>,
+    /// Totals over the window by name.
+    #[serde(default)]
+    pub counters: BTreeMap<String, CounterSummary>,
+    /// Distributions over the window by name; times are in milliseconds.
+    #[serde(default)]
+    pub histograms: BTreeMap<String, HistogramSummary>,
+    /// The queue.
+    #[serde(default)]
+    pub queue: Option<QueueSummary>,
+    /// What client and server count of the same thing.
+    #[serde(default)]
+    pub against_client: Option<AgainstClient>,
+    /// TTFT by how many waited when a request arrived.
+    #[serde(default)]
+    pub ttft_by_queue: Option<TtftByQueue>,
+    /// Share of prompt tokens from the prefix cache, by the counters of the window.
+    #[serde(default)]
+    pub prefix_hit_rate_counted: Option<f64>,
+    /// Share of drafted tokens that were accepted, by the counters of the window.
+    #[serde(default)]
+    pub speculative_acceptance_counted: Option<f64>,
+    /// What happened when, in seconds since the first instant.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+    /// Levels over the whole run, thinned to at most 120 points.
+    #[serde(default)]
+    pub timeline: Vec<TimelinePoint>,
+}
+
+/// One page that was read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EndpointSummary {
+    /// URL without secrets.
+    pub url: String,
+    /// Whose names it uses; empty where nobody knows them.
+    pub engine: String,
+    /// Answers over the whole run.
+    pub answers: u64,
+    /// Those inside the window; totals take two of them.
+    #[serde(default)]
+    pub looks: u64,
+    /// Questions without one.
+    pub failures: u64,
+    /// What the last of them said. Foreign text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
+    /// The longest time without an answer inside the window, in seconds.
+    pub longest_gap_s: f64,
+    /// How long answers took.
+    pub took_ms: LevelSummary,
+    /// Totals that began anew: the server started again.
+    pub resets: u64,
+    /// Lines that could not be read, in the worst answer.
+    pub malformed: u64,
+    /// Whether several servers answer there in turn: then it has levels, and no totals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub several_servers: bool,
+    /// Its own levels, where there are several endpoints.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, LevelSummary>,
+    /// Its own totals likewise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, CounterSummary>,
+}
+
+/// A level over the window, from looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LevelSummary {
+    /// Looks.
+    pub n: u64,
+    /// Mean of the looks.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile of the looks.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// A total over the span between two looks inside the window.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct CounterSummary {
+    /// By how much it grew.
+    pub total: f64,
+    /// Per second.
+    pub per_s: f64,
+}
+
+/// A distribution over the span between two looks inside the window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct HistogramSummary {
+    /// Values.
+    pub n: f64,
+    /// Their mean, which is exact.
+    pub mean: f64,
+    /// Percentiles by name (`p50`, `p90`, `p99`), each between the bounds of its bucket.
+    pub percentiles: BTreeMap<String, BucketPercentile>,
+}
+
+/// A percentile that is only known to lie in a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct BucketPercentile {
+    /// Between the bounds, as if values spread evenly there; none in the last bucket, which has no
+    /// end.
+    pub value: Option<f64>,
+    /// Not below this.
+    pub low: f64,
+    /// Not above this.
+    pub high: Option<f64>,
+}
+
+/// The queue over the window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct QueueSummary {
+    /// Most requests that were seen waiting.
+    pub waiting_max: f64,
+    /// When, in seconds since the first instant.
+    pub waiting_max_at_s: f64,
+    /// Share of looks at which some waited.
+    pub waiting_share: f64,
+    /// Requests that the batch did not exceed, with others waiting or not: its limit, as it seems.
+    pub batch_limit: Option<f64>,
+    /// Share of looks at which the batch was at that limit.
+    pub at_limit_share: Option<f64>,
+    /// Share of looks at which it was, with others waiting.
+    #[serde(default)]
+    pub held_up_share: Option<f64>,
+    /// Mean time in the queue, as the server counts it, in milliseconds: of requests that left the
+    /// queue, and so too low while it grows.
+    pub wait_mean_ms: Option<f64>,
+    /// Its share of the server's mean TTFT.
+    pub wait_share_of_ttft: Option<f64>,
+}
+
+/// What client and server count of the same thing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct AgainstClient {
+    /// Output tokens from before the first request to after the last answer, or, where a look is
+    /// missing there, between two looks.
+    pub output_tokens: Option<Reconciled>,
+    /// Prompt tokens likewise.
+    pub prompt_tokens: Option<Reconciled>,
+    /// Output tokens per second between two looks inside the window, by both.
+    pub output_tokens_per_s: Option<Reconciled>,
+    /// Mean TTFT from the send, of requests whose first token came between two looks inside the
+    /// window, in milliseconds. The difference lies outside what the server counts: network,
+    /// gateway, reading and tokenising the prompt.
+    pub ttft_mean_ms: Option<Reconciled>,
+    /// Mean E2E from the send likewise.
+    pub e2e_mean_ms: Option<Reconciled>,
+    /// Whether looks lie before the first request and after the last answer, so that totals are of
+    /// the same requests.
+    #[serde(default)]
+    pub covers_run: bool,
+    /// Output tokens that answers which were cut may have had beyond what arrived, by plan; none
+    /// where that is not known.
+    #[serde(default)]
+    pub unseen_tokens: Option<f64>,
+}
+
+/// One thing, counted by two.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Reconciled {
+    /// By the client.
+    pub client: f64,
+    /// By the server.
+    pub server: f64,
+    /// Client minus server.
+    pub difference: f64,
+    /// The same as a share of the server's.
+    pub share: Option<f64>,
+}
+
+/// TTFT by how many waited when a request arrived.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TtftByQueue {
+    /// `server` where its gauge was looked at, `inferred` where requests sent and without a first
+    /// token were counted instead.
+    pub source: String,
+    /// From the shortest queue to the longest.
+    pub bands: Vec<QueueBand>,
+    /// Correlation of ranks between queue and TTFT, -1 to 1.
+    pub rank_correlation: Option<f64>,
+}
+
+/// Requests that found a queue of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct QueueBand {
+    /// Fewest that waited.
+    pub from: f64,
+    /// Most that waited.
+    pub to: f64,
+    /// Requests.
+    pub n: u64,
+    /// Median TTFT; none where it lies beyond the time limit.
+    pub ttft_p50_ms: Option<f64>,
+    /// 99th percentile; none below 100 requests, and likewise.
+    pub ttft_p99_ms: Option<f64>,
+}
+
+/// Something that lasted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Mark {
+    /// `kv_pressure`, `preemptions`, `queue`, `restart`, `no_answer`, `rejections`.
+    pub kind: String,
+    /// From.
+    pub start_s: f64,
+    /// To.
+    pub end_s: f64,
+    /// How much: the highest level, or the count.
+    pub value: f64,
+}
+
+/// Levels at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct TimelinePoint {
+    /// Seconds since the first instant.
+    pub at_s: f64,
+    /// In the batch.
+    pub running: Option<f64>,
+    /// In the queue.
+    pub waiting: Option<f64>,
+    /// Share of the KV cache in use.
+    pub kv_usage: Option<f64>,
+    /// Generated tokens per second since the point before.
+    pub generation_per_s: Option<f64>,
+    /// Power of all GPUs, in watts.
+    pub power_w: Option<f64>,
+}

@@ -1,0 +1,60 @@
+//! Handing documents to a collector, beside and after a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use goodput_model::{Api, ConnectionPolicy, ErrorClass, Failure, Http, Stage};
+use http::Method;
+use tokio::time::timeout;
+
+use crate::answer::excerpt;
+use crate::client::Client;
+use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
+
+/// Posts JSON to one URL, over one connection while that lives.
+///
+/// Runs on a current-thread runtime with a local task set.
+pub struct Poster {
+    client: Client,
+    endpoint: Arc<Endpoint>,
+    path: String,
+    limit: Duration,
+}
+
+impl Poster {
+    /// To this URL, or to `path` of it where it has none; each answer must come within `limit`.
+    pub fn new(url: &BaseUrl, path: &str, limit: Duration) -> Result<Self, EndpointError> {
+        let endpoint = Arc::new(Endpoint::new(&Settings {
+            url: url.clone(),
+            api: Api::Chat,
+            stream: false,
+            http: Http::Http1,
+            connections: ConnectionPolicy::Reuse,
+            api_key: None,
+            headers: Vec::new(),
+            cacert: None,
+            insecure: false,
+            keep_text: false,
+        })?);
+        let client = Client::new(Arc::clone(&endpoint));
+        Ok(Self { client, path: url.path_or(path), endpoint, limit })
+    }
+
+    /// What the server says to a document that it takes.
+    pub async fn post(&self, document: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let asking = self.client.ask(Method::POST, &self.path, Bytes::from(document));
+        let failed = |class, message| Failure { class, stage: Stage::Headers, message };
+        let answer = timeout(self.limit, asking).await.map_err(|_| {
+            let seconds = self.limit.as_secs_f64();
+            failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))
+        })?;
+        match answer? {
+            (200..=299, bytes) => Ok(bytes),
+            (status, bytes) => {
+                let message = self.endpoint.secrets.scrub(excerpt(&bytes));
+                Err(failed(ErrorClass::Http(status), message))
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A real Prometheus as the judge of `goodput run … --metrics-listen`, with our own configuration
+//! and dashboard: it scrapes a run, and answers everything that the dashboard asks.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::server::Prometheus;
+use super::tools::Tools;
+use super::{ask, free_address, http, lint, query};
+use crate::running::{Mock, Scratch};
+
+const CONFIG: &str = include_str!("../../../integrations/prometheus.yml");
+const DASHBOARD: &str = include_str!("../../../integrations/grafana-goodput.json");
+
+/// Where the configuration looks.
+const CONFIGURED: &str = "127.0.0.1:9400";
+
+/// Asked of the run in an open loop: there are no users on its page.
+const NOT_THERE: &str = "goodput_users";
+
+/// Requests per second.
+const RATE: f64 = 20.0;
+
+/// Scrapes a run of this build of `goodput`.
+pub(super) fn check(tools: &Tools, goodput: &Path) -> Result<(), String> {
+    if !CONFIG.contains(CONFIGURED) {
+        return Err(format!("integrations/prometheus.yml does not scrape {CONFIGURED}"));
+    }
+    let target = free_address()?;
+    let mut prometheus = Prometheus::start(tools, &CONFIG.replace(CONFIGURED, &target))?;
+    prometheus.until(|address| http::get(address, "/-/ready").map(drop))?;
+    let scratch = Scratch::new()?;
+    let run = start(goodput, &target, &scratch)?;
+    if run.address() != format!("{target}/metrics") {
+        return Err(format!("the run shows itself at {}", run.address()));
+    }
+    prometheus.until(judge)?;
+    for expression in expressions()? {
+        let path = format!("/api/v1/query?query={}", http::encode(&expression));
+        let is_there = ask(prometheus.address(), &path)?["result"][0].is_object();
+        if is_there == expression.starts_with(NOT_THERE) {
+            return Err(format!("the dashboard asks for `{expression}`: {is_there}"));
+        }
+    }
+    lint(tools, &http::get(&target, "/metrics")?)
+}
+
+/// A load whose answers take some 70 ms each; it is ended as soon as enough is seen.
+fn start(goodput: &Path, target: &str, scratch: &Scratch) -> Result<Mock, String> {
+    let out = scratch.path("run");
+    Mock::run(
+        Command::new(goodput)
+            .args(["run", "mock:ttft=50ms,itl=2ms", "--isl", "30", "--osl", "10"])
+            .args(["--rate", &RATE.to_string(), "--duration", "30s", "--metrics-listen", target])
+            .arg("--out")
+            .arg(out),
+    )
+}
+
+/// What is still missing for a good verdict of the Prometheus at this address.
+fn judge(address: &str) -> Result<(), String> {
+    let wanted: [(&str, f64, f64); 9] = [
+        (r#"min_over_time(up{job="goodput"}[2s])"#, 1.0, 1.0),
+        ("goodput_requests_scheduled_total", 2.0 * RATE, 1e3),
+        ("goodput_requests_ok_total", RATE, 1e3),
+        ("goodput_output_tokens_total", 10.0 * RATE, 1e4),
+        ("goodput_ttft_seconds_count", RATE, 1e3),
+        // No answer begins before 50 ms have passed, which is a bound.
+        (r#"goodput_ttft_seconds_bucket{le="0.03"}"#, 0.0, 0.0),
+        ("histogram_quantile(0.5, rate(goodput_ttft_seconds_bucket[10s]))", 0.03, 10.0),
+        ("goodput_offered_requests_per_second", RATE, RATE),
+        (r#"goodput_run_phase{phase="measured"}"#, 1.0, 1.0),
+    ];
+    for (expression, least, most) in wanted {
+        let value = query(address, expression)?;
+        if !(least..=most).contains(&value) {
+            return Err(format!("{expression} is {value}, not from {least} to {most}"));
+        }
+    }
+    Ok(())
+}
+
+/// What the dashboard asks, with all of its variables open.
+fn expressions() -> Result<Vec<String>, String> {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).map_err(|error| error.to_string())?;
+    let panels = dashboard["panels"].as_array().cloned().unwrap_or_default();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let open = |text: &str| {
+        let text = text.replace("$__rate_interval", "10s");
+        text.replace("$target", ".*").replace("$run", ".*")
+    };
+    let all: Vec<String> = targets.filter_map(|asked| asked["expr"].as_str().map(open)).collect();
+    if all.is_empty() { Err("the dashboard asks for nothing".to_owned()) } else { Ok(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dashboard_leaves_no_variable_open() {
+        let all = expressions().unwrap();
+        assert!(all.iter().any(|expression| expression.starts_with(NOT_THERE)));
+        assert!(all.iter().all(|expression| !expression.contains('$')), "{all:?}");
+    }
+
+    #[test]
+    #[ignore = "runs Prometheus and a built goodput: cargo test -p xtask prometheus -- --ignored"]
+    fn prometheus_scrapes_a_run() {
+        check(&Tools::find().unwrap(), &crate::target_folder().join("debug/goodput")).unwrap();
+    }
+}
