@@ -10,7 +10,7 @@ use goodput_testkit::{
     LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,
     token_event,
 };
-use support::{Session, at, ms, number};
+use support::{Session, at, ms, number, timed};
 
 fn good() -> Vec<Step> {
     timed_stream(ms(5), ms(1), 3)
@@ -205,29 +205,35 @@ fn what_is_odd_but_right_is_no_failure() {
 
 #[test]
 fn timeouts_are_the_tail_not_missing_from_it() {
-    // One in ten never answers: p90 and below are known, p95 is beyond the limit.
-    let server = Server::start(|request: &Request| {
-        if request.number % 10 == 9 { vec![Step::Pause(Duration::from_secs(30))] } else { good() }
+    timed(|| {
+        // One in ten never answers: p90 and below are known, p95 is beyond the limit.
+        let server = Server::start(|request: &Request| {
+            if request.number % 10 == 9 {
+                vec![Step::Pause(Duration::from_secs(30))]
+            } else {
+                good()
+            }
+        });
+        let args = [
+            "--rate",
+            "100",
+            "--num-requests",
+            "100",
+            "--model",
+            "m",
+            "--timeout",
+            "400ms",
+            "--connections",
+            "per-request",
+            "--no-probe",
+        ];
+        let (_, summary) = Session::new().measure(&server.url(), &args);
+        assert_eq!(number(&summary, "metrics.ttft.n"), 100.0);
+        assert_eq!(number(&summary, "metrics.ttft.censored"), 10.0);
+        assert!(at(&summary, "metrics.ttft.percentiles.90.value").is_number());
+        assert!(at(&summary, "metrics.ttft.percentiles.95.value").is_null());
+        assert_eq!(at(&summary, "metrics.ttft.percentiles.95.is_censored"), true);
     });
-    let args = [
-        "--rate",
-        "100",
-        "--num-requests",
-        "100",
-        "--model",
-        "m",
-        "--timeout",
-        "400ms",
-        "--connections",
-        "per-request",
-        "--no-probe",
-    ];
-    let (_, summary) = Session::new().measure(&server.url(), &args);
-    assert_eq!(number(&summary, "metrics.ttft.n"), 100.0);
-    assert_eq!(number(&summary, "metrics.ttft.censored"), 10.0);
-    assert!(at(&summary, "metrics.ttft.percentiles.90.value").is_number());
-    assert!(at(&summary, "metrics.ttft.percentiles.95.value").is_null());
-    assert_eq!(at(&summary, "metrics.ttft.percentiles.95.is_censored"), true);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
-use support::{Session, at, number};
+use support::{Session, at, number, timed};
 
 fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
@@ -55,23 +55,25 @@ fn ctrl_c_drains_and_reports() {
 
 #[test]
 fn a_second_ctrl_c_stops_at_once_and_still_reports() {
-    let session = Session::new();
-    // Answers of 20 s: waiting for them would take far longer than the test allows.
-    let mut child = session.spawn(&[&["run", "mock:ttft=10ms,itl=1s"], &LONG[..]].concat());
-    let mut quick =
-        session.spawn(&["run", "mock", "--rate", "1", "--num-requests", "1", "--out", "other"]);
-    quick.wait().unwrap();
-    signal(&child, "-INT");
-    pause(Nanos::from_millis(300));
-    signal(&child, "-INT");
-    let begin = now();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(now() - begin < Nanos::from(Duration::from_secs(10)));
-    let summary = summary(&session);
-    let cut_off = number(&summary, "requests.errors.cut_off");
-    assert!(cut_off >= 1.0 && cut_off == number(&summary, "requests.failed"), "{summary}");
-    // Their latency is known to be longer, not unknown.
-    assert_eq!(number(&summary, "metrics.e2e.censored"), cut_off);
+    timed(|| {
+        let session = Session::new();
+        // Answers of 20 s: waiting for them would take far longer than the test allows.
+        let mut child = session.spawn(&[&["run", "mock:ttft=10ms,itl=1s"], &LONG[..]].concat());
+        let mut quick =
+            session.spawn(&["run", "mock", "--rate", "1", "--num-requests", "1", "--out", "other"]);
+        quick.wait().unwrap();
+        signal(&child, "-INT");
+        pause(Nanos::from_millis(300));
+        signal(&child, "-INT");
+        let begin = now();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(now() - begin < Nanos::from(Duration::from_secs(10)));
+        let summary = summary(&session);
+        let cut_off = number(&summary, "requests.errors.cut_off");
+        assert!(cut_off >= 1.0 && cut_off == number(&summary, "requests.failed"), "{summary}");
+        // Their latency is known to be longer, not unknown.
+        assert_eq!(number(&summary, "metrics.e2e.censored"), cut_off);
+    });
 }
 
 #[test]

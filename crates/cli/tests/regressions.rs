@@ -101,37 +101,43 @@ fn connections_opened_ahead_do_not_hang_a_run() {
 
 #[test]
 fn stalls_are_the_largest_gaps_and_stay_in_flight() {
-    let stalling = || {
-        vec![
-            Step::write(STREAM_HEAD),
-            Step::write(chunk(&token_event("a"))),
-            Step::write(chunk(&token_event("b"))),
-            Step::Pause(Duration::from_secs(30)),
-        ]
-    };
-    let server = Server::start(move |request: &Request| {
-        if request.number.is_multiple_of(2) { stalling() } else { timed_stream(ms(5), ms(1), 3) }
+    timed(|| {
+        let stalling = || {
+            vec![
+                Step::write(STREAM_HEAD),
+                Step::write(chunk(&token_event("a"))),
+                Step::write(chunk(&token_event("b"))),
+                Step::Pause(Duration::from_secs(30)),
+            ]
+        };
+        let server = Server::start(move |request: &Request| {
+            if request.number.is_multiple_of(2) {
+                stalling()
+            } else {
+                timed_stream(ms(5), ms(1), 3)
+            }
+        });
+        let args = [
+            "--rate",
+            "20",
+            "--arrivals",
+            "constant",
+            "--num-requests",
+            "20",
+            "--timeout",
+            "600ms",
+            "--model",
+            "m",
+            "--no-probe",
+        ];
+        let (_, summary) = Session::new().measure(&server.url(), &args);
+        assert_eq!(number(&summary, "metrics.max_gap.censored"), 10.0);
+        assert_eq!(number(&summary, "metrics.tpot.censored"), 10.0);
+        assert!(at(&summary, "metrics.e2e.mean").is_null());
+        // Ten stalls of 600 ms within 950 ms of sending: about six under way on average.
+        let in_flight = number(&summary, "load.in_flight_mean");
+        assert!(in_flight > 3.0, "{in_flight} in flight");
     });
-    let args = [
-        "--rate",
-        "20",
-        "--arrivals",
-        "constant",
-        "--num-requests",
-        "20",
-        "--timeout",
-        "600ms",
-        "--model",
-        "m",
-        "--no-probe",
-    ];
-    let (_, summary) = Session::new().measure(&server.url(), &args);
-    assert_eq!(number(&summary, "metrics.max_gap.censored"), 10.0);
-    assert_eq!(number(&summary, "metrics.tpot.censored"), 10.0);
-    assert!(at(&summary, "metrics.e2e.mean").is_null());
-    // Ten stalls of 600 ms within 950 ms of sending: about six under way on average.
-    let in_flight = number(&summary, "load.in_flight_mean");
-    assert!(in_flight > 3.0, "{in_flight} in flight");
 }
 
 #[test]

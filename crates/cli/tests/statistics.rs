@@ -13,7 +13,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 use support::mock::MockProcess;
-use support::{Outcome, Session, at, number, percentile};
+use support::{Outcome, Session, at, number, percentile, timed};
 
 /// Nothing is asked of the server ahead of the run, so that its faults begin with it.
 const PLAIN: [&str; 10] = [
@@ -156,126 +156,145 @@ fn a_cold_start_is_cut_or_told_of() {
 
 #[test]
 fn a_backlog_a_full_queue_and_a_shift_are_told_apart() {
-    // Four at a time, 200 ms each: 20 requests/s, whenever the answers really leave.
-    let server = "mock:ttft=200ms,slots=4";
-    let small = "mock:ttft=200ms,slots=4,max_queue=5";
-    // From the middle on answers wait.
-    let shifting = "mock:ttft=20ms,slots=1000,fault=slow-headers=400ms:100%@10s";
-    let common = ["--arrivals", "constant", "--max-tokens", "1", "--drain", "2s", "--quiet"];
-    let at_rate = |rate, time| [&common[..], &["--rate", rate, "--duration", time]].concat();
-    let [over, below, full, shifted] = together([
-        (server, &at_rate("30", "32s")),
-        (server, &at_rate("10", "32s")),
-        (small, &at_rate("30", "32s")),
-        (shifting, &at_rate("40", "20s")),
-    ])
-    .map(|(session, _)| summary(&session));
+    timed(|| {
+        // Four at a time, 200 ms each: 20 requests/s, whenever the answers really leave.
+        let server = "mock:ttft=200ms,slots=4";
+        let small = "mock:ttft=200ms,slots=4,max_queue=5";
+        // From the middle on answers wait.
+        let shifting = "mock:ttft=20ms,slots=1000,fault=slow-headers=400ms:100%@10s";
+        let common = ["--arrivals", "constant", "--max-tokens", "1", "--drain", "2s", "--quiet"];
+        let at_rate = |rate, time| [&common[..], &["--rate", rate, "--duration", time]].concat();
+        let [over, below, full, shifted] = together([
+            (server, &at_rate("30", "32s")),
+            (server, &at_rate("10", "32s")),
+            (small, &at_rate("30", "32s")),
+            (shifting, &at_rate("40", "20s")),
+        ])
+        .map(|(session, _)| summary(&session));
 
-    assert_eq!(at(&over, "saturation.over_saturated"), true, "{}", over["saturation"]);
-    // 30 come and 20 go. The client may have been late with a few.
-    let growth = number(&over, "saturation.backlog_growth_per_s");
-    assert!((9.0..=11.0).contains(&growth), "{growth}");
-    let message = text(caveat(&over, "overloaded").expect("overloaded"), "message");
-    assert!(message.contains("30.0 req/s offered"), "{message}");
-    assert!(caveat(&over, "queue_saturated").is_none());
-    assert_ne!(at(&over, "steadiness.state"), "steady");
-    assert_eq!(at(&below, "steadiness.state"), "steady", "{}", below["steadiness"]);
+        assert_eq!(at(&over, "saturation.over_saturated"), true, "{}", over["saturation"]);
+        // 30 come and 20 go. The client may have been late with a few.
+        let growth = number(&over, "saturation.backlog_growth_per_s");
+        assert!((9.0..=11.0).contains(&growth), "{growth}");
+        let message = text(caveat(&over, "overloaded").expect("overloaded"), "message");
+        assert!(message.contains("30.0 req/s offered"), "{message}");
+        assert!(caveat(&over, "queue_saturated").is_none());
+        assert_ne!(at(&over, "steadiness.state"), "steady");
+        assert_eq!(at(&below, "steadiness.state"), "steady", "{}", below["steadiness"]);
 
-    assert_eq!(at(&below, "saturation.over_saturated"), false, "{}", below["saturation"]);
-    assert_eq!(at(&below, "saturation.queue_limited"), false, "{}", below["saturation"]);
-    assert!(caveat(&below, "overloaded").is_none() && caveat(&below, "queue_saturated").is_none());
+        assert_eq!(at(&below, "saturation.over_saturated"), false, "{}", below["saturation"]);
+        assert_eq!(at(&below, "saturation.queue_limited"), false, "{}", below["saturation"]);
+        assert!(
+            caveat(&below, "overloaded").is_none() && caveat(&below, "queue_saturated").is_none()
+        );
 
-    assert_eq!(at(&full, "saturation.queue_limited"), true, "{}", full["saturation"]);
-    // A third finds no place.
-    let refused = number(&full, "saturation.refused_share");
-    assert!((0.28..=0.38).contains(&refused), "{refused}");
-    let message = text(caveat(&full, "queue_saturated").expect("queue_saturated"), "message");
-    assert!(message.contains("of the requests away (429, 503)"), "{message}");
-    assert!(caveat(&full, "overloaded").is_none(), "{}", full["caveats"]);
-    // A thousand answers take half as many requests more.
-    let advice = text(caveat(&full, "few_samples").expect("few_samples"), "advice");
-    assert!(advice.starts_with("--duration 5"), "{advice}");
+        assert_eq!(at(&full, "saturation.queue_limited"), true, "{}", full["saturation"]);
+        // A third finds no place.
+        let refused = number(&full, "saturation.refused_share");
+        assert!((0.28..=0.38).contains(&refused), "{refused}");
+        let message = text(caveat(&full, "queue_saturated").expect("queue_saturated"), "message");
+        assert!(message.contains("of the requests away (429, 503)"), "{message}");
+        assert!(caveat(&full, "overloaded").is_none(), "{}", full["caveats"]);
+        // A thousand answers take half as many requests more.
+        let advice = text(caveat(&full, "few_samples").expect("few_samples"), "advice");
+        assert!(advice.starts_with("--duration 5"), "{advice}");
 
-    assert_eq!(at(&shifted, "steadiness.state"), "shifted", "{}", shifted["steadiness"]);
-    // The server's time began a little before that of the run.
-    let at_s = number(&shifted, "steadiness.shift.at_s");
-    assert!((6.0..=11.0).contains(&at_s), "{at_s}");
-    let (before, after) = ("steadiness.shift.before", "steadiness.shift.after");
-    assert!(number(&shifted, after) > 2.0 * number(&shifted, before), "{}", shifted["steadiness"]);
-    let message = text(caveat(&shifted, "level_shift").expect("level_shift"), "message");
-    assert!(message.contains(&format!("changes its level at {at_s:.0} s")), "{message}");
+        assert_eq!(at(&shifted, "steadiness.state"), "shifted", "{}", shifted["steadiness"]);
+        // The server's time began a little before that of the run.
+        let at_s = number(&shifted, "steadiness.shift.at_s");
+        assert!((6.0..=11.0).contains(&at_s), "{at_s}");
+        let (before, after) = ("steadiness.shift.before", "steadiness.shift.after");
+        assert!(
+            number(&shifted, after) > 2.0 * number(&shifted, before),
+            "{}",
+            shifted["steadiness"]
+        );
+        let message = text(caveat(&shifted, "level_shift").expect("level_shift"), "message");
+        assert!(message.contains(&format!("changes its level at {at_s:.0} s")), "{message}");
+    });
 }
 
 #[test]
 fn a_figure_says_how_much_it_is_worth() {
-    let target = "mock:ttft=uniform:100ms:900ms,itl=1ms,slots=1000";
-    let (few, many) = (["--num-requests", "300"], ["--num-requests", "1500"]);
-    let load = ["--rate", "200", "--max-tokens", "2"];
-    let stopping = [&load[..], &few, &["--early-stopping"]].concat();
-    let [few, many, stopping] = together([
-        (target, &[&load[..], &few].concat()),
-        (target, &[&load[..], &many].concat()),
-        (target, &stopping),
-    ]);
+    timed(|| {
+        let target = "mock:ttft=uniform:100ms:900ms,itl=1ms,slots=1000";
+        let (few, many) = (["--num-requests", "300"], ["--num-requests", "1500"]);
+        let load = ["--rate", "200", "--max-tokens", "2"];
+        let stopping = [&load[..], &few, &["--early-stopping"]].concat();
+        let [few, many, stopping] = together([
+            (target, &[&load[..], &few].concat()),
+            (target, &[&load[..], &many].concat()),
+            (target, &stopping),
+        ]);
 
-    let found = summary(&few.0);
-    assert_percentiles(&found);
-    let p99 = at(&found, "metrics.ttft.percentiles")["99"].clone();
-    assert!(matches!(text(&p99, "quality"), "few" | "not_estimable"), "{p99}");
-    assert!(number(&p99, "value") > 700.0, "{p99}");
-    assert_eq!(text(&at(&found, "metrics.ttft.percentiles")["99.9"], "quality"), "not_estimable");
-    // TTFT, n, mean, six percentiles and the largest.
-    let ttft = row(&few.1.stdout, "TTFT");
-    assert_eq!((ttft.len(), ttft[1], ttft[8]), (10, "300", "n/e"), "{ttft:?}");
-    assert!(ttft[7] == "n/e" || ttft[7].starts_with('~'), "{ttft:?}");
-    assert!(ttft[3].parse::<f64>().is_ok(), "{ttft:?}");
-    let advice = text(caveat(&found, "few_samples").expect("few_samples"), "message");
-    assert!(advice.contains("p99 takes 1000"), "{advice}");
-    assert_eq!(at(&found, "metrics.ttft.percentiles")["90"]["early_stopping"], Value::Null);
-    assert!(!few.1.stdout.contains("early stopping"), "{}", few.1.stdout);
+        let found = summary(&few.0);
+        assert_percentiles(&found);
+        let p99 = at(&found, "metrics.ttft.percentiles")["99"].clone();
+        assert!(matches!(text(&p99, "quality"), "few" | "not_estimable"), "{p99}");
+        assert!(number(&p99, "value") > 700.0, "{p99}");
+        assert_eq!(
+            text(&at(&found, "metrics.ttft.percentiles")["99.9"], "quality"),
+            "not_estimable"
+        );
+        // TTFT, n, mean, six percentiles and the largest.
+        let ttft = row(&few.1.stdout, "TTFT");
+        assert_eq!((ttft.len(), ttft[1], ttft[8]), (10, "300", "n/e"), "{ttft:?}");
+        assert!(ttft[7] == "n/e" || ttft[7].starts_with('~'), "{ttft:?}");
+        assert!(ttft[3].parse::<f64>().is_ok(), "{ttft:?}");
+        let advice = text(caveat(&found, "few_samples").expect("few_samples"), "message");
+        assert!(advice.contains("p99 takes 1000"), "{advice}");
+        assert_eq!(at(&found, "metrics.ttft.percentiles")["90"]["early_stopping"], Value::Null);
+        assert!(!few.1.stdout.contains("early stopping"), "{}", few.1.stdout);
 
-    let found = summary(&many.0);
-    assert_percentiles(&found);
-    assert_eq!(text(&at(&found, "metrics.ttft.percentiles")["50"], "quality"), "ok");
-    // Evenly between 100 and 900 ms: four standard errors of a median of 1,500 are 41 ms.
-    let p50 = percentile(&found, "ttft", "50");
-    assert!((440.0..=620.0).contains(&p50), "{p50}");
-    assert!(row(&many.1.stdout, "TTFT")[3].parse::<f64>().is_ok());
-    assert!(!row(&many.1.stdout, "TTFT")[8].starts_with(char::is_numeric));
+        let found = summary(&many.0);
+        assert_percentiles(&found);
+        assert_eq!(text(&at(&found, "metrics.ttft.percentiles")["50"], "quality"), "ok");
+        // Evenly between 100 and 900 ms: four standard errors of a median of 1,500 are 41 ms.
+        let p50 = percentile(&found, "ttft", "50");
+        assert!((440.0..=620.0).contains(&p50), "{p50}");
+        assert!(row(&many.1.stdout, "TTFT")[3].parse::<f64>().is_ok());
+        assert!(!row(&many.1.stdout, "TTFT")[8].starts_with(char::is_numeric));
 
-    let found = summary(&stopping.0);
-    for percent in ["50", "75", "90", "95"] {
-        let found = &at(&found, "metrics.ttft.percentiles")[percent];
-        assert!(number(found, "early_stopping") >= number(found, "value"), "p{percent}: {found}");
-    }
-    // 662 requests are the fewest that MLPerf takes for p99.
-    assert_eq!(at(&found, "metrics.ttft.percentiles")["99"]["early_stopping"], Value::Null);
+        let found = summary(&stopping.0);
+        for percent in ["50", "75", "90", "95"] {
+            let found = &at(&found, "metrics.ttft.percentiles")[percent];
+            assert!(
+                number(found, "early_stopping") >= number(found, "value"),
+                "p{percent}: {found}"
+            );
+        }
+        // 662 requests are the fewest that MLPerf takes for p99.
+        assert_eq!(at(&found, "metrics.ttft.percentiles")["99"]["early_stopping"], Value::Null);
+    });
 }
 
 #[test]
 fn a_time_limit_is_a_bound_and_no_value() {
-    // Every tenth answer would take ten seconds.
-    let target = "mock:ttft=20ms,slots=1000,fault=slow-headers=10s:1/10";
-    let load = ["--rate", "200", "--num-requests", "500", "--max-tokens", "1", "--timeout", "3s"];
-    let (session, outcome) = run(target, &[&load[..], &["--percentiles", "50,88,95"]].concat());
-    let found = summary(&session);
-    assert_eq!(
-        (number(&found, "requests.errors.timeout"), number(&found, "requests.ok")),
-        (50., 450.)
-    );
-    assert_eq!(number(&found, "metrics.ttft.censored"), 50.0);
-    assert_percentiles(&found);
-    let percentiles = at(&found, "metrics.ttft.percentiles");
-    let (p50, p88, p95) = (&percentiles["50"], &percentiles["88"], &percentiles["95"]);
-    assert_eq!((&p50["is_censored"], &p50["high_is_censored"]), (&false.into(), &false.into()));
-    // 440 of 500 are below p88, and by chance up to 468 (1.96 standard deviations): there the
-    // limit stands.
-    assert_eq!((&p88["is_censored"], &p88["high_is_censored"]), (&false.into(), &true.into()));
-    assert!(number(p88, "value") < 3_000.0 && p88["high"].is_null(), "{p88}");
-    assert_eq!((&p95["is_censored"], &p95["value"]), (&true.into(), &Value::Null));
-    let ttft = row(&outcome.stdout, "TTFT");
-    assert!(ttft[5].ends_with(">limit") && ttft[6] == ">limit", "{ttft:?}");
-    assert_eq!(ttft[2], "–", "no mean of what is not known: {ttft:?}");
+    timed(|| {
+        // Every tenth answer would take ten seconds.
+        let target = "mock:ttft=20ms,slots=1000,fault=slow-headers=10s:1/10";
+        let load =
+            ["--rate", "200", "--num-requests", "500", "--max-tokens", "1", "--timeout", "3s"];
+        let (session, outcome) = run(target, &[&load[..], &["--percentiles", "50,88,95"]].concat());
+        let found = summary(&session);
+        assert_eq!(
+            (number(&found, "requests.errors.timeout"), number(&found, "requests.ok")),
+            (50., 450.)
+        );
+        assert_eq!(number(&found, "metrics.ttft.censored"), 50.0);
+        assert_percentiles(&found);
+        let percentiles = at(&found, "metrics.ttft.percentiles");
+        let (p50, p88, p95) = (&percentiles["50"], &percentiles["88"], &percentiles["95"]);
+        assert_eq!((&p50["is_censored"], &p50["high_is_censored"]), (&false.into(), &false.into()));
+        // 440 of 500 are below p88, and by chance up to 468 (1.96 standard deviations): there the
+        // limit stands.
+        assert_eq!((&p88["is_censored"], &p88["high_is_censored"]), (&false.into(), &true.into()));
+        assert!(number(p88, "value") < 3_000.0 && p88["high"].is_null(), "{p88}");
+        assert_eq!((&p95["is_censored"], &p95["value"]), (&true.into(), &Value::Null));
+        let ttft = row(&outcome.stdout, "TTFT");
+        assert!(ttft[5].ends_with(">limit") && ttft[6] == ">limit", "{ttft:?}");
+        assert_eq!(ttft[2], "–", "no mean of what is not known: {ttft:?}");
+    });
 }
 
 /// A file of two classes with these answer lengths.

@@ -11,7 +11,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 use support::mock::MockProcess;
-use support::{Outcome, Session, number, outcome};
+use support::{Outcome, Session, number, outcome, timed};
 
 /// Short points of short answers.
 const SHORT: [&str; 14] = [
@@ -144,20 +144,22 @@ fn an_slo_that_nothing_keeps() {
 
 #[test]
 fn no_higher_than_was_allowed() {
-    let session = Session::new();
-    let more = ["--rates", "5,10", "--slo", "p50 e2e < 2s", "--sustained", "0s"];
-    let (done, found) = sweep(&session, FOUR, &more);
-    let points = found["points"].as_array().unwrap().iter();
-    let points = points.filter(|point| point["ask"]["purpose"] != "warm_up");
-    let highest = points.map(|point| number(&point["ask"], "level.rate")).fold(0.0, f64::max);
-    assert!(highest <= 10.0, "{highest}");
-    if done.code == Some(0) {
-        assert_eq!(highest, 10.0);
-        assert_eq!(found["goodput"]["state"], "at_least");
-        assert_eq!(number(&found, "goodput.confirmed_rps"), 10.0);
-    } else {
-        assert_eq!(done.code, Some(5), "a busy machine: {}", done.stderr);
-    }
+    timed(|| {
+        let session = Session::new();
+        let more = ["--rates", "5,10", "--slo", "p50 e2e < 2s", "--sustained", "0s"];
+        let (done, found) = sweep(&session, FOUR, &more);
+        let points = found["points"].as_array().unwrap().iter();
+        let points = points.filter(|point| point["ask"]["purpose"] != "warm_up");
+        let highest = points.map(|point| number(&point["ask"], "level.rate")).fold(0.0, f64::max);
+        assert!(highest <= 10.0, "{highest}");
+        if done.code == Some(0) {
+            assert_eq!(highest, 10.0);
+            assert_eq!(found["goodput"]["state"], "at_least");
+            assert_eq!(number(&found, "goodput.confirmed_rps"), 10.0);
+        } else {
+            assert_eq!(done.code, Some(5), "a busy machine: {}", done.stderr);
+        }
+    });
 }
 
 #[test]
