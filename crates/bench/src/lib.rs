@@ -1,6 +1,10 @@
 //! What the programs of the self-benchmark share. They are as light as their task allows and share
 //! no code with the client under test.
 
+mod folder;
+
+pub use folder::{manifest, plan};
+
 use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 

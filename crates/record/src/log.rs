@@ -8,11 +8,15 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use crate::Framed;
 
 /// First bytes of every log; the last one is the version of the framing.
-const MARK: &[u8; 8] = b"goodput\x01";
+pub(crate) const MARK: &[u8; 8] = b"goodput\x01";
 
 /// Most bytes kept in memory while the disk refuses them.
 const BACKLOG: usize = 64 << 20;
@@ -21,7 +25,7 @@ const BACKLOG: usize = 64 << 20;
 const FLUSH_AT: usize = 1 << 18;
 
 /// Length and checksum before each message.
-const FRAME_HEAD: usize = 8;
+pub(crate) const FRAME_HEAD: usize = 8;
 
 /// No frame is larger: a million chunks fit.
 const FRAME_LIMIT: u32 = 64 << 20;
@@ -153,9 +157,11 @@ pub struct Unwritten {
 
 /// Reads a log of `T` from its beginning.
 pub struct LogReader<T> {
-    input: Box<dyn Read>,
-    damaged: bool,
-    kind: PhantomData<T>,
+    input: Box<dyn Read + Send>,
+    /// The message read last.
+    message: Vec<u8>,
+    damaged: Arc<AtomicBool>,
+    kind: PhantomData<fn() -> T>,
 }
 
 impl<T: Framed> LogReader<T> {
@@ -178,51 +184,132 @@ impl<T: Framed> LogReader<T> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let input = BufReader::with_capacity(1 << 18, file).chain(io::Cursor::new(unwritten));
-        Ok(Self { input: Box::new(input), damaged: false, kind: PhantomData })
+        let (message, damaged) = (Vec::new(), Arc::default());
+        Ok(Self { input: Box::new(input), message, damaged, kind: PhantomData })
     }
 
     /// Whether reading ended at a damaged or cut frame rather than at the end.
     pub fn is_damaged(&self) -> bool {
-        self.damaged
+        self.damaged.load(Ordering::Acquire)
     }
 
-    fn read_frame(&mut self) -> io::Result<Option<T>> {
-        let mut head = [0; 8];
-        let mut filled = 0;
-        while filled < head.len() {
-            match self.input.read(&mut head[filled..])? {
-                0 if filled == 0 => return Ok(None),
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                n => filled += n,
-            }
-        }
-        let word =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (length, checksum) = (word(0), word(4));
-        // A disk that lost power may leave zeros, which would pass as empty frames.
-        if length == 0 || length > FRAME_LIMIT {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut message = Vec::new();
-        (&mut self.input).take(u64::from(length)).read_to_end(&mut message)?;
-        if message.len() != length as usize || crc32fast::hash(&message) != checksum {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        T::decode(&message).map(Some)
+    /// The same for later, once somebody else has read it to its end.
+    pub fn damage(&self) -> Damage {
+        Damage(Arc::clone(&self.damaged))
     }
+
+    /// The same records, read by a thread of its own while the caller works on those before; by the
+    /// caller where there can be no thread.
+    pub fn ahead(self) -> impl Iterator<Item = T>
+    where
+        T: Send + 'static,
+    {
+        Ahead::new(self)
+    }
+}
+
+/// The next frame, and how many bytes it takes; none at the end. Its message is left in `message`.
+pub(crate) fn read_frame<T: Framed>(
+    input: &mut dyn Read,
+    message: &mut Vec<u8>,
+) -> io::Result<Option<(T, u64)>> {
+    let mut head = [0; FRAME_HEAD];
+    let mut filled = 0;
+    while filled < head.len() {
+        match input.read(&mut head[filled..])? {
+            0 if filled == 0 => return Ok(None),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => filled += n,
+        }
+    }
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let (length, checksum) = (word(0), word(4));
+    // A disk that lost power may leave zeros, which would pass as empty frames.
+    if length == 0 || length > FRAME_LIMIT {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    message.clear();
+    input.take(u64::from(length)).read_to_end(message)?;
+    if message.len() != length as usize || crc32fast::hash(message) != checksum {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(Some((T::decode(message)?, FRAME_HEAD as u64 + u64::from(length))))
 }
 
 impl<T: Framed> Iterator for LogReader<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        if self.damaged {
+        if self.is_damaged() {
             return None;
         }
-        self.read_frame().unwrap_or_else(|_| {
-            self.damaged = true;
+        let frame = read_frame(&mut *self.input, &mut self.message).unwrap_or_else(|_| {
+            self.damaged.store(true, Ordering::Release);
             None
-        })
+        });
+        frame.map(|(record, _)| record)
+    }
+}
+
+/// Whether a log turned out to be damaged.
+#[derive(Debug, Clone)]
+pub struct Damage(Arc<AtomicBool>);
+
+impl Damage {
+    /// Whether reading ended at a damaged or cut frame, so far.
+    pub fn is_there(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Records that are handed over together, and how many such parts may wait.
+const PART: usize = 64;
+const PARTS: usize = 4;
+
+/// Reads a log ahead of who asks.
+enum Ahead<T> {
+    Thread { parts: Receiver<Vec<T>>, current: std::vec::IntoIter<T> },
+    Caller(LogReader<T>),
+}
+
+impl<T: Framed + Send + 'static> Ahead<T> {
+    fn new(reader: LogReader<T>) -> Self {
+        let (sender, parts) = mpsc::sync_channel(PARTS);
+        // Handed over by a channel, so that it is not lost where there can be no thread.
+        let (give, take) = mpsc::channel::<LogReader<T>>();
+        let read = move || {
+            let Ok(mut reader) = take.recv() else { return };
+            loop {
+                let part: Vec<T> = reader.by_ref().take(PART).collect();
+                // Who asks may have had enough.
+                if part.is_empty() || sender.send(part).is_err() {
+                    return;
+                }
+            }
+        };
+        match thread::Builder::new().name("log".to_owned()).spawn(read) {
+            Ok(_) => {
+                let _ = give.send(reader);
+                Self::Thread { parts, current: Vec::new().into_iter() }
+            }
+            Err(_) => Self::Caller(reader),
+        }
+    }
+}
+
+impl<T: Framed> Iterator for Ahead<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match self {
+            Self::Caller(reader) => reader.next(),
+            Self::Thread { parts, current } => loop {
+                if let Some(record) = current.next() {
+                    return Some(record);
+                }
+                *current = parts.recv().ok()?.into_iter();
+            },
+        }
     }
 }
 
@@ -249,6 +336,21 @@ mod tests {
         let mut reader = LogReader::<RequestRecord>::open(path, Vec::new()).unwrap();
         let indexes = reader.by_ref().map(|record| record.index).collect();
         (indexes, reader.is_damaged())
+    }
+
+    #[test]
+    fn read_ahead_are_the_same_records() {
+        // More than one part, and a last one that is not full.
+        let (_folder, path) = written(1_000);
+        let read = || LogReader::<RequestRecord>::open(&path, Vec::new()).unwrap();
+        assert!(read().ahead().eq(read()));
+        assert_eq!(Ahead::Caller(read()).count(), 1_000);
+        std::fs::write(&path, &std::fs::read(&path).unwrap()[..5_000]).unwrap();
+        let cut = read();
+        let damage = cut.damage();
+        assert!(!damage.is_there() && cut.ahead().count() > 10 && damage.is_there());
+        // Who stops early leaves no thread waiting.
+        assert_eq!(read().ahead().take(3).count(), 3);
     }
 
     #[test]

@@ -38,6 +38,18 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     samples: &[Seen],
     judgements: impl IntoIterator<Item = Judgement>,
 ) -> Summary {
+    analyse_found(plan, || run, records, samples, judgements)
+}
+
+/// The same where some of what is known of the run, such as whether its log is whole, is known only
+/// once the records have been read: `run` is called after that.
+pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
+    plan: &Plan,
+    run: impl FnOnce() -> RunFacts,
+    records: impl Fn() -> I,
+    samples: &[Seen],
+    judgements: impl IntoIterator<Item = Judgement>,
+) -> Summary {
     let mut extremes = Extremes::default();
     let mut differences = Differences::default();
     let mut series = SeriesTally::default();
@@ -46,6 +58,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
         differences.add(&record);
         series.add(&record);
     }
+    let run = run();
     let course = Course::of(&series, &plan.load, extremes.window(&plan.load, &run));
     let window = course.window;
     let whole = Window {

@@ -12,6 +12,8 @@ mod client;
 mod column;
 mod course;
 mod cuts;
+mod details;
+mod each;
 mod estimate;
 mod flow;
 mod gpu;
@@ -21,6 +23,7 @@ pub mod modes;
 pub mod paired;
 mod repeats;
 mod request;
+mod runs;
 mod sample;
 pub mod saturation;
 mod series;
@@ -37,9 +40,13 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, analyse_found};
 pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
 pub use column::{Column, ColumnShift, ColumnTrend};
+pub use details::{
+    Details, Distribution, PositionBand, SloGrid, StallView, Timeline, completed, details,
+};
+pub use each::{Each, RequestFigures};
 pub use estimate::{
     DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
     normal_quantile, requests_before, requests_before_mean, requests_needed, student_quantile,

@@ -8,6 +8,7 @@ use crate::cuts::Cuts;
 use crate::estimate::lag1;
 use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
+use crate::runs::{Micros, Runs};
 use crate::sample::{Sample, Wanted};
 use crate::summary::Metric;
 use crate::window::Window;
@@ -42,9 +43,9 @@ pub(crate) struct KeyFigures {
 #[derive(Debug, Default)]
 struct Gaps {
     /// Before chunks of one token, or an unknown number.
-    short_us: Vec<u32>,
+    short_us: Micros,
     /// Before chunks of several tokens, and how many.
-    long_us: Vec<(u32, u32)>,
+    long_us: Runs<(u32, u32)>,
 }
 
 /// Samples of every metric, filled request by request.
@@ -139,39 +140,50 @@ impl Metrics {
 
     /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
     /// manieth of very many.
-    fn some_gaps(&self) -> Vec<f64> {
-        let all: usize = self.gaps.iter().map(|gaps| gaps.short_us.len()).sum();
-        let each = self.gaps.iter().flat_map(|gaps| &gaps.short_us);
-        let mut some: Vec<u32> = each.step_by(all.div_ceil(ENOUGH).max(1)).copied().collect();
-        some.sort_unstable();
-        some.into_iter().map(|us| f64::from(us) / 1e3).collect()
+    fn some_gaps(&mut self) -> Vec<f64> {
+        let runs = self.gaps.iter_mut().flat_map(|gaps| gaps.short_us.sorted());
+        let mut all: Vec<(u32, u32)> = runs.collect();
+        all.sort_unstable();
+        let number: u64 = all.iter().map(|run| u64::from(run.1)).sum();
+        let step = number.div_ceil(ENOUGH as u64).max(1);
+        let (mut some, mut next, mut seen) = (Vec::new(), 0, 0);
+        for (us, count) in all {
+            seen += u64::from(count);
+            while next < seen {
+                some.push(f64::from(us) / 1e3);
+                next += step;
+            }
+        }
+        some
     }
 
     /// The gaps in milliseconds. What one before several tokens stands for, and how often, is for
     /// the caller to say.
-    fn itl(&self, long: fn(f64, u32) -> (f64, u32)) -> Sample {
+    fn itl(&mut self, long: fn(f64, u32) -> (f64, u32)) -> Sample {
         let mut itl = Sample::default();
-        for (batch, gaps) in self.gaps.iter().enumerate() {
+        for (batch, gaps) in self.gaps.iter_mut().enumerate() {
             let batch = self.window.map(|_| batch as u8);
-            itl.put_all(batch, gaps.short_us.iter().map(|us| f64::from(*us) / 1e3));
-            for (us, tokens) in &gaps.long_us {
-                let (ms, times) = long(f64::from(*us) / 1e3, (*tokens).min(MOST_TOKENS));
-                itl.put_all(batch, std::iter::repeat_n(ms, times as usize));
-            }
+            let ms = |us: u32| f64::from(us) / 1e3;
+            let short = gaps.short_us.sorted();
+            let short = short.map(|(us, count)| (ms(us), u64::from(count)));
+            let several = gaps.long_us.sorted().iter();
+            let several = several.map(|((us, tokens), count)| {
+                let (ms, times) = long(ms(*us), (*tokens).min(MOST_TOKENS));
+                (ms, u64::from(times) * u64::from(*count))
+            });
+            itl.put_counted(batch, short.chain(several).collect());
         }
         itl
     }
 
     /// TTFT, TPOT, ITL and E2E in few numbers.
-    pub(crate) fn spreads(self) -> [Spread; 4] {
+    pub(crate) fn spreads(mut self) -> [Spread; 4] {
         let itl = self.itl(|ms, _| (ms, 1));
         [self.ttft, self.tpot, itl, self.e2e].map(Sample::spread)
     }
 
     /// ITL by chunk, and with gaps before several tokens shared out among them.
     fn itl_metrics(&mut self, wanted: Wanted<'_>) -> [Metric; 2] {
-        // Sorting whole numbers is cheaper, and these are most of all samples.
-        self.gaps.iter_mut().for_each(|gaps| gaps.short_us.sort_unstable());
         let itl = self.itl(|ms, _| (ms, 1)).metric("ms", wanted);
         let itl_token = if self.gaps.iter().all(|gaps| gaps.long_us.is_empty()) {
             itl.clone()

@@ -185,23 +185,48 @@ pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
 /// The most answers of one request that are followed: a log may claim anything.
 const MOST_ANSWERS: usize = 1024;
 
+/// A gap between two chunks of one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// When it began.
+    pub(crate) from: Nanos,
+    pub(crate) length: Nanos,
+    /// Tokens of the chunk that ended it, where the server says.
+    pub(crate) tokens: Option<u32>,
+    /// The place of the first of them in its answer, from 1.
+    pub(crate) place: u64,
+}
+
 /// Gaps between the chunks of each answer, with the tokens of the chunk that ended them; the wait
 /// for the first is TTFT, not a gap. Gaps at a stall of the client are left out.
 pub(crate) fn gaps<'a>(
     record: &'a RequestRecord,
     cuts: &'a Cuts,
 ) -> impl Iterator<Item = (Nanos, Option<u32>)> + 'a {
-    let mut latest: Vec<Option<Nanos>> = Vec::new();
+    placed_gaps(record, cuts).map(|gap| (gap.length, gap.tokens))
+}
+
+/// The same, each with its place in time and in its answer.
+pub(crate) fn placed_gaps<'a>(
+    record: &'a RequestRecord,
+    cuts: &'a Cuts,
+) -> impl Iterator<Item = Gap> + 'a {
+    // The latest chunk of each answer, and the tokens so far.
+    let mut latest: Vec<(Option<Nanos>, u64)> = Vec::new();
     record.exchange.chunks.iter().filter_map(move |chunk| {
         let answer = chunk.choice as usize;
         if answer >= MOST_ANSWERS {
             return None;
         }
         if latest.len() <= answer {
-            latest.resize(answer + 1, None);
+            latest.resize(answer + 1, (None, 0));
         }
-        let earlier = latest[answer].replace(chunk.at)?;
-        let is_spoilt = cuts.is_doubtful(record, earlier) || cuts.is_doubtful(record, chunk.at);
-        (!is_spoilt).then_some((chunk.at - earlier, chunk.tokens))
+        let (before, tokens) = &mut latest[answer];
+        let place = *tokens + 1;
+        *tokens = tokens.saturating_add(u64::from(chunk.tokens.unwrap_or(1)));
+        let from = before.replace(chunk.at)?;
+        let is_spoilt = cuts.is_doubtful(record, from) || cuts.is_doubtful(record, chunk.at);
+        let gap = Gap { from, length: chunk.at - from, tokens: chunk.tokens, place };
+        (!is_spoilt).then_some(gap)
     })
 }

@@ -1,5 +1,7 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
+use std::iter::repeat_n;
+
 use crate::estimate::{
     self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_figure,
 };
@@ -36,18 +38,51 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Part {
     values: Vec<f64>,
+    /// Where each value stands for all that equal it: how many there are up to it. Empty where each
+    /// stands for itself.
+    up_to: Vec<u64>,
     censored: u64,
 }
 
 impl Part {
     fn len(&self) -> u64 {
-        self.values.len() as u64 + self.censored
+        self.reached() + self.censored
+    }
+
+    /// Number of values that were reached.
+    fn reached(&self) -> u64 {
+        self.before(self.values.len())
+    }
+
+    /// How many there are before this place.
+    fn before(&self, place: usize) -> u64 {
+        if self.up_to.is_empty() {
+            return place as u64;
+        }
+        place.checked_sub(1).and_then(|last| self.up_to.get(last)).copied().unwrap_or(0)
+    }
+
+    /// Each value, and how many it stands for.
+    fn counted(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let count = |place: usize| self.before(place + 1) - self.before(place);
+        self.values.iter().enumerate().map(move |(place, value)| (*value, count(place)))
+    }
+
+    /// The value of this rank (from 1) of sorted values.
+    fn at_rank(&self, rank: u64) -> Option<f64> {
+        let place = if self.up_to.is_empty() {
+            usize::try_from(rank).ok()?.checked_sub(1)?
+        } else {
+            self.up_to.partition_point(|count| *count < rank)
+        };
+        self.values.get(place).copied()
     }
 
     /// Sum without the rounding errors of long sums (Neumaier).
     fn sum(&self) -> f64 {
         let (mut sum, mut lost) = (0.0f64, 0.0);
-        for value in &self.values {
+        for (value, count) in self.counted() {
+            let value = value * count as f64;
             let next = sum + value;
             lost +=
                 if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
@@ -108,8 +143,21 @@ impl Sample {
         }
     }
 
-    pub(crate) fn put_all(&mut self, batch: Option<u8>, values: impl Iterator<Item = f64>) {
-        self.part(batch).values.extend(values);
+    /// Adds values of a batch that has none yet, each with how many there are of it.
+    pub(crate) fn put_counted(&mut self, batch: Option<u8>, mut counted: Vec<(f64, u64)>) {
+        counted.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let part = self.part(batch);
+        let mut sum = 0;
+        for (value, count) in counted {
+            sum += count;
+            match (part.values.last(), part.up_to.last_mut()) {
+                (Some(last), Some(up_to)) if last.total_cmp(&value).is_eq() => *up_to = sum,
+                _ => {
+                    part.values.push(value);
+                    part.up_to.push(sum);
+                }
+            }
+        }
     }
 
     pub(crate) fn put_censored(&mut self, batch: Option<u8>) {
@@ -142,14 +190,15 @@ impl Sample {
 
     /// Number of values that were reached.
     fn reached(&self) -> u64 {
-        self.len() - self.censored()
+        self.parts.iter().map(Part::reached).sum()
     }
 
     /// Sorts the values, once, before quantiles are asked for.
     pub(crate) fn sort(&mut self) {
         if !self.is_sorted {
-            // Stable, not for its own sake: it finds out what is in order already.
-            self.parts.iter_mut().for_each(|part| part.values.sort_by(f64::total_cmp));
+            // Stable, not for its own sake: it finds out what is in order already. What is counted is.
+            let plain = self.parts.iter_mut().filter(|part| part.up_to.is_empty());
+            plain.for_each(|part| part.values.sort_by(f64::total_cmp));
             self.is_sorted = true;
         }
     }
@@ -157,7 +206,7 @@ impl Sample {
     /// The value of this rank (from 1) of sorted values; none beyond the last that was reached.
     fn at_rank(&self, rank: u64) -> Option<f64> {
         if let [part] = self.parts.as_slice() {
-            return part.values.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied();
+            return part.at_rank(rank);
         }
         if rank == 0 || rank > self.reached() {
             return None;
@@ -167,7 +216,7 @@ impl Sample {
         let (mut from, mut to) = (0, u64::MAX);
         while from < to {
             let middle = u64::midpoint(from, to);
-            let counts = self.parts.iter().map(|part| reached_by(&part.values, middle));
+            let counts = self.parts.iter().map(|part| reached_by(part, middle));
             if counts.sum::<u64>() >= rank { to = middle } else { from = middle + 1 }
         }
         Some(of_key(from))
@@ -177,9 +226,11 @@ impl Sample {
     pub(crate) fn some_sorted(&self, most: usize) -> Vec<f64> {
         let step = (self.reached() as usize).div_ceil(most.max(1)).max(1);
         // From sorted parts, so that each keeps its shape.
-        let each =
-            self.parts.iter().flat_map(|part| part.values.iter().skip(step / 2).step_by(step));
-        let mut some: Vec<f64> = each.copied().collect();
+        let all = |part: &Part| {
+            let each = part.counted().flat_map(|(value, count)| repeat_n(value, count as usize));
+            each.skip(step / 2).step_by(step).collect::<Vec<f64>>()
+        };
+        let mut some: Vec<f64> = self.parts.iter().flat_map(all).collect();
         some.sort_by(f64::total_cmp);
         some
     }
@@ -198,11 +249,11 @@ impl Sample {
         let larger = |part: &Part| {
             // Beyond one that was never reached nothing is known.
             let at_most = |at| part.values.partition_point(|other| other.total_cmp(&at).is_le());
-            value.map_or(0, |at| part.len() - at_most(at) as u64)
+            value.map_or(0, |at| part.len() - part.before(at_most(at)))
         };
         let as_large = |part: &Part| {
             let below = |at| part.values.partition_point(|other| other.total_cmp(&at).is_lt());
-            value.map_or(part.censored, |at| part.len() - below(at) as u64)
+            value.map_or(part.censored, |at| part.len() - part.before(below(at)))
         };
         // Where it equals the largest, those that reach it can still come together.
         if self.parts.iter().any(|part| larger(part) > 0) {
@@ -257,8 +308,8 @@ impl Sample {
 
     pub(crate) fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
-        let values = self.parts.iter().flat_map(|part| &part.values);
-        let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+        let values = self.parts.iter().flat_map(Part::counted);
+        let squares: f64 = values.map(|(value, count)| (value - mean).powi(2) * count as f64).sum();
         (self.reached() > 1).then(|| (squares / (self.reached() - 1) as f64).sqrt())
     }
 
@@ -351,7 +402,7 @@ impl Sample {
 
 impl FromIterator<f64> for Sample {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let part = Part { values: values.into_iter().collect(), censored: 0 };
+        let part = Part { values: values.into_iter().collect(), ..Part::default() };
         Self { parts: vec![part], ..Self::default() }
     }
 }
@@ -367,8 +418,8 @@ fn of_key(key: u64) -> f64 {
 }
 
 /// How many of these sorted values are at most the value of this key.
-fn reached_by(sorted: &[f64], limit: u64) -> u64 {
-    sorted.partition_point(|value| key(*value) <= limit) as u64
+fn reached_by(part: &Part, limit: u64) -> u64 {
+    part.before(part.values.partition_point(|value| key(*value) <= limit))
 }
 
 #[cfg(test)]
@@ -418,6 +469,35 @@ mod tests {
     }
 
     proptest! {
+        /// Counted or each by itself, values say the same.
+        #[test]
+        fn what_is_counted_is_what_it_stands_for(
+            batches in prop::collection::vec(prop::collection::vec(0u32..9, 0..30), 1..20),
+        ) {
+            let (mut each, mut counted) = (Sample::default(), Sample::default());
+            for (batch, values) in (0..).zip(&batches) {
+                for value in values {
+                    each.push_in(f64::from(*value), batch);
+                }
+                let once = |value: &u32| (f64::from(*value), 1);
+                counted.put_counted(Some(batch), values.iter().map(once).collect());
+            }
+            let wanted = Wanted { percentiles: &[10.0, 50.0, 90.0, 99.0], early_stopping: true };
+            prop_assert_eq!(each.len(), counted.len());
+            each.sort();
+            counted.sort();
+            prop_assert_eq!(each.some_sorted(1_000), counted.some_sorted(1_000));
+            let (each, counted) = (each.metric("ms", wanted), counted.metric("ms", wanted));
+            prop_assert_eq!(&each.percentiles, &counted.percentiles);
+            prop_assert_eq!((each.min, each.max, each.n), (counted.min, counted.max, counted.n));
+            let near = |one: Option<f64>, other: Option<f64>| match (one, other) {
+                (Some(one), Some(other)) => (one - other).abs() <= 1e-9 * one.abs().max(1.0),
+                (one, other) => one == other,
+            };
+            prop_assert!(near(each.mean, counted.mean) && near(each.std, counted.std));
+            prop_assert!(near(each.mean_low, counted.mean_low));
+        }
+
         /// The definition itself: the smallest value with at least q percent at or below it.
         #[test]
         fn percentile_is_its_definition(

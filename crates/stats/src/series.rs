@@ -232,7 +232,11 @@ impl SeriesTally {
         } else {
             SECOND.max(Nanos(span.0 / MOST))
         };
-        let bins = (span.0 / bin.0) as usize;
+        self.in_bins(from, bin, (span.0 / bin.0) as usize)
+    }
+
+    /// The series in so many bins of a length that is at least 100 ms.
+    pub(crate) fn in_bins(&self, from: Nanos, bin: Nanos, bins: usize) -> Series {
         let end = from + times(bin, bins as u64);
         let place = |at: Nanos| {
             (from <= at && at < end)

@@ -6,11 +6,11 @@
 
 use std::hint::black_box;
 
+use goodput_bench::{manifest, plan};
 use goodput_model::{
-    Chunk, Exchange, Nanos, Phase, Plan, Planned, RequestRecord, Stamps, SystemFacts, TokenCount,
-    TokenSource,
+    Chunk, Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, TokenCount, TokenSource,
 };
-use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts, WorkloadFacts};
+use goodput_record::{RunFolder, State};
 use goodput_wire::hot::{Framing, read_answer};
 use goodput_wire::{AnswerReader, SseParser};
 use serde_json::json;
@@ -82,7 +82,11 @@ fn chunk(n: usize) -> Outcome {
 
 fn append(n: usize) -> Outcome {
     let path = std::env::temp_dir().join(format!("goodput-hot-{}", std::process::id()));
-    let (_, logs) = RunFolder::create(&path, &plan()?, &manifest())?;
+    let closed = json!({
+        "seed": 1, "num_requests": 1, "warmup": "0s", "cooldown": "0s", "drain": "1m",
+        "workers": 1, "mode": {"kind": "closed", "concurrency": 1, "think_time": "0s"},
+    });
+    let (_, logs) = RunFolder::create(&path, &plan(&closed)?, &manifest(State::Running))?;
     let mut log = logs.requests;
     let record = record();
     for i in 1..=n {
@@ -139,53 +143,5 @@ fn record() -> RequestRecord {
             ..Exchange::default()
         },
         prompt: None,
-    }
-}
-
-/// A plan that only has to be writable.
-fn plan() -> serde_json::Result<Plan> {
-    serde_json::from_value(json!({
-        "schema": Plan::SCHEMA,
-        "target": {
-            "url": "http://127.0.0.1:1", "api": "chat", "stream": true, "usage": true,
-            "http": "http1", "connections": "reuse", "timeout": "10m", "probe": false,
-            "wait_ready": "0s", "api_key_env": "OPENAI_API_KEY", "insecure": false,
-        },
-        "load": {
-            "seed": 1, "num_requests": 1, "warmup": "0s", "cooldown": "0s", "drain": "1m",
-            "workers": 1, "mode": {"kind": "closed", "concurrency": 1, "think_time": "0s"},
-        },
-        "workload": {"name": "chat", "class": [{"name": "chat", "source": {"kind": "synthetic", "input": "500", "output": "100"}}]},
-        "measure": {"percentiles": [50.0]},
-    }))
-}
-
-fn manifest() -> Manifest {
-    let text = || "-".to_owned();
-    Manifest {
-        schema: Manifest::SCHEMA.to_owned(),
-        version: text(),
-        state: State::Running,
-        started: text(),
-        ended: None,
-        stopped_s: None,
-        ended_by: None,
-        repeat: None,
-        host: Host { system: text(), cpu: text(), cpus: 1, fd_limit: 1024, cpu_quota: None },
-        target: TargetFacts {
-            url: text(),
-            route: text(),
-            address: text(),
-            model: text(),
-            probe_ms: None,
-        },
-        clocks: Clocks { monotonic_ns: 0, unix_ns: 0 },
-        clocks_end: None,
-        epoch_ns: None,
-        trace_nonce: None,
-        ceiling: None,
-        lost_records: 0,
-        workload: WorkloadFacts::default(),
-        system: SystemFacts::default(),
     }
 }

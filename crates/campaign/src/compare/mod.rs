@@ -11,6 +11,7 @@ mod floor;
 mod gate;
 mod metric;
 mod rank;
+mod reported;
 mod saved;
 mod summary;
 mod table;
@@ -26,6 +27,7 @@ pub use floor::{Floor, floor};
 pub use gate::{Gate, GateError, GateResult, Limit, judge_gates};
 pub use metric::{Better, Figure, Metric, Scale, family, figures, metric};
 pub use rank::{Rank, ranking};
+pub use reported::{FileComparison, FileFigure, ReportedSide};
 pub use saved::{SavedSide, saved};
 pub use summary::{
     Beside, CompareFacts, CompareState, Comparison, LevelSummary, Proof, Row, Side, Stopped,

@@ -70,6 +70,30 @@ impl Pacing {
         (total > 0.0).then(|| 1.0 - missed / total)
     }
 
+    /// Whether the chunks after the first are fluid with this deadline: as [`Self::index`], but it
+    /// ends as soon as nothing can help any more, which is soon where the deadline is far too small.
+    fn is_fluid(&self, each_ms: f64) -> bool {
+        let mut left: f64 = self.chunks.iter().map(|chunk| 1.0 + chunk.1).sum();
+        let (mut slack, mut kept, mut missed) = (0.0, 0.0, 0.0);
+        for (wait, beside) in &self.chunks {
+            if *wait <= each_ms + slack {
+                slack += each_ms - wait;
+                kept += 1.0;
+            } else {
+                missed += ((wait - slack - each_ms) / each_ms).floor() + 1.0;
+                slack = 0.0;
+            }
+            slack += beside * each_ms;
+            kept += beside;
+            left -= 1.0 + beside;
+            // Even if all that is left came in time; with room for rounding.
+            if missed > (1.0 - FLUID) * (kept + missed + left) + 1e-6 {
+                return false;
+            }
+        }
+        1.0 - missed / (kept + missed) >= FLUID
+    }
+
     /// The smallest deadline of each next token with which the answer is fluid; none of a single
     /// token. The index never falls when the deadline grows.
     ///
@@ -81,11 +105,10 @@ impl Pacing {
         // With twice the longest wait every gap is in time. Where everything came at once, there is
         // no pace.
         let mut enough = Some(2.0 * longest).filter(|enough| *enough > 0.0)?;
-        let is_fluid = |deadline: f64| pace.index(deadline).map(|index| index >= FLUID);
         let mut too_small = 0.0;
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(too_small, enough);
-            if is_fluid(middle)? {
+            if pace.is_fluid(middle) {
                 enough = middle;
             } else {
                 too_small = middle;

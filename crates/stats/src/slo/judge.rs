@@ -84,7 +84,7 @@ impl Judge {
     }
 
     /// The same for a run that gave up what was under way.
-    pub(super) fn after_giving_up(self, gave_up: bool) -> Self {
+    pub(crate) fn after_giving_up(self, gave_up: bool) -> Self {
         Self { gave_up, ..self }
     }
 
@@ -100,7 +100,9 @@ impl Judge {
 
     /// Whether a measured request is good; none where a stall of the client spoilt it.
     pub(crate) fn is_good(&self, record: &RequestRecord, cuts: &Cuts) -> Option<bool> {
-        self.verdict(&self.look(record, cuts))
+        let has_index = |term: &SloTerm| term.metric == SloMetric::Fluidity;
+        let is_paced = self.terms.iter().any(has_index);
+        self.verdict(&if is_paced { self.look(record, cuts) } else { self.glance(record, cuts) })
     }
 
     pub(crate) fn verdict(&self, judged: &Judged<'_>) -> Option<bool> {
@@ -118,23 +120,27 @@ impl Judge {
         Some(judged.ending == Ending::Whole && self.terms.iter().all(|term| judged.is_kept(term)))
     }
 
-    pub(crate) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+    /// Without how its tokens came.
+    fn glance<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
         let ending = match Ending::of(record) {
             Ending::TimedOut if self.gave_up && is_cut_off(record) => {
                 Ending::GivenUp((record.end() - record.scheduled).as_ms())
             }
             ending => ending,
         };
-        // What failed by itself did so whatever the client was doing.
-        let rests_on_time = !matches!(ending, Ending::Failed | Ending::Empty);
-        let mut judged = Judged {
+        Judged {
             latencies: Latencies::of(record, self.stream, cuts),
             prompt_tokens: input_tokens(record).n,
             ending,
-            is_spoilt: rests_on_time && cuts.touches(record),
+            is_spoilt: ending.rests_on_time() && cuts.touches(record),
             pacing: None,
             index: None,
-        };
+        }
+    }
+
+    pub(crate) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+        let mut judged = self.glance(record, cuts);
+        let ending = judged.ending;
         if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoilt) {
             if matches!(ending, Ending::GivenUp(_)) {
                 return judged;
@@ -157,6 +163,15 @@ impl Judge {
             _ => None,
         }
     }
+}
+
+/// Whether a request ended well and whole, whatever the limits. None where that says nothing: a stall
+/// of the client spoilt it, or the run gave it up.
+pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
+    let ending = Ending::of(record);
+    let is_given_up = gave_up && ending == Ending::TimedOut && is_cut_off(record);
+    let is_unknown = is_given_up || (ending.rests_on_time() && cuts.touches(record));
+    (!is_unknown).then_some(ending == Ending::Whole)
 }
 
 impl Judged<'_> {
@@ -205,6 +220,11 @@ impl Ending {
             None if is_truncated(record) => Self::Truncated,
             None => Self::Whole,
         }
+    }
+
+    /// What failed by itself did so whatever the client was doing.
+    fn rests_on_time(self) -> bool {
+        !matches!(self, Self::Failed | Self::Empty)
     }
 }
 

@@ -24,8 +24,8 @@ use crate::window::Window;
 use fit::FitTally;
 use fluidity::FluidityTally;
 use interval::{BATCHES, Estimate, attainment_interval};
-pub(crate) use judge::Judge;
 use judge::{Ending, JudgedBy};
+pub(crate) use judge::{Judge, is_whole};
 pub use summary::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 use term::TermTally;
 

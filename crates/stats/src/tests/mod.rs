@@ -130,7 +130,7 @@ fn chunk(at: Nanos) -> Chunk {
     Chunk { at, tokens: None, bytes: 3, choice: 0, coalesced: false, lag_us: None }
 }
 
-fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
+pub(crate) fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
     record.exchange.failure = Some(Failure { class, stage: Stage::Headers, message: "m".into() });
     record.exchange.chunks.clear();
     record.exchange.output_tokens = None;

@@ -1,0 +1,119 @@
+//! A run folder of many requests that nobody sent, to measure what a report of it takes.
+//!
+//! `goodput-million FOLDER [REQUESTS [TOKENS]]`: a million requests of about a hundred tokens by
+//! default, 550 a second, of three classes and four workers, with first tokens after 50 to 550 ms,
+//! gaps of 10 to 30 ms and a stall now and then.
+
+use std::path::Path;
+
+use goodput_bench::{manifest, plan};
+use goodput_model::{
+    Chunk, ErrorClass, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Stage, Stamps,
+    TokenCount, TokenSource,
+};
+use goodput_record::{RunFolder, State};
+use serde_json::json;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Requests a second.
+const RATE: u64 = 550;
+
+/// Kinds of traffic.
+const CLASSES: [&str; 3] = ["chat", "code", "search"];
+
+/// Numbers that look random, the same every time (xorshift64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+fn main() -> Outcome {
+    let mut args = std::env::args().skip(1);
+    let folder = args.next().ok_or("goodput-million FOLDER [REQUESTS [TOKENS]]")?;
+    let mut number = |otherwise: u64| args.next().map_or(Ok(otherwise), |text| text.parse());
+    let (requests, tokens) = (number(1_000_000)?, number(100)?);
+    let seconds = requests.div_ceil(RATE);
+    let mut plan = plan(&json!({
+        "seed": 1, "duration": format!("{seconds}s"), "warmup": "0s", "cooldown": "0s",
+        "drain": "1m", "workers": 1,
+        "mode": {"kind": "open", "rate": format!("{RATE}/s"), "arrivals": "constant"},
+    }))?;
+    plan.measure.slo = Some("ttft < 500ms, tpot < 25ms".parse()?);
+    let (_, logs) = RunFolder::create(Path::new(&folder), &plan, &manifest(State::Complete))?;
+    let mut log = logs.requests;
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for index in 0..requests {
+        log.append(&record(index, tokens, &mut numbers));
+        if index % 64 == 0 {
+            log.flush();
+        }
+    }
+    logs.samples.finish();
+    log.finish().error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn record(index: u64, about: u64, numbers: &mut Numbers) -> RequestRecord {
+    let tokens = about / 2 + numbers.below(about + 1);
+    let prompt = 100 + numbers.below(1_900) as u32;
+    let class = CLASSES[(index % 3) as usize];
+    let due = Nanos::from_micros(index * 1_000_000 / RATE);
+    let mut at = due + Nanos::from_micros(50_000 + numbers.below(500_000));
+    let first = at;
+    let mut chunks = Vec::with_capacity(usize::try_from(tokens).unwrap_or(0));
+    for token in 0..tokens {
+        if token > 0 {
+            let stall = if numbers.below(20_000) == 0 { 400_000 } else { 0 };
+            at += Nanos::from_micros(10_000 + numbers.below(20_000) + stall);
+        }
+        let coalesced = false;
+        chunks.push(Chunk { at, tokens: None, bytes: 6, choice: 0, coalesced, lag_us: Some(5) });
+    }
+    let failure = (numbers.below(500) == 0).then(|| Failure {
+        class: ErrorClass::Http(503),
+        stage: Stage::Headers,
+        message: "overloaded".to_owned(),
+    });
+    let is_ok = failure.is_none();
+    let seen = |at: Nanos| Some(at).filter(|_| is_ok);
+    let count = |n: u64| Some(TokenCount { n: n as u32, source: TokenSource::Usage });
+    RequestRecord {
+        index,
+        phase: Phase::Measured,
+        worker: (index % 4) as u32,
+        scheduled: due,
+        pacer_lag: Some(Nanos(3_000)),
+        cap_wait: Nanos::ZERO,
+        planned: Planned::new(class, prompt, u32::try_from(tokens).ok()),
+        exchange: Exchange {
+            stamps: Stamps {
+                dispatched: due,
+                sent_first: Some(due + Nanos(120_000)),
+                sent_last: Some(due + Nanos(150_000)),
+                headers: Some(due + Nanos(900_000)),
+                first_byte: seen(first),
+                first_token: seen(first),
+                first_answer: seen(first),
+                last_token: seen(at),
+                done: seen(at),
+                ended: if is_ok { at } else { due + Nanos(900_000) },
+                ..Stamps::default()
+            },
+            chunks: if is_ok { chunks } else { Vec::new() },
+            status: Some(if is_ok { 200 } else { 503 }),
+            finish: is_ok.then(|| "length".to_owned()),
+            input_tokens: count(u64::from(prompt)).filter(|_| is_ok),
+            output_tokens: count(tokens).filter(|_| is_ok),
+            failure,
+            body_bytes: 2_500,
+            ..Exchange::default()
+        },
+        prompt: None,
+    }
+}

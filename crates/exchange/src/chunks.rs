@@ -1,0 +1,50 @@
+//! One line for each chunk of each answer.
+
+use std::io::Write;
+
+use goodput_model::{Chunk, RequestRecord};
+
+use crate::converted::Run;
+use crate::error::ExchangeError;
+use crate::rows;
+use crate::table::{Cell, Column, Kind};
+
+/// A chunk and where it belongs.
+pub(crate) struct ChunkRow {
+    request: u64,
+    number: u64,
+    chunk: Chunk,
+}
+
+macro_rules! column {
+    ($name:ident: $kind:ident, $about:literal, $get:expr) => {
+        Column { name: stringify!($name), kind: Kind::$kind, about: $about, get: $get }
+    };
+}
+
+/// The columns.
+#[rustfmt::skip]
+pub(crate) static COLUMNS: [Column<ChunkRow>; 8] = [
+    column!(request: Whole, "`index` of the request", |row| Cell::Whole(row.request)),
+    column!(chunk: Whole, "number of the chunk in its request, from 0", |row| Cell::Whole(row.number)),
+    column!(at_ms: Number, "arrival, since the run's first instant", |row| Cell::Number(row.chunk.at.as_ms())),
+    column!(bytes: Whole, "bytes of text in it", |row| Cell::Whole(row.chunk.bytes.into())),
+    column!(tokens: Whole, "tokens in it, where the server says so", |row| Cell::whole(row.chunk.tokens)),
+    column!(choice: Whole, "which of the `n` answers it belongs to", |row| Cell::Whole(row.chunk.choice.into())),
+    column!(coalesced: Flag, "it shared its read with another: a gap of zero is no speed", |row| Cell::Flag(row.chunk.coalesced)),
+    column!(lag_us: Whole, "how long it had waited in the kernel; empty where the system does not say", |row| Cell::whole(row.chunk.lag_us)),
+];
+
+/// As Parquet.
+pub fn chunks_parquet(
+    out: &mut (dyn Write + Send),
+    run: &Run<'_>,
+    records: impl Iterator<Item = RequestRecord>,
+) -> Result<(), ExchangeError> {
+    let rows = records.flat_map(|record| {
+        let request = record.index;
+        let numbered = (0..).zip(record.exchange.chunks);
+        numbered.map(move |(number, chunk)| ChunkRow { request, number, chunk })
+    });
+    rows::write(out, &COLUMNS, &run.facts("goodput.chunks/1"), rows)
+}

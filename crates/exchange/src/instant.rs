@@ -1,0 +1,37 @@
+//! Instants in the forms of other tools.
+
+use std::time::{Duration, SystemTime};
+
+use humantime::{format_rfc3339_micros, parse_rfc3339_weak};
+
+/// So many seconds after an instant in RFC 3339; none where it is no such.
+pub(crate) fn after(started: &str, seconds: f64) -> Option<SystemTime> {
+    let started = parse_rfc3339_weak(started).ok()?;
+    started.checked_add(Duration::try_from_secs_f64(seconds.max(0.0)).ok()?)
+}
+
+/// `2026-11-15T10:22:07.250000`, as Python writes an instant without its zone.
+pub(crate) fn isoformat(instant: SystemTime) -> String {
+    format_rfc3339_micros(instant).to_string().trim_end_matches('Z').to_owned()
+}
+
+/// `20261115-102207`
+pub(crate) fn compact(instant: SystemTime) -> String {
+    let text = isoformat(instant);
+    let seconds = text.split('.').next().unwrap_or_default();
+    seconds.chars().filter(|c| !matches!(c, '-' | ':')).collect::<String>().replace('T', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_the_forms_of_python() {
+        let at = after("2026-12-31T23:59:59Z", 1.25).unwrap();
+        assert_eq!(isoformat(at), "2027-01-01T00:00:00.250000");
+        assert_eq!(compact(at), "20270101-000000");
+        assert_eq!(after("yesterday", 0.0), None);
+        assert_eq!(after("2026-12-31T23:59:59Z", f64::INFINITY), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! *Other people's shapes*: the records and numbers of a run as CSV, as Parquet, and as other tools
+//! write theirs, in their definitions and not just under their names.
+//!
+//! Everything goes to a writer that the caller gives, line by line or row group by row group: memory
+//! does not grow with the run, but for what percentiles need.
+
+mod aiperf;
+mod chunks;
+mod converted;
+mod error;
+mod flat;
+mod instant;
+mod json;
+mod lines;
+mod numbers;
+mod requests;
+mod rows;
+mod server;
+mod sglang;
+mod table;
+mod vllm;
+
+#[cfg(test)]
+mod tests;
+
+pub use aiperf::aiperf;
+pub use chunks::chunks_parquet;
+pub use converted::Run;
+pub use error::ExchangeError;
+pub use lines::{Field, csv};
+pub use requests::{RequestRow, requests_csv, requests_parquet};
+pub use server::server_parquet;
+pub use sglang::sglang;
+pub use vllm::vllm;

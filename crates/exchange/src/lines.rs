@@ -1,0 +1,88 @@
+//! CSV as RFC 4180 has it, with one guard: a text that a spreadsheet would take for a formula gets
+//! an apostrophe in front.
+
+use std::io::Write;
+
+use crate::error::ExchangeError;
+use crate::table::{Cell, Column};
+
+/// What a spreadsheet takes for the beginning of a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// One value of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field {
+    /// Text; it may come from a server or a file.
+    Text(String),
+    /// A number; nothing where it is not finite.
+    Number(f64),
+    /// A whole number.
+    Whole(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// Nothing.
+    Empty,
+}
+
+impl From<Option<f64>> for Field {
+    fn from(number: Option<f64>) -> Self {
+        number.map_or(Self::Empty, Self::Number)
+    }
+}
+
+impl From<Option<bool>> for Field {
+    fn from(flag: Option<bool>) -> Self {
+        flag.map_or(Self::Empty, Self::Flag)
+    }
+}
+
+impl Field {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::Text(text),
+            Self::Number(number) => Cell::number(Some(*number)),
+            Self::Whole(number) => Cell::Whole(*number),
+            Self::Flag(flag) => Cell::Flag(*flag),
+            Self::Empty => Cell::Empty,
+        }
+    }
+}
+
+/// A table with these names of columns; every line has as many fields.
+pub fn csv(
+    out: &mut dyn Write,
+    names: &[&str],
+    lines: impl Iterator<Item = Vec<Field>>,
+) -> Result<(), ExchangeError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(names)?;
+    for line in lines {
+        writer.write_record(line.iter().map(|field| written(field.cell())))?;
+    }
+    Ok(writer.flush()?)
+}
+
+/// A table by its columns.
+pub(crate) fn write<R>(
+    out: &mut dyn Write,
+    columns: &[Column<R>],
+    rows: impl Iterator<Item = R>,
+) -> Result<(), ExchangeError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns.iter().map(|column| column.name))?;
+    for row in rows {
+        writer.write_record(columns.iter().map(|column| written((column.get)(&row))))?;
+    }
+    Ok(writer.flush()?)
+}
+
+fn written(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Text(text) if text.starts_with(FORMULA) => format!("'{text}"),
+        Cell::Text(text) => text.to_owned(),
+        Cell::Whole(number) => number.to_string(),
+        Cell::Number(number) => number.to_string(),
+        Cell::Flag(flag) => flag.to_string(),
+        Cell::Empty => String::new(),
+    }
+}

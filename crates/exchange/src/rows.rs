@@ -1,0 +1,159 @@
+//! Parquet by its columns, a row group at a time.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
+use parquet::schema::types::{Type, TypePtr};
+
+use crate::error::ExchangeError;
+use crate::table::{Cell, Column, Kind};
+
+/// Rows of a row group: what is held in memory, and what a reader may skip.
+const GROUP: usize = 100_000;
+
+/// A table by its columns, with facts about the run in the file's own metadata.
+pub(crate) fn write<R>(
+    out: &mut (dyn Write + Send),
+    columns: &[Column<R>],
+    facts: &[(&str, String)],
+    rows: impl Iterator<Item = R>,
+) -> Result<(), ExchangeError> {
+    let facts = facts.iter().map(|(name, value)| KeyValue::new((*name).to_owned(), value.clone()));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by(format!("goodput {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(facts.collect()))
+        .build();
+    let mut file = SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties))?;
+    let mut buffers: Vec<Buffer> = columns.iter().map(|column| Buffer::of(column.kind)).collect();
+    let (mut held, mut groups) = (0, 0);
+    for row in rows {
+        for (buffer, column) in buffers.iter_mut().zip(columns) {
+            buffer.push((column.get)(&row));
+        }
+        held += 1;
+        if held == GROUP {
+            flush(&mut file, &mut buffers)?;
+            (held, groups) = (0, groups + 1);
+        }
+    }
+    // A table without rows still has a group.
+    if held > 0 || groups == 0 {
+        flush(&mut file, &mut buffers)?;
+    }
+    file.close()?;
+    Ok(())
+}
+
+fn schema<R>(columns: &[Column<R>]) -> Result<TypePtr, ExchangeError> {
+    let field = |column: &Column<R>| {
+        let (physical, logical) = match column.kind {
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Kind::Whole => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Kind::Number => (Physical::DOUBLE, None),
+            Kind::Flag => (Physical::BOOLEAN, None),
+        };
+        let builder = Type::primitive_type_builder(column.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical);
+        builder.build().map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?))
+}
+
+fn flush<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    buffers: &mut [Buffer],
+) -> Result<(), ExchangeError> {
+    let mut group: SerializedRowGroupWriter<'_, W> = file.next_row_group()?;
+    for buffer in buffers {
+        if let Some(mut column) = group.next_column()? {
+            buffer.write(&mut column)?;
+            column.close()?;
+        }
+    }
+    group.close()?;
+    Ok(())
+}
+
+/// The values of a column in one row group.
+struct Buffer {
+    values: Values,
+    /// 1 where a row has a value, 0 where it has none.
+    levels: Vec<i16>,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Whole(Vec<i64>),
+    Number(Vec<f64>),
+    Flag(Vec<bool>),
+}
+
+impl Buffer {
+    fn of(kind: Kind) -> Self {
+        let values = match kind {
+            Kind::Text => Values::Text(Vec::new()),
+            Kind::Whole => Values::Whole(Vec::new()),
+            Kind::Number => Values::Number(Vec::new()),
+            Kind::Flag => Values::Flag(Vec::new()),
+        };
+        Self { values, levels: Vec::new() }
+    }
+
+    /// A value of another type than the column's is none: the columns' tests say that there is none.
+    fn push(&mut self, cell: Cell<'_>) {
+        let is_there = match (&mut self.values, cell) {
+            (Values::Text(all), Cell::Text(text)) => {
+                all.push(ByteArray::from(text));
+                true
+            }
+            (Values::Whole(all), Cell::Whole(number)) => {
+                all.push(i64::try_from(number).unwrap_or(i64::MAX));
+                true
+            }
+            (Values::Number(all), Cell::Number(number)) => {
+                all.push(number);
+                true
+            }
+            (Values::Flag(all), Cell::Flag(flag)) => {
+                all.push(flag);
+                true
+            }
+            _ => false,
+        };
+        self.levels.push(i16::from(is_there));
+    }
+
+    fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ExchangeError> {
+        let levels = Some(self.levels.as_slice());
+        match &mut self.values {
+            Values::Text(all) => {
+                column.typed::<ByteArrayType>().write_batch(all, levels, None)?;
+                all.clear();
+            }
+            Values::Whole(all) => {
+                column.typed::<Int64Type>().write_batch(all, levels, None)?;
+                all.clear();
+            }
+            Values::Number(all) => {
+                column.typed::<DoubleType>().write_batch(all, levels, None)?;
+                all.clear();
+            }
+            Values::Flag(all) => {
+                column.typed::<BoolType>().write_batch(all, levels, None)?;
+                all.clear();
+            }
+        }
+        self.levels.clear();
+        Ok(())
+    }
+}

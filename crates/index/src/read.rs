@@ -1,0 +1,325 @@
+//! From a folder to what the index says about it. Files are read as plain values: a result of
+//! another version, or of nobody's, gives what it has.
+
+mod curves;
+
+use std::path::Path;
+
+use goodput_record::read_toml;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::entry::{Entry, Figures, Kind};
+use crate::files::{open_plain, read_plain};
+use crate::notes::Notes;
+use crate::walk::Place;
+
+/// Bytes of a summary and of a plan that are read.
+const MOST_SUMMARY: u64 = 64 << 20;
+const MOST_PLAN: u64 = 4 << 20;
+
+/// Letters of a text that is shown in a list.
+const LONGEST: usize = 300;
+
+/// Parts of a `summary.json`, of whatever kind; the others are passed over.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Summary {
+    verdict: Value,
+    run: Value,
+    sweep: Value,
+    comparison: Value,
+    load: Value,
+    requests: Value,
+    throughput: Value,
+    metrics: Value,
+    slo: Value,
+    goodput: Value,
+    plan: Value,
+    points: Vec<Value>,
+    configurations: Vec<Value>,
+    best: Value,
+    because: Value,
+    runs: Vec<Value>,
+    headlines: Value,
+    sides: Vec<Value>,
+    design: Value,
+    outcome: Value,
+}
+
+/// What lies at a place.
+pub(crate) fn entry(root: &Path, place: &Place) -> Entry {
+    let folder = root.join(&place.path);
+    let summary = summary(&folder);
+    let mut entry = Entry {
+        id: place.id.clone(),
+        path: place.path.clone(),
+        name: clip(&if place.path.as_os_str().is_empty() {
+            root.file_name().unwrap_or_default().to_string_lossy()
+        } else {
+            place.path.to_string_lossy()
+        }),
+        kind: place.kind,
+        started: String::new(),
+        state: String::new(),
+        target: String::new(),
+        model: String::new(),
+        workload: String::new(),
+        load: String::new(),
+        verdict: text(&summary.verdict),
+        says: String::new(),
+        figures: Figures::default(),
+        notes: Notes::read(&folder),
+        curves: curves::of(place.kind, &folder, &summary),
+    };
+    match place.kind {
+        Kind::Run => run(&mut entry, &folder, &summary),
+        Kind::Repeats => repeats(&mut entry, &folder, &summary),
+        Kind::Sweep => sweep(&mut entry, &folder, &summary),
+        Kind::Sweeps => sweeps(&mut entry, &folder, &summary),
+        Kind::Comparison => comparison(&mut entry, &summary),
+    }
+    // A result of a campaign that goes on is written now and then.
+    if entry.state == "unfinished" || (entry.state.is_empty() && entry.verdict.is_empty()) {
+        "running".clone_into(&mut entry.state);
+    }
+    entry
+}
+
+/// Whether a run's manifest says that it goes on; it may have been killed.
+pub(crate) fn is_running(folder: &Path) -> bool {
+    manifest(folder)["state"] == "running"
+}
+
+fn summary(folder: &Path) -> Summary {
+    let bytes = read_plain(&folder.join("summary.json"), MOST_SUMMARY).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn manifest(folder: &Path) -> Value {
+    let bytes = read_plain(&folder.join("manifest.json"), MOST_PLAN).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn toml(path: &Path) -> Value {
+    let is_plain = open_plain(path, MOST_PLAN).is_ok();
+    is_plain.then(|| read_toml(path).ok()).flatten().unwrap_or_default()
+}
+
+fn run(entry: &mut Entry, folder: &Path, summary: &Summary) {
+    let (manifest, facts) = (manifest(folder), &summary.run);
+    entry.started = text(&manifest["started"]);
+    entry.state = text(&manifest["state"]);
+    let asked = |name: &str| first([text(&facts[name]), text(&manifest["target"][name])]);
+    entry.target = first([text(&facts["target"]), text(&manifest["target"]["url"])]);
+    entry.model = asked("model");
+    entry.workload = text(&facts["workload"]);
+    entry.load = load(&summary.load);
+    if entry.workload.is_empty() || entry.load.is_empty() {
+        let plan = toml(&folder.join("plan.toml"));
+        let words = [entry.workload.clone(), text(&plan["workload"]["name"])];
+        entry.workload = first(words);
+        entry.load = first([entry.load.clone(), planned(&plan["load"]["mode"])]);
+    }
+    figures(&mut entry.figures, summary);
+    let state = text(&summary.slo["state"]);
+    if !state.is_empty() {
+        entry.says = format!("SLO {}", state.replace('_', " "));
+    }
+}
+
+fn figures(figures: &mut Figures, summary: &Summary) {
+    let percentile =
+        |metric: &str, which: &str| summary.metrics[metric]["percentiles"][which]["value"].as_f64();
+    figures.rps = summary.throughput["requests_per_s"].as_f64();
+    figures.output_tps = summary.throughput["output_tokens_per_s"].as_f64();
+    figures.ttft_p50_ms = percentile("ttft", "50");
+    figures.ttft_p99_ms = percentile("ttft", "99");
+    figures.tpot_p99_ms = percentile("tpot", "99");
+    figures.goodput_rps = summary.slo["goodput_rps"].as_f64();
+    let (all, failed) =
+        (summary.requests["scheduled"].as_f64(), summary.requests["failed"].as_f64());
+    figures.failed = all.zip(failed).filter(|(all, _)| *all > 0.0).map(|(all, some)| some / all);
+}
+
+fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
+    let facts = &summary.run;
+    let begun = manifest(&folder.join("repeat-1"));
+    entry.started = first([text(&facts["started"]), text(&begun["started"])]);
+    entry.state = ended(entry);
+    entry.target = first([text(&facts["target"]), text(&begun["target"]["url"])]);
+    entry.model = first([text(&facts["model"]), text(&begun["target"]["model"])]);
+    entry.workload = text(&facts["workload"]);
+    let runs = summary.runs.len();
+    let load = text(&summary.load);
+    entry.load = if runs > 0 { clip(&format!("{load} × {runs}")) } else { load };
+    let mean = |name: &str| summary.headlines[name]["mean"].as_f64();
+    entry.figures = Figures {
+        rps: mean("requests_per_s"),
+        output_tps: mean("output_tokens_per_s"),
+        ttft_p50_ms: mean("ttft_p50"),
+        ttft_p99_ms: mean("ttft_p99"),
+        tpot_p99_ms: mean("tpot_p99"),
+        goodput_rps: mean("goodput_rps"),
+        failed: mean("error_share"),
+    };
+}
+
+fn sweep(entry: &mut Entry, folder: &Path, summary: &Summary) {
+    sweep_facts(entry, &summary.sweep);
+    if entry.target.is_empty() {
+        asked(entry, &toml(&folder.join("sweep.toml")));
+    }
+    entry.load = levels(&summary.plan, &summary.points);
+    entry.figures = most(&summary.points);
+    entry.figures.goodput_rps = summary.goodput["confirmed_rps"].as_f64();
+    let (state, slo) = (text(&summary.goodput["state"]), text(&summary.goodput["slo"]));
+    entry.says = match state.as_str() {
+        "" => String::new(),
+        "found" => format!("keeps {slo}"),
+        "at_least" => format!("at least, with {slo}"),
+        "unreachable" => format!("no load keeps {slo}"),
+        _ => format!("unclear whether {slo} holds"),
+    };
+    entry.says = clip(&entry.says);
+}
+
+fn sweeps(entry: &mut Entry, folder: &Path, summary: &Summary) {
+    let best = summary.best.as_u64().and_then(|at| summary.configurations.get(at as usize));
+    let any = best.or_else(|| summary.configurations.iter().find(|one| one["sweep"].is_object()));
+    if let Some(one) = any {
+        let sweep = &one["sweep"];
+        sweep_facts(entry, &sweep["sweep"]);
+        let points = sweep["points"].as_array().cloned().unwrap_or_default();
+        entry.figures = most(&points);
+        entry.figures.goodput_rps = sweep["goodput"]["confirmed_rps"].as_f64();
+        entry.says = match best {
+            Some(one) => clip(&format!("best: {}", curves::values(&one["values"]))),
+            None => text(&summary.because),
+        };
+    }
+    if entry.target.is_empty() {
+        asked(entry, &toml(&folder.join("sweep.toml")));
+    }
+    let count = summary.configurations.len();
+    entry.load = if count > 0 { format!("{count} configurations") } else { String::new() };
+    entry.state = ended(entry);
+}
+
+fn comparison(entry: &mut Entry, summary: &Summary) {
+    let facts = &summary.comparison;
+    entry.started = text(&facts["started"]);
+    entry.state = text(&facts["state"]);
+    entry.workload = text(&facts["workload"]);
+    let all = |name: &str| {
+        let mut some: Vec<String> = Vec::new();
+        for side in &summary.sides {
+            let one = text(&side[name]);
+            if !one.is_empty() && !some.contains(&one) {
+                some.push(one);
+            }
+        }
+        clip(&some.join(" against "))
+    };
+    entry.target = first([all("target"), all("name")]);
+    entry.model = all("model");
+    let words: Vec<String> = summary.design["levels"]
+        .as_array()
+        .map(|levels| levels.iter().map(curves::level).collect())
+        .unwrap_or_default();
+    entry.load = clip(&words.join(", "));
+    entry.says = text(&summary.outcome).replace('_', " ");
+}
+
+/// The state of many runs that do not say it: what has a verdict is over.
+fn ended(entry: &Entry) -> String {
+    let state = if entry.verdict.is_empty() { "running" } else { "complete" };
+    state.to_owned()
+}
+
+fn sweep_facts(entry: &mut Entry, facts: &Value) {
+    entry.started = text(&facts["started"]);
+    entry.state = text(&facts["state"]);
+    entry.target = text(&facts["target"]);
+    entry.model = text(&facts["model"]);
+    entry.workload = text(&facts["workload"]);
+}
+
+/// What is known of a campaign before there is a result.
+fn asked(entry: &mut Entry, asked: &Value) {
+    let plan = &asked["plan"];
+    entry.target = text(&plan["target"]["url"]);
+    entry.model = text(&plan["target"]["model"]);
+    entry.workload = text(&plan["workload"]["name"]);
+}
+
+/// The most that points of the curve say.
+fn most(points: &[Value]) -> Figures {
+    let max = |name: &str| {
+        let values = points.iter().filter(|point| curves::counts(point));
+        values.filter_map(|point| point["figures"][name].as_f64()).reduce(f64::max)
+    };
+    Figures { rps: max("requests_per_s"), output_tps: max("output_tps"), ..Figures::default() }
+}
+
+/// The levels of a sweep in a few words.
+fn levels(plan: &Value, points: &[Value]) -> String {
+    let level = |point: &Value| curves::level_number(&point["ask"]["level"]);
+    let measured: Vec<f64> =
+        points.iter().filter(|point| curves::is_of_level(point)).filter_map(level).collect();
+    let low = measured.iter().copied().reduce(f64::min);
+    let high = measured.iter().copied().reduce(f64::max);
+    let unit = if plan["axis"] == "rate" { "/s" } else { " users" };
+    match low.zip(high) {
+        Some((low, high)) => {
+            format!("{}–{}{unit}, {} points", number(low), number(high), measured.len())
+        }
+        None => String::new(),
+    }
+}
+
+/// The load of a run that is over.
+fn load(load: &Value) -> String {
+    let arrivals = text(&load["arrivals"]);
+    let rate = load["offered_rps"].as_f64();
+    let words = match (text(&load["mode"]).as_str(), rate, load["concurrency"].as_u64()) {
+        ("", ..) => String::new(),
+        (_, _, Some(users)) => format!("{users} users"),
+        (_, Some(rate), _) => format!("{}/s {arrivals}", number(rate)),
+        (mode, ..) => format!("{mode} {}", text(&load["shape"])),
+    };
+    clip(words.trim_end())
+}
+
+/// The load of a plan.
+fn planned(mode: &Value) -> String {
+    let arrivals = text(&mode["arrivals"]);
+    let words = match (text(&mode["kind"]).as_str(), mode["concurrency"].as_u64()) {
+        (_, Some(users)) => format!("{users} users"),
+        ("open", _) => format!("{} {arrivals}", text(&mode["rate"])),
+        (kind, _) => kind.to_owned(),
+    };
+    clip(words.trim_end())
+}
+
+/// With at most two digits behind the point, and none that say nothing.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn text(value: &Value) -> String {
+    clip(value.as_str().unwrap_or_default())
+}
+
+fn first(texts: [String; 2]) -> String {
+    let [one, other] = texts;
+    if one.is_empty() { other } else { one }
+}
+
+fn clip(text: &str) -> String {
+    if text.chars().nth(LONGEST).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain(['…']).collect()
+}

@@ -1,0 +1,176 @@
+//! The curves of a result: what it measured at which load.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Summary, clip, number, summary, text};
+use crate::entry::{Bounded, Curve, CurvePoint, Kind, Spread};
+
+/// Curves of one folder, points of one curve, and runs of one plan, at most.
+const MOST_CURVES: usize = 32;
+const MOST_POINTS: usize = 500;
+const MOST_RUNS: u32 = 100;
+
+pub(super) fn of(kind: Kind, folder: &Path, summary: &Summary) -> Vec<Curve> {
+    let curves = match kind {
+        Kind::Run => vec![unnamed(vec![of_run(summary)])],
+        Kind::Repeats => vec![unnamed(of_repeats(folder))],
+        Kind::Sweep => vec![unnamed(of_points(&summary.points))],
+        Kind::Sweeps => summary.configurations.iter().take(MOST_CURVES).map(of_one).collect(),
+        Kind::Comparison => of_sides(summary),
+    };
+    let tidy = |mut curve: Curve| {
+        curve.points.retain(|point| point.rps.is_some() || point.output_tps.is_some());
+        let by = |point: &CurvePoint| point.rps.or(point.output_tps).unwrap_or_default();
+        let at = |point: &CurvePoint| point.at.unwrap_or_else(|| by(point));
+        // What a closed loop answers need not rise with its users.
+        curve.points.sort_by(|a, b| at(a).total_cmp(&at(b)).then(by(a).total_cmp(&by(b))));
+        curve.points.truncate(MOST_POINTS);
+        curve
+    };
+    curves.into_iter().map(tidy).filter(|curve| !curve.points.is_empty()).collect()
+}
+
+fn unnamed(points: Vec<CurvePoint>) -> Curve {
+    Curve { name: String::new(), points }
+}
+
+fn of_run(summary: &Summary) -> CurvePoint {
+    let throughput = |name: &str| summary.throughput[name].as_f64();
+    let spread = |metric: &str| {
+        let all = &summary.metrics[metric]["percentiles"];
+        Spread { p50: bounded(&all["50"]), p90: bounded(&all["90"]), p99: bounded(&all["99"]) }
+    };
+    CurvePoint {
+        level: super::load(&summary.load),
+        at: summary.load["concurrency"].as_f64().or_else(|| summary.load["offered_rps"].as_f64()),
+        rps: summary.load["offered_rps"].as_f64().or_else(|| throughput("requests_per_s")),
+        output_tps: throughput("output_tokens_per_s"),
+        goodput_rps: summary.slo["goodput_rps"].as_f64(),
+        verdict: text(&summary.verdict),
+        ttft: spread("ttft"),
+        tpot: spread("tpot"),
+        e2e: spread("e2e"),
+    }
+}
+
+fn of_repeats(folder: &Path) -> Vec<CurvePoint> {
+    let runs = (1..=MOST_RUNS).map(|number| folder.join(format!("repeat-{number}")));
+    let mut points: Vec<CurvePoint> =
+        runs.take_while(|run| run.is_dir()).map(|run| of_run(&summary(&run))).collect();
+    // One plan is one level, whatever chance made of its arrivals.
+    let at = points.first().and_then(|first| first.at);
+    for point in &mut points {
+        point.at = at;
+    }
+    points
+}
+
+/// Whether a point was measured for its level: those that warm up and closed-loop twins were not.
+pub(super) fn is_of_level(point: &Value) -> bool {
+    !["warm_up", "twin"].into_iter().any(|purpose| point["ask"]["purpose"] == purpose)
+}
+
+/// Whether a point is part of the curve, by the rule of `goodput_campaign::curve::is_on_curve`.
+pub(super) fn counts(point: &Value) -> bool {
+    let (figures, standing) = (&point["figures"], &point["standing"]);
+    let spoils = ["client", "server_gone", "interrupted"];
+    let is_spoilt = standing["state"] == "unclear"
+        && spoils.into_iter().any(|reason| standing["because"] == reason);
+    is_of_level(point)
+        && figures["verdict"] != "void"
+        && figures["ended_by"] != "user"
+        && figures["window_s"].as_f64().is_none_or(|window_s| window_s > 0.0)
+        && !is_spoilt
+}
+
+fn of_points(points: &[Value]) -> Vec<CurvePoint> {
+    points.iter().filter(|point| counts(point)).map(of_point).collect()
+}
+
+fn of_point(point: &Value) -> CurvePoint {
+    let figures = &point["figures"];
+    let figure = |name: &str| figures[name].as_f64();
+    let spread = |metric: &str| {
+        let all = &figures[metric];
+        Spread { p50: bounded(&all["p50"]), p90: bounded(&all["p90"]), p99: bounded(&all["p99"]) }
+    };
+    CurvePoint {
+        level: level(&point["ask"]["level"]),
+        at: level_number(&point["ask"]["level"]),
+        rps: figure("offered_rps").or_else(|| figure("requests_per_s")),
+        output_tps: figure("output_tps"),
+        goodput_rps: figures["goodput_rps"]["value"].as_f64(),
+        verdict: text(&figures["verdict"]),
+        ttft: spread("ttft_ms"),
+        tpot: spread("tpot_ms"),
+        e2e: spread("e2e_ms"),
+    }
+}
+
+/// One configuration of several.
+fn of_one(configuration: &Value) -> Curve {
+    let points = configuration["sweep"]["points"].as_array().map(Vec::as_slice);
+    Curve { name: values(&configuration["values"]), points: of_points(points.unwrap_or_default()) }
+}
+
+/// What was varied, in one line.
+pub(super) fn values(values: &Value) -> String {
+    let pairs = values.as_object().into_iter().flatten();
+    let words: Vec<String> = pairs.map(|(name, value)| format!("{name}={}", text(value))).collect();
+    clip(&words.join(" "))
+}
+
+fn of_sides(summary: &Summary) -> Vec<Curve> {
+    let levels = summary.design["levels"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |(side, facts): (usize, &Value)| {
+        let own =
+            summary.runs.iter().filter(|run| run["ask"]["side"].as_u64() == Some(side as u64));
+        let points = own.map(|run| {
+            let at = run["ask"]["level"].as_u64().and_then(|at| levels.get(at as usize));
+            of_cell(run, at.unwrap_or(&Value::Null))
+        });
+        Curve { name: text(&facts["name"]), points: points.collect() }
+    };
+    summary.sides.iter().enumerate().take(MOST_CURVES).map(of).collect()
+}
+
+fn of_cell(run: &Value, asked: &Value) -> CurvePoint {
+    let figures = &run["figures"];
+    let figure = |name: &str| figures[name]["value"].as_f64();
+    let spread = |metric: &str| {
+        let one = |which: &str| bounded(&figures[format!("{metric}_{which}").as_str()]);
+        Spread { p50: one("p50"), p90: one("p90"), p99: one("p99") }
+    };
+    CurvePoint {
+        level: level(asked),
+        at: level_number(asked),
+        rps: asked["rate"].as_f64().or_else(|| figure("requests_per_s")),
+        output_tps: figure("output_tokens_per_s"),
+        goodput_rps: figure("goodput_rps"),
+        verdict: text(&run["verdict"]),
+        ttft: spread("ttft"),
+        tpot: spread("tpot"),
+        e2e: spread("e2e"),
+    }
+}
+
+/// A load level in words.
+pub(super) fn level(level: &Value) -> String {
+    match (level["rate"].as_f64(), level["users"].as_u64()) {
+        (Some(rate), _) => format!("{}/s", number(rate)),
+        (_, Some(users)) => format!("{users} users"),
+        _ => String::new(),
+    }
+}
+
+/// A load level as a number.
+pub(super) fn level_number(level: &Value) -> Option<f64> {
+    level["rate"].as_f64().or_else(|| level["users"].as_f64())
+}
+
+fn bounded(value: &Value) -> Option<Bounded> {
+    let end = |name: &str| value[name].as_f64();
+    Some(Bounded { value: end("value")?, low: end("low"), high: end("high") })
+}

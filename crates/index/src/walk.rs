@@ -1,0 +1,162 @@
+//! Finding the folders of results, and telling whether one has changed.
+
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::entry::Kind;
+use crate::notes::{NOTES, short_hash};
+use crate::read;
+
+/// Folders that only hold others, within each other.
+const MOST_DEPTH: usize = 3;
+
+/// Folders that are looked at.
+const MOST_FOLDERS: usize = 50_000;
+
+/// Files that an entry is made of.
+const FILES: [&str; 7] = [
+    "manifest.json",
+    "plan.toml",
+    "summary.json",
+    "sweep.toml",
+    "compare.toml",
+    "configurations",
+    NOTES,
+];
+
+/// What changed less than this ago may change again without another time stamp.
+pub(crate) const FRESH: Duration = Duration::from_millis(100);
+
+/// So many times as long where a file system counts whole seconds.
+const COARSE: i128 = 20;
+
+/// A folder of results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) id: String,
+    /// From the folder of runs.
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    /// Changes with the files; empty where they are too new to tell.
+    pub(crate) stamp: String,
+}
+
+/// Every folder of results on the shelf. Links are not followed.
+pub(crate) fn places(root: &Path, fresh: Duration) -> Vec<Place> {
+    let mut walk = Walk { root, fresh, left: MOST_FOLDERS, found: Vec::new() };
+    walk.look(Path::new(""), MOST_DEPTH);
+    walk.found
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    fresh: Duration,
+    /// Folders that may still be looked at.
+    left: usize,
+    found: Vec<Place>,
+}
+
+impl Walk<'_> {
+    fn look(&mut self, path: &Path, depth: usize) {
+        let folder = self.root.join(path);
+        if let Some(kind) = kind(&folder) {
+            let stamp = stamp(&folder, self.fresh);
+            self.found.push(Place { id: id(path), path: path.to_owned(), kind, stamp });
+            return;
+        }
+        if depth == 0 {
+            return;
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder || name.as_bytes().starts_with(b".") {
+                continue;
+            }
+            if self.left == 0 {
+                return;
+            }
+            self.left -= 1;
+            self.look(&path.join(name), depth - 1);
+        }
+    }
+}
+
+/// What a folder holds, by its files.
+fn kind(folder: &Path) -> Option<Kind> {
+    let is_file = |name: &str| is_plain(&folder.join(name), true);
+    let is_folder = |name: &str| is_plain(&folder.join(name), false);
+    if is_file("compare.toml") {
+        Some(Kind::Comparison)
+    } else if is_file("sweep.toml") {
+        Some(if is_folder("configurations") { Kind::Sweeps } else { Kind::Sweep })
+    } else if is_file("manifest.json") && is_file("plan.toml") && is_file("requests.log") {
+        Some(Kind::Run)
+    } else {
+        is_folder("repeat-1").then_some(Kind::Repeats)
+    }
+}
+
+fn is_plain(path: &Path, is_file: bool) -> bool {
+    let kind = fs::symlink_metadata(path).map(|facts| facts.file_type());
+    kind.is_ok_and(|kind| if is_file { kind.is_file() } else { kind.is_dir() })
+}
+
+/// Made from the place, so that links keep their meaning when the index is made again.
+fn id(path: &Path) -> String {
+    short_hash(path.as_os_str().as_bytes())
+}
+
+fn stamp(folder: &Path, fresh: Duration) -> String {
+    let (mut stamp, mut newest, mut is_coarse) = (String::new(), 0, false);
+    let inside = FILES.iter().map(|name| folder.join(name));
+    for path in inside.chain([folder.join("repeat-1/manifest.json")]) {
+        let Ok(facts) = fs::symlink_metadata(&path) else {
+            stamp.push_str("-;");
+            continue;
+        };
+        let time = |seconds: i64, part: i64| i128::from(seconds) * 1_000_000_000 + i128::from(part);
+        let changed = time(facts.ctime(), facts.ctime_nsec());
+        newest = newest.max(changed);
+        is_coarse |= facts.ctime_nsec() == 0;
+        // Writing to a string cannot fail.
+        let _ = write!(stamp, "{},{},{changed};", facts.ino(), facts.len());
+    }
+    let since = |time: Duration| time.as_nanos().cast_signed();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, since);
+    let fresh = since(fresh) * if is_coarse { COARSE } else { 1 };
+    if now - newest < fresh { String::new() } else { stamp }
+}
+
+/// The run that goes on in a folder: itself, or the newest of its runs. None where none does, or
+/// its process was killed and another began since.
+pub fn live_folder(folder: &Path) -> Option<PathBuf> {
+    if read::is_running(folder) {
+        return Some(folder.to_owned());
+    }
+    let mut runs = below(&folder.join("points"));
+    runs.extend(below(&folder.join("warm-up")));
+    for configuration in below(&folder.join("configurations")) {
+        runs.extend(below(&configuration.join("points")));
+    }
+    let is_repeat = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"repeat-"))
+    };
+    runs.extend(below(folder).into_iter().filter(is_repeat));
+    let changed = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    runs.into_iter().filter(|run| read::is_running(run)).max_by_key(changed)
+}
+
+/// Folders in a folder.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    if !is_plain(folder, false) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_FOLDERS);
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.filter(is_folder).map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,92 @@
+//! The server's side, the client's health, and what failed.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::ink::{Ink, faint, framed};
+use super::run::spark;
+use crate::view::{Percentiles, Run, Server};
+use crate::words::{NONE, count, ms};
+
+pub(super) fn draw(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+    let [top, middle, bottom] =
+        Layout::vertical([Constraint::Length(6), Constraint::Min(0), Constraint::Length(7)])
+            .areas(area);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(top);
+    frame.render_widget(Paragraph::new(server_lines(run, "")).block(framed("server")), left);
+    client(ink, run, frame, right);
+    let empty = Server::default();
+    let server = run.server.as_ref().unwrap_or(&empty);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(middle);
+    spark(&format!("queue: {}", whole(server.waiting)), &server.queue, frame, left);
+    spark(&format!("KV cache: {}", percent(server.kv)), &server.kvs, frame, right);
+    errors(ink, run, frame, bottom);
+}
+
+fn client(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+    let client = &run.client;
+    let lost = if client.lost > 0 { ink.bad() } else { faint() };
+    let lines = vec![
+        late("slip", &client.slip, &client.slip_now),
+        late("loop lag", &client.lag, &client.lag_now),
+        Line::styled(format!(" {} records lost", count(client.lost)), lost),
+    ];
+    frame.render_widget(Paragraph::new(lines).block(framed("client, ms")), area);
+}
+
+/// How late something of the client's was: the tail, the worst, and the worst of the last seconds.
+pub(super) fn late(name: &str, all: &Percentiles, now: &Percentiles) -> Line<'static> {
+    let [p99, max, lately] = [all.p99, all.max, now.max].map(ms);
+    Line::from(format!(" {name:<9}p99 {p99}, max {max}, now {lately}"))
+}
+
+/// What the server says, in two lines, with a name before the first.
+pub(super) fn server_lines(run: &Run, name: &str) -> Vec<Line<'static>> {
+    let Some(server) = &run.server else {
+        return vec![Line::styled(" the server does not say (no metrics were found)", faint())];
+    };
+    let mut lines = vec![Line::from(format!(
+        " {name}{} waiting, {} running, KV {}",
+        whole(server.waiting),
+        whole(server.running),
+        percent(server.kv)
+    ))];
+    if server.gpu.is_some() || server.watts.is_some() {
+        let watts = server.watts.map_or(String::new(), |watts| format!(", {watts:.0} W"));
+        lines.push(Line::from(format!(" GPUs {} busy{watts}", percent(server.gpu))));
+    }
+    let (silent, of) = server.silent;
+    if silent > 0 {
+        lines.push(Line::from(format!(" {silent} of {of} pages of metrics did not answer")));
+    }
+    lines
+}
+
+fn whole(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or(NONE.to_owned(), |value| count(value as u64))
+}
+
+fn percent(share: Option<f64>) -> String {
+    match share.filter(|share| share.is_finite()) {
+        Some(share) => format!("{:.0} %", share * 100.0),
+        None => NONE.to_owned(),
+    }
+}
+
+/// Failures by class, as many as fit.
+pub(super) fn errors(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+    let block = framed(format!("failed: {}", count(run.failed)));
+    let rows = usize::from(block.inner(area).height);
+    let mut lines: Vec<Line> = run
+        .errors
+        .iter()
+        .take(rows)
+        .map(|(class, n)| Line::styled(format!(" {} × {class}", count(*n)), ink.bad()))
+        .collect();
+    if lines.is_empty() {
+        lines.push(Line::styled(" none", faint()));
+    }
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}

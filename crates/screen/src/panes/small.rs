@@ -1,0 +1,71 @@
+//! A terminal with little room: the same in lines, the most important first.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::frame::time;
+use super::ink::{Ink, faint, strong};
+use super::run::offered;
+use crate::view::{Campaign, Pane, Run, View};
+use crate::words::{amount, count, ms};
+
+pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
+    let ink = Ink(view.colour);
+    let mut lines = vec![Line::styled(view.title.clone(), strong())];
+    if view.pane == Pane::Notes {
+        lines.extend(view.notes.iter().rev().map(|note| Line::from(note.clone())));
+    } else if let Some(run) = &view.run {
+        lines.extend(about(ink, run));
+        lines.extend(part(view, run));
+        lines.extend(latencies(run));
+        lines.extend(view.notes.last().map(|last| Line::styled(last.clone(), faint())));
+    }
+    let room = usize::from(area.height).saturating_sub(1);
+    lines.truncate(room);
+    lines.push(Line::styled("q stop  ? help  4 notes  1 back", faint()));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn about(ink: Ink, run: &Run) -> Vec<Line<'static>> {
+    vec![
+        Line::from(vec![
+            Span::styled(format!("{} ", run.phase.name()), ink.phase(run.phase)),
+            Span::raw(time(run)),
+        ]),
+        Line::from(format!("{} offered, {}/s answered", offered(run), amount(run.ok_per_s))),
+        Line::from(vec![
+            Span::raw(format!("{} in flight, {} ok, ", count(run.in_flight), count(run.ok))),
+            Span::styled(format!("{} failed", count(run.failed)), ink.none(run.failed)),
+        ]),
+    ]
+}
+
+fn latencies(run: &Run) -> impl Iterator<Item = Line<'static>> {
+    let own = run.latencies.iter().filter(|latency| latency.so_far.n > 0);
+    own.map(|latency| {
+        let (p50, p95) = (ms(latency.now.p50), ms(latency.now.p95));
+        Line::from(format!("{:<5}p50 {p50} p95 {p95} ms", latency.name))
+    })
+}
+
+/// What it is a part of.
+fn part(view: &View, run: &Run) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if !run.label.is_empty() {
+        lines.push(Line::from(run.label.clone()));
+    }
+    match &view.campaign {
+        Some(Campaign::Sweep(sweep)) => {
+            let answer = Some(&sweep.answer).filter(|answer| !answer.is_empty());
+            let points = format!("{} points", sweep.points.len());
+            lines.push(Line::from(answer.cloned().unwrap_or(points)));
+        }
+        Some(Campaign::Comparison(compared)) => {
+            lines.push(Line::from(format!("{} blocks", compared.blocks)));
+        }
+        None => {}
+    }
+    lines
+}
