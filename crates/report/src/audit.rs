@@ -58,7 +58,7 @@ fn cell(line: &mut String, text: &str, width: usize) {
 }
 
 /// The word at the left: what is doubtful without weight is a note.
-fn mark(item: &Item) -> &'static str {
+pub(crate) fn mark(item: &Item) -> &'static str {
     match (item.status, item.severity) {
         (Status::Doubtful, Severity::Info) => "note",
         (Status::Wrong, _) => "WRONG",
@@ -74,7 +74,8 @@ fn verdict(audit: &Audit) -> &'static str {
     }
 }
 
-fn counts(audit: &Audit) -> String {
+/// How many of each.
+pub(crate) fn counts(audit: &Audit) -> String {
     let marked = |word: &str| audit.items.iter().filter(|item| mark(item) == word).count();
     let each = |word: &str| format!("{} {}", marked(word), word.to_lowercase());
     ["WRONG", "doubtful", "note", "missing", "ok"].map(each).join(", ")

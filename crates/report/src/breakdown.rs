@@ -18,7 +18,7 @@ const MINUTES: usize = 12;
 const ALIKE: f64 = 0.2;
 
 /// A column: its heading in two lines, and what stands in it.
-type Column = (&'static str, &'static str, fn(&Slice) -> String);
+pub(crate) type Column = (&'static str, &'static str, fn(&Slice) -> String);
 
 const COLUMNS: [Column; 9] = [
     ("mean", "in", |slice| number(slice.input_tokens_mean)),
@@ -63,16 +63,7 @@ fn figure(n: u64, q: f64, value: Option<f64>) -> String {
 
 /// All tables of a page; none where requests do not differ.
 pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
-    for (dimension, slices) in shown {
-        let mut slices: Vec<_> = slices.iter().collect();
-        slices.sort_by_key(|(value, _)| rank(value));
-        let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
-        let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
-        let left_out = if is_judged { E2E_P50 } else { GOOD };
-        let titles = |column: &Column| (column.0, column.1);
-        let columns: Vec<_> =
-            COLUMNS.iter().filter(|column| titles(column) != titles(&left_out)).collect();
+    for Table { dimension, slices, has_failed, columns } in shown(summary) {
         let numbers = columns.len() + 1 + usize::from(has_failed);
         let room = WIDTH.saturating_sub(CELL * numbers);
         let failed = |text: &str| if has_failed { format!("{text:>CELL$}") } else { String::new() };
@@ -88,6 +79,31 @@ pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> 
         }
     }
     Ok(())
+}
+
+/// Requests by one thing in which they differ.
+pub(crate) struct Table<'a> {
+    pub(crate) dimension: &'a str,
+    pub(crate) slices: Vec<(&'a String, &'a Slice)>,
+    pub(crate) has_failed: bool,
+    pub(crate) columns: Vec<&'static Column>,
+}
+
+/// The tables that say something.
+pub(crate) fn shown(summary: &Summary) -> Vec<Table<'_>> {
+    let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
+    shown.map(|(dimension, slices)| table(dimension, slices)).collect()
+}
+
+fn table<'a>(dimension: &'a str, all: &'a Slices) -> Table<'a> {
+    let mut slices: Vec<_> = all.iter().collect();
+    slices.sort_by_key(|(value, _)| rank(value));
+    let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
+    let left_out = if is_judged { E2E_P50 } else { GOOD };
+    let titles = |column: &Column| (column.0, column.1);
+    let columns = COLUMNS.iter().filter(|column| titles(column) != titles(&left_out)).collect();
+    let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
+    Table { dimension, slices, has_failed, columns }
 }
 
 /// Whether a table says something; `summary.json` has all of them.

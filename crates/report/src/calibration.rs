@@ -6,6 +6,11 @@ use goodput_campaign::{Calibration, Kind, Level};
 
 use crate::number::count;
 use crate::plain::plain;
+use crate::text::WIDTH;
+use crate::wrap::wrap;
+
+/// Columns before the reason why a level was too much.
+const REASON: usize = 16;
 
 /// One line about a level that was just measured.
 pub fn calibration_step(level: &Level) -> String {
@@ -17,7 +22,12 @@ pub fn calibration_step(level: &Level) -> String {
 }
 
 fn ms(value: Option<f64>) -> String {
-    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
+    value.map_or("–".to_owned(), |value| match value {
+        // In five columns as far as it goes.
+        value if value < 9.9995 => format!("{value:.3}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    })
 }
 
 fn name(level: &Level) -> String {
@@ -30,7 +40,7 @@ fn name(level: &Level) -> String {
 
 fn head() -> String {
     format!(
-        "{:>14}{:>10}{:>9}{:>9}   {:^15}{:>8}   {:^15}{:>8}\n{:>14}{:>10}{:>9}{:>9}   {:>7}{:>8}{:>8}   {:>7}{:>8}{:>8}",
+        "{:>14}{:>10}{:>8}{:>7}  {:^14}{:>7}{:^12}{:>6}\n{:>14}{:>10}{:>8}{:>7}  {:>7}{:>7}{:>7}{:>6}{:>6}{:>6}",
         "",
         "",
         "",
@@ -54,7 +64,7 @@ fn head() -> String {
 
 fn row(level: &Level) -> String {
     let mut row = format!(
-        "{:>14}{:>10}{:>9}{:>9.1}   {:>7}{:>8}{:>8}   {:>7}{:>8}{:>8}",
+        "{:>14}{:>10}{:>8}{:>7.1}  {:>7}{:>7}{:>7}{:>6}{:>6}{:>6}",
         name(level),
         count(level.events_per_s as u64),
         count(level.requests_per_s as u64),
@@ -67,8 +77,10 @@ fn row(level: &Level) -> String {
         ms(level.lag_ms),
     );
     if let Some(reason) = &level.limited_by {
-        row.push_str("  too much: ");
-        row.push_str(&plain(reason));
+        for line in wrap(&format!("too much: {}", plain(reason)), WIDTH - REASON) {
+            // Writing to a string cannot fail.
+            let _ = write!(row, "\n{:REASON$}{line}", "");
+        }
     }
     row
 }
@@ -82,17 +94,19 @@ pub fn calibration(calibration: &Calibration) -> String {
 }
 
 fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error> {
-    writeln!(
-        page,
-        "{} · {} CPUs, {} workers · stamps by the {} · goodput {} · {}\n",
+    let about = format!(
+        "{} · {} CPUs, {} workers · stamps by the {} · goodput {} · {}",
         plain(&calibration.machine),
         calibration.cpus,
         calibration.workers,
         plain(&calibration.stamps),
         plain(&calibration.version),
         plain(&calibration.date)
-    )?;
-    writeln!(page, "{}", head())?;
+    );
+    for line in wrap(&about, WIDTH) {
+        writeln!(page, "{line}")?;
+    }
+    writeln!(page, "\n{}", head())?;
     for level in &calibration.levels {
         writeln!(page, "{}", row(level))?;
     }
@@ -128,7 +142,7 @@ fn plot(page: &mut String, all: &Calibration, kind: Kind, title: &str) -> Result
         |ms: f64| ((ms.clamp(LEAST, MOST) / LEAST).ln() / (MOST / LEAST).ln() * BAR) as usize;
     let mut levels: Vec<&Level> = all.levels.iter().filter(|level| level.kind == kind).collect();
     levels.sort_by(|a, b| a.level.total_cmp(&b.level));
-    writeln!(page, "\n{title} (logarithmic, 1 us to 100 ms; `|` is 1 ms)")?;
+    writeln!(page, "\n{title} (log, 1 us to 100 ms; `|` is 1 ms)")?;
     for level in levels {
         let (rate, error) = match kind {
             Kind::Streams => (level.events_per_s, level.ttft_error_ms[1]),

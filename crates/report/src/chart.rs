@@ -1,11 +1,10 @@
 //! A chart in characters: series by their marks, joined by braille dots, on linear or logarithmic
 //! axes with round ticks.
 
-mod scale;
 #[cfg(test)]
 mod tests;
 
-use scale::Scale;
+use crate::scale::Scale;
 
 use crate::clip::{clip, left, right};
 

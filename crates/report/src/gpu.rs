@@ -10,7 +10,7 @@ use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summa
 use crate::clip::{left, right};
 use crate::number::{amount, cell, percent};
 use crate::plain::plain;
-use crate::text::field;
+use crate::text::{Fields, field};
 
 /// Devices that a page has room for.
 const MOST: usize = 16;
@@ -21,7 +21,7 @@ const CELL: usize = 8;
 
 /// A column: its heading in two lines, the level's name, the size of its unit, and which of its
 /// figures it shows.
-type Column = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
+pub(crate) type Column = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
 
 const COLUMNS: [Column; 9] = [
     ("busy", "mean %", "busy", 100.0, |level| level.mean),
@@ -37,32 +37,47 @@ const COLUMNS: [Column; 9] = [
 
 /// The GPUs; a line at most where nobody told, and nothing where there are none to be had.
 pub(crate) fn block(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let system = &summary.run.system;
     let Some(gpu) = &summary.gpu else {
-        if !system.gpu_absent.is_empty() && !summary.run.is_simulated() {
+        if let Some(why) = absent(summary) {
             page.push('\n');
-            field(page, "GPU", &format!("not seen: {}", plain(&system.gpu_absent)));
+            field(page, "GPU", &why);
         }
         return Ok(());
     };
     page.push('\n');
-    let driver = match system.gpu_driver.as_str() {
+    field(page, "GPU", &title(summary, gpu));
+    devices(page, gpu)?;
+    held(page, gpu);
+    Ok(())
+}
+
+/// Why nothing is known of GPUs, where there might be some.
+pub(crate) fn absent(summary: &Summary) -> Option<String> {
+    let why = &summary.run.system.gpu_absent;
+    let is_said = !why.is_empty() && !summary.run.is_simulated();
+    is_said.then(|| format!("not seen: {}", plain(why)))
+}
+
+/// Which GPUs, and who told.
+pub(crate) fn title(summary: &Summary, gpu: &GpuSummary) -> String {
+    let driver = match summary.run.system.gpu_driver.as_str() {
         "" => String::new(),
         driver => format!(", driver {}", plain(driver)),
     };
-    let text = format!("{}, by {}{driver}", names(&gpu.devices), plain(&gpu.source));
-    field(page, "GPU", &text);
-    devices(page, gpu)?;
+    format!("{}, by {}{driver}", names(&gpu.devices), plain(&gpu.source))
+}
+
+/// What held them back, and what they took.
+pub(crate) fn held(page: &mut impl Fields, gpu: &GpuSummary) {
     throttled(page, &gpu.devices);
     if let Some(energy) = &gpu.energy {
         field(page, "Energy", &energy_text(energy));
         per_token(page, energy);
     }
-    Ok(())
 }
 
 /// `2 × NVIDIA H200`.
-fn names(devices: &[GpuDevice]) -> String {
+pub(crate) fn names(devices: &[GpuDevice]) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for device in devices {
         match kinds.iter_mut().find(|(name, _)| *name == device.name) {
@@ -77,10 +92,25 @@ fn names(devices: &[GpuDevice]) -> String {
     kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
-fn devices(page: &mut String, gpu: &GpuSummary) -> Result<(), Error> {
+/// The columns that some device has something in.
+pub(crate) fn columns(gpu: &GpuSummary) -> Vec<&'static Column> {
     let has =
         |column: &&Column| gpu.devices.iter().any(|device| device.levels.contains_key(column.2));
-    let columns: Vec<_> = COLUMNS.iter().filter(has).collect();
+    COLUMNS.iter().filter(has).collect()
+}
+
+/// What a device has in a column.
+pub(crate) fn value(device: &GpuDevice, column: &Column) -> String {
+    let (_, _, name, unit, figure) = column;
+    let clock = name.ends_with("mhz");
+    device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
+        value if clock => format!("{value:.0}"),
+        value => cell(value),
+    })
+}
+
+fn devices(page: &mut String, gpu: &GpuSummary) -> Result<(), Error> {
+    let columns = columns(gpu);
     if columns.is_empty() {
         return Ok(());
     }
@@ -91,14 +121,7 @@ fn devices(page: &mut String, gpu: &GpuSummary) -> Result<(), Error> {
     writeln!(page, "\n{}", row("", &|column| column.0.to_owned()))?;
     writeln!(page, "{}", row("", &|column| column.1.to_owned()))?;
     for (place, device) in gpu.devices.iter().take(MOST).enumerate() {
-        let value = |column: &Column| {
-            let (_, _, name, unit, figure) = column;
-            let clock = name.ends_with("mhz");
-            device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
-                value if clock => format!("{value:.0}"),
-                value => cell(value),
-            })
-        };
+        let value = |column: &Column| value(device, column);
         writeln!(page, "{}", row(&format!("GPU {place}"), &value))?;
     }
     if gpu.devices.len() > MOST {
@@ -107,7 +130,7 @@ fn devices(page: &mut String, gpu: &GpuSummary) -> Result<(), Error> {
     Ok(())
 }
 
-fn throttled(page: &mut String, devices: &[GpuDevice]) {
+fn throttled(page: &mut impl Fields, devices: &[GpuDevice]) {
     let one = |(place, device): (usize, &GpuDevice)| {
         let reason =
             |(reason, share): (&String, &f64)| format!("{} at {}", plain(reason), percent(*share));
@@ -146,7 +169,7 @@ fn energy_text(energy: &Energy) -> String {
 }
 
 /// Joules for each kind of token, which is named with each figure.
-fn per_token(page: &mut String, energy: &Energy) {
+fn per_token(page: &mut impl Fields, energy: &Energy) {
     let joules = |value: f64| match value {
         small if small < 10.0 => format!("{small:.4}"),
         large => amount(large),

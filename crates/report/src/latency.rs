@@ -5,7 +5,7 @@ use std::fmt::{Error, Write};
 use goodput_stats::{Metric, Percentile, Quality, Summary, minimum_for_figure};
 
 use crate::number::{cell, count};
-use crate::text::{LABEL, field};
+use crate::text::{Fields, LABEL, field};
 
 /// Columns of a cell.
 const CELL: usize = 8;
@@ -29,23 +29,83 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
 pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
+    let shown = rows(summary);
     if shown.is_empty() {
         return writeln!(page, "\nNo latency to show: no request ended well.");
     }
     let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
     heading(page, "ms", &percents)?;
-    for (name, label, _) in &shown {
-        let metric = &summary.metrics[*name];
-        row(page, &with_error(summary, name, label), metric, &percents)?;
+    for (name, label, metric) in &shown {
+        row(page, label, metric, &percents)?;
         if HEADLINES.contains(name) {
             interval(page, metric, &percents)?;
         }
     }
-    legend(page, summary);
-    let metrics: Vec<_> = shown.iter().map(|(name, _, _)| &summary.metrics[*name]).collect();
-    marks(page, &metrics, &percents);
+    notes(page, summary);
     Ok(())
+}
+
+/// The rows: name in the summary, label, figures.
+pub(crate) fn rows(summary: &Summary) -> Vec<(&'static str, String, &Metric)> {
+    let shown = ROWS.iter().filter(|row| is_shown(summary, row));
+    shown
+        .filter_map(|(name, label, _)| {
+            Some((*name, with_error(summary, name, label), summary.metrics.get(*name)?))
+        })
+        .collect()
+}
+
+/// What the marks of the table mean.
+pub(crate) fn notes(page: &mut impl Fields, summary: &Summary) {
+    legend(page, summary);
+    let metrics: Vec<_> = rows(summary).into_iter().map(|(_, _, metric)| metric).collect();
+    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
+    marks(page, &metrics, &percents);
+}
+
+/// The table in cells: its head, its rows, and what the marks in them mean.
+pub(crate) struct Cells {
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) marks: Vec<(&'static str, String)>,
+}
+
+/// The table for pages that have room for an interval beside its figure.
+pub(crate) fn cells(summary: &Summary) -> Cells {
+    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
+    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
+    let mut head = vec!["ms".to_owned(), "n".to_owned(), "mean".to_owned()];
+    head.extend(percents.iter().map(|percent| format!("p{percent}")));
+    head.push("max".to_owned());
+    let mut rows = Vec::new();
+    for (name, label, _) in &shown {
+        let Some(metric) = summary.metrics.get(*name) else { continue };
+        // What goes on with another row is named by it.
+        let base = name.strip_suffix("_sent").unwrap_or(name);
+        let above = ROWS.iter().find(|row| row.0 == base).map_or("", |row| row.1);
+        let label = match label.strip_prefix(' ') {
+            Some(rest) => format!("{above} {rest}"),
+            None => with_error(summary, name, label),
+        };
+        let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+        let mut row = vec![label, count(metric.n), value(metric.mean)];
+        row.extend(percents.iter().map(|percent| {
+            metric.percentiles.get(*percent).map_or("–".to_owned(), |found| {
+                let ends = match (found.low, found.high) {
+                    (Some(low), Some(high)) if HEADLINES.contains(name) => {
+                        format!(" ({}–{})", cell(low), cell(high))
+                    }
+                    _ => String::new(),
+                };
+                figure(percent, metric.n, found) + &ends
+            })
+        }));
+        row.push(if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) });
+        rows.push(row);
+    }
+    let metrics: Vec<_> =
+        shown.iter().filter_map(|(name, _, _)| summary.metrics.get(*name)).collect();
+    Cells { head, rows, marks: meanings(&metrics, &percents) }
 }
 
 /// The table of one metric by itself.
@@ -59,7 +119,7 @@ pub(crate) fn one(page: &mut String, metric: &Metric) -> Result<(), Error> {
 }
 
 /// Percentiles in order of size.
-fn percents(metric: &Metric) -> Vec<&String> {
+pub(crate) fn percents(metric: &Metric) -> Vec<&String> {
     let mut percents: Vec<&String> = metric.percentiles.keys().collect();
     percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
     percents
@@ -112,12 +172,19 @@ fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) ->
     for percent in percents {
         write!(page, "{:>CELL$}", figure(percent, metric.n, &metric.percentiles[*percent]))?;
     }
-    let max = if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) };
-    writeln!(page, "{max:>CELL$}")
+    writeln!(page, "{:>CELL$}", largest(metric))
+}
+
+/// The largest value, where it is known.
+pub(crate) fn largest(metric: &Metric) -> String {
+    match metric.max {
+        _ if metric.censored > 0 => ">limit".to_owned(),
+        max => max.map_or("–".to_owned(), cell),
+    }
 }
 
 /// A percentile as it may stand: by itself, marked, or not at all.
-fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
+pub(crate) fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
     let mark = match percentile.quality {
         Quality::Ok => "",
         Quality::Few => "~",
@@ -171,7 +238,7 @@ fn line(
 }
 
 /// What stands beside a label.
-fn legend(page: &mut String, summary: &Summary) {
+fn legend(page: &mut impl Fields, summary: &Summary) {
     if let Some(canary) = summary.client.canary {
         let text = format!(
             "this client's own error during the run: p99 over {} answers of a server of known timing \
@@ -183,7 +250,13 @@ fn legend(page: &mut String, summary: &Summary) {
 }
 
 /// What the marks mean, where there are such.
-fn marks(page: &mut String, metrics: &[&Metric], percents: &[&String]) {
+fn marks(page: &mut impl Fields, metrics: &[&Metric], percents: &[&String]) {
+    for (mark, text) in meanings(metrics, percents) {
+        field(page, mark, &text);
+    }
+}
+
+fn meanings(metrics: &[&Metric], percents: &[&String]) -> Vec<(&'static str, String)> {
     let has = |wanted: Quality, enough: Option<bool>| {
         metrics.iter().any(|metric| {
             metric.percentiles.iter().any(|(percent, percentile)| {
@@ -201,17 +274,19 @@ fn marks(page: &mut String, metrics: &[&Metric], percents: &[&String]) {
         })
         .collect();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
+    let mut all = Vec::new();
     if has(Quality::Few, None) {
         let text = format!(
             "fewer samples than the figure needs to stand alone{needs}: take its interval (in summary.json where no line shows it)"
         );
-        field(page, "~", &text);
+        all.push(("~", text));
     }
     if has(Quality::NotEstimable, Some(true)) {
         let text = "enough samples, but they depend on each other: no interval can be given";
-        field(page, "?", text);
+        all.push(("?", text.to_owned()));
     }
     if has(Quality::NotEstimable, Some(false)) {
-        field(page, "n/e", "not estimable from so few samples");
+        all.push(("n/e", "not estimable from so few samples".to_owned()));
     }
+    all
 }

@@ -10,7 +10,7 @@ use crate::text::{field, judgement};
 use crate::workload;
 
 /// The rows of the table: headline, label, and what its unit is multiplied by.
-const ROWS: [(&str, &str, f64); 14] = [
+pub(crate) const ROWS: [(&str, &str, f64); 14] = [
     ("requests_per_s", "req/s", 1.0),
     ("output_tokens_per_s", "output tok/s", 1.0),
     ("ttft_p50", "TTFT p50, ms", 1.0),
@@ -95,7 +95,7 @@ fn row(page: &mut String, label: &str, figure: &Headline, times: f64) -> Result<
 }
 
 /// Few runs that spread by much have intervals that reach below zero.
-fn signed(value: f64) -> String {
+pub(crate) fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
 }
 
@@ -113,6 +113,16 @@ fn between(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
     Ok(())
 }
 
+/// Why a run is not in the figures; empty where it is.
+pub(crate) fn state(run: &OneRun) -> &'static str {
+    match run.state {
+        _ if run.is_used => "",
+        RunState::Complete => ", not used: nothing measured",
+        RunState::Interrupted => ", not used: stopped early",
+        RunState::Unfinished => ", not used: killed or still running",
+    }
+}
+
 fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
     writeln!(
         page,
@@ -122,12 +132,8 @@ fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
     for run in &repeats.runs {
         let OneRun { number, seed, window_s, ok, figures, verdict, .. } = run;
         let figure = |name: &str| figures.get(name).map_or("–".to_owned(), |value| cell(*value));
-        let state = match run.state {
-            _ if run.is_used => "",
-            RunState::Complete => ", not used: nothing measured",
-            RunState::Interrupted => ", not used: stopped early",
-            RunState::Unfinished => ", not used: killed or still running",
-        };
+        // The row has no room for it.
+        let state = state(run).replacen(", ", "\n  ", 1);
         writeln!(
             page,
             "{:<LABEL$}{seed:>7}{:>9}{:>9}{:>9}{:>10}{:>10}  {}{state}",
@@ -145,15 +151,15 @@ fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
     use super::*;
 
-    #[test]
-    fn the_page_of_two_runs() {
+    /// Two runs, of which one was stopped.
+    pub(crate) fn example() -> Repeats {
         let run = |number, is_used| OneRun {
             number,
             seed: 41 + u64::from(number),
@@ -179,7 +185,7 @@ mod tests {
             differs: true,
         };
         let caveat = Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, "ttft_p99 \x1b[2J");
-        let page = repeats_text(&Repeats {
+        Repeats {
             schema: Repeats::SCHEMA.to_owned(),
             verdict: Verdict::Suspect,
             caveats: vec![caveat],
@@ -189,13 +195,18 @@ mod tests {
             load: "open loop, 20 offered per second".to_owned(),
             runs: vec![run(1, true), run(2, false)],
             headlines: BTreeMap::from([("ttft_p99".to_owned(), figure)]),
-        });
+        }
+    }
+
+    #[test]
+    fn the_page_of_two_runs() {
+        let page = repeats_text(&example());
         let has = |line: &str| assert!(page.contains(line), "{line:?} is not in\n{page}");
         has("1 of 3 asked for");
         has("TTFT p99, ms      200.0   -159.4    559.4    40.00     20.0    171.7    228.3\n");
         has("TTFT p99, ms          40.00        10.00     4.00  differ\n");
         has(
-            "repeat-2           43   60.0 s    1,199        –         –     212.0  valid, not used",
+            "repeat-2           43   60.0 s    1,199        –         –     212.0  valid\n  not used",
         );
         has("Verdict     SUSPECT");
         assert!(!page.contains('\x1b'));

@@ -2,19 +2,19 @@
 //! of the system.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt::{Error, Write};
 
 use goodput_stats::{
-    EndpointSummary, LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, RunFacts,
-    ServerSummary, Summary, TimelinePoint, TtftByQueue,
+    AgainstClient, EndpointSummary, LevelSummary, Mark, QueueBand, QueueSummary, Reconciled,
+    RunFacts, ServerSummary, Summary, TimelinePoint, TtftByQueue,
 };
 
 use crate::clip::{left, right};
 use crate::number::{amount, cell, count, percent};
 use crate::plain::plain;
-use crate::text::field;
+use crate::text::{Fields, field};
 
 /// Columns of names and numbers in tables.
 const NAME: usize = 22;
@@ -58,11 +58,14 @@ pub(crate) fn block(page: &mut String, summary: &Summary) -> Result<(), Error> {
     if let Some(by_queue) = &server.ttft_by_queue {
         ttft_by_queue(page, by_queue)?;
     }
-    marks(page, &server.marks);
+    if !server.marks.is_empty() {
+        page.push('\n');
+        marks(page, &server.marks);
+    }
     Ok(())
 }
 
-fn endpoints(page: &mut String, endpoints: &[EndpointSummary]) {
+pub(crate) fn endpoints(page: &mut impl Fields, endpoints: &[EndpointSummary]) {
     for (index, endpoint) in endpoints.iter().take(MOST_ENDPOINTS).enumerate() {
         field(page, if index == 0 { "Server" } else { "" }, &endpoint_text(endpoint));
     }
@@ -117,21 +120,28 @@ fn levels(page: &mut String, server: &ServerSummary) -> Result<(), Error> {
         let cells: String = cells.iter().map(|text| right(text, CELL)).collect();
         (left(name, NAME) + &cells).trim_end().to_owned()
     };
-    let known: Vec<_> = LEVELS
-        .iter()
-        .filter_map(|(name, words, unit)| Some((words, unit, server.levels.get(*name)?)))
-        .collect();
+    let known = level_rows(server);
     if known.is_empty() {
         return Ok(());
     }
-    let heads = ["looks", "mean", "p50", "p99", "max"].map(str::to_owned);
-    writeln!(page, "\n{}", row("server, by its page", heads))?;
-    for (words, unit, level) in known {
-        let LevelSummary { n, mean, p50, p99, max, .. } = *level;
-        let [mean, p50, p99, max] = [mean, p50, p99, max].map(|value| cell(value * unit));
-        writeln!(page, "{}", row(words, [count(n), mean, p50, p99, max]))?;
+    writeln!(page, "\n{}", row("server, by its page", LEVEL_HEADS.map(str::to_owned)))?;
+    for (words, cells) in known {
+        writeln!(page, "{}", row(words, cells))?;
     }
     Ok(())
+}
+
+/// What stands above [`level_rows`].
+pub(crate) const LEVEL_HEADS: [&str; 5] = ["looks", "mean", "p50", "p99", "max"];
+
+/// Levels that the server tells.
+pub(crate) fn level_rows(server: &ServerSummary) -> Vec<(&'static str, [String; 5])> {
+    let row = |(name, words, unit): &(&str, &'static str, f64)| {
+        let LevelSummary { n, mean, p50, p99, max, .. } = *server.levels.get(*name)?;
+        let [mean, p50, p99, max] = [mean, p50, p99, max].map(|value| cell(value * unit));
+        Some((*words, [count(n), mean, p50, p99, max]))
+    };
+    LEVELS.iter().filter_map(row).collect()
 }
 
 /// How levels went, in a line each.
@@ -194,7 +204,7 @@ fn requests(value: f64) -> String {
     if value.fract() == 0.0 && value >= 0.0 { count(value as u64) } else { amount(value) }
 }
 
-fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
+pub(crate) fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
     if queue.waiting_max <= 0.0 {
         return "nobody was seen waiting".to_owned();
     }
@@ -231,7 +241,7 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
 }
 
 /// What the server's work was like.
-fn shares(server: &ServerSummary) -> Vec<String> {
+pub(crate) fn shares(server: &ServerSummary) -> Vec<String> {
     let total = |name: &str| server.counters.get(name).map(|counter| counter.total);
     let mean = |name: &str| server.levels.get(name).map(|level| level.mean);
     let share = |counted: Option<f64>, level: &str, what: &str| match (counted, mean(level)) {
@@ -263,14 +273,8 @@ fn shares(server: &ServerSummary) -> Vec<String> {
 
 fn against_client(page: &mut String, server: &ServerSummary) -> Result<(), Error> {
     let Some(both) = &server.against_client else { return Ok(()) };
-    let rows = [
-        ("output tokens", both.output_tokens),
-        ("prompt tokens", both.prompt_tokens),
-        ("output tok/s", both.output_tokens_per_s),
-        ("TTFT, mean ms", both.ttft_mean_ms),
-        ("E2E, mean ms", both.e2e_mean_ms),
-    ];
-    if rows.iter().all(|(_, pair)| pair.is_none()) {
+    let rows = both_rows(both);
+    if rows.is_empty() {
         return Ok(());
     }
     let row = |name: &str, cells: [String; 4]| {
@@ -279,8 +283,30 @@ fn against_client(page: &mut String, server: &ServerSummary) -> Result<(), Error
     };
     let heads = ["client", "server", "difference", ""].map(str::to_owned);
     writeln!(page, "\n{}", row("counted by both", heads))?;
-    for (name, pair) in rows {
-        let Some(Reconciled { client, server, difference, share }) = pair else { continue };
+    for (name, cells) in rows {
+        writeln!(page, "{}", row(name, cells))?;
+    }
+    if both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some() {
+        field(page, "", OUTSIDE);
+    }
+    Ok(())
+}
+
+/// What times of the two differ by.
+pub(crate) const OUTSIDE: &str = "times are from the send; the difference is outside what the server \
+    counts: network, gateway, reading and tokenising the prompt";
+
+/// What both count: by the client, by the server, the difference, and its share.
+pub(crate) fn both_rows(both: &AgainstClient) -> Vec<(&'static str, [String; 4])> {
+    let rows = [
+        ("output tokens", both.output_tokens),
+        ("prompt tokens", both.prompt_tokens),
+        ("output tok/s", both.output_tokens_per_s),
+        ("TTFT, mean ms", both.ttft_mean_ms),
+        ("E2E, mean ms", both.e2e_mean_ms),
+    ];
+    let row = |(name, pair): (&'static str, Option<Reconciled>)| {
+        let Reconciled { client, server, difference, share } = pair?;
         let share = share.map_or(String::new(), |share| format!("{:+.2} %", share * 100.0));
         let value = |value: f64| match name {
             "output tokens" | "prompt tokens" => count(value.max(0.0).round() as u64),
@@ -288,14 +314,9 @@ fn against_client(page: &mut String, server: &ServerSummary) -> Result<(), Error
         };
         let sign = if difference < 0.0 { "-" } else { "+" };
         let difference = format!("{sign}{}", value(difference.abs()));
-        writeln!(page, "{}", row(name, [value(client), value(server), difference, share]))?;
-    }
-    if both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some() {
-        let text = "times are from the send; the difference is outside what the server counts: \
-            network, gateway, reading and tokenising the prompt";
-        field(page, "", text);
-    }
-    Ok(())
+        Some((name, [value(client), value(server), difference, share]))
+    };
+    rows.into_iter().filter_map(row).collect()
 }
 
 fn ttft_by_queue(page: &mut String, by_queue: &TtftByQueue) -> Result<(), Error> {
@@ -308,13 +329,25 @@ fn ttft_by_queue(page: &mut String, by_queue: &TtftByQueue) -> Result<(), Error>
         line.trim_end().to_owned()
     };
     writeln!(page, "\n{}", row(["TTFT by queue, ms", "n", "p50", "p99"]))?;
-    for QueueBand { from, to, n, ttft_p50_ms, ttft_p99_ms } in &by_queue.bands {
-        let [from, to] = [from, to].map(|n| format!("{n:.0}"));
-        let range =
-            if from == to { format!("{from} waiting") } else { format!("{from}–{to} waiting") };
-        let [p50, p99] = [ttft_p50_ms, ttft_p99_ms].map(|ms| ms.map_or("–".to_owned(), cell));
-        writeln!(page, "{}", row([&range, &count(*n), &p50, &p99]))?;
+    for [range, n, p50, p99] in by_queue.bands.iter().map(queue_row) {
+        writeln!(page, "{}", row([&range, &n, &p50, &p99]))?;
     }
+    field(page, "", &queue_source(by_queue));
+    Ok(())
+}
+
+/// A queue of some length, requests that found it, and their TTFT.
+pub(crate) fn queue_row(band: &QueueBand) -> [String; 4] {
+    let QueueBand { from, to, n, ttft_p50_ms, ttft_p99_ms } = band;
+    let [from, to] = [from, to].map(|n| format!("{n:.0}"));
+    let range =
+        if from == to { format!("{from} waiting") } else { format!("{from}–{to} waiting") };
+    let [p50, p99] = [ttft_p50_ms, ttft_p99_ms].map(|ms| ms.map_or("–".to_owned(), cell));
+    [range, count(*n), p50, p99]
+}
+
+/// Who knows how many waited, and how much it has to do with TTFT.
+pub(crate) fn queue_source(by_queue: &TtftByQueue) -> String {
     let source = match by_queue.source.as_str() {
         "server" => "waiting by the server's page when the request was sent",
         _ => {
@@ -324,8 +357,7 @@ fn ttft_by_queue(page: &mut String, by_queue: &TtftByQueue) -> Result<(), Error>
     let together = by_queue
         .rank_correlation
         .map_or(String::new(), |rank| format!("; rank correlation with TTFT {rank:+.2}"));
-    field(page, "", &format!("{source}{together}"));
-    Ok(())
+    format!("{source}{together}")
 }
 
 /// What a page has room for first. A queue comes and goes; the others do not.
@@ -335,11 +367,7 @@ fn weight(mark: &Mark) -> usize {
     known.unwrap_or(ORDER.len() + usize::from(mark.kind == "queue"))
 }
 
-fn marks(page: &mut String, marks: &[Mark]) {
-    if marks.is_empty() {
-        return;
-    }
-    page.push('\n');
+pub(crate) fn marks(page: &mut impl Fields, marks: &[Mark]) {
     let mut shown: Vec<&Mark> = marks.iter().collect();
     shown.sort_by(|a, b| weight(a).cmp(&weight(b)).then(b.value.total_cmp(&a.value)));
     shown.truncate(MOST_MARKS);
@@ -384,10 +412,10 @@ const FACTS: [(&str, &str); 13] = [
 ];
 
 /// Words for the hardware that a user may choose.
-const HARDWARE: [&str; 5] = ["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"];
+pub(crate) const HARDWARE: [&str; 5] = ["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"];
 
 /// What is known of the system, by its own word and by the user's.
-pub(crate) fn system(page: &mut String, run: &RunFacts) {
+pub(crate) fn system(page: &mut impl Fields, run: &RunFacts) {
     let system = &run.system;
     let mut label = "System";
     let found = |name: &str| system.found.get(name).map(|value| plain(value));

@@ -5,12 +5,21 @@ use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSum
 
 use crate::number::{amount, cell, count, percent};
 use crate::plain::plain;
-use crate::text::field;
+use crate::text::{Fields, field};
 
 /// The SLO term by term, goodput with what could flatter it, and fluidity.
-pub(crate) fn block(page: &mut String, summary: &Summary) {
+pub(crate) fn block(page: &mut impl Fields, summary: &Summary) {
     let Some(slo) = &summary.slo else { return };
-    let verdict = match slo.state {
+    field(page, "SLO", state(summary, slo));
+    for term in &slo.terms {
+        field(page, "", &line(term));
+    }
+    rest(page, slo);
+}
+
+/// What came of it all.
+pub(crate) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
+    match slo.state {
         // A void result has no good news.
         SloState::Met if summary.verdict == Verdict::Void => {
             "NOT SHOWN: its terms hold in these numbers, and these numbers are void"
@@ -19,11 +28,11 @@ pub(crate) fn block(page: &mut String, summary: &Summary) {
         SloState::Missed => "MISSED",
         SloState::Undecided => "UNDECIDED: too little was measured to tell",
         SloState::Reported => "nothing to judge: add --attainment 99%",
-    };
-    field(page, "SLO", verdict);
-    for term in &slo.terms {
-        field(page, "", &line(term));
     }
+}
+
+/// Goodput, fluidity, and how TTFT grows with the prompt.
+pub(crate) fn rest(page: &mut impl Fields, slo: &SloSummary) {
     field(page, "Goodput", &goodput(slo));
     field(page, "", &beside(slo));
     if let Some(fluidity) = &slo.fluidity {
@@ -41,11 +50,24 @@ pub(crate) fn block(page: &mut String, summary: &Summary) {
 }
 
 fn line(term: &SloTermSummary) -> String {
+    let state = match term.state {
+        SloState::Reported => String::new(),
+        state => format!(", {}", state.name()),
+    };
+    let vacuous = match term.vacuous {
+        0 => String::new(),
+        n => format!(" ({} answers it says nothing about)", count(n)),
+    };
+    format!("{}: {}{state}{vacuous}", plain(&term.term), figure(term))
+}
+
+/// What was measured of a term.
+pub(crate) fn figure(term: &SloTermSummary) -> String {
     let unit = match term.unit.as_str() {
         "" => String::new(),
         unit => format!(" {}", plain(unit)),
     };
-    let figure = match (term.kind.as_str(), term.value) {
+    match (term.kind.as_str(), term.value) {
         ("request", _) => format!("{} of requests", share(term)),
         (_, None) => "no figure".to_owned(),
         ("run", Some(value)) => format!("{}{unit}", cell(value)),
@@ -58,16 +80,7 @@ fn line(term: &SloTermSummary) -> String {
             };
             format!("{}{unit}{of_prompt}{range}", cell(value))
         }
-    };
-    let state = match term.state {
-        SloState::Reported => String::new(),
-        state => format!(", {}", state.name()),
-    };
-    let vacuous = match term.vacuous {
-        0 => String::new(),
-        n => format!(" ({} answers it says nothing about)", count(n)),
-    };
-    format!("{}: {figure}{state}{vacuous}", plain(&term.term))
+    }
 }
 
 fn share(term: &SloTermSummary) -> String {
@@ -79,12 +92,12 @@ fn share(term: &SloTermSummary) -> String {
 }
 
 /// An interval; an end that is not known is open.
-fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
     format!("{}–{}", end(low), end(high))
 }
 
-fn goodput(slo: &SloSummary) -> String {
+pub(crate) fn goodput(slo: &SloSummary) -> String {
     let rate = |value: Option<f64>| value.map_or("–".to_owned(), amount);
     let ends = match (slo.goodput_rps_low, slo.goodput_rps_high) {
         (None, None) => String::new(),
@@ -111,7 +124,7 @@ fn goodput(slo: &SloSummary) -> String {
 }
 
 /// What could flatter goodput, and what is missing from it.
-fn beside(slo: &SloSummary) -> String {
+pub(crate) fn beside(slo: &SloSummary) -> String {
     let SloMisses { failed, timed_out, empty, truncated, limits } = slo.misses;
     let all = [
         (failed, "failed"),

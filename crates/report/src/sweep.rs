@@ -7,10 +7,17 @@ mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use live::{sweep_before, sweep_live, sweep_step};
+pub use live::{
+    SweepAxes, sweep_axes, sweep_before, sweep_live, sweep_so_far, sweep_step, sweep_words,
+};
 
-pub(crate) use charts::{Latency, level_axis};
-pub(crate) use tables::{marked, standing};
+pub(crate) use answer::{
+    answer, bare_percent, knee, long_run, not_asked, shape_words, unknown, words,
+};
+pub(crate) use charts::{
+    Latency, Pair, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
+};
+pub(crate) use tables::{front, good_share, marked, number, standing, within};
 
 use std::fmt::{Error, Write};
 
@@ -46,7 +53,7 @@ fn write_page(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
     tables::points(page, summary)?;
     page.push('\n');
     answer::shapes(page, summary);
-    time(page, summary);
+    field(page, "Time", &took(summary));
     Ok(())
 }
 
@@ -61,33 +68,44 @@ fn head(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
         plain(&facts.version)
     )?;
     field(page, "Workload", &plain(&facts.workload));
+    field(page, "Sweep", &swept(summary));
+    if let Some(state) = state(summary) {
+        field(page, "State", &state);
+    }
+    Ok(())
+}
+
+/// How many points of what.
+pub(crate) fn swept(summary: &SweepSummary) -> String {
     let what = match summary.plan.axis {
         Axis::Rate => "open-loop rates",
         Axis::Concurrency => "users of a closed loop",
     };
-    let points = summary.points.iter().filter(|point| is_on_curve(point)).count();
-    field(page, "Sweep", &format!("{points} points over {what}"));
-    let state = match facts.state {
-        SweepState::Complete => return Ok(()),
+    format!("{} points over {what}", on_curve(&summary.points).len())
+}
+
+/// How it ended; nothing of one that is complete.
+pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
+    let state = match summary.sweep.state {
+        SweepState::Complete => return None,
         SweepState::Interrupted => "stopped by the user",
         SweepState::TargetLost => "ended because the target went away and did not come back",
         SweepState::Unfinished => "still running, or killed",
     };
-    field(page, "State", &format!("{state}: this is what was measured so far; --resume goes on"));
-    Ok(())
+    Some(format!("{state}: this is what was measured so far; --resume goes on"))
 }
 
-fn time(page: &mut String, summary: &SweepSummary) {
+/// How long it took, and how long it was said to take.
+pub(crate) fn took(summary: &SweepSummary) -> String {
     let took = duration(summary.sweep.took_s);
-    let text = match &summary.sweep.estimated {
-        Some(said) if said.seconds.is_finite() && said.seconds > 0.0 => format!(
+    match &summary.sweep.estimated {
+        Some(said) if (summary.sweep.took_s / said.seconds).is_finite() => format!(
             "{took}; said before: {} ({:+.0} %)",
             about(said.seconds),
             (summary.sweep.took_s / said.seconds - 1.0) * 100.0
         ),
         _ => took,
-    };
-    field(page, "Time", &text);
+    }
 }
 
 /// A length of time that was measured.
@@ -124,7 +142,7 @@ pub(crate) fn level(level: Level) -> String {
 }
 
 /// The same in a column of this axis: levels of the other one are marked.
-fn level_on(axis: Axis, of: Level) -> String {
+pub(crate) fn level_on(axis: Axis, of: Level) -> String {
     match of {
         _ if of.axis() == axis => level(of),
         // The column has no room for more.

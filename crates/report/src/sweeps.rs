@@ -1,7 +1,7 @@
 //! The page of several configurations: which is best, how sure that is, and the curve of each.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt::{Error, Write};
 
@@ -59,7 +59,7 @@ fn write_page(page: &mut String, sweeps: &Sweeps) -> Result<(), Error> {
 }
 
 /// Its values as one writes them, harmless.
-fn name(configuration: &Configuration) -> String {
+pub(crate) fn name(configuration: &Configuration) -> String {
     let values: Vec<String> = configuration
         .values
         .iter()
@@ -68,7 +68,8 @@ fn name(configuration: &Configuration) -> String {
     if values.is_empty() { plain(&configuration.folder) } else { values.join(" ") }
 }
 
-fn best(sweeps: &Sweeps) -> String {
+/// Which one, by how much.
+pub(crate) fn best(sweeps: &Sweeps) -> String {
     let found = sweeps.best.and_then(|place| sweeps.configurations.get(place));
     let Some(found) = found else {
         let why = plain(&sweeps.because);
@@ -83,7 +84,7 @@ fn best(sweeps: &Sweeps) -> String {
 }
 
 /// The interval of the answer.
-fn answer(sweep: &SweepSummary) -> String {
+pub(crate) fn answer(sweep: &SweepSummary) -> String {
     let Some(goodput) = &sweep.goodput else { return "–".to_owned() };
     let Goodput { state, axis, confirmed, rejected, .. } = goodput;
     let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(*axis, v));
@@ -97,7 +98,7 @@ fn answer(sweep: &SweepSummary) -> String {
 }
 
 /// Whether each configuration has one point of a load that was given.
-fn is_fixed(all: &[Configuration]) -> bool {
+pub(crate) fn is_fixed(all: &[Configuration]) -> bool {
     let mut sweeps = all.iter().filter_map(|one| one.sweep.as_ref()).peekable();
     sweeps.peek().is_some()
         && sweeps.all(|sweep| sweep.goodput.is_none() && on_curve(&sweep.points).len() <= 1)
@@ -138,7 +139,7 @@ fn table(page: &mut String, all: &[Configuration]) -> Result<(), Error> {
 }
 
 /// Time from start to ready, and to the first token of an idle server.
-fn start(one: &Configuration) -> [String; 2] {
+pub(crate) fn start(one: &Configuration) -> [String; 2] {
     let ready = one.start.map(|start| format!("{:.1} s", start.ready_s));
     let token =
         one.start.and_then(|start| start.first_token_ms).map(|ms| format!("{} ms", cell(ms)));
@@ -146,7 +147,7 @@ fn start(one: &Configuration) -> [String; 2] {
 }
 
 /// Output tokens per second at the answer.
-fn there(sweep: &SweepSummary) -> Option<f64> {
+pub(crate) fn there(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.confirmed?;
     let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
     pooled(&on_curve(&sweep.points), |point| plain(point.point.figures.output_tps))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::text;
 
 /// A summary of the version before workloads: it still reads.
-fn old() -> Value {
+pub(crate) fn old() -> Value {
     let metric = json!({"unit": "ms", "n": 2, "censored": 0, "mean": 100.0, "std": 0.0, "min": 100.0,
         "max": 100.0, "percentiles": {"50": {"value": 100.0, "low": null, "high": null}}});
     json!({

@@ -5,7 +5,8 @@ use std::fmt::{Error, Write};
 use goodput_model::{Caveat, EndedBy, Severity, Verdict};
 use goodput_stats::steady::{State as Steady, Steadiness};
 use goodput_stats::{
-    ErrorDetail, GoalSummary, Quick, RunState, Summary, UntilSummary, Waterfall, WaterfallBand,
+    ErrorDetail, GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary, Waterfall,
+    WaterfallBand,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -29,11 +30,13 @@ pub fn text(summary: &Summary) -> String {
 
 fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     head(page, summary)?;
+    facts(page, summary);
     latency::table(page, summary)?;
     waterfall(page, summary)?;
     breakdown::tables(page, summary)?;
     server::block(page, summary)?;
     gpu::block(page, summary)?;
+    page.push('\n');
     rates(page, summary);
     slo::block(page, summary);
     client(page, summary);
@@ -43,22 +46,40 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
 }
 
 fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let run = &summary.run;
+    writeln!(page, "{}", plain(&summary.run.target))?;
+    writeln!(page, "{}\n", about(&summary.run))
+}
+
+/// What was asked, when, by which version.
+pub(crate) fn about(run: &RunFacts) -> String {
     let streaming = if run.stream { "streaming" } else { "not streaming" };
-    writeln!(page, "{}", plain(&run.target))?;
-    writeln!(
-        page,
-        "model {} · {}, {streaming} · {} · goodput {} · seed {}\n",
+    format!(
+        "model {} · {}, {streaming} · {} · goodput {} · seed {}",
         plain(&run.model),
         run.api,
         run.started,
         run.version,
         run.seed
-    )?;
-    field(page, "Workload", &workload::name(run));
+    )
+}
+
+/// What was run.
+pub(crate) fn facts(page: &mut impl Fields, summary: &Summary) {
+    field(page, "Workload", &workload::name(&summary.run));
     field(page, "Load", &load(summary));
     field(page, "Window", &window(summary));
     steadiness(page, summary);
+    field(page, "Requests", &requests(summary));
+    if let Some(until) = &summary.until {
+        field(page, "Until", &until_text(until));
+    }
+    field(page, "Tokens", &tokens(summary));
+    workload::facts(page, summary);
+    server::system(page, &summary.run);
+}
+
+/// What became of the measured requests, and how many others there were.
+pub(crate) fn requests(summary: &Summary) -> String {
     let requests = &summary.requests;
     let mut sample = format!(
         "{} due, {} ok, {} failed",
@@ -68,20 +89,14 @@ fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     );
     for (n, phase) in [(requests.warmup, "warm-up"), (requests.cooldown, "cooldown")] {
         if n > 0 {
-            write!(sample, "; {} in {phase}", count(n))?;
+            // Writing to a string cannot fail.
+            let _ = write!(sample, "; {} in {phase}", count(n));
         }
     }
-    field(page, "Requests", &sample);
-    if let Some(until) = &summary.until {
-        field(page, "Until", &until_text(until));
-    }
-    field(page, "Tokens", &tokens(summary));
-    workload::facts(page, summary);
-    server::system(page, run);
-    Ok(())
+    sample
 }
 
-fn load(summary: &Summary) -> String {
+pub(crate) fn load(summary: &Summary) -> String {
     let load = &summary.load;
     let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
@@ -122,7 +137,7 @@ fn load(summary: &Summary) -> String {
     }
 }
 
-fn window(summary: &Summary) -> String {
+pub(crate) fn window(summary: &Summary) -> String {
     let seconds = summary.window.end_s - summary.window.start_s;
     let state = match summary.run.state {
         RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
@@ -186,7 +201,7 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 }
 
 /// Whether the window was one state, where somebody can say.
-fn steadiness(page: &mut String, summary: &Summary) {
+fn steadiness(page: &mut impl Fields, summary: &Summary) {
     let Some(Steadiness { state, trend, .. }) = &summary.steadiness else { return };
     let drift = trend.as_ref().map_or(String::new(), |trend| {
         format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
@@ -202,7 +217,7 @@ fn steadiness(page: &mut String, summary: &Summary) {
     field(page, "Steady", &text);
 }
 
-fn tokens(summary: &Summary) -> String {
+pub(crate) fn tokens(summary: &Summary) -> String {
     let tokens = &summary.tokens;
     let cached = tokens.cached.map_or(String::new(), |n| format!(", {} of them cached", count(n)));
     let images = tokens.image.map_or(String::new(), |n| format!(", {} of images", count(n)));
@@ -229,49 +244,66 @@ const STEPS: [(&str, &str, bool); 10] = [
     ("byte_to_token", "→token", true),
 ];
 
+/// How long a step took.
+pub(crate) fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
+    band.parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.ms)
+}
+
+/// The steps that are shown: name in the summary, and heading.
+pub(crate) fn steps(waterfall: &Waterfall) -> Vec<(&'static str, &'static str)> {
+    let is_some = |name: &str| {
+        [&waterfall.median, &waterfall.slowest].iter().any(|band| step_ms(band, name) > 0.0)
+    };
+    let shown = STEPS.iter().filter(|(name, _, always)| *always || is_some(name));
+    shown.map(|(name, heading, _)| (*name, *heading)).collect()
+}
+
+/// The requests that a waterfall is of.
+pub(crate) fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
+    [("middle tenth", &waterfall.median), ("slowest 1 %", &waterfall.slowest)]
+}
+
 fn waterfall(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let Some(Waterfall { median, slowest }) = &summary.waterfall else { return Ok(()) };
-    let time = |band: &WaterfallBand, name: &str| {
-        band.parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.ms)
-    };
-    let is_shown = |(name, _, always): &&(&str, &str, bool)| {
-        *always || time(median, name) > 0.0 || time(slowest, name) > 0.0
-    };
-    let shown: Vec<_> = STEPS.iter().filter(is_shown).collect();
+    let Some(waterfall) = &summary.waterfall else { return Ok(()) };
+    let shown = steps(waterfall);
     write!(page, "\n{:<16}", "TTFT by step, ms")?;
-    for (_, heading, _) in &shown {
+    for (_, heading) in &shown {
         write!(page, "{heading:>7}")?;
     }
     writeln!(page, "{:>8}", "= TTFT")?;
-    for (label, band) in [("middle tenth", median), ("slowest 1 %", slowest)] {
+    for (label, band) in bands(waterfall) {
         write!(page, "{label:<16}")?;
-        for (name, _, _) in &shown {
-            write!(page, "{:>7}", cell(time(band, name)))?;
+        for (name, _) in &shown {
+            write!(page, "{:>7}", cell(step_ms(band, name)))?;
         }
         writeln!(page, "{:>8}", cell(band.ttft_ms))?;
     }
     Ok(())
 }
 
-fn rates(page: &mut String, summary: &Summary) {
+/// Rates in the window, and of the whole run.
+pub(crate) fn throughput(summary: &Summary) -> String {
     let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
     let (inside, whole) = (&summary.throughput, &summary.whole_run);
-    page.push('\n');
-    let text = format!(
+    format!(
         "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
         rate(inside.requests_per_s),
         rate(inside.output_tokens_per_s),
         rate(inside.total_tokens_per_s),
         rate(whole.requests_per_s),
         rate(whole.output_tokens_per_s)
-    );
-    field(page, "Throughput", &text);
+    )
+}
+
+/// Rates, and latencies with what lies outside the window.
+pub(crate) fn rates(page: &mut impl Fields, summary: &Summary) {
+    field(page, "Throughput", &throughput(summary));
     whole_latency(page, summary);
     workload::recount(page, summary);
 }
 
 /// Latencies with warm-up and cooldown, where there were such.
-fn whole_latency(page: &mut String, summary: &Summary) {
+fn whole_latency(page: &mut impl Fields, summary: &Summary) {
     if summary.requests.warmup + summary.requests.cooldown == 0 {
         return;
     }
@@ -287,14 +319,20 @@ fn whole_latency(page: &mut String, summary: &Summary) {
     }
 }
 
-/// How the client fared, in the order in which a doubter would ask.
-fn client(page: &mut String, summary: &Summary) {
-    let (client, load) = (&summary.client, &summary.load);
+fn three(quick: &Quick) -> String {
     let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
-    let three = |quick: &Quick| {
-        format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
-    };
-    field(page, "Client", &format!("schedule slip {}", three(&load.slip_ms)));
+    format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
+}
+
+/// How the client fared, in the order in which a doubter would ask.
+fn client(page: &mut impl Fields, summary: &Summary) {
+    field(page, "Client", &format!("schedule slip {}", three(&summary.load.slip_ms)));
+    client_rest(page, summary);
+}
+
+/// Beyond its own slip.
+pub(crate) fn client_rest(page: &mut impl Fields, summary: &Summary) {
+    let (client, load) = (&summary.client, &summary.load);
     let stamps = match client.stamps.as_str() {
         "kernel" => "arrivals stamped by the kernel; read later by",
         "mixed" => "arrivals stamped by the kernel where it does; read later by",
@@ -335,13 +373,17 @@ fn client(page: &mut String, summary: &Summary) {
     }
 }
 
-fn errors(page: &mut String, summary: &Summary) {
+fn errors(page: &mut impl Fields, summary: &Summary) {
     for (index, detail) in summary.requests.error_details.iter().enumerate() {
         let label = if index == 0 { "Errors" } else { "" };
-        let ErrorDetail { class, stage, message, .. } = detail;
-        let text = format!("{} × {class} ({stage}): {}", count(detail.count), plain(message));
-        field(page, label, &text);
+        field(page, label, &error(detail));
     }
+}
+
+/// How often, what, and what was said.
+pub(crate) fn error(detail: &ErrorDetail) -> String {
+    let ErrorDetail { class, stage, message, .. } = detail;
+    format!("{} × {class} ({stage}): {}", count(detail.count), plain(message))
 }
 
 /// Whether to believe it, and why not.
@@ -363,14 +405,34 @@ pub(crate) fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat])
     }
 }
 
-/// A label and prose beside it, wrapped.
-pub(crate) fn field(page: &mut String, label: &str, prose: &str) {
-    for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        let pad = (LABEL + 2).saturating_sub(label.width());
-        page.push_str(label);
-        page.extend(std::iter::repeat_n(' ', pad));
-        page.push_str(line);
-        page.push('\n');
+/// Whatever takes labels and prose beside them. Prose without a label goes on with what is above it.
+pub(crate) trait Fields {
+    /// Takes one.
+    fn field(&mut self, label: &str, prose: &str);
+}
+
+/// On this page, wrapped.
+impl Fields for String {
+    fn field(&mut self, label: &str, prose: &str) {
+        for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let pad = (LABEL + 2).saturating_sub(label.width());
+            self.push_str(label);
+            self.extend(std::iter::repeat_n(' ', pad));
+            self.push_str(line);
+            self.push('\n');
+        }
     }
+}
+
+/// For another page.
+impl Fields for Vec<(String, String)> {
+    fn field(&mut self, label: &str, prose: &str) {
+        self.push((label.trim().to_owned(), prose.to_owned()));
+    }
+}
+
+/// A label and prose beside it.
+pub(crate) fn field(page: &mut impl Fields, label: &str, prose: &str) {
+    page.field(label, prose);
 }

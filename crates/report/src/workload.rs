@@ -4,7 +4,7 @@ use goodput_stats::{LengthCheck, Quick, RecountSummary, RunFacts, SessionsSummar
 
 use crate::number::{amount, count, percent};
 use crate::plain::plain;
-use crate::text::field;
+use crate::text::{Fields, field};
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;
@@ -17,7 +17,7 @@ pub(crate) fn name(run: &RunFacts) -> String {
 }
 
 /// Lengths, cache, replay, constraints, sessions and notes.
-pub(crate) fn facts(page: &mut String, summary: &Summary) {
+pub(crate) fn facts(page: &mut impl Fields, summary: &Summary) {
     lengths(page, summary);
     cache(page, summary);
     if let Some(replay) = &summary.replay {
@@ -63,7 +63,7 @@ fn three(quick: &Quick) -> String {
     format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
 }
 
-fn lengths(page: &mut String, summary: &Summary) {
+fn lengths(page: &mut impl Fields, summary: &Summary) {
     let side = |name: &str, check: &LengthCheck| {
         let exact = percent(check.exact_share);
         let error = match check.max_error {
@@ -85,7 +85,7 @@ fn lengths(page: &mut String, summary: &Summary) {
     field(page, "Lengths", &text.join("; "));
 }
 
-fn cache(page: &mut String, summary: &Summary) {
+fn cache(page: &mut impl Fields, summary: &Summary) {
     let Some(cache) = &summary.cache else { return };
     let is_quiet = cache.requested.is_none() && cache.observed.is_none_or(|share| share == 0.0);
     if is_quiet {
@@ -123,7 +123,7 @@ fn sessions_text(sessions: &SessionsSummary) -> String {
 }
 
 /// Answers in the unit of one tokenizer.
-pub(crate) fn recount(page: &mut String, summary: &Summary) {
+pub(crate) fn recount(page: &mut impl Fields, summary: &Summary) {
     let Some(recount) = &summary.recount else { return };
     let RecountSummary {
         tokenizer, output_tokens, characters, output_tps, ratio_to_server, ..

@@ -16,7 +16,7 @@ use crate::plain::plain;
 const FIGURES: usize = 4;
 
 /// What is said of each candidate: its name, and the sentence.
-pub(super) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
+pub(crate) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
     let names = labels(comparison);
     let one = |side: u32| {
         let said = || sentence(comparison, side, &names);
@@ -40,7 +40,7 @@ pub(super) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
 }
 
 /// The sentences of a page: what goes for several candidates is said once.
-pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = answers(comparison).into_iter().map(|(_, said)| said).collect();
     all.dedup();
     all
@@ -261,7 +261,7 @@ fn list(comparison: &Comparison, findings: &[&Finding]) -> String {
 }
 
 /// `p50 TPOT +5.1 % (+3.9 % to +6.2 %)`
-pub(super) fn phrase(comparison: &Comparison, finding: &Finding) -> String {
+pub(crate) fn phrase(comparison: &Comparison, finding: &Finding) -> String {
     let known = Known::of(&finding.metric);
     let level = at(comparison, finding.level);
     format!("{}{level} {}", known.name(), known.with_interval(finding))
@@ -429,20 +429,20 @@ fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult], names: &[Str
 }
 
 /// Gates that were asked for and of which nothing came.
-pub(super) fn unjudged<'a>(comparison: &'a Comparison, judged: &[&GateResult]) -> Vec<&'a Gate> {
+pub(crate) fn unjudged<'a>(comparison: &'a Comparison, judged: &[&GateResult]) -> Vec<&'a Gate> {
     let gates = comparison.design.gates.iter();
     gates.filter(|asked| !judged.iter().any(|judged| judged.gate == **asked)).collect()
 }
 
 /// The figure that a gate is about.
-pub(super) fn finding_of<'a>(comparison: &'a Comparison, gate: &GateResult) -> Option<&'a Finding> {
+pub(crate) fn finding_of<'a>(comparison: &'a Comparison, gate: &GateResult) -> Option<&'a Finding> {
     comparison.findings.iter().find(|one| {
         one.metric == gate.gate.metric && one.side == gate.side && one.level == gate.level
     })
 }
 
 /// `p99 TTFT +8.0 % (+6.1 % to +10.2 %), allowed < +5 %`
-pub(super) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String {
+pub(crate) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String {
     let known = Known::of(&gate.gate.metric);
     let change = gate_change(comparison, gate).unwrap_or_else(|| "not measured".to_owned());
     let level = at(comparison, gate.level);
@@ -450,7 +450,7 @@ pub(super) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String 
 }
 
 /// The change that a gate is about, with its interval; none where not both sides have the figure.
-pub(super) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
+pub(crate) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
     let is_there = finding_of(comparison, gate).is_none_or(|finding| finding.n > 0);
     let change = gate.change.filter(|_| is_there)?;
     Some(Known::of(&gate.gate.metric).changed(change, gate.low, gate.high))

@@ -1,19 +1,22 @@
 //! While a comparison goes on: what it will take, and a line after each block.
 
-use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Quantity, family};
+use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Outcome, Quantity, family};
 use goodput_campaign::sweep::Level;
 
 use super::notes::{looks, order};
-use super::tables::WIDTH;
+use super::tables::pairs;
 use super::words::{
-    Known, at, bare_about, candidates, label, labels, limit, several, tested, trimmed,
+    Known, at, bare_about, candidates, label, labels, level, limit, outcome, several, tested,
+    trimmed,
 };
 use crate::clip::clip;
 use crate::plain::plain;
 use crate::text::field;
 use unicode_width::UnicodeWidthStr;
 
-/// Figures in the line of a block at most.
+/// Columns of the line of a block, as of every line of progress.
+const WIDTH: usize = 100;
+/// Figures in it at most.
 const FIGURES: usize = 3;
 
 /// The figures that are shown first where there is no room for all.
@@ -120,6 +123,57 @@ pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
         line.push_str(part);
     }
     clip(&line, room) + &left
+}
+
+/// What differs so far between a candidate and the reference at one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareLevel {
+    /// Who against whom, and at which load.
+    pub title: String,
+    /// The tested figures.
+    pub rows: Vec<CompareRow>,
+}
+
+/// One figure of two sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareRow {
+    /// Its name.
+    pub figure: String,
+    /// The reference's value.
+    pub reference: String,
+    /// The candidate's.
+    pub candidate: String,
+    /// The change with its interval.
+    pub change: String,
+    /// What can be said, in words.
+    pub words: &'static str,
+    /// The same.
+    pub outcome: Outcome,
+}
+
+/// The tested figures so far, for a screen.
+pub fn compare_so_far(comparison: &Comparison) -> Vec<CompareLevel> {
+    let names = labels(comparison);
+    let level = |(side, place): (u32, u32)| {
+        let (name, reference) = (label(&names, side), label(&names, 0));
+        let own = tested(comparison, side).into_iter();
+        let own = own.filter(|finding| finding.level == place && finding.n > 0);
+        let row = |finding: &Finding| {
+            let known = Known::of(&finding.metric);
+            CompareRow {
+                figure: known.name(),
+                reference: known.value(finding.reference),
+                candidate: known.value(finding.candidate),
+                change: known.short(finding),
+                words: outcome(finding.outcome),
+                outcome: finding.outcome,
+            }
+        };
+        let rows: Vec<CompareRow> = own.map(row).collect();
+        let title = format!("{name} against {reference}, {}", level(comparison, place));
+        (!rows.is_empty()).then_some(CompareLevel { title, rows })
+    };
+    pairs(comparison).into_iter().filter_map(level).collect()
 }
 
 fn place(finding: &Finding) -> (u32, usize) {

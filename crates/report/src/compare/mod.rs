@@ -1,29 +1,31 @@
 //! A comparison as a page, as Markdown for a pull request, and as JUnit XML.
 
-mod answer;
+pub(crate) mod answer;
 mod junit;
 mod live;
 mod markdown;
-mod notes;
-mod tables;
+pub(crate) mod notes;
+pub(crate) mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wanting;
-mod words;
+pub(crate) mod words;
 
 pub use junit::compare_junit;
-pub use live::{compare_before, compare_design, compare_step};
+pub use live::{
+    CompareLevel, CompareRow, compare_before, compare_design, compare_so_far, compare_step,
+};
 pub use markdown::compare_markdown;
 
-use goodput_campaign::compare::{Comparison, Design, Floor, family};
+use goodput_campaign::compare::{Comparison, Design, Finding, Floor, family};
 
 use crate::clip::fit;
-use crate::text::{field, judgement};
+use crate::text::{WIDTH, field, judgement};
 use crate::wrap::wrap;
-use tables::{BETTER, CHANGE, SHORT, SURE, Table, UNITS, WIDTH};
+use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, Table, UNITS, VALUES};
 
 /// Marked with `?` in a table.
-const DOUBTFUL: &str =
+pub(crate) const DOUBTFUL: &str =
     "?: signed ranks and t do not agree: an outlier, or blocks that are not alike";
 
 /// The noise floor of a rig in a sentence, by the figures that are usually tested.
@@ -44,7 +46,11 @@ pub fn compare_text(comparison: &Comparison) -> String {
     }
     findings(&mut page, comparison);
     if let Some(gates) = tables::gates(comparison) {
-        gates.text(&mut page);
+        let ways: [&[(&str, &[usize])]; 2] = [
+            &[("Gates", &[0, 1, 2, 3, 4])],
+            &[("Gates", &[0, 1, 2, 4]), ("Changes", &[0, 1, 2, 3])],
+        ];
+        first_that_fits(&mut page, &gates, &ways);
     }
     let axes = tables::axes(comparison, Some(WIDTH));
     for table in &axes {
@@ -73,14 +79,16 @@ pub fn compare_text(comparison: &Comparison) -> String {
 fn findings(page: &mut String, comparison: &Comparison) {
     for pair in tables::pairs(comparison) {
         if let Some(tested) = tables::figures(comparison, pair, true) {
-            changes(page, &tested);
             // One run says nothing about how sure.
-            if comparison.findings.iter().any(|one| one.is_tested && one.sd.or(one.p).is_some()) {
-                tested.columns("How sure", &SURE).text(page);
+            let is_sure = |one: &Finding| one.is_tested && one.sd.or(one.p).is_some();
+            if comparison.findings.iter().any(is_sure) {
+                surely_changed(page, &tested);
+            } else {
+                changed(page, &tested);
             }
         }
         if let Some(others) = tables::figures(comparison, pair, false) {
-            changes(page, &others);
+            changed(page, &others);
         }
     }
     if tables::has_doubts(comparison) {
@@ -88,14 +96,46 @@ fn findings(page: &mut String, comparison: &Comparison) {
     }
 }
 
-fn changes(page: &mut String, figures: &Table) {
-    let whole = figures.columns(&figures.title, &CHANGE);
-    if whole.fits() {
-        whole.text(page);
-        return;
+/// What changed and how sure that is, in as few tables as there is room for.
+fn surely_changed(page: &mut String, figures: &Table) {
+    let title = figures.title.as_str();
+    let sure = ("How sure", &LESS_SURE[..]);
+    let units = ("In units, and the change by ranks", &BESIDE[..]);
+    first_that_fits(
+        page,
+        figures,
+        &[
+            &[(title, &CHANGE), ("How sure", &SURE)],
+            &[(title, &SHORT), sure, units],
+            &[(title, &BARE), sure, (VALUES.0, &VALUES.1), units],
+        ],
+    );
+}
+
+/// What changed, in as few tables as there is room for.
+fn changed(page: &mut String, figures: &Table) {
+    let title = figures.title.as_str();
+    let units = ("In units", &UNITS[..]);
+    first_that_fits(
+        page,
+        figures,
+        &[
+            &[(title, &CHANGE)],
+            &[(title, &SHORT), units],
+            &[(title, &BARE), (VALUES.0, &VALUES.1), units],
+        ],
+    );
+}
+
+/// Tables of some columns each, with their titles: the first way in which all fit, or the last.
+fn first_that_fits(page: &mut String, of: &Table, ways: &[&[(&str, &[usize])]]) {
+    for (place, way) in ways.iter().enumerate() {
+        let tables: Vec<Table> =
+            way.iter().map(|(title, places)| of.columns(title, places)).collect();
+        if place + 1 == ways.len() || tables.iter().all(Table::fits) {
+            return tables.iter().for_each(|table| table.text(page));
+        }
     }
-    figures.columns(&figures.title, &SHORT).text(page);
-    figures.columns("In units", &UNITS).text(page);
 }
 
 /// A line below a table.

@@ -12,10 +12,10 @@ use crate::plain::plain;
 use crate::sweep::duration;
 
 /// A label and what stands beside it.
-pub(super) type Note = (&'static str, String);
+pub(crate) type Note = (&'static str, String);
 
 /// Who was compared, and how.
-pub(super) fn compared(comparison: &Comparison) -> Vec<Note> {
+pub(crate) fn compared(comparison: &Comparison) -> Vec<Note> {
     let names = labels(comparison);
     let mut notes = Vec::new();
     for (place, side) in comparison.sides.iter().enumerate() {
@@ -76,7 +76,7 @@ fn side_text(side: &Side, label: &str, place: usize) -> String {
 }
 
 /// In which order the sides of a block are measured.
-pub(super) fn order(design: &Design) -> &'static str {
+pub(crate) fn order(design: &Design) -> &'static str {
     match design.order {
         _ if design.at_once => "all sides at once",
         Order::Abba => "every second block in reverse order",
@@ -132,7 +132,7 @@ fn test(comparison: &Comparison) -> String {
 }
 
 /// `looks after 6, 8, 12 and 16 blocks`
-pub(super) fn looks(design: &Design) -> String {
+pub(crate) fn looks(design: &Design) -> String {
     match design.looks.split_last() {
         None => "no look".to_owned(),
         Some((only, [])) => format!("one look, after {}", several(*only, "block")),
@@ -155,7 +155,7 @@ fn state(comparison: &Comparison) -> Option<Note> {
 }
 
 /// What differs that should not, what matters most first: the mark, and the text.
-pub(super) fn differences(comparison: &Comparison) -> Vec<Note> {
+pub(crate) fn differences(comparison: &Comparison) -> Vec<Note> {
     let names = labels(comparison);
     let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
     sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
@@ -190,14 +190,14 @@ fn spoiled(name: &str) -> String {
 }
 
 /// Caveats that are not about what differs, which is said already.
-pub(super) fn caveats(comparison: &Comparison) -> Vec<Caveat> {
+pub(crate) fn caveats(comparison: &Comparison) -> Vec<Caveat> {
     let is_said = |caveat: &&Caveat| {
         caveat.code != CaveatCode::NotComparable || comparison.differences.is_empty()
     };
     comparison.caveats.iter().filter(is_said).cloned().collect()
 }
 
-fn mark(matter: Matter) -> &'static str {
+pub(crate) fn mark(matter: Matter) -> &'static str {
     match matter {
         Matter::Info => "  note",
         Matter::Warn => "  warning",
@@ -206,7 +206,7 @@ fn mark(matter: Matter) -> &'static str {
 }
 
 /// Whether anything differs, in a few words.
-pub(super) fn differs(comparison: &Comparison) -> String {
+pub(crate) fn differs(comparison: &Comparison) -> String {
     let of = |matter| comparison.differences.iter().filter(|one| one.matter == matter).count();
     match [of(Matter::Refuse), of(Matter::Warn), of(Matter::Info)] {
         [0, 0, 0] => "nothing was found that should be the same and is not".to_owned(),
@@ -225,7 +225,7 @@ pub(super) fn differs(comparison: &Comparison) -> String {
 }
 
 /// Whether all sides were sent the same.
-pub(super) fn proof(comparison: &Comparison) -> String {
+pub(crate) fn proof(comparison: &Comparison) -> String {
     let Some(proof) = &comparison.proof else {
         return "not proven to be the same: there are no hashes of what was sent".to_owned();
     };
@@ -254,7 +254,7 @@ pub(super) fn proof(comparison: &Comparison) -> String {
 }
 
 /// How far two measurements of one server lie apart.
-pub(super) fn floor(comparison: &Comparison) -> String {
+pub(crate) fn floor(comparison: &Comparison) -> String {
     let Some(floor) = &comparison.floor else {
         return "not known: `goodput compare TARGET --aa` measures it, once for a rig".to_owned();
     };
@@ -266,7 +266,7 @@ pub(super) fn floor(comparison: &Comparison) -> String {
 }
 
 /// By the figures that are wanted.
-pub(super) fn floor_of(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> String {
+pub(crate) fn floor_of(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> String {
     let shown: Vec<String> = floor
         .sd
         .iter()

@@ -13,18 +13,17 @@ use super::words::{Known, at, chance, label, labels, level, limit, outcome, with
 use crate::clip::{left, right};
 use crate::number::{cell, percent};
 use crate::plain::plain;
+use crate::text::WIDTH;
 use crate::wrap::wrap;
 
-/// Columns of the page.
-pub(super) const WIDTH: usize = 100;
 /// Columns that the first column keeps where there is too little room.
 const LEAST: usize = 18;
 
 /// Rows under a heading; the first and the last column stand at the left.
-pub(super) struct Table {
-    pub(super) title: String,
-    pub(super) head: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
@@ -33,7 +32,7 @@ impl Table {
     }
 
     /// For a terminal. What is too wide costs the first column.
-    pub(super) fn text(&self, page: &mut String) {
+    pub(crate) fn text(&self, page: &mut String) {
         let last = self.head.len().saturating_sub(1);
         let mut widths = self.widths();
         let over = self.width().saturating_sub(WIDTH);
@@ -71,13 +70,13 @@ impl Table {
     }
 
     /// Whether it fits the page, if the first column gives way.
-    pub(super) fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         let first = self.widths().first().copied().unwrap_or(0);
         self.width() <= WIDTH + first.saturating_sub(LEAST)
     }
 
     /// The same with only these columns.
-    pub(super) fn columns(&self, title: &str, places: &[usize]) -> Self {
+    pub(crate) fn columns(&self, title: &str, places: &[usize]) -> Self {
         let pick = |row: &Vec<String>| -> Vec<String> {
             places.iter().filter_map(|place| row.get(*place).cloned()).collect()
         };
@@ -90,13 +89,18 @@ impl Table {
 }
 
 /// Places in [`figures`]: what the change is, and how sure.
-pub(super) const CHANGE: [usize; 6] = [0, 1, 2, 3, 4, 12];
-pub(super) const SHORT: [usize; 5] = [0, 1, 2, 3, 12];
-pub(super) const UNITS: [usize; 2] = [0, 4];
-pub(super) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
+pub(crate) const CHANGE: [usize; 6] = [0, 1, 2, 3, 4, 12];
+pub(crate) const SHORT: [usize; 5] = [0, 1, 2, 3, 12];
+pub(crate) const BARE: [usize; 3] = [0, 3, 12];
+pub(crate) const VALUES: (&str, [usize; 3]) = ("Values", [0, 1, 2]);
+pub(crate) const UNITS: [usize; 2] = [0, 4];
+pub(crate) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
+/// The same where there is no room: the estimate beside the test stands with the units.
+pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
+pub(crate) const BESIDE: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
-pub(super) fn figures(
+pub(crate) fn figures(
     comparison: &Comparison,
     (side, place): (u32, u32),
     are_tested: bool,
@@ -186,12 +190,12 @@ fn amount(value: f64) -> String {
 }
 
 /// Every candidate at every level that something is said of.
-pub(super) fn pairs(comparison: &Comparison) -> BTreeSet<(u32, u32)> {
+pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<(u32, u32)> {
     comparison.findings.iter().map(|one| (one.side, one.level)).collect()
 }
 
 /// Whether a table shows a `?` behind a verdict.
-pub(super) fn has_doubts(comparison: &Comparison) -> bool {
+pub(crate) fn has_doubts(comparison: &Comparison) -> bool {
     let tables = pairs(comparison).into_iter().flat_map(|pair| {
         [true, false].into_iter().filter_map(move |tested| figures(comparison, pair, tested))
     });
@@ -200,7 +204,7 @@ pub(super) fn has_doubts(comparison: &Comparison) -> bool {
 }
 
 /// What was asked to hold.
-pub(super) fn gates(comparison: &Comparison) -> Option<Table> {
+pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
     let names = labels(comparison);
     let head = ["gate", "candidate", "level", "change", "holds"];
     let mut table = Table::new("Gates".to_owned(), &head);
@@ -226,15 +230,15 @@ pub(super) fn gates(comparison: &Comparison) -> Option<Table> {
 }
 
 /// What the marks of the last column mean.
-pub(super) const BETTER: &str = "better: by the findings above; same: within the margin; \
+pub(crate) const BETTER: &str = "better: by the findings above; same: within the margin; \
                                  tie, ?: cannot be told; ~: by the values alone, which nobody tested";
 
 /// All axes of all sides at every level; several tables where there are too many sides for one.
-pub(super) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
+pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
     let names = labels(comparison);
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(0).max(9);
     // The reference stands in each of the tables, between the titles and who is better.
-    let room = columns.map(|columns| columns.saturating_sub(50) / (widest + 2));
+    let room = columns.map(|columns| columns.saturating_sub(36) / (widest + 2));
     let at_once = room.map_or(names.len(), |room| room.saturating_sub(1).max(1)).max(1);
     let mut tables = Vec::new();
     for (place, level) in comparison.levels.iter().enumerate() {
@@ -361,7 +365,7 @@ fn best_value(row: &Row, names: &[String]) -> String {
 }
 
 /// The order of more than two sides by each tested figure, best first.
-pub(super) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
+pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
     if comparison.verdict == Verdict::Void {
         return Vec::new();
     }

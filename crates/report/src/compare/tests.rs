@@ -1,7 +1,7 @@
 //! Pages of comparisons made by hand.
 
 mod answer;
-mod fixtures;
-mod junit;
+pub(crate) mod fixtures;
+pub(crate) mod junit;
 mod markdown;
 mod page;

@@ -6,6 +6,7 @@ use goodput_campaign::compare::{
     Better, Comparison, Finding, Gate, Limit, Outcome, Quantity, Scale, metric,
 };
 use goodput_campaign::sweep::Level;
+use goodput_model::Verdict;
 use goodput_stats::about;
 use unicode_width::UnicodeWidthStr;
 
@@ -16,20 +17,20 @@ use crate::plain::plain;
 const NAME: usize = 16;
 
 /// What a page needs to know of a figure.
-pub(super) struct Known {
+pub(crate) struct Known {
     /// For people.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// Of its values; empty of a share.
-    pub(super) unit: String,
+    pub(crate) unit: String,
     /// Which way is good.
-    pub(super) better: Better,
+    pub(crate) better: Better,
     /// How values are set against each other.
-    pub(super) scale: Scale,
+    pub(crate) scale: Scale,
 }
 
 impl Known {
     /// The figure of this name; one that nobody knows is shown by its name.
-    pub(super) fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         metric(name).map_or_else(
             || Self {
                 title: plain(name),
@@ -47,12 +48,12 @@ impl Known {
     }
 
     /// The title with the unit of the values.
-    pub(super) fn heading(&self) -> String {
+    pub(crate) fn heading(&self) -> String {
         with_unit(&self.title, &self.unit)
     }
 
     /// The name in a sentence: the unit where it would not be clear without.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.unit.as_str() {
             "tok/s" => self.heading(),
             "/s" if self.title != "goodput" => self.heading(),
@@ -61,7 +62,7 @@ impl Known {
     }
 
     /// A value in a cell.
-    pub(super) fn value(&self, value: f64) -> String {
+    pub(crate) fn value(&self, value: f64) -> String {
         match self.scale {
             _ if !value.is_finite() => "–".to_owned(),
             Scale::Difference => percent(value),
@@ -78,18 +79,18 @@ impl Known {
     }
 
     /// `+5.1 %`, or `-1.2 points` of a share.
-    pub(super) fn change(&self, change: f64) -> String {
+    pub(crate) fn change(&self, change: f64) -> String {
         format!("{} {}", signed(change * 100.0), self.of_change())
     }
 
     /// A standard deviation between blocks, on the scale of changes and margins.
-    pub(super) fn spread(&self, sd: f64) -> String {
+    pub(crate) fn spread(&self, sd: f64) -> String {
         let spread = if self.scale == Scale::Ratio { sd.exp_m1() } else { sd };
         self.change(spread).trim_start_matches('+').to_owned()
     }
 
     /// `+5.1 % (+3.9 % to +6.2 %)`
-    pub(super) fn with_interval(&self, finding: &Finding) -> String {
+    pub(crate) fn with_interval(&self, finding: &Finding) -> String {
         if finding.n == 0 {
             return "not measured on both sides".to_owned();
         }
@@ -97,7 +98,7 @@ impl Known {
     }
 
     /// The same of bare numbers.
-    pub(super) fn changed(&self, change: f64, low: Option<f64>, high: Option<f64>) -> String {
+    pub(crate) fn changed(&self, change: f64, low: Option<f64>, high: Option<f64>) -> String {
         let ends = match (low, high) {
             (Some(low), Some(high)) => {
                 format!(" ({} to {})", self.change(low), self.change(high))
@@ -108,7 +109,7 @@ impl Known {
     }
 
     /// `+5.1 % (+3.9 to +6.2)`
-    pub(super) fn short(&self, finding: &Finding) -> String {
+    pub(crate) fn short(&self, finding: &Finding) -> String {
         if finding.n == 0 {
             return "–".to_owned();
         }
@@ -121,7 +122,7 @@ impl Known {
     }
 
     /// `3 %`, or `3 points` of a share.
-    pub(super) fn margin(&self, margin: f64) -> String {
+    pub(crate) fn margin(&self, margin: f64) -> String {
         let amount = trimmed(margin * 100.0);
         let unit = self.of_change();
         let unit = if amount == "1" { unit.trim_end_matches('s') } else { unit };
@@ -130,7 +131,7 @@ impl Known {
 }
 
 /// A title with the unit of its values, unless it says it itself.
-pub(super) fn with_unit(title: &str, unit: &str) -> String {
+pub(crate) fn with_unit(title: &str, unit: &str) -> String {
     let (title, per) = match title.strip_suffix(" per GPU") {
         Some(title) => (title, " per GPU"),
         None => (title, ""),
@@ -153,7 +154,7 @@ fn direction(name: &str) -> Better {
 }
 
 /// With its sign and one decimal; what rounds to nothing has none.
-pub(super) fn signed(value: f64) -> String {
+pub(crate) fn signed(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".to_owned(),
         v if v < 0.05 => "0.0".to_owned(),
@@ -164,7 +165,7 @@ pub(super) fn signed(value: f64) -> String {
 }
 
 /// At most three decimals, and none that say nothing.
-pub(super) fn trimmed(value: f64) -> String {
+pub(crate) fn trimmed(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".to_owned(),
         v if v < 1e7 => {
@@ -176,7 +177,7 @@ pub(super) fn trimmed(value: f64) -> String {
 }
 
 /// A chance, never rounded to nothing.
-pub(super) fn chance(p: Option<f64>) -> String {
+pub(crate) fn chance(p: Option<f64>) -> String {
     match p {
         Some(p) if p < 0.0001 => "<0.0001".to_owned(),
         Some(p) if p.is_finite() => format!("{p:.4}"),
@@ -185,7 +186,7 @@ pub(super) fn chance(p: Option<f64>) -> String {
 }
 
 /// `about 7 min` without the first word.
-pub(super) fn bare_about(seconds: f64) -> String {
+pub(crate) fn bare_about(seconds: f64) -> String {
     if seconds.is_finite() && seconds >= 0.0 {
         about(seconds).trim_start_matches("about ").to_owned()
     } else {
@@ -194,17 +195,17 @@ pub(super) fn bare_about(seconds: f64) -> String {
 }
 
 /// `1 block`, `8 blocks`
-pub(super) fn several(n: u32, one: &str) -> String {
+pub(crate) fn several(n: u32, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
 /// What the runs of a figure are counted in.
-pub(super) fn counted(comparison: &Comparison, n: u32) -> String {
+pub(crate) fn counted(comparison: &Comparison, n: u32) -> String {
     several(n, if comparison.is_paired { "block" } else { "run" })
 }
 
 /// The word of an outcome.
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Better => "better",
         Outcome::Worse => "WORSE",
@@ -214,8 +215,20 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
+/// The whole in a plain word.
+pub(crate) fn whole(comparison: &Comparison) -> &'static str {
+    match (comparison.verdict, comparison.outcome) {
+        (Verdict::Void, _) => "void",
+        (_, Outcome::Better) => "better",
+        (_, Outcome::Worse) => "worse",
+        (_, Outcome::Equivalent) => "equivalent",
+        (_, Outcome::Inconclusive) => "inconclusive",
+        (_, Outcome::NoVerdict) => "no verdict",
+    }
+}
+
 /// The condition of a gate without its metric: `< +5 %`.
-pub(super) fn limit(gate: &Gate) -> String {
+pub(crate) fn limit(gate: &Gate) -> String {
     let sign = match gate.limit {
         Limit::Below => "<",
         Limit::Above => ">",
@@ -226,7 +239,7 @@ pub(super) fn limit(gate: &Gate) -> String {
 
 /// What every side is called: its own name where all names are short and none is twice there, else
 /// a letter.
-pub(super) fn labels(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn labels(comparison: &Comparison) -> Vec<String> {
     let names: Vec<String> = if comparison.sides.is_empty() {
         comparison.design.sides.iter().map(|name| plain(name)).collect()
     } else {
@@ -248,12 +261,12 @@ fn letter(place: usize) -> String {
 }
 
 /// The name of one side, also of one that is not there.
-pub(super) fn label(labels: &[String], side: u32) -> String {
+pub(crate) fn label(labels: &[String], side: u32) -> String {
     labels.get(side as usize).cloned().unwrap_or_else(|| letter(side as usize))
 }
 
 /// The load of a level.
-pub(super) fn level(comparison: &Comparison, place: u32) -> String {
+pub(crate) fn level(comparison: &Comparison, place: u32) -> String {
     let place = place as usize;
     let design = &comparison.design;
     let asked = design.levels.get(place).copied();
@@ -270,24 +283,24 @@ pub(super) fn level(comparison: &Comparison, place: u32) -> String {
 }
 
 /// ` at 8 req/s` where there are several levels.
-pub(super) fn at(comparison: &Comparison, place: u32) -> String {
+pub(crate) fn at(comparison: &Comparison, place: u32) -> String {
     let levels = comparison.design.levels.len().max(comparison.levels.len());
     if levels > 1 { format!(" at {}", level(comparison, place)) } else { String::new() }
 }
 
 /// The tested figures of a candidate, as they come.
-pub(super) fn tested(comparison: &Comparison, side: u32) -> Vec<&Finding> {
+pub(crate) fn tested(comparison: &Comparison, side: u32) -> Vec<&Finding> {
     comparison.findings.iter().filter(|one| one.is_tested && one.side == side).collect()
 }
 
 /// Places of the candidates.
-pub(super) fn candidates(comparison: &Comparison) -> std::ops::Range<u32> {
+pub(crate) fn candidates(comparison: &Comparison) -> std::ops::Range<u32> {
     let sides = comparison.sides.len().max(comparison.design.sides.len());
     1..u32::try_from(sides).unwrap_or(u32::MAX)
 }
 
 /// Seconds that a block takes, by what was measured or else as planned; none of saved runs.
-pub(super) fn block_seconds(comparison: &Comparison) -> Option<f64> {
+pub(crate) fn block_seconds(comparison: &Comparison) -> Option<f64> {
     let (facts, design) = (&comparison.comparison, &comparison.design);
     if !comparison.is_paired {
         return None;

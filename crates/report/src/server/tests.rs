@@ -14,7 +14,7 @@ fn pair(client: f64, server: f64) -> Value {
         "share": difference / server})
 }
 
-fn full() -> Value {
+pub(crate) fn full() -> Value {
     let points = (0..6).map(|n| {
         let share = f64::from(n) / 5.0;
         json!({"at_s": n * 10, "running": 64.0 * share, "waiting": if n == 3 { 12.0 } else { 0.0 },

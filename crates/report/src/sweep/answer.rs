@@ -11,32 +11,53 @@ use crate::text::field;
 
 /// Answer, knee and sustained test.
 pub(super) fn block(page: &mut String, summary: &SweepSummary) {
-    let axis = summary.plan.axis;
-    match &summary.goodput {
-        None if summary.plan.slo.is_none() => {
-            field(page, "Goodput", "not asked: no --slo says what users were promised");
-        }
-        None => field(page, "Goodput", "not searched for"),
-        Some(goodput) => {
-            field(page, "Goodput", &sentence(goodput, summary.verdict));
-            if let Some(more) = beside(goodput) {
-                field(page, "", &more);
-            }
-        }
+    for (name, text) in words(summary) {
+        field(page, name, &text);
     }
-    field(page, "Knee", &knee(summary));
-    if let Some(sustained) = &summary.sustained {
-        field(page, "Sustained", &long_run(sustained, axis));
+}
+
+/// The same as names and texts; what goes on with the text before it has no name.
+pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
+    let mut words = vec![("Goodput", answer(summary))];
+    words.extend(summary.goodput.as_ref().and_then(beside).map(|more| ("", more)));
+    words.push(("Knee", knee(summary)));
+    let sustained = summary.sustained.as_ref();
+    words.extend(sustained.map(|long| ("Sustained", long_run(long, summary.plan.axis))));
+    words
+}
+
+/// Why there is no answer.
+pub(crate) fn not_asked(summary: &SweepSummary) -> &'static str {
+    match summary.plan.slo {
+        None => "not asked: no --slo says what users were promised",
+        Some(_) => "not searched for",
     }
+}
+
+/// The answer, or why there is none.
+pub(crate) fn answer(summary: &SweepSummary) -> String {
+    let found = summary.goodput.as_ref();
+    found
+        .map_or_else(|| not_asked(summary).to_owned(), |goodput| sentence(goodput, summary.verdict))
 }
 
 /// The answer in one sentence.
 pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
-    let answer = match goodput.state {
-        GoodputState::Found | GoodputState::AtLeast => confirmed(goodput),
-        GoodputState::Unreachable => {
-            format!("no load keeps {}{}", plain(&goodput.slo), because(goodput, ": "))
-        }
+    let slo = plain(&goodput.slo);
+    let answer = unknown(goodput, &slo).unwrap_or_else(|| confirmed(goodput));
+    match verdict {
+        // A void result has no good news.
+        Verdict::Void => format!("NOT SHOWN, these numbers are void: {answer}"),
+        Verdict::Suspect => format!("{answer} (suspect: read the caveats)"),
+        Verdict::Valid => answer,
+    }
+}
+
+/// That there is no answer, and why; none where there is one.
+pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
+    match goodput.state {
+        GoodputState::Found | GoodputState::AtLeast => None,
+        GoodputState::Unreachable => Some(format!("no load keeps {slo}{}", because(goodput, ": "))),
         GoodputState::Unclear => {
             let known = match goodput.confirmed {
                 Some(level) => format!(
@@ -47,17 +68,12 @@ pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
                 None => String::new(),
             };
             let why = because(goodput, ", because ");
-            format!("cannot tell what load keeps {}{why}{known}", plain(&goodput.slo))
+            Some(format!("cannot tell what load keeps {slo}{why}{known}"))
         }
-    };
-    match verdict {
-        // A void result has no good news.
-        Verdict::Void => format!("NOT SHOWN, these numbers are void: {answer}"),
-        Verdict::Suspect => format!("{answer} (suspect: read the caveats)"),
-        Verdict::Valid => answer,
     }
 }
 
+/// Why, after these words; nothing where nobody said.
 fn because(goodput: &Goodput, before: &str) -> String {
     match goodput.because.as_str() {
         "" => String::new(),
@@ -102,7 +118,8 @@ fn confirmed(goodput: &Goodput) -> String {
     )
 }
 
-fn bare_percent(share: f64) -> String {
+/// A share in percent without its unit.
+pub(crate) fn bare_percent(share: f64) -> String {
     percent(share).trim_end_matches(" %").to_owned()
 }
 
@@ -125,7 +142,7 @@ fn beside(goodput: &Goodput) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn knee(summary: &SweepSummary) -> String {
+pub(crate) fn knee(summary: &SweepSummary) -> String {
     let axis = summary.plan.axis;
     match summary.curve.knee {
         _ if axis == Axis::Concurrency => {
@@ -145,7 +162,7 @@ fn knee(summary: &SweepSummary) -> String {
     }
 }
 
-fn long_run(sustained: &Sustained, axis: Axis) -> String {
+pub(crate) fn long_run(sustained: &Sustained, axis: Axis) -> String {
     let outcome = match &sustained.standing {
         Standing::Met => "kept the SLO".to_owned(),
         other => standing(other),
@@ -165,6 +182,13 @@ fn long_run(sustained: &Sustained, axis: Axis) -> String {
 
 /// Kneedle and USL, as descriptions.
 pub(super) fn shapes(page: &mut String, summary: &SweepSummary) {
+    for (name, text) in shape_words(summary) {
+        field(page, name, &text);
+    }
+}
+
+/// The same as names and texts.
+pub(crate) fn shape_words(summary: &SweepSummary) -> [(&'static str, String); 2] {
     let used = on_curve(&summary.points);
     let levels = by_level(&used).len();
     let kneedle = match &summary.curve.kneedle {
@@ -172,13 +196,12 @@ pub(super) fn shapes(page: &mut String, summary: &SweepSummary) {
         None if levels < 5 => format!("needs 5 levels, there are {levels}"),
         None => format!("no bend in throughput over {levels} levels"),
     };
-    field(page, "Kneedle", &kneedle);
     let most = used.iter().filter_map(|point| point.point.figures.in_flight).max_by(f64::total_cmp);
     let usl = match &summary.curve.usl {
         Some(usl) => law(usl, most.unwrap_or(f64::INFINITY)),
         None => "no fit: it needs 6 levels at which the server keeps up".to_owned(),
     };
-    field(page, "USL", &usl);
+    [("Kneedle", kneedle), ("USL", usl)]
 }
 
 fn bend(found: &Kneedle, axis: Axis) -> String {

@@ -30,7 +30,7 @@ pub(crate) enum Latency {
 }
 
 impl Latency {
-    const ALL: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
+    pub(crate) const ALL: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
 
     /// The first that was promised and measured, else the first that was measured.
     pub(crate) fn choose(slo: Option<&Slo>, points: &[&PointSummary]) -> Self {
@@ -57,9 +57,16 @@ impl Latency {
         }
     }
 
-    /// The limit on it, that of the 99th percentile before others; limits that grow with the prompt
-    /// are no line.
+    /// The limit on it, that of the 99th percentile before others.
     pub(crate) fn line(self, slo: Option<&Slo>) -> Option<(f64, String)> {
+        let about = self.limits(slo);
+        let p99 = about.iter().find(|term| term.statistic == SloStatistic::Percentile(99.0));
+        let term = p99.or(about.first())?;
+        Some((term.limit.base, format!("SLO {}", plain(&term.to_string()))))
+    }
+
+    /// The limits on it, in their order; those that grow with the prompt are no line.
+    pub(crate) fn limits(self, slo: Option<&Slo>) -> Vec<&SloTerm> {
         let metric = SloMetric::Request(match self {
             Self::Ttft => MetricName::Ttft,
             Self::Tpot => MetricName::Tpot,
@@ -68,10 +75,7 @@ impl Latency {
         let is_line = |term: &&SloTerm| {
             term.metric == metric && !term.relation.is_floor() && !term.limit.is_linear()
         };
-        let about: Vec<&SloTerm> = slo?.terms.iter().filter(is_line).collect();
-        let p99 = about.iter().find(|term| term.statistic == SloStatistic::Percentile(99.0));
-        let term = p99.or(about.first())?;
-        Some((term.limit.base, format!("SLO {}", plain(&term.to_string()))))
+        slo.map_or(Vec::new(), |slo| slo.terms.iter().filter(is_line).collect())
     }
 }
 
@@ -151,27 +155,30 @@ fn goodput(page: &mut String, summary: &SweepSummary, points: &[&PointSummary]) 
     let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
     let answered = series("answered", o, points, |figures| plain(figures.requests_per_s));
     let (over, log_x) = level_axis(summary.plan.axis, points);
-    let peak = summary.curve.peak.and_then(|place| summary.points.get(place)).and_then(|point| {
-        let (at, good) = (point.point.ask.level.value(), point.point.figures.goodput_rps?.value);
-        let text = format!(
-            "peak {} good req/s at {} {}",
-            amount(good),
-            level_number(summary.plan.axis, at),
-            unit(summary.plan.axis)
-        );
-        Some((at, text))
-    });
     let chart = Chart {
         title: format!("Requests per second over {over}: those answered, and the good ones"),
         log_x,
         log_y: false,
         series: vec![answered, good],
         line: None,
-        place: peak,
+        place: peak(summary),
         rows: ROWS,
     };
     page.push('\n');
     page.push_str(&draw(&chart));
+}
+
+/// The level with the most good requests per second, and so in words.
+pub(crate) fn peak(summary: &SweepSummary) -> Option<(f64, String)> {
+    let point = &summary.points.get(summary.curve.peak?)?.point;
+    let (at, good) = (point.ask.level.value(), point.figures.goodput_rps?.value);
+    let text = format!(
+        "peak {} good req/s at {} {}",
+        amount(good),
+        level_number(summary.plan.axis, at),
+        unit(summary.plan.axis)
+    );
+    Some((at, text))
 }
 
 fn free(dots: Vec<(f64, f64)>, name: &str, mark: char) -> Series {
@@ -179,22 +186,34 @@ fn free(dots: Vec<(f64, f64)>, name: &str, mark: char) -> Series {
     Series { name: name.to_owned(), mark, dots }
 }
 
+/// Whose output it is: that of a GPU, where anybody said how many there are.
+pub(crate) fn per_gpu(summary: &SweepSummary) -> (f64, String) {
+    match summary.sweep.gpus.filter(|gpus| *gpus > 0) {
+        Some(gpus) => (f64::from(gpus), format!("per GPU (of {gpus})")),
+        None => (1.0, "of the server (nobody said how many GPUs)".to_owned()),
+    }
+}
+
+/// What a user gets (median) and what a GPU gives at each of these points, in output tok/s.
+pub(crate) fn user_speeds<'a>(
+    points: &[&'a PointSummary],
+    gpus: f64,
+) -> Vec<(f64, f64, &'a PointSummary)> {
+    let dot = |point: &&'a PointSummary| {
+        let figures = &point.point.figures;
+        Some((figures.user_tps.p50?.value, figures.output_tps? / gpus, *point))
+    };
+    points.iter().filter_map(dot).collect()
+}
+
 /// What a user gets against what a GPU gives.
 pub(super) fn users(page: &mut String, summary: &SweepSummary) {
-    let gpus = summary.sweep.gpus.filter(|gpus| *gpus > 0);
-    let dot = |point: &&PointSummary| {
-        let figures = &point.point.figures;
-        let user = figures.user_tps.p50?.value;
-        Some((user, figures.output_tps? / f64::from(gpus.unwrap_or(1))))
-    };
-    let dots: Vec<(f64, f64)> = on_curve(&summary.points).iter().filter_map(dot).collect();
+    let (gpus, per) = per_gpu(summary);
+    let dots = user_speeds(&on_curve(&summary.points), gpus);
+    let dots: Vec<(f64, f64)> = dots.into_iter().map(|(user, each, _)| (user, each)).collect();
     if dots.len() < 2 {
         return;
     }
-    let per = match gpus {
-        Some(gpus) => format!("per GPU (of {gpus})"),
-        None => "of the server (nobody said how many GPUs)".to_owned(),
-    };
     let chart = Chart {
         title: format!("Output tok/s {per} over tok/s per user (median)"),
         log_x: false,
@@ -208,16 +227,20 @@ pub(super) fn users(page: &mut String, summary: &SweepSummary) {
     page.push_str(&draw(&chart));
 }
 
+/// The batch, where the server tells it, and the median of this at each point.
+pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(f64, f64)> {
+    let dot = |point: &&PointSummary| {
+        let figures = &point.point.figures;
+        Some((figures.batch?, latency.of(figures).p50?.value))
+    };
+    points.iter().filter_map(dot).collect()
+}
+
 /// TTFT and TPOT over the batch, where the server tells it.
 pub(super) fn batches(page: &mut String, summary: &SweepSummary) {
     let points = on_curve(&summary.points);
-    let dots = |of: fn(&Figures) -> Option<Bounded>| -> Vec<(f64, f64)> {
-        let dot = |point: &&PointSummary| {
-            Some((point.point.figures.batch?, of(&point.point.figures)?.value))
-        };
-        points.iter().filter_map(dot).collect()
-    };
-    let (ttft, tpot) = (dots(|figures| figures.ttft_ms.p50), dots(|figures| figures.tpot_ms.p50));
+    let [ttft, tpot] =
+        [Latency::Ttft, Latency::Tpot].map(|latency| batch_medians(&points, latency));
     if ttft.len().max(tpot.len()) < 2 {
         return;
     }
@@ -234,14 +257,22 @@ pub(super) fn batches(page: &mut String, summary: &SweepSummary) {
     page.push_str(&draw(&chart));
 }
 
-/// A closed-loop point and the open-loop one with as many under way.
-struct Pair {
-    users: f64,
-    open: (f64, f64),
-    closed: (f64, f64),
+/// A closed-loop point and the open-loop one with as many under way: how many, and p99 TTFT.
+pub(crate) struct Pair {
+    pub(crate) users: f64,
+    pub(crate) open: (f64, f64),
+    pub(crate) closed: (f64, f64),
 }
 
-fn pairs(summary: &SweepSummary) -> Vec<Pair> {
+impl Pair {
+    /// How many times as long the open loop takes.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.open.1 / self.closed.1
+    }
+}
+
+/// The closed-loop points that have a partner, by how many are under way.
+pub(crate) fn pairs(summary: &SweepSummary) -> Vec<Pair> {
     let figures = |point: &PointSummary| {
         let figures = &point.point.figures;
         let under_way = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
@@ -268,10 +299,7 @@ fn pairs(summary: &SweepSummary) -> Vec<Pair> {
 /// The same number under way, made by open and by closed loops.
 pub(super) fn twins(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
     let pairs = pairs(summary);
-    let ratio = |pair: &Pair| pair.open.1 / pair.closed.1;
-    let Some(widest) = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
-        return Ok(());
-    };
+    let Some(text) = loops(&pairs) else { return Ok(()) };
     let dots = |of: fn(&Pair) -> (f64, f64)| pairs.iter().map(of).collect::<Vec<_>>();
     let chart = Chart {
         title: "p99 TTFT in ms (logarithmic) over requests under way".to_owned(),
@@ -295,19 +323,24 @@ pub(super) fn twins(page: &mut String, summary: &SweepSummary) -> Result<(), Err
     row(page, &heads.map(str::to_owned))?;
     for pair in &pairs {
         let Pair { users, open, closed } = pair;
-        let numbers = [open.0, open.1, closed.0, closed.1, ratio(pair)].map(cell);
+        let numbers = [open.0, open.1, closed.0, closed.1, pair.ratio()].map(cell);
         let cells: Vec<String> = std::iter::once(format!("{users:.0}")).chain(numbers).collect();
         row(page, &cells)?;
     }
-    let text = format!(
+    field(page, "Loops", &text);
+    Ok(())
+}
+
+/// What the widest pair says; nothing without pairs.
+pub(crate) fn loops(pairs: &[Pair]) -> Option<String> {
+    let widest = pairs.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
+    Some(format!(
         "with {} under way, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
          times. Users who wait for answers send less when it is slow, so a closed loop does not see \
          the queue",
         amount(widest.open.0),
         cell(widest.open.1),
         cell(widest.closed.1),
-        ratio(widest)
-    );
-    field(page, "Loops", &text);
-    Ok(())
+        widest.ratio()
+    ))
 }

@@ -2,7 +2,7 @@
 
 use goodput_campaign::curve::delivered;
 use goodput_campaign::sweep::{
-    Estimate, Goodput, GoodputState, Point, PointSummary, Step, SweepPlan, next,
+    Estimate, Figures, Goodput, GoodputState, Point, PointSummary, Spread, Step, SweepPlan, next,
 };
 use goodput_stats::about;
 
@@ -111,12 +111,22 @@ pub fn sweep_live(
 }
 
 fn so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
+    let known = sweep_so_far(answer, plan);
+    match answer {
+        Some(goodput) => format!("so far with {}: {known}\n", plain(&goodput.slo)),
+        None if known.is_empty() => known,
+        None => known + "\n",
+    }
+}
+
+/// What is known of the answer, in a few words; nothing where none is looked for.
+pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     let Some(goodput) = answer else {
-        return if plan.slo.is_some() { "no answer yet\n" } else { "" }.to_owned();
+        return if plan.slo.is_some() { "no answer yet" } else { "" }.to_owned();
     };
     let number = |level: f64| level_number(goodput.axis, level);
     let unit = unit(goodput.axis);
-    let text = match (goodput.confirmed, goodput.rejected) {
+    match (goodput.confirmed, goodput.rejected) {
         (Some(low), Some(high)) => {
             format!("{} {unit} kept, {} too much", number(low), number(high))
         }
@@ -124,6 +134,36 @@ fn so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
         (None, Some(high)) => format!("{} {unit} too much, none kept", number(high)),
         (None, None) if goodput.state == GoodputState::Unreachable => "no load keeps it".to_owned(),
         (None, None) => "no answer yet".to_owned(),
-    };
-    format!("so far with {}: {text}\n", plain(&goodput.slo))
+    }
+}
+
+/// What a curve of the points so far shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepAxes {
+    /// Of the load: `req/s`, `users`.
+    pub unit: &'static str,
+    /// The latency over it: `TTFT`.
+    pub latency: &'static str,
+    /// The promise on it in milliseconds, and its words.
+    pub limit: Option<(f64, String)>,
+    of: Latency,
+}
+
+impl SweepAxes {
+    /// That latency of a point.
+    pub fn spread(&self, figures: &Figures) -> Spread {
+        self.of.of(figures)
+    }
+}
+
+/// What a curve of these points shows.
+pub fn sweep_axes(points: &[PointSummary], plan: &SweepPlan) -> SweepAxes {
+    let of = Latency::choose(plan.slo.as_ref(), &on_curve(points));
+    let limit = of.line(plan.slo.as_ref());
+    SweepAxes { unit: unit(plan.axis), latency: of.name(), limit, of }
+}
+
+/// What a point was for, and whether it keeps the SLO.
+pub fn sweep_words(point: &PointSummary) -> (&'static str, String) {
+    (purpose(point.point.ask.purpose), standing(&point.standing))
 }

@@ -3,13 +3,15 @@
 use std::fmt::{Error, Write};
 
 use goodput_campaign::curve::{delivered, is_on_curve};
-use goodput_campaign::sweep::{Bounded, Miss, PointSummary, Standing, SweepSummary, Unclear};
+use goodput_campaign::sweep::{
+    Bounded, Figures, Miss, PointSummary, Standing, SweepSummary, Unclear,
+};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{level, level_on, purpose, range, unit};
+use super::{bare_percent, level, level_on, purpose, range, unit};
 use crate::clip::{left, right};
-use crate::number::{cell, count, percent};
+use crate::number::{cell, count};
 use crate::plain::plain;
 use crate::text::{WIDTH, field};
 use crate::wrap::wrap;
@@ -24,7 +26,7 @@ pub(crate) fn marked(figure: Option<Bounded>) -> String {
 }
 
 /// Half of an interval, in percent of its figure.
-fn within(figure: Option<Bounded>) -> String {
+pub(crate) fn within(figure: Option<Bounded>) -> String {
     match figure {
         Some(Bounded { value, low: Some(low), high: Some(high) }) if value > 0.0 => {
             format!("±{:.0}%", (high - low) / 2.0 / value * 100.0)
@@ -33,7 +35,8 @@ fn within(figure: Option<Bounded>) -> String {
     }
 }
 
-fn number(value: Option<f64>) -> String {
+/// A number in a cell.
+pub(crate) fn number(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), cell)
 }
 
@@ -85,13 +88,24 @@ pub(super) fn throughput(page: &mut String, summary: &SweepSummary) -> Result<()
         cells.push(front.to_owned());
         writeln!(page, "{}", row(&cells))?;
     }
-    let text = "on the front: no other point has both more output tok/s and less latency (TPOT, or E2E \
-                where there is none); ms";
-    field(page, "*", text);
+    field(page, "*", &format!("{}; ms", front()));
     if gpus.is_none() {
         field(page, "server", "nobody said how many GPUs are behind the target");
     }
     Ok(())
+}
+
+/// What the front is.
+pub(crate) fn front() -> &'static str {
+    "on the front: no other point has both more output tok/s and less latency (TPOT, or E2E where there \
+     is none)"
+}
+
+/// Share of good requests in percent, with its interval.
+pub(crate) fn good_share(figures: &Figures) -> String {
+    figures.attainment.map_or("–".to_owned(), |share| {
+        format!("{}{}", bare_percent(share.value), range(share.low, share.high, bare_percent))
+    })
 }
 
 /// Every point, in the order measured: what was seen, and what came of it.
@@ -179,10 +193,7 @@ fn judged(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
     writeln!(page, "\n{}", row(["#", unit, "for", "good, %", "good/s", "the SLO"]))?;
     for point in &summary.points {
         let (ask, figures) = (&point.point.ask, &point.point.figures);
-        let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
-        let share = figures.attainment.map_or("–".to_owned(), |share| {
-            format!("{}{}", bare(share.value), range(share.low, share.high, bare))
-        });
+        let share = good_share(figures);
         let rate = figures.goodput_rps.map_or("–".to_owned(), |rate| cell(rate.value));
         let line = row([
             &ask.number.to_string(),

@@ -9,7 +9,7 @@ use super::*;
 use crate::sweep::tests::{found, near, plan, point, summary};
 
 /// The sweep of `summary` at another speed.
-fn configuration(value: &str, speed: f64) -> Configuration {
+pub(crate) fn configuration(value: &str, speed: f64) -> Configuration {
     let mut sweep = summary();
     let mut goodput = found();
     for rate in [&mut goodput.confirmed, &mut goodput.rejected] {
@@ -34,12 +34,12 @@ fn configuration(value: &str, speed: f64) -> Configuration {
     }
 }
 
-fn failed(value: &str, why: &str) -> Configuration {
+pub(crate) fn failed(value: &str, why: &str) -> Configuration {
     let one = configuration(value, 1.0);
     Configuration { start: None, sweep: None, failed: Some(why.to_owned()), ..one }
 }
 
-fn page(configurations: Vec<Configuration>) -> String {
+pub(crate) fn page(configurations: Vec<Configuration>) -> String {
     let (best, because) = best(&configurations);
     let verdict = Verdict::Valid;
     let page = sweeps_text(&Sweeps {

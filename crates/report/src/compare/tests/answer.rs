@@ -126,7 +126,7 @@ fn what_a_side_lacks_is_said() {
     assert!(answer(&only).ends_with("(B has it in 3 of 7 runs)"), "{}", answer(&only));
     // Without a pair there are no values.
     let page = compare_text(&only);
-    has(&page, "p99 TTFT, ms  –  –       –            no verdict\n");
+    has(&page, "p99 TTFT, ms  –  –       –  no verdict\n");
     assert_eq!(compare_step(&only, 0.0), "block 8 of at most 16");
     // Nor of a gate.
     let mut gated = lacks([Equivalent, NoVerdict, Equivalent], 0);

@@ -12,7 +12,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use crate::compare::compare_text;
 
-pub(super) fn finding(metric: &str, values: (f64, f64), half: f64, outcome: Outcome) -> Finding {
+pub(crate) fn finding(metric: &str, values: (f64, f64), half: f64, outcome: Outcome) -> Finding {
     let (reference, candidate) = values;
     let is_share = matches!(metric, "attainment" | "error_share");
     let change = if is_share { candidate - reference } else { candidate / reference - 1.0 };
@@ -39,7 +39,7 @@ pub(super) fn finding(metric: &str, values: (f64, f64), half: f64, outcome: Outc
     }
 }
 
-pub(super) fn side(name: &str, port: u32) -> Side {
+pub(crate) fn side(name: &str, port: u32) -> Side {
     Side {
         name: name.to_owned(),
         target: format!("http://127.0.0.1:{port}"),
@@ -49,7 +49,7 @@ pub(super) fn side(name: &str, port: u32) -> Side {
     }
 }
 
-pub(super) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> Row {
+pub(crate) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> Row {
     Row {
         figure: figure.to_owned(),
         title: title.to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> Row 
 }
 
 /// B has longer steps by five percent; the first token is as fast.
-pub(super) fn two() -> Comparison {
+pub(crate) fn two() -> Comparison {
     let mut others = finding("e2e_p50", (5000.0, 5200.0), 0.012, Outcome::Worse);
     others.is_tested = false;
     Comparison {
@@ -103,7 +103,7 @@ fn proof() -> Proof {
     }
 }
 
-pub(super) fn floor() -> Floor {
+pub(crate) fn floor() -> Floor {
     Floor {
         schema: Floor::SCHEMA.to_owned(),
         date: "2026-11-14T09:00:00Z".to_owned(),
@@ -124,7 +124,7 @@ pub(super) fn floor() -> Floor {
 }
 
 /// A row of each kind, where each side is slower by its factor.
-pub(super) fn rows(slower: &[f64]) -> Vec<Row> {
+pub(crate) fn rows(slower: &[f64]) -> Vec<Row> {
     let times = |value: f64| -> Vec<f64> { slower.iter().map(|by| value * by).collect() };
     let rates = |value: f64| -> Vec<f64> { slower.iter().map(|by| value / by).collect() };
     let mut rows = vec![
@@ -141,7 +141,7 @@ pub(super) fn rows(slower: &[f64]) -> Vec<Row> {
 }
 
 /// Both candidates against A; C is the best, A and B are as good.
-pub(super) fn three() -> Comparison {
+pub(crate) fn three() -> Comparison {
     let mut three = two();
     three.design.sides.push("C".to_owned());
     three.sides.push(side("C", 8002));
@@ -163,7 +163,7 @@ pub(super) fn three() -> Comparison {
     three
 }
 
-pub(super) fn gate(metric: &str, limit: Limit, change: f64, outcome: Outcome) -> GateResult {
+pub(crate) fn gate(metric: &str, limit: Limit, change: f64, outcome: Outcome) -> GateResult {
     GateResult {
         gate: Gate { metric: metric.to_owned(), limit, change },
         side: 1,
@@ -175,7 +175,7 @@ pub(super) fn gate(metric: &str, limit: Limit, change: f64, outcome: Outcome) ->
     }
 }
 
-pub(super) fn gated(results: Vec<GateResult>) -> Comparison {
+pub(crate) fn gated(results: Vec<GateResult>) -> Comparison {
     let mut comparison = two();
     comparison.design.gates = results.iter().map(|one| one.gate.clone()).collect();
     comparison.gates = results;
@@ -183,7 +183,7 @@ pub(super) fn gated(results: Vec<GateResult>) -> Comparison {
 }
 
 /// Outputs of B are shorter: nothing can be said of what depends on them.
-pub(super) fn refused() -> Comparison {
+pub(crate) fn refused() -> Comparison {
     let mut refused = two();
     refused.outcome = Outcome::NoVerdict;
     for finding in &mut refused.findings {
@@ -206,7 +206,7 @@ pub(super) fn refused() -> Comparison {
 }
 
 /// Runs of both sides where each of `b` says whether B has this figure; A always has it.
-pub(super) fn runs(metric: &str, b: &[bool]) -> Vec<Cell> {
+pub(crate) fn runs(metric: &str, b: &[bool]) -> Vec<Cell> {
     let cell = |block: usize, side: u32, has: bool| Cell {
         ask: Ask { number: 1, block: block as u32, side, level: 0, seed: 1 },
         verdict: Verdict::Valid,
@@ -221,7 +221,7 @@ pub(super) fn runs(metric: &str, b: &[bool]) -> Vec<Cell> {
 }
 
 /// One saved run on each side, and no floor.
-pub(super) fn saved() -> Comparison {
+pub(crate) fn saved() -> Comparison {
     let mut saved = two();
     (saved.is_paired, saved.floor, saved.proof) = (false, None, None);
     saved.outcome = Outcome::NoVerdict;
@@ -234,7 +234,7 @@ pub(super) fn saved() -> Comparison {
 }
 
 /// The load within the SLO is what is compared.
-pub(super) fn search() -> Comparison {
+pub(crate) fn search() -> Comparison {
     let mut search = two();
     (search.design.quantity, search.design.levels) = (Quantity::Goodput, Vec::new());
     search.findings = vec![finding("goodput_rps", (20.0, 21.6), 0.03, Outcome::Better)];
@@ -246,7 +246,7 @@ pub(super) fn search() -> Comparison {
 }
 
 /// Every foreign text tries to get out of its place.
-pub(super) fn hostile() -> Comparison {
+pub(crate) fn hostile() -> Comparison {
     let evil =
         "a|b <script> [x](y) `c` @team **bold** <!-- ]]> &x; \"'\x1b[2J\u{202e}日本\u{ffff}\r\n| z"
             .repeat(3);
@@ -276,18 +276,18 @@ pub(super) fn hostile() -> Comparison {
     hostile
 }
 
-pub(super) fn has(page: &str, line: &str) {
+pub(crate) fn has(page: &str, line: &str) {
     assert!(page.contains(line), "{line:?} is not in\n{page}");
 }
 
 /// The answers in one line.
-pub(super) fn answer(comparison: &Comparison) -> String {
+pub(crate) fn answer(comparison: &Comparison) -> String {
     let page = compare_text(comparison);
     let lines = page.lines().take_while(|line| !line.is_empty());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn changed(change: impl FnOnce(&mut Comparison)) -> Comparison {
+pub(crate) fn changed(change: impl FnOnce(&mut Comparison)) -> Comparison {
     let mut comparison = two();
     change(&mut comparison);
     comparison

@@ -7,11 +7,11 @@ use super::fixtures::*;
 use crate::compare::compare_junit;
 
 /// Its name, and its attributes.
-type Element = (String, Vec<(String, String)>);
+pub(crate) type Element = (String, Vec<(String, String)>);
 
 /// The elements in their order, each with its attributes, or what is wrong: nesting, quotes,
 /// attributes that are twice there, entities and characters that XML does not have.
-fn elements(page: &str) -> Result<Vec<Element>, String> {
+pub(crate) fn elements(page: &str) -> Result<Vec<Element>, String> {
     let is_allowed = |c: char| !c.is_control() || matches!(c, '\n');
     if let Some(c) = page.chars().find(|c| !is_allowed(*c) || matches!(c, '\u{fffe}' | '\u{ffff}'))
     {
@@ -74,7 +74,7 @@ fn entities(text: &str) -> Result<(), String> {
 }
 
 /// Values of an attribute of all elements of a name.
-fn values(page: &str, element: &str, attribute: &str) -> Vec<String> {
+pub(crate) fn values(page: &str, element: &str, attribute: &str) -> Vec<String> {
     let all = elements(page).unwrap();
     let of = all.into_iter().filter(|(name, _)| name == element).flat_map(|(_, all)| all);
     of.filter(|(name, _)| name == attribute).map(|(_, value)| value).collect()

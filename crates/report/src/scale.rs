@@ -2,9 +2,12 @@
 
 use crate::number::count;
 
+/// With room for so many ticks, few of them take more parts of a decade.
+const FINE: usize = 9;
+
 /// An axis from `low` to `high`, which differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     is_log: bool,
@@ -12,7 +15,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// Room for all of these that can be shown; none where none can.
-    pub(super) fn of(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
+    pub(crate) fn of(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
         let is_shown = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
         let (low, high) = values
             .filter(is_shown)
@@ -41,8 +44,13 @@ impl Scale {
         })
     }
 
+    /// Where it begins and ends, and whether it is logarithmic.
+    pub(crate) fn ends(&self) -> (f64, f64, bool) {
+        (self.low, self.high, self.is_log)
+    }
+
     /// From 0 at the low end to 1; none for what lies outside or cannot be shown.
-    pub(super) fn share(&self, value: f64) -> Option<f64> {
+    pub(crate) fn share(&self, value: f64) -> Option<f64> {
         let share = if self.is_log {
             (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
@@ -54,7 +62,7 @@ impl Scale {
     }
 
     /// Round values with their texts, ascending, about so many.
-    pub(super) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let about = about.clamp(2, 12);
         let decades = if self.is_log { self.decades(about) } else { Vec::new() };
         if decades.len() >= 2 { decades } else { self.linear(about) }
@@ -73,7 +81,11 @@ impl Scale {
         };
         // Within few decades there is room for their parts.
         let fine = some(&[1.0, 2.0, 5.0]);
-        if fine.len() <= 2 * about { fine } else { some(&[1.0]) }
+        match fine.len() {
+            few if few < 4 && about >= FINE => some(&[1.0, 2.0, 3.0, 4.0, 5.0, 7.0]),
+            some_more if some_more <= 2 * about => fine,
+            _ => some(&[1.0]),
+        }
     }
 
     fn linear(&self, about: usize) -> Vec<(f64, String)> {

@@ -1,0 +1,289 @@
+//! What a capacity plan says, cell by cell: for the terminal and for a browser.
+
+use goodput_campaign::capacity::{
+    Capacity, Cost, EnergyPlan, EnergyUse, Expected, FanFigure, FanOut, Fleet, Footing, Hour,
+    HourState, Origin, Price, Rates, StepLatency, TrafficPlan, UnitCost,
+};
+
+use crate::number::{amount, cell, count, percent};
+use crate::plain::plain;
+
+/// Hours in a table at most.
+const HOURS: usize = 48;
+
+/// A rate, exact enough to be typed again.
+pub(crate) fn rate(rps: f64) -> String {
+    let text = if rps.abs() < 1000.0 { format!("{rps:.3}") } else { format!("{rps:.1}") };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+pub(crate) fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), show)
+}
+
+pub(crate) fn money(value: f64) -> String {
+    if value < 9999.5 { format!("{value:.2}") } else { count(value.round() as u64) }
+}
+
+pub(crate) fn share(share: f64) -> String {
+    format!("{} %", rate(share * 100.0))
+}
+
+/// Replicas, GPUs, load, load with one lost, replicas at best, cost of an hour.
+pub(crate) fn fleet(fleet: &Fleet) -> [String; 6] {
+    let whole = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
+    [
+        count(fleet.replicas),
+        whole(fleet.gpus),
+        load(fleet.utilisation),
+        optional(fleet.one_lost, load),
+        whole(fleet.best_case.map(|best| best.replicas)),
+        optional(fleet.cost_per_hour, money),
+    ]
+}
+
+/// Each fleet with its name, as [`fleet`] has it.
+pub(crate) fn fleets(capacity: &Capacity) -> Vec<(String, [String; 6])> {
+    let fleets = &capacity.fleets;
+    let rows = [
+        ("just enough".to_owned(), Some(&fleets.bare)),
+        (
+            format!("with {} headroom", share(capacity.question.headroom)),
+            Some(&fleets.with_headroom),
+        ),
+        ("any one may fail".to_owned(), Some(&fleets.with_spare)),
+        ("as asked".to_owned(), fleets.asked.as_ref()),
+    ];
+    rows.into_iter().filter_map(|(name, found)| Some((name, fleet(found?)))).collect()
+}
+
+pub(crate) fn load(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Requests, input, output and total tokens a second: of a GPU, a replica, and all.
+pub(crate) fn rates(capacity: &Capacity) -> Vec<(&'static str, [String; 4])> {
+    let throughput = &capacity.throughput;
+    let row = |rates: &Rates| {
+        let tokens = |value: Option<f64>| optional(value, amount);
+        [
+            rate(rates.requests_per_s),
+            tokens(rates.input_tps),
+            tokens(rates.output_tps),
+            tokens(rates.total_tps),
+        ]
+    };
+    let gpu = throughput.gpu.as_ref().map(|gpu| ("a GPU, confirmed", row(gpu)));
+    let others = [
+        ("a replica, confirmed", row(&throughput.replica)),
+        ("all, at the target", row(&throughput.total)),
+    ];
+    gpu.into_iter().chain(others).collect()
+}
+
+/// Name, rate, TTFT and TPOT at p50 and p99, and what that rests on.
+pub(crate) fn latency(one: &Expected) -> [String; 7] {
+    let name = match one.about.as_str() {
+        "confirmed" => "confirmed rate",
+        "target" => "target, headroom",
+        "one lost" => "with one lost",
+        other => other,
+    };
+    let ms = |value: Option<f64>| optional(value, cell);
+    [
+        plain(name),
+        rate(one.at_rps),
+        ms(one.ttft_p50_ms),
+        ms(one.ttft_p99_ms),
+        ms(one.tpot_p50_ms),
+        ms(one.tpot_p99_ms),
+        footing(one),
+    ]
+}
+
+pub(crate) fn footing(expected: &Expected) -> String {
+    let points: Vec<String> = expected.points_rps.iter().map(|rps| rate(*rps)).collect();
+    match expected.footing {
+        Footing::Measured => "measured".to_owned(),
+        Footing::Interpolated => format!("between {}", points.join(" and ")),
+        Footing::BelowMeasured => format!("lowest: {}", points.join("")),
+        Footing::AboveMeasured | Footing::Nothing => "not measured".to_owned(),
+    }
+}
+
+/// A million input, output, all and good output tokens, and 1000 requests; also at best.
+pub(crate) fn costs(cost: &Cost) -> Vec<(&'static str, [String; 5])> {
+    let mut rows = Vec::new();
+    for (name, units) in [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)] {
+        rows.push((name, prices(units, |price| Some(price.value))));
+        if units.per_1000_requests.best_case.is_some() {
+            rows.push(("  at best", prices(units, |price| price.best_case)));
+        }
+    }
+    rows
+}
+
+pub(crate) fn prices(units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [String; 5] {
+    let price = |price: Option<Price>| optional(price.and_then(&of), unit_price);
+    [
+        price(units.per_million_input),
+        price(units.per_million_output),
+        price(units.per_million_total),
+        price(units.per_million_good_output),
+        price(Some(units.per_1000_requests)),
+    ]
+}
+
+/// What [`costs`] are.
+pub(crate) const WHOLE: &str = "each kind of token as if it bore the whole cost";
+
+/// Joules of an output token, kWh of a million of them, kWh of a day, watts.
+pub(crate) fn energies(energy: &EnergyPlan) -> Vec<(&'static str, [String; 4])> {
+    let rows =
+        [("at full use", Some(&energy.full_use)), ("target, headroom", energy.at_target.as_ref())];
+    let row = |used: &EnergyUse| {
+        [
+            optional(used.joules_per_output_token, unit_price),
+            optional(used.kwh_per_million_output, unit_price),
+            amount(used.kwh_per_day),
+            amount(used.gpu_power_w),
+        ]
+    };
+    rows.into_iter().filter_map(|(name, used)| Some((name, row(used?)))).collect()
+}
+
+/// With four decimals while it is small.
+pub(crate) fn unit_price(value: f64) -> String {
+    if value < 100.0 { format!("{value:.4}") } else { cell(value) }
+}
+
+/// The hours that a table shows: of too many, those with the highest load.
+pub(crate) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
+    let mut shown: Vec<&Hour> = traffic.hours.iter().collect();
+    if shown.len() > HOURS {
+        shown.sort_by(|a, b| b.peak_rps.total_cmp(&a.peak_rps));
+        shown.truncate(HOURS);
+        shown.sort_by_key(|hour| hour.hour);
+    }
+    shown
+}
+
+/// Hour, mean and peak rate, load, chance of a miss, share of good ones, replicas needed, state.
+pub(crate) fn hour(hour: &Hour) -> [String; 8] {
+    let state = match hour.state {
+        HourState::Fine => "",
+        HourState::AtRisk => "at risk",
+        HourState::Misses => "WILL MISS",
+    };
+    [
+        hour.hour.to_string(),
+        rate(hour.mean_rps),
+        rate(hour.peak_rps),
+        load(hour.load),
+        optional(hour.p_miss, percent),
+        optional(hour.good_share, percent),
+        count(hour.replicas_needed),
+        state.to_owned(),
+    ]
+}
+
+/// How the traffic fares: labels and texts.
+pub(crate) fn fares(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
+    let counts = &traffic.counts;
+    let at_risk = format!(
+        "{} of {} hours above the confirmed rate, {} of them above the rejected one",
+        counts.at_risk, counts.all, counts.missing
+    );
+    let enough = &traffic.enough;
+    let gpus = enough.gpus.map_or_else(String::new, |gpus| format!(" ({} GPUs)", count(gpus)));
+    let replicas = format!("{} replicas{gpus}: no hour is at risk", count(enough.replicas));
+    let paid =
+        |cost: Option<f64>| cost.map_or_else(String::new, |cost| format!(" for {}", money(cost)));
+    let less = 1.0 - enough.scaled_replica_hours / enough.fixed_replica_hours.max(1e-9);
+    let scaling = format!(
+        "{} replica-hours{} if fixed, {}{} if scaled every hour ({} less)",
+        rate(enough.fixed_replica_hours),
+        paid(enough.fixed_cost),
+        rate(enough.scaled_replica_hours),
+        paid(enough.scaled_cost),
+        load(less)
+    );
+    vec![("At risk", at_risk), ("Enough", replicas), ("Scaling", scaling)]
+}
+
+/// Where the chance of a miss comes from: labels and texts.
+pub(crate) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
+    let simulation = &traffic.simulation;
+    if let Some(because) = &simulation.refused {
+        return vec![("P(miss)", format!("not stated: {}", plain(because)))];
+    }
+    let stretch = simulation.levels.iter().map(|level| level.stretch_s).fold(0.0, f64::max);
+    let most = simulation.levels.iter().map(|level| level.stretches).max().unwrap_or(0);
+    let chance = format!(
+        "share of stretches of {stretch:.0} s that miss the SLO, by the engine model in place \
+             of a replica; 0 % is none of {most}"
+    );
+    let error = |place: usize| optional(simulation.errors.get(place).copied().flatten(), load);
+    let model = format!(
+        "fitted to {} points: median error of TTFT p50 {}, TTFT p99 {}, TPOT p50 {}; {} \
+             sequences at once, step times × {:.3}; lengths: {}",
+        simulation.points.len(),
+        error(0),
+        error(1),
+        error(2),
+        simulation.max_num_seqs.unwrap_or(0),
+        simulation.slowness.unwrap_or(1.0),
+        plain(&simulation.sizes)
+    );
+    vec![("P(miss)", chance), ("Model", model)]
+}
+
+/// The head of the table below it.
+pub(crate) fn step_title(fan_out: &FanOut) -> String {
+    format!(
+        "A step of {} calls at once waits for the slowest (ms, at {} req/s a replica)",
+        fan_out.calls,
+        rate(fan_out.at_rps)
+    )
+}
+
+/// Metric; a call at p50 and p99; the step at p50 and p99.
+pub(crate) fn step_row(figure: &FanFigure) -> [String; 5] {
+    [
+        plain(&figure.metric).to_uppercase(),
+        optional(figure.single_p50_ms, cell),
+        optional(figure.single_p99_ms, cell),
+        step(&figure.p50),
+        step(&figure.p99),
+    ]
+}
+
+pub(crate) fn step(latency: &StepLatency) -> String {
+    let about = if latency.interpolated { "about " } else { "" };
+    match latency.ms {
+        Some(ms) => format!("{about}{} (p{:.2} of one)", cell(ms), latency.single_percentile),
+        None => format!("not known (p{:.2} of one)", latency.single_percentile),
+    }
+}
+
+/// What one replica carries, and what is asked: labels and texts.
+pub(crate) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
+    let Capacity { basis, question, .. } = capacity;
+    let above = basis.rejected_rps.map_or_else(
+        || "nothing above it is known".to_owned(),
+        |rejected| format!("{} rejected", rate(rejected)),
+    );
+    let how = match basis.origin {
+        Origin::Given => "given",
+        Origin::Run | Origin::Sweep => "confirmed",
+    };
+    let mut all = vec![("Replica", format!("{} req/s {how}, {above}", rate(basis.confirmed_rps)))];
+    if let Some(slo) = &basis.slo {
+        all.push(("SLO", plain(slo)));
+    }
+    if !basis.path.is_empty() {
+        all.push(("Measured", format!("{} ({})", plain(&basis.about), plain(&basis.path))));
+    }
+    all.push(("Target", format!("{} req/s", rate(question.target_rps))));
+    all
+}

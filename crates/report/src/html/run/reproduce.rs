@@ -1,0 +1,204 @@
+//! Everything that it takes to measure the same again, and the checklist of what a result must tell.
+
+use goodput_model::{GpuFacts, Severity};
+use goodput_stats::{GpuDevice, Status, Summary};
+
+use super::super::markup::Html;
+use super::super::pieces::{Cell, facts, fields, remark, words};
+use super::super::view::RunView;
+use super::gpus;
+use crate::audit::{counts, mark};
+use crate::gpu::names;
+use crate::number::{amount, count, percent};
+use crate::text;
+
+pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
+    let summary = view.summary;
+    fields(html, |found| {
+        *found = contents(summary);
+        let mut all: Vec<(String, String)> = Vec::new();
+        text::facts(&mut all, summary);
+        found.extend(all);
+    });
+    if !view.circumstances.facts.is_empty() {
+        html.leaf("h3", &[], "Where it was measured");
+        facts(html, &view.circumstances.facts);
+    }
+    if !view.circumstances.command.is_empty() {
+        html.leaf("h3", &[], "The command that repeats it");
+        pre(html, "command", &view.circumstances.command);
+    }
+    if !view.circumstances.plan.is_empty() {
+        html.leaf("h3", &[], "The plan");
+        pre(html, "plan", &view.circumstances.plan);
+    }
+}
+
+/// Lines as they are.
+fn pre(html: &mut Html, name: &'static str, text: &str) {
+    html.element("pre", &[("tabindex", "0"), ("aria-label", name)], |html| {
+        for line in text.lines() {
+            html.text(line).ours("\n");
+        }
+    });
+}
+
+/// What a report must tell, beyond the text page's own words.
+fn contents(summary: &Summary) -> Vec<(String, String)> {
+    let run = &summary.run;
+    let mut all = vec![
+        ("Hardware", hardware(summary)),
+        ("Model", run.model.clone()),
+        ("Target", format!("{}, {} API", run.target, run.api)),
+        (
+            "Warm-up",
+            format!("asked for: {}; {} requests in it", run.warmup, count(summary.requests.warmup)),
+        ),
+        ("Duration", duration(summary)),
+        ("Samples", samples(summary)),
+        ("Throughput", throughput(summary)),
+    ];
+    let used = utilisation(summary);
+    if !used.is_empty() {
+        all.push(("Utilisation", used));
+    }
+    all.push(("Variance", variance(summary)));
+    all.push(("Seed", run.seed.to_string()));
+    if !run.workload_hash.is_empty() {
+        all.push(("Hash", format!("{} over everything that the plan sends", run.workload_hash)));
+    }
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn hardware(summary: &Summary) -> String {
+    let system = &summary.run.system;
+    if summary.run.is_simulated() {
+        return "none: the engine is simulated".to_owned();
+    }
+    let links: Vec<_> = system.gpus.iter().map(|gpu| gpu.interconnect.as_str()).collect();
+    let link = links
+        .iter()
+        .find(|link| !link.is_empty())
+        .map_or(String::new(), |link| format!("; {link}"));
+    let named = |gpu: &GpuFacts| GpuDevice { name: gpu.name.clone(), ..GpuDevice::default() };
+    let told = || system.gpus.iter().map(named).collect();
+    let seen: Vec<GpuDevice> = summary.gpu.as_ref().map_or_else(told, |gpu| gpu.devices.clone());
+    if !seen.is_empty() {
+        return format!("{}{link}", names(&seen));
+    }
+    match (system.fact(&crate::server::HARDWARE), gpus(summary)) {
+        (Some(kind), Some(n)) => format!("{n} × {kind} (by the user's word)"),
+        (Some(kind), None) => format!("{kind} (by the user's word)"),
+        (None, _) => "not known; tell with --meta gpu=… --meta gpu_count=…".to_owned(),
+    }
+}
+
+fn duration(summary: &Summary) -> String {
+    let window = &summary.window;
+    format!(
+        "{:.1} s measured, from {:.1} s to {:.1} s after the first instant ({})",
+        window.end_s - window.start_s,
+        window.start_s,
+        window.end_s,
+        window.kind
+    )
+}
+
+fn samples(summary: &Summary) -> String {
+    let known = [("ttft", "TTFT"), ("tpot", "TPOT"), ("itl", "ITL"), ("e2e", "E2E")];
+    let known = known.into_iter().filter_map(|(name, label)| {
+        let metric = summary.metrics.get(name).filter(|metric| metric.n > 0)?;
+        Some(format!("{label} {}", count(metric.n)))
+    });
+    let known: Vec<_> = known.collect();
+    format!(
+        "{} requests ({}); every percentile of the table is an exact order statistic of all of them",
+        count(summary.requests.scheduled),
+        known.join(", ")
+    )
+}
+
+fn throughput(summary: &Summary) -> String {
+    let rates = &summary.throughput;
+    let all = [
+        (rates.requests_per_s, "req/s"),
+        (rates.output_tokens_per_s, "output tok/s"),
+        (rates.total_tokens_per_s, "total tok/s"),
+    ];
+    let text = |per: f64| {
+        let known = all
+            .iter()
+            .filter_map(|(rate, unit)| Some(format!("{} {unit}", amount((*rate)? / per))));
+        known.collect::<Vec<_>>().join(" · ")
+    };
+    match gpus(summary) {
+        Some(n) if n > 1 => format!("{}; per GPU ({n}): {}", text(1.0), text(f64::from(n))),
+        Some(_) => format!("{} on one GPU", text(1.0)),
+        None => format!("{}; per GPU not known", text(1.0)),
+    }
+}
+
+fn utilisation(summary: &Summary) -> String {
+    let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
+    let mean = |name: &str| {
+        let levels: Vec<f64> =
+            devices.clone().filter_map(|gpu| Some(gpu.levels.get(name)?.mean)).collect();
+        (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
+    };
+    let kv = summary.server.as_ref().and_then(|server| Some(server.levels.get("kv_usage")?.mean));
+    let known = [
+        (mean("busy"), "of the time a GPU was busy"),
+        (mean("sm_active"), "of the SMs"),
+        (mean("dram_active"), "of the memory's bandwidth"),
+        (kv, "of the KV cache"),
+    ];
+    let known =
+        known.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", percent(share?))));
+    known.collect::<Vec<_>>().join(", ")
+}
+
+fn variance(summary: &Summary) -> String {
+    match summary.run.repeat {
+        Some(repeat) => format!(
+            "run {} of {}: the page of the folder above says how they differ",
+            repeat.number, repeat.of
+        ),
+        None => {
+            "of one run: intervals say how it might differ within itself, not how another would; \
+                 --repeat 5 tells"
+                .to_owned()
+        }
+    }
+}
+
+/// The checklist.
+pub(super) fn checklist(html: &mut Html, view: &RunView<'_>) {
+    let audit = view.audit;
+    if audit.items.is_empty() {
+        return;
+    }
+    remark(html, &counts(audit));
+    let rows: Vec<_> = audit
+        .items
+        .iter()
+        .map(|item| {
+            let class = match (item.status, item.severity) {
+                (Status::Ok, _) => "good",
+                (Status::Wrong, _) => "bad",
+                (Status::Doubtful, Severity::Info) => "",
+                (Status::Doubtful | Status::Missing, _) => "doubt",
+            };
+            let advice = if item.status == Status::Ok || item.advice.is_empty() {
+                String::new()
+            } else {
+                format!(" → {}", item.advice)
+            };
+            vec![
+                Cell::from(item.title.as_str()),
+                Cell { text: mark(item).to_lowercase(), class },
+                Cell::from(format!("{}{advice}", item.evidence)),
+            ]
+        })
+        .collect();
+    words(html, "What a result must tell", &["check", "status", "what this one says"], &rows);
+}

@@ -1,0 +1,176 @@
+//! The run over time, by the client, the server and the GPUs.
+
+use goodput_stats::{Timeline, TimelinePoint};
+
+use super::super::markup::Html;
+use super::super::pieces::{figures, remark};
+use super::super::view::RunView;
+use super::outside;
+use crate::number::{amount, cell, count};
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+
+const TIME: &str = "s since the first instant";
+
+pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
+    let charts = charts(view);
+    if charts.iter().all(Chart::is_empty) {
+        return;
+    }
+    if charts.iter().any(|chart| !chart.rules.is_empty()) {
+        remark(html, "Shaded parts lie outside the window that is measured.");
+    }
+    figures(html, &charts);
+}
+
+pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
+    let look = Look::of(view);
+    let all = [
+        look.under_way(),
+        look.tokens(),
+        look.flow(),
+        look.ttft(),
+        look.errors(),
+        look.kv_cache(),
+        look.gpu_busy(),
+        look.gpu_power(),
+    ];
+    all.into_iter().filter(|chart| !chart.is_empty()).collect()
+}
+
+/// Everything that is drawn over time.
+struct Look<'a> {
+    client: &'a Timeline,
+    server: &'a [TimelinePoint],
+    rules: Vec<Rule>,
+}
+
+impl<'a> Look<'a> {
+    fn of(view: &RunView<'a>) -> Self {
+        let client = &view.details.timeline;
+        let server = view.summary.server.as_ref().map_or(&[][..], |server| &server.timeline);
+        let bins = client.in_flight.len().max(client.tokens_per_s.len());
+        let end = (bins as f64 * client.bin_s).max(view.summary.window.end_s);
+        Self { client, server, rules: outside(view.summary, end) }
+    }
+
+    /// A line by the client: the middle of each bin.
+    fn line(&self, name: &str, tone: usize, values: impl Iterator<Item = f64>) -> Series {
+        let at =
+            |(bin, value): (usize, f64)| Dot::new((bin as f64 + 0.5) * self.client.bin_s, value);
+        let dots = values.enumerate().map(at).collect();
+        Series { name: name.to_owned(), shape: Shape::Line, tone, dots }
+    }
+
+    /// A level by the server, look by look; empty where it tells nothing.
+    fn told(&self, name: &str, tone: usize, level: fn(&TimelinePoint) -> Option<f64>) -> Series {
+        let dots = self.server.iter().filter_map(|point| Some(Dot::new(point.at_s, level(point)?)));
+        Series { name: name.to_owned(), shape: Shape::Line, tone, dots: dots.collect() }
+    }
+
+    fn chart(&self, name: &'static str, title: &str, unit: &str, series: Vec<Series>) -> Chart {
+        let highest = series.iter().filter_map(|series| {
+            let shown = series.dots.iter().filter(|dot| dot.y.is_finite());
+            let most = shown.max_by(|a, b| a.y.total_cmp(&b.y))?;
+            Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
+        });
+        let highest: Vec<_> = highest.collect();
+        Chart {
+            name,
+            title: title.to_owned(),
+            says: if highest.is_empty() { String::new() } else { highest.join("; ") + "." },
+            x: Axis::linear(TIME),
+            y: Axis::linear(unit),
+            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
+            rules: self.rules.clone(),
+        }
+    }
+
+    fn under_way(&self) -> Chart {
+        let in_flight = self.client.in_flight.iter().copied();
+        let series = vec![
+            self.line("in flight, by the client", 0, in_flight),
+            steps(self.told("running, by the server", 2, |point| point.running)),
+            steps(self.told("waiting, by the server", 1, |point| point.waiting)),
+        ];
+        self.chart("timeline-requests", "Requests under way", "requests", series)
+    }
+
+    fn tokens(&self) -> Chart {
+        let rate = self.client.tokens_per_s.iter().copied();
+        let series = vec![
+            self.line("by the client", 0, rate),
+            self.told("by the server", 1, |point| point.generation_per_s),
+        ];
+        self.chart("timeline-tokens", "Output tokens per second", "tok/s", series)
+    }
+
+    fn flow(&self) -> Chart {
+        let Timeline { arrivals_per_s, completions_per_s, .. } = self.client;
+        let series = vec![
+            self.line("due", 0, arrivals_per_s.iter().copied()),
+            self.line("ended well", 1, completions_per_s.iter().copied()),
+        ];
+        self.chart("timeline-flow", "Requests due and ended", "req/s", series)
+    }
+
+    fn ttft(&self) -> Chart {
+        let values = &self.client.ttft_p50_ms;
+        // What is not known leaves a gap.
+        let is_known = values.iter().any(Option::is_some);
+        let known = values.iter().filter(|_| is_known).map(|value| value.unwrap_or(f64::NAN));
+        let series = vec![self.line("TTFT p50", 0, known)];
+        self.chart("timeline-ttft", "TTFT by the instant at which requests were due", "ms", series)
+    }
+
+    fn errors(&self) -> Chart {
+        let errors = &self.client.errors;
+        let total: u64 = errors.iter().sum();
+        let dot = |(bin, n): (usize, &u64)| {
+            let at = bin as f64 * self.client.bin_s;
+            Dot { note: format!("{} from {at:.0} s on", count(*n)), ..Dot::new(at, *n as f64) }
+        };
+        let dots =
+            if total == 0 { Vec::new() } else { errors.iter().enumerate().map(dot).collect() };
+        let series =
+            vec![Series { name: "failures".to_owned(), shape: Shape::Bars, tone: 5, dots }];
+        let title = format!("Failures, {} in all", count(total));
+        self.chart("timeline-errors", &title, &format!("per {} s", self.client.bin_s), series)
+    }
+
+    fn kv_cache(&self) -> Chart {
+        let series =
+            vec![self.told("KV cache", 3, |point| point.kv_usage.map(|share| share * 100.0))];
+        self.chart("timeline-kv", "KV cache in use", "%", series)
+    }
+
+    fn gpu_busy(&self) -> Chart {
+        let busy = self.client.gpu.iter().filter_map(|(at, busy, _)| Some((*at, (*busy)? * 100.0)));
+        let series = vec![looks("utilisation", 4, busy)];
+        self.chart("timeline-gpu", "GPU utilisation, mean of all", "%", series)
+    }
+
+    fn gpu_power(&self) -> Chart {
+        let power: Vec<_> =
+            self.client.gpu.iter().filter_map(|(at, _, watts)| Some((*at, (*watts)?))).collect();
+        let series = if power.is_empty() {
+            self.told("power", 6, |point| point.power_w)
+        } else {
+            looks("power", 6, power.into_iter())
+        };
+        self.chart("timeline-power", "Power of all GPUs", "W", vec![series])
+    }
+}
+
+/// Requests come and go one by one.
+fn steps(series: Series) -> Series {
+    Series { shape: Shape::Steps, ..series }
+}
+
+fn looks(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> Series {
+    let dots = values.map(|(at, value)| Dot::new(at, value)).collect();
+    Series { name: name.to_owned(), shape: Shape::Line, tone, dots }
+}
+
+fn figure(value: f64) -> String {
+    if value < 100.0 { cell(value) } else { amount(value) }
+}

@@ -1,0 +1,248 @@
+//! Every page for a terminal as it is, in files beside the tests: what changes is seen in a review.
+//!
+//! `GOODPUT_REWRITE=1 cargo test -p goodput-report snapshots` writes them anew.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use goodput_campaign::capacity::{Basis, Question, plan};
+use goodput_campaign::{Calibration, Kind, Level};
+use goodput_model::{Ceiling, Severity, Verdict};
+use goodput_stats::{Audit, Column, Item, Source, Status};
+use serde_json::json;
+use unicode_width::UnicodeWidthStr;
+
+use crate::compare::tests::fixtures as compared;
+use crate::text::WIDTH;
+use crate::{Histogram, Preview, WorkloadView, repeats, server, sweep, sweeps, tests as run};
+
+/// Every page, by the name of its file.
+fn pages() -> Vec<(&'static str, String)> {
+    let swept = sweep::tests::summary();
+    let live = |n: usize| {
+        let points = swept.points.get(..n).unwrap();
+        crate::sweep_live(points, &swept.plan, swept.goodput.as_ref(), Some(300.0))
+    };
+    let configurations = vec![
+        sweeps::tests::configuration("1", 1.0),
+        sweeps::tests::configuration("2", 1.2),
+        sweeps::tests::failed("4", "it ended with status 1\nout of memory\n  Verdict     VALID"),
+    ];
+    vec![
+        ("run", run::page(|_| {})),
+        ("run_full", full_run()),
+        ("repeats", crate::repeats_text(&repeats::tests::example())),
+        ("sweep", crate::sweep_text(&swept)),
+        ("sweep_live", live(swept.points.len())),
+        ("sweep_live_early", live(2)),
+        ("sweeps", sweeps::tests::page(configurations)),
+        ("compare_two", crate::compare_text(&compared::two())),
+        ("compare_three", crate::compare_text(&compared::three())),
+        ("compare_gates", crate::compare_text(&gates())),
+        ("compare_refused", crate::compare_text(&compared::refused())),
+        ("compare_saved", crate::compare_text(&compared::saved())),
+        ("compare_search", crate::compare_text(&compared::search())),
+        ("compare_hostile", crate::compare_text(&compared::hostile())),
+        ("capacity", capacity()),
+        ("audit", audited()),
+        ("workload", workload()),
+        ("calibration", crate::calibration(&calibrated())),
+        ("column", column()),
+    ]
+}
+
+/// A run of which everything is known.
+fn full_run() -> String {
+    run::page(|summary| {
+        let slice = |n: u64| {
+            let spread = json!({"n": n, "mean": 1.0, "p50": 51.5, "p90": 62.0, "p99": null});
+            json!({"scheduled": n, "ok": n - 1, "failed": 1, "input_tokens_mean": 500.0,
+                "output_tokens_mean": 20.0, "ttft_ms": spread, "tpot_ms": spread, "itl_ms": spread,
+                "e2e_ms": spread, "output_tps": 12345.6, "rps": 1.0, "attainment": 0.97})
+        };
+        summary["breakdown"] = json!({"class": {"a class with a long name": slice(400),
+            "日本": slice(90)}, "turn": {"1": slice(300), "2": slice(150)}});
+        summary["server"] = server::tests::full();
+        let term = |text: &str, kind: &str, state: &str| {
+            json!({"term": text, "kind": kind, "unit": "ms", "limit": 500.0, "attainment": 0.991,
+                "attainment_low": 0.98, "attainment_high": 0.996, "value": 800.0, "low": 600.0,
+                "high": null, "state": state, "vacuous": 0})
+        };
+        summary["slo"] = json!({
+            "slo": "…", "state": "missed", "target": 0.99, "attainment_state": "undecided",
+            "judged_by": "request_terms", "scheduled": 1240, "good": 1223, "undetermined": 6,
+            "misses": {"failed": 2, "timed_out": 0, "empty": 0, "truncated": 1, "limits": 8},
+            "attainment": 0.991, "attainment_low": 0.98, "attainment_high": 0.996, "n_eff": 900.0,
+            "goodput_rps": 22.4, "goodput_rps_low": 21.6, "goodput_rps_high": 23.1,
+            "goodput_output_tps": 5210.4, "failed_share": 0.002, "max_gap_p99_ms": 81.0,
+            "terms": [term("p99 ttft < 500ms", "percentile", "missed"),
+                term("tpot < 50ms", "request", "reported"), term("errors < 1%", "run", "met")],
+        });
+        summary["requests"]["error_details"] = json!([{"class": "http_503", "stage": "headers",
+            "message": "Verdict     VALID\u{1b}[32m over capacity, missed", "count": 12}]);
+        summary["verdict"] = json!("suspect");
+        summary["caveats"] = json!([
+            {"code": "capped", "severity": "warn", "message": "held back", "advice": "offer less"},
+            {"code": "no_warmup", "severity": "info", "message": "cold", "advice": "add --warmup 50"},
+        ]);
+    })
+}
+
+fn gates() -> goodput_campaign::compare::Comparison {
+    use goodput_campaign::compare::{Limit, Outcome};
+    compared::gated(vec![
+        compared::gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse),
+        compared::gate("goodput_rps", Limit::Above, -0.03, Outcome::Better),
+        compared::gate("tpot_p50", Limit::Below, 0.05, Outcome::Inconclusive),
+    ])
+}
+
+fn capacity() -> String {
+    let question = Question {
+        target_rps: 180.0,
+        headroom: 0.2,
+        gpus_per_replica: Some(8),
+        price_per_gpu_hour: Some(2.5),
+        replicas: Some(9),
+    };
+    crate::capacity_text(&plan(Basis::given(22.4, Some(23.1)).unwrap(), question).unwrap())
+}
+
+fn audited() -> String {
+    let item = |status, severity, evidence: &str| Item {
+        check: "open_loop".to_owned(),
+        title: "open loop".to_owned(),
+        status,
+        severity,
+        evidence: evidence.to_owned(),
+        advice: "offer a rate".to_owned(),
+        source: Source::Checklist,
+    };
+    crate::audit_text(&Audit {
+        subject: "VALID: nothing found that speaks against these figures".to_owned(),
+        tool: "vllm bench serve".to_owned(),
+        run: "model `m`".to_owned(),
+        verdict: Verdict::Void,
+        items: vec![
+            item(Status::Wrong, Severity::Void, "its percentiles are not in order"),
+            item(Status::Doubtful, Severity::Warn, &"closed loop ".repeat(12)),
+            item(Status::Doubtful, Severity::Info, "a note"),
+            item(Status::Ok, Severity::Info, "fine"),
+        ],
+    })
+}
+
+fn workload() -> String {
+    crate::workload_text(&WorkloadView {
+        name: "chat".to_owned(),
+        notes: vec!["3 entries left out".to_owned()],
+        input_tokens: Histogram::of((1..=1000).map(f64::from).collect()),
+        previews: vec![Preview {
+            class: "chat".to_owned(),
+            input_tokens: 12,
+            output_tokens: Some(40),
+            body: "{\"model\":\"m\"}".to_owned(),
+        }],
+        ..WorkloadView::default()
+    })
+}
+
+fn calibrated() -> Calibration {
+    let level = |kind, level: f64, error: f64, limited_by: Option<&str>| Level {
+        kind,
+        level,
+        events_per_s: level * 100.0,
+        requests_per_s: level / 2.0,
+        cpu_us_per_event: 4.2,
+        ttft_error_ms: [Some(error / 4.0), Some(error)],
+        itl_error_ms: Some(error / 2.0),
+        slip_ms: [Some(0.05), Some(error / 3.0)],
+        lag_ms: Some(error / 5.0),
+        limited_by: limited_by.map(str::to_owned),
+        is_clients_limit: true,
+    };
+    let why = "99 % of the answers came, and the busiest worker used all of its core for it";
+    Calibration {
+        schema: Calibration::SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        date: "2026-11-16T06:00:00Z".to_owned(),
+        machine: "AMD EPYC 9R14, Linux 6.12".to_owned(),
+        cpus: 2,
+        workers: 1,
+        stamps: "kernel".to_owned(),
+        levels: vec![
+            level(Kind::Streams, 100.0, 0.08, None),
+            level(Kind::Streams, 12_800.0, 123.0, Some(why)),
+            level(Kind::Requests, 4_000.0, 0.4, None),
+        ],
+        ceiling: Ceiling { events_per_s: Some(640_000.0), requests_per_s: None },
+    }
+}
+
+fn column() -> String {
+    let values: Vec<f64> = (0..2000).map(|i| f64::from((i * 7919) % 997) + 20.0).collect();
+    crate::column_text(&Column::of(&values, &[50.0, 95.0, 99.0], false))
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"))
+}
+
+/// Where two texts part: those lines of both.
+fn difference(found: &str, kept: &str) -> String {
+    let lines = |text: &str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
+    let (found, kept) = (lines(found), lines(kept));
+    let line = |of: &[String], at: usize| of.get(at).cloned().unwrap_or_else(|| "(end)".to_owned());
+    let mut shown = String::new();
+    let longest = found.len().max(kept.len());
+    for at in (0..longest).filter(|at| found.get(*at) != kept.get(*at)).take(20) {
+        let (was, is) = (line(&kept, at), line(&found, at));
+        // Writing to a string cannot fail.
+        let _ = write!(shown, "{:4} - {was}\n     + {is}\n", at + 1);
+    }
+    shown
+}
+
+#[test]
+fn every_page_is_as_it_was() {
+    let mut wrong = String::new();
+    for (name, page) in pages() {
+        let path = file(name);
+        if std::env::var_os("GOODPUT_REWRITE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &page).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        if page != kept {
+            wrong.extend([&path.display().to_string(), ":\n", &difference(&page, &kept)]);
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}\nGOODPUT_REWRITE=1 writes them anew\n");
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    let mut wrong = Vec::new();
+    for (name, page) in pages() {
+        assert!(!page.contains('\x1b'), "{name}");
+        let wide = page.lines().filter(|line| line.width() > WIDTH);
+        wrong.extend(wide.map(|line| format!("{name}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Colours are added to a page, and nothing of it is lost or moved.
+#[test]
+fn colours_do_not_change_a_page() {
+    let mut painted = 0;
+    for (name, page) in pages() {
+        let shown = crate::coloured(&page);
+        let mut bare = shown.clone();
+        for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
+            bare = bare.replace(code, "");
+        }
+        assert_eq!(bare, page, "{name}");
+        painted += usize::from(shown != page);
+    }
+    assert!(painted > 8, "{painted}");
+}

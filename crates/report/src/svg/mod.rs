@@ -1,0 +1,120 @@
+//! Charts as SVG: in a page, where the style sheet gives them their colours, or as files of their
+//! own. Series differ by mark and dash as well as by colour, and every chart says in words what it
+//! shows.
+
+mod draw;
+pub(crate) mod forest;
+mod frame;
+mod shape;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use draw::{inline, standalone};
+pub(crate) use frame::{Key, key};
+pub(crate) use stack::{Stack, inline_stack, standalone_stack};
+
+/// Series are told apart by these, in the order of their use.
+pub(crate) const TONES: usize = 8;
+
+/// What stands along an axis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) is_log: bool,
+    /// Whether it begins at zero whatever is on it; not of logarithmic ones.
+    pub(crate) from_zero: bool,
+}
+
+impl Axis {
+    pub(crate) fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_log: false, from_zero: true }
+    }
+
+    pub(crate) fn log(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_log: true, from_zero: false }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Marks joined by a line; intervals as bars.
+    Points,
+    /// Marks alone; intervals as bars.
+    Marks,
+    /// A line without marks; intervals as a band.
+    Line,
+    /// Constant until the next.
+    Steps,
+    /// From zero up, as wide as the way to the next.
+    Bars,
+}
+
+/// A point of a series, with its interval where that is known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Dot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    /// What it is, for whoever points at it; empty says its place alone.
+    pub(crate) note: String,
+}
+
+impl Dot {
+    pub(crate) fn new(x: f64, y: f64) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+}
+
+/// What belongs together.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) shape: Shape,
+    /// One of [`TONES`]: the same thing has the same tone in all charts of a page.
+    pub(crate) tone: usize,
+    pub(crate) dots: Vec<Dot>,
+}
+
+/// A value to be compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Rule {
+    /// A height, such as a limit.
+    Height(f64, String),
+    /// A place on the horizontal axis, such as the answer.
+    Place(f64, String),
+    /// From here to there along the horizontal axis, such as the warm-up.
+    Span(f64, f64, String),
+}
+
+/// A chart. Its texts may be foreign: they are escaped when it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chart {
+    /// Its id in a page and its name as a file: letters, digits and dashes.
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    /// What it shows, in a sentence or two, for who cannot see it.
+    pub(crate) says: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Chart {
+    /// Its series in the legend; none where there is one alone.
+    pub(crate) fn keys(&self) -> Vec<Key<'_>> {
+        let drawn = self.series.iter().filter(|series| !series.dots.is_empty());
+        let keys: Vec<_> = drawn.map(Key::of).collect();
+        if keys.len() < 2 { Vec::new() } else { keys }
+    }
+
+    /// Whether nothing can be drawn: a logarithmic axis has no place for zero.
+    pub(crate) fn is_empty(&self) -> bool {
+        let fits = |axis: &Axis, value: f64| value.is_finite() && (!axis.is_log || value > 0.0);
+        let mut dots = self.series.iter().flat_map(|series| &series.dots);
+        !dots.any(|dot| fits(&self.x, dot.x) && fits(&self.y, dot.y))
+    }
+}

@@ -1,0 +1,132 @@
+//! Bars that lie on their side, made of parts that add up.
+
+use std::fmt::Write;
+
+use super::TONES;
+use super::draw::across;
+use super::frame::{CHARACTER, Frame, Key, WIDTH, escaped};
+use super::shape::Plot;
+use crate::scale::Scale;
+
+/// A bar with the line above that names it.
+const BAR: f64 = 34.0;
+const NAME: f64 = 24.0;
+const GAP: f64 = 14.0;
+const BOTTOM: f64 = 48.0;
+const SIDE: f64 = 14.0;
+
+/// Bars of parts. Its texts may be foreign.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stack {
+    /// Its id in a page and its name as a file: letters, digits and dashes.
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    /// What it shows, in a sentence or two, for who cannot see it.
+    pub(crate) says: String,
+    pub(crate) unit: &'static str,
+    /// Names of the parts, in their order.
+    pub(crate) parts: Vec<String>,
+    /// Each bar: its name with its total, and the size of each part.
+    pub(crate) bars: Vec<(String, Vec<f64>)>,
+}
+
+impl Stack {
+    /// Whether there is anything to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.bars.iter().any(|(_, parts)| parts.iter().any(|size| shown(*size) > 0.0))
+    }
+
+    /// Parts in the legend: those that some bar has.
+    pub(crate) fn keys(&self) -> Vec<Key<'_>> {
+        let has = |place: usize| {
+            self.bars.iter().any(|(_, parts)| parts.get(place).copied().map(shown) > Some(0.0))
+        };
+        let parts = self.parts.iter().enumerate().filter(|(place, _)| has(*place));
+        parts.map(|(place, name)| Key::part(name, place)).collect()
+    }
+
+    fn height(&self) -> f64 {
+        self.bars.len() as f64 * (BAR + NAME + GAP) + BOTTOM
+    }
+}
+
+/// What cannot be shown takes no room.
+fn shown(size: f64) -> f64 {
+    if size.is_finite() { size.max(0.0) } else { 0.0 }
+}
+
+/// The picture for a page.
+pub(crate) fn inline_stack(stack: &Stack) -> String {
+    frame(stack).inline(&drawing(stack), stack.height())
+}
+
+/// The picture as a file of its own.
+pub(crate) fn standalone_stack(stack: &Stack) -> String {
+    frame(stack).standalone(&stack.keys(), &drawing(stack), stack.height())
+}
+
+fn frame(stack: &Stack) -> Frame<'_> {
+    Frame { name: stack.name, title: &stack.title, says: &stack.says, data: String::new() }
+}
+
+fn drawing(stack: &Stack) -> String {
+    let mut out = String::new();
+    let totals = stack.bars.iter().map(|(_, parts)| parts.iter().copied().map(shown).sum::<f64>());
+    let Some(scale) = Scale::of(totals.chain([0.0]), false).filter(|_| !stack.is_empty()) else {
+        return out;
+    };
+    let bottom = stack.height() - BOTTOM;
+    let (left, right) = (SIDE, WIDTH - SIDE);
+    let plot = Plot { x: scale, y: scale, left, right, top: 0.0, bottom, is_alone: true };
+    for (index, (name, parts)) in stack.bars.iter().enumerate() {
+        let top = index as f64 * (BAR + NAME + GAP);
+        let _ = write!(
+            out,
+            "<text class=\"name\" x=\"{SIDE}\" y=\"{:.1}\">{}</text>",
+            top + 17.0,
+            escaped(name)
+        );
+        bar(&mut out, stack, parts, (&plot, top + NAME));
+    }
+    across(&mut out, &plot, bottom);
+    let _ = write!(
+        out,
+        "<path class=\"axis\" d=\"M{SIDE} {bottom:.1}H{:.1}\"/>\
+         <text class=\"label end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+        WIDTH - SIDE,
+        WIDTH - SIDE,
+        bottom + 42.0,
+        stack.unit
+    );
+    out
+}
+
+fn bar(out: &mut String, stack: &Stack, parts: &[f64], (plot, top): (&Plot, f64)) {
+    let total: f64 = parts.iter().copied().map(shown).sum();
+    let mut from = 0.0;
+    for (place, (size, name)) in parts.iter().zip(&stack.parts).enumerate() {
+        let size = shown(*size);
+        let ends = plot.across(from).zip(plot.across((from + size).min(total)));
+        from += size;
+        let Some((left, right)) = ends.filter(|_| size > 0.0) else { continue };
+        let (width, name) = (right - left, escaped(name));
+        let share = size / total * 100.0;
+        let _ = write!(
+            out,
+            "<g class=\"part\"><title>{name}: {size:.2} {} ({share:.1} %)</title>\
+             <rect class=\"t{} mark\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{BAR}\"/>",
+            stack.unit,
+            place % TONES,
+            (width - 1.0).max(0.6)
+        );
+        if width > name.chars().count() as f64 * (CHARACTER + 1.5) + 10.0 {
+            let _ = write!(
+                out,
+                "<text class=\"inside middle\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+                f64::midpoint(left, right),
+                top + BAR / 2.0 + 5.0
+            );
+        }
+        out.push_str("</g>");
+    }
+}
