@@ -30,7 +30,11 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<ExitCode, Failed> {
     }
     let format = if args.json { AuditFormat::Json } else { args.format };
     if !audits.is_empty() {
-        output::data(page(&audits, format).as_bytes())?;
+        let page = page(&audits, format);
+        match format {
+            AuditFormat::Text => output::page(&page)?,
+            AuditFormat::Md | AuditFormat::Json => output::data(page.as_bytes())?,
+        }
     }
     let mut code = audits.iter().map(|audit| code_of(audit.verdict)).max().unwrap_or(exit::OK);
     for failed in unreadable {

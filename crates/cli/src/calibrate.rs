@@ -77,7 +77,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     if args.json {
         output::data(json(&calibration).as_bytes())?;
     } else if !args.quiet {
-        output::data(goodput_report::calibration(&calibration).as_bytes())?;
+        output::page(&goodput_report::calibration(&calibration))?;
     }
     let Some(path) = path else {
         output::note("\nnot saved: no level was carried; the reasons stand in the table");

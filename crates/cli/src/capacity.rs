@@ -40,9 +40,16 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     if let Some(calls) = args.fan_out {
         add_fan_out(&mut capacity, &found, calls);
     }
-    let page =
-        if args.json { report::json(&capacity) } else { goodput_report::capacity_text(&capacity) };
-    output::data(page.as_bytes())?;
+    if let Some(path) = &args.html {
+        report::replace(path, goodput_report::capacity_html(&capacity).as_bytes()).map_err(
+            |failed| failed.hint("--html takes the name of a file in a folder that is there"),
+        )?;
+    }
+    if args.json {
+        output::data(report::json(&capacity).as_bytes())?;
+    } else {
+        output::page(&goodput_report::capacity_text(&capacity))?;
+    }
     Ok(ExitCode::from(exit::OK))
 }
 

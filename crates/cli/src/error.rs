@@ -85,6 +85,7 @@ impl Failed {
 
     /// Shows the error; the process ends with the code returned.
     pub(crate) fn show(self) -> ExitCode {
+        crate::screen::close();
         // Plans and messages may span lines; each is made harmless by itself.
         let lines: Vec<_> = self.message.lines().map(plain).collect();
         output::note(&format!("error: {}", lines.join("\n  ")));

@@ -11,6 +11,7 @@ mod curve;
 mod emptying;
 mod error;
 mod host;
+mod http;
 mod hub;
 mod judge;
 mod listen;
@@ -23,6 +24,7 @@ mod progress;
 mod readiness;
 mod report;
 mod run;
+mod screen;
 mod serve;
 mod shell;
 mod signals;
@@ -30,6 +32,7 @@ mod stats;
 mod sweep;
 mod system;
 mod typed;
+mod ui;
 mod vocabulary;
 mod workload;
 
@@ -43,7 +46,9 @@ use error::Failed;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().verb {
+    let Arguments { verb, color } = Arguments::parse();
+    output::choose_colour(color);
+    let outcome = match verb {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Compare(args) => compare::compare(&args),
@@ -54,10 +59,12 @@ fn main() -> ExitCode {
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
+        Verb::Ui(args) => ui::ui(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),
         Verb::ColdStart(args) => serve::cold_start(&args),
         Verb::Supervise(args) => serve::supervise(&args),
     };
+    screen::close();
     outcome.unwrap_or_else(Failed::show)
 }

@@ -1,6 +1,6 @@
 //! The progress line: rewritten in place on a terminal, a plain line every few seconds elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,9 +11,10 @@ use goodput_model::Nanos;
 use goodput_report::confidence_live;
 
 use crate::run::Board;
+use crate::screen::Progress;
 
 /// Shows progress on stderr until it is dropped.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -31,24 +32,31 @@ struct Shown {
     board: Board,
     /// What stands before the line.
     label: String,
+    /// Whether the line is rewritten.
+    is_rewritten: bool,
 }
 
-impl Progress {
-    /// Starts.
-    pub(crate) fn start(live: &Arc<Live>, board: Board, label: &str) -> Self {
+impl ProgressLine {
+    /// Starts, where progress is to be shown.
+    pub(crate) fn start(live: &Arc<Live>, board: Board, label: &str, how: &Progress) -> Self {
         let done = Arc::new(AtomicBool::new(false));
-        let shown = Shown { live: Arc::clone(live), board, label: label.to_owned() };
+        // A screen that could not be had leaves the terminal to the line.
+        let is_rewritten = matches!(how, Progress::Line | Progress::Screen(_));
+        let shown = Shown { live: Arc::clone(live), board, label: label.to_owned(), is_rewritten };
         let flag = Arc::clone(&done);
-        let thread = std::thread::Builder::new()
-            .name("progress".to_owned())
-            .spawn(move || show(&shown, &flag))
-            // Without a thread there is no progress line, and nothing else is missing.
-            .ok();
+        let spawn = || {
+            std::thread::Builder::new()
+                .name("progress".to_owned())
+                .spawn(move || show(&shown, &flag))
+                // Without a thread there is no progress line, and nothing else is missing.
+                .ok()
+        };
+        let thread = if matches!(how, Progress::None) { None } else { spawn() };
         Self { done, thread }
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -59,7 +67,7 @@ impl Drop for Progress {
 
 fn show(shown: &Shown, done: &AtomicBool) {
     let live = &shown.live;
-    let is_terminal = std::io::stderr().is_terminal();
+    let is_terminal = shown.is_rewritten;
     let every = if is_terminal { TERMINAL } else { PLAIN };
     let begin = now();
     let mut earlier = (begin, live.snapshot());

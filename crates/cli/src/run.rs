@@ -24,6 +24,7 @@ use crate::beside::Beside;
 use crate::error::{Failed, exit};
 use crate::hub::Hub;
 use crate::listen::Listen;
+use crate::screen::Progress;
 use crate::signals::Signals;
 use crate::{host, output, plan, report, typed};
 
@@ -42,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) listen: Option<Listen>,
     /// What happens beside every run.
     pub(crate) beside: Beside,
+    /// How runs show how far they are.
+    pub(crate) progress: Progress,
 }
 
 impl Setup {
@@ -56,7 +59,14 @@ impl Setup {
             said: Mutex::default(),
             listen: None,
             beside: Beside::default(),
+            progress: Progress::None,
         }
+    }
+
+    /// The same, with progress shown as it was asked for.
+    pub(crate) fn showing(mut self, args: &OutputArgs, verb: &'static str) -> Self {
+        self.progress = Progress::of(args.screen, self.quiet, verb, &self.signals);
+        self
     }
 
     /// The same, with what happens beside every run.
@@ -130,17 +140,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.output.dry_run {
         return dry_run(plan, &setup.hub, args.output.json);
     }
-    let setup = setup.listening(&args.endpoint)?;
+    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
     let path = folder_path(args.output.out.as_deref(), &plan, "run");
     match args.repeat {
         None => {
             let summary = prepare(&setup, plan)?.measure(&setup, &path, &Place::default())?;
+            report::keep_run(&path, &summary);
             show(&args.output, &path, &report::json(&summary), || goodput_report::text(&summary))?;
             Ok(ExitCode::from(code(&summary)))
         }
         Some(repeats) => {
             let series = series::measure(&setup, &plan, &path, repeats)?;
             let found = series.repeats();
+            report::keep_repeats(&path, &found);
             show(&args.output, &path, &report::json(&found), || {
                 goodput_report::repeats_text(&found)
             })?;
@@ -190,12 +202,12 @@ pub(crate) fn show(
     if args.json {
         output::data(json.as_bytes())?;
     } else if !args.quiet {
-        output::data(text().as_bytes())?;
+        output::page(&text())?;
     }
     if !args.quiet && !path.as_os_str().is_empty() {
         output::note(&format!("\nrun folder: {}", shown(path)));
-        let page = path.join(CampaignFolder::REPORT);
-        if page.is_file() {
+        let pages = [CampaignFolder::REPORT, report::PAGE].map(|name| path.join(name));
+        for page in pages.into_iter().filter(|page| page.is_file()) {
             output::note(&format!("report: {}", shown(&page)));
         }
     }

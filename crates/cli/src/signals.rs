@@ -110,7 +110,8 @@ impl Signals {
         signals
     }
 
-    fn hear(&self) {
+    /// The user wants to stop, by a signal or a key.
+    pub(crate) fn hear(&self) {
         let is_first = !self.interrupted.swap(true, Ordering::Relaxed);
         let runs = self.runs().clone();
         // Of runs that go on at once, all stop.
@@ -140,6 +141,7 @@ impl Signals {
 
 #[expect(clippy::exit, reason = "the user does not want to wait for a server that does not answer")]
 fn leave() {
+    crate::screen::leave();
     std::process::exit(i32::from(exit::INTERRUPTED));
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn stats(args: &StatsArgs) -> Result<ExitCode, Failed> {
     if args.json {
         output::data(report::json(&column).as_bytes())?;
     } else {
-        output::data(goodput_report::column_text(&column).as_bytes())?;
+        output::page(&goodput_report::column_text(&column))?;
     }
     Ok(ExitCode::from(exit::OK))
 }

@@ -9,7 +9,9 @@ use crate::args::Arguments;
 use crate::error::Failed;
 
 /// What runs beside a run and how its result is shown may be chosen anew each time.
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 11] = [
+    "color",
+    "screen",
     "headers",
     "json",
     "quiet",

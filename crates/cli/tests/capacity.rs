@@ -11,7 +11,7 @@ use goodput_campaign::sweep::{Configuration, GoodputState, SweepSummary, Sweeps}
 use goodput_sim::Profile;
 use serde::Serialize;
 use serde_json::Value;
-use support::{Outcome, Session, number};
+use support::{Outcome, Session, number, timed};
 
 const SEED: [&str; 7] =
     ["plan", "--goodput-rps", "22", "--gpus-per-replica", "8", "--target-rps", "100"];
@@ -118,6 +118,37 @@ fn a_sweep_against_a_day_of_traffic() {
     assert_eq!(file["fleets"]["bare"]["replicas"], 3);
 }
 
+/// The page is there whole, with the numbers of the plan and without a way out of itself.
+#[test]
+fn a_plan_is_a_page_too() {
+    let session = Session::new();
+    let mut evil = sweep();
+    evil.sweep.model = "<img src=x onerror=alert(1)>".to_owned();
+    write(&session, "swept/summary.json", &evil);
+    std::fs::write(session.path("day.csv"), "hour,rps\n0,50\n1,132\n2,140\n").unwrap();
+    let args = ["plan", "swept", "--traffic", "day.csv", "--replicas", "2", "--price-per-gpu-hour"];
+    let args = [&args[..], &["2.5", "--html", "plan.html"]].concat();
+    let outcome = session.run(&args);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    // What is printed stays what it was.
+    assert!(outcome.stdout.starts_with("Replica "), "{}", outcome.stdout);
+    let page = std::fs::read_to_string(session.path("plan.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    // 140 × 1.2 / 66: three replicas of eight GPUs at 2.5, and 15 kW for a day.
+    let said = "3 replicas (24 GPUs) carry 140 req/s with 20 % headroom: 60.00 an hour, 43,800 a \
+                month, 360.0 kWh a day; of 3 hours 1 is at risk on 2 replicas";
+    assert!(page.contains(said), "{page}");
+    assert!(page.contains("<td class=\"bad\">WILL MISS</td>") && page.contains("id=\"hours\""));
+    assert!(page.contains("&lt;img src=x") && !page.contains("<img"), "{page}");
+    // Nothing is left beside it.
+    let left = std::fs::read_dir(session.path("")).unwrap();
+    let left = left
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new"));
+    assert_eq!(left.count(), 0);
+    let nowhere = [&SEED[..], &["--html", "nowhere/plan.html"]].concat();
+    refused(&session.run(&nowhere), "nowhere/plan.html");
+}
+
 #[test]
 fn of_several_configurations_one_counts() {
     let session = Session::new();
@@ -155,26 +186,36 @@ fn of_several_configurations_one_counts() {
 
 #[test]
 fn a_run_that_kept_its_slo() {
-    let session = Session::new();
-    let load = ["--rate", "20", "--duration", "4s", "--max-tokens", "4", "--no-probe"];
-    let kept = ["--slo", "errors < 50%"];
-    let (outcome, _) = session.measure("mock:fast", &[&load[..], &kept].concat());
-    outcome.assert_finished("kept");
-    let plan = session.run(&["plan", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
-    if outcome.code == Some(5) {
-        // A crowded machine: nothing may rest on such a run.
-        return refused(&plan, "void");
-    }
-    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
-    let plan: Value = serde_json::from_str(&plan.stdout).unwrap();
-    assert_eq!(number(&plan, "basis.confirmed_rps"), 20.0);
-    assert_eq!(plan["basis"]["rejected_rps"], Value::Null);
-    assert_eq!(plan["fleets"]["bare"]["replicas"], 5);
-    let step = &plan["fan_out"]["metrics"][0];
-    // The median of two calls is p70.7 of one: more than the median of one.
-    assert!(number(&step["p50"], "single_percentile") > 70.0);
-    assert!(number(&step["p50"], "ms") >= number(step, "single_p50_ms"));
-    assert_eq!(step["p50"]["interpolated"], false);
+    timed(|| {
+        let session = Session::new();
+        let load = ["--rate", "20", "--duration", "4s", "--max-tokens", "4", "--no-probe"];
+        let kept = ["--slo", "errors < 50%"];
+        let (outcome, _) = session.measure("mock:fast", &[&load[..], &kept].concat());
+        outcome.assert_finished("kept");
+        // Its other pages: of a run as of any other folder.
+        let report = |format: &str| session.run(&["report", "out", "--format", format]).stdout;
+        assert!(report("markdown").starts_with("## Run: "), "{}", report("markdown"));
+        assert!(
+            report("junit").contains("<testcase name=\"errors &lt; 50%\""),
+            "{}",
+            report("junit")
+        );
+        let plan = session.run(&["plan", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
+        if outcome.code == Some(5) {
+            // A crowded machine: nothing may rest on such a run.
+            return refused(&plan, "void");
+        }
+        assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+        let plan: Value = serde_json::from_str(&plan.stdout).unwrap();
+        assert_eq!(number(&plan, "basis.confirmed_rps"), 20.0);
+        assert_eq!(plan["basis"]["rejected_rps"], Value::Null);
+        assert_eq!(plan["fleets"]["bare"]["replicas"], 5);
+        let step = &plan["fan_out"]["metrics"][0];
+        // The median of two calls is p70.7 of one: more than the median of one.
+        assert!(number(&step["p50"], "single_percentile") > 70.0);
+        assert!(number(&step["p50"], "ms") >= number(step, "single_p50_ms"));
+        assert_eq!(step["p50"]["interpolated"], false);
+    });
 }
 
 #[test]

@@ -14,7 +14,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 use support::mock::MockProcess;
-use support::{Outcome, Session, number, outcome};
+use support::{Outcome, Session, number, outcome, undisturbed};
 
 /// Short runs of short answers.
 const SHORT: [&str; 14] = [
@@ -108,30 +108,32 @@ fn wait_for(session: &Session, folder: &str, number: u32, bytes: u64) -> PathBuf
 
 #[test]
 fn a_slower_server_is_worse_and_the_page_follows_from_the_runs() {
-    let slow = "slow=mock:ttft=80ms,itl=2ms";
-    let (session, done, found) = counted(3.0, || {
-        let session = Session::new();
-        let found = compare(&session, &[FAST, slow], &["--rate", "30", "--blocks", "3"]);
-        (session, found)
+    undisturbed(|| {
+        let slow = "slow=mock:ttft=80ms,itl=2ms";
+        let (session, done, found) = counted(3.0, || {
+            let session = Session::new();
+            let found = compare(&session, &[FAST, slow], &["--rate", "30", "--blocks", "3"]);
+            (session, found)
+        });
+        assert_eq!(found["schema"], "goodput.comparison/1");
+        assert_eq!(
+            (&found["sides"][0]["name"], &found["sides"][1]["name"]),
+            (&"A".into(), &"slow".into())
+        );
+        let findings = found["findings"].as_array().unwrap();
+        let ttft = findings.iter().find(|finding| finding["metric"] == "ttft_p50").unwrap();
+        assert!(number(ttft, "change") > 1.0, "{ttft}");
+        assert_eq!((&ttft["outcome"], done.code), (&"worse".into(), Some(4)), "{}", done.stderr);
+        assert_same(&found);
+        assert!(number(&found, "comparison.estimated_s") > 0.0);
+        assert!(done.stderr.contains("up to 3 blocks of 2 runs"), "{}", done.stderr);
+        assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+        let page = session.run(&["report", "out"]).stdout;
+        assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
+        assert!(page.contains("slow: mock:ttft=80ms,itl=2ms"), "{page}");
+        let taken = session.run(&["compare", FAST, FAST, "--rate", "5", "--out", "out", "--quiet"]);
+        assert_eq!(taken.code, Some(2), "the folder is taken: {}", taken.stderr);
     });
-    assert_eq!(found["schema"], "goodput.comparison/1");
-    assert_eq!(
-        (&found["sides"][0]["name"], &found["sides"][1]["name"]),
-        (&"A".into(), &"slow".into())
-    );
-    let findings = found["findings"].as_array().unwrap();
-    let ttft = findings.iter().find(|finding| finding["metric"] == "ttft_p50").unwrap();
-    assert!(number(ttft, "change") > 1.0, "{ttft}");
-    assert_eq!((&ttft["outcome"], done.code), (&"worse".into(), Some(4)), "{}", done.stderr);
-    assert_same(&found);
-    assert!(number(&found, "comparison.estimated_s") > 0.0);
-    assert!(done.stderr.contains("up to 3 blocks of 2 runs"), "{}", done.stderr);
-    assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
-    let page = session.run(&["report", "out"]).stdout;
-    assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
-    assert!(page.contains("slow: mock:ttft=80ms,itl=2ms"), "{page}");
-    let taken = session.run(&["compare", FAST, FAST, "--rate", "5", "--out", "out", "--quiet"]);
-    assert_eq!(taken.code, Some(2), "the folder is taken: {}", taken.stderr);
 }
 
 #[test]

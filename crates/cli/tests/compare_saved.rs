@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use support::{Outcome, Session, alone, at, number, percentile};
+use support::{Outcome, Session, alone, at, number, percentile, undisturbed};
 
 /// The engine that the baseline was measured on, and one that takes twice as long.
 const ENGINE: &str = "mock:ttft=50ms,itl=10ms";
@@ -105,35 +105,39 @@ fn mean_of(series: &str, metric: &str, percent: &str) -> f64 {
 
 #[test]
 fn two_series_say_which_is_slower() {
-    let (outcome, found) = compare(&["base", "slow"]);
-    assert_eq!(found["schema"], "goodput.comparison/1");
-    assert_eq!((&found["is_paired"], codes(&found)), (&Value::Bool(false), vec![]));
-    let names: Vec<&Value> =
-        found["sides"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
-    assert_eq!(names, ["base", "slow"]);
-    let ttft = finding(&found, "ttft_p50");
-    let change = mean_of("slow", "ttft", "50") / mean_of("base", "ttft", "50") - 1.0;
-    assert!((number(ttft, "change") - change).abs() < 1e-9, "{ttft}");
-    assert_eq!((number(ttft, "n"), ttft["outcome"].as_str()), (3.0, Some("worse")), "{ttft}");
-    assert!(number(ttft, "low") < change && change < number(ttft, "high"), "{ttft}");
-    assert_eq!((outcome.code, found["outcome"].as_str()), (Some(4), Some("worse")), "{found}");
-    // The same server the other way round.
-    let (outcome, found) = compare(&["base", "slow", "--reference", "slow"]);
-    assert_eq!(finding(&found, "ttft_p50")["outcome"], "better", "{found}");
-    assert!(matches!(outcome.code, Some(0 | 5)), "{:?}", outcome.code);
+    undisturbed(|| {
+        let (outcome, found) = compare(&["base", "slow"]);
+        assert_eq!(found["schema"], "goodput.comparison/1");
+        assert_eq!((&found["is_paired"], codes(&found)), (&Value::Bool(false), vec![]));
+        let names: Vec<&Value> =
+            found["sides"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+        assert_eq!(names, ["base", "slow"]);
+        let ttft = finding(&found, "ttft_p50");
+        let change = mean_of("slow", "ttft", "50") / mean_of("base", "ttft", "50") - 1.0;
+        assert!((number(ttft, "change") - change).abs() < 1e-9, "{ttft}");
+        assert_eq!((number(ttft, "n"), ttft["outcome"].as_str()), (3.0, Some("worse")), "{ttft}");
+        assert!(number(ttft, "low") < change && change < number(ttft, "high"), "{ttft}");
+        assert_eq!((outcome.code, found["outcome"].as_str()), (Some(4), Some("worse")), "{found}");
+        // The same server the other way round.
+        let (outcome, found) = compare(&["base", "slow", "--reference", "slow"]);
+        assert_eq!(finding(&found, "ttft_p50")["outcome"], "better", "{found}");
+        assert!(matches!(outcome.code, Some(0 | 5)), "{:?}", outcome.code);
+    });
 }
 
 #[test]
 fn what_is_the_same_is_equivalent_within_a_wide_margin() {
-    let (outcome, found) =
-        compare(&["base", "again", "--gate", "p50 ttft < +50%, p50 tpot < +60%"]);
-    assert_eq!(codes(&found), [""; 0], "{found}");
-    assert_eq!(outcome.code, Some(0), "{found}");
-    // Runs of one name are one side.
-    let sides = ["a=base", "a=again", "b=slow", "--gate", "p50 ttft < +50%"];
-    let (outcome, found) = compare(&sides);
-    assert_eq!(found["runs"].as_array().unwrap().len(), 8);
-    assert_eq!(outcome.code, Some(4), "{found}");
+    undisturbed(|| {
+        let (outcome, found) =
+            compare(&["base", "again", "--gate", "p50 ttft < +50%, p50 tpot < +60%"]);
+        assert_eq!(codes(&found), [""; 0], "{found}");
+        assert_eq!(outcome.code, Some(0), "{found}");
+        // Runs of one name are one side.
+        let sides = ["a=base", "a=again", "b=slow", "--gate", "p50 ttft < +50%"];
+        let (outcome, found) = compare(&sides);
+        assert_eq!(found["runs"].as_array().unwrap().len(), 8);
+        assert_eq!(outcome.code, Some(4), "{found}");
+    });
 }
 
 #[test]
@@ -166,15 +170,17 @@ fn another_workload_and_broken_answers_are_refused() {
 
 #[test]
 fn an_slo_of_today_is_held_against_runs_of_yesterday() {
-    let compare = |args: &[&str]| compare(&[&["base", "slow"][..], args].concat()).1;
-    let (then, now) = (compare(&[]), compare(&["--slo", "ttft < 10s"]));
-    refused(lab(), &["base", "long", "--gate", "goodput > -3%"], "needs an SLO");
-    let of = |found: &Value| {
-        let attainment = finding(found, "attainment");
-        (number(attainment, "reference"), number(attainment, "candidate"))
-    };
-    // The slow server has no first token within 75 ms.
-    assert_eq!((of(&then).1, of(&now)), (0.0, (1.0, 1.0)));
+    undisturbed(|| {
+        let compare = |args: &[&str]| compare(&[&["base", "slow"][..], args].concat()).1;
+        let (then, now) = (compare(&[]), compare(&["--slo", "ttft < 10s"]));
+        refused(lab(), &["base", "long", "--gate", "goodput > -3%"], "needs an SLO");
+        let of = |found: &Value| {
+            let attainment = finding(found, "attainment");
+            (number(attainment, "reference"), number(attainment, "candidate"))
+        };
+        // The slow server has no first token within 75 ms.
+        assert_eq!((of(&then).1, of(&now)), (0.0, (1.0, 1.0)));
+    });
 }
 
 #[test]
@@ -187,8 +193,9 @@ fn a_kept_comparison_can_be_shown_again() {
     assert_eq!((shown("text"), shown("json")), (page, written));
     assert!(shown("junit").contains("<testsuite"), "{}", shown("junit"));
     assert!(shown("markdown").contains("slow"), "{}", shown("markdown"));
-    let other = lab().run(&["report", "base", "--format", "junit"]);
-    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    let browser = fs::read_to_string(lab().path("kept/report.html")).unwrap();
+    assert_eq!(shown("html"), browser);
+    assert!(browser.contains("id=\"forest\""), "{browser}");
     refused(lab(), &["base", "slow", "--out", "kept"], "not empty");
     refused(lab(), &["base", "kept"], "is a comparison");
 }
@@ -209,36 +216,41 @@ fn on_both_engines() -> (Session, [(Outcome, Value); 2]) {
 
 #[test]
 fn a_baseline_holds_or_does_not() {
-    let is_sound = |(_, both): &(_, [(Outcome, Value); 2])| {
-        let mut runs = both.iter().flat_map(|(_, found)| found["runs"].as_array().unwrap());
-        runs.all(|run| run["verdict"] != "void")
-    };
-    let (session, [(outcome, found), (slow_outcome, slow)]) =
-        std::iter::repeat_with(on_both_engines).take(TRIES).find(is_sound).expect("void each time");
-    let runs = found["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 6);
-    // The same requests, by what the plan says and by what was sent.
-    let hashes = |side: u64| -> Vec<&Value> {
-        let own = runs.iter().filter(|run| at(run, "ask.side").as_u64() == Some(side));
-        own.map(|run| at(run, "facts.workload_hash")).collect()
-    };
-    assert_eq!(hashes(0), hashes(1));
-    assert!(session.path("first/side-2/repeat-3/summary.json").is_file());
-    assert_eq!(codes(&found), [""; 0], "{found}");
-    assert_eq!(outcome.code, Some(0), "{found}");
-    let junit = fs::read_to_string(session.path("same.xml")).unwrap();
-    assert!(junit.contains("<testcase") && !junit.contains("<failure"), "{junit}");
-    assert_eq!(slow_outcome.code, Some(4), "{slow}");
-    let junit = fs::read_to_string(session.path("slow.xml")).unwrap();
-    assert_eq!(junit.matches("<failure").count(), 1, "{junit}");
-    assert_eq!(junit.matches("<testsuites").count(), 1, "{junit}");
-    let pages = fs::read_to_string(session.path("summary.md")).unwrap();
-    assert!(pages.starts_with("what stood there\n"), "{pages}");
-    assert_eq!(pages.matches("\n# ").count() + pages.matches("\n## ").count(), 2, "{pages}");
-    // Without --out what was measured has a folder of its own.
-    let kept: Vec<_> = fs::read_dir(session.path("runs")).unwrap().flatten().collect();
-    assert_eq!(kept.len(), 1, "{kept:?}");
-    assert!(kept[0].path().join("report.txt").is_file());
+    undisturbed(|| {
+        let is_sound = |(_, both): &(_, [(Outcome, Value); 2])| {
+            let mut runs = both.iter().flat_map(|(_, found)| found["runs"].as_array().unwrap());
+            runs.all(|run| run["verdict"] != "void")
+        };
+        let (session, [(outcome, found), (slow_outcome, slow)]) =
+            std::iter::repeat_with(on_both_engines)
+                .take(TRIES)
+                .find(is_sound)
+                .expect("void each time");
+        let runs = found["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 6);
+        // The same requests, by what the plan says and by what was sent.
+        let hashes = |side: u64| -> Vec<&Value> {
+            let own = runs.iter().filter(|run| at(run, "ask.side").as_u64() == Some(side));
+            own.map(|run| at(run, "facts.workload_hash")).collect()
+        };
+        assert_eq!(hashes(0), hashes(1));
+        assert!(session.path("first/side-2/repeat-3/summary.json").is_file());
+        assert_eq!(codes(&found), [""; 0], "{found}");
+        assert_eq!(outcome.code, Some(0), "{found}");
+        let junit = fs::read_to_string(session.path("same.xml")).unwrap();
+        assert!(junit.contains("<testcase") && !junit.contains("<failure"), "{junit}");
+        assert_eq!(slow_outcome.code, Some(4), "{slow}");
+        let junit = fs::read_to_string(session.path("slow.xml")).unwrap();
+        assert_eq!(junit.matches("<failure").count(), 1, "{junit}");
+        assert_eq!(junit.matches("<testsuites").count(), 1, "{junit}");
+        let pages = fs::read_to_string(session.path("summary.md")).unwrap();
+        assert!(pages.starts_with("what stood there\n"), "{pages}");
+        assert_eq!(pages.matches("\n# ").count() + pages.matches("\n## ").count(), 2, "{pages}");
+        // Without --out what was measured has a folder of its own.
+        let kept: Vec<_> = fs::read_dir(session.path("runs")).unwrap().flatten().collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert!(kept[0].path().join("report.txt").is_file());
+    });
 }
 
 #[test]

@@ -172,18 +172,20 @@ fn garbage_over_http2_ends_the_connection_and_the_next_one_works() {
 
 #[test]
 fn a_stall_beyond_the_limit_is_a_timeout_over_both_protocols() {
-    for protocol in [&[][..], &["--http2"]] {
-        let args = ["--rate", "100", "--arrivals", "constant", "--num-requests", "20"];
-        let more = ["--max-tokens", "8", "--timeout", "500ms", "--no-probe", "--canary", "off"];
-        let args = [&args[..], &more, protocol].concat();
-        let ran = Ran::with_fault("stall=1m:1/4", &args);
-        ran.assert_five("stall", "timeout", "stream", &format!("{protocol:?}"));
-        let records = ran.records();
-        let late: Vec<_> = records.iter().filter(|record| !record.is_ok()).collect();
-        assert!(late.iter().all(|record| record.exchange.chunks.len() == 4));
-        // They are the tail of the distribution, not missing from it.
-        assert_eq!(number(&ran.summary, "metrics.e2e.censored"), 5.0);
-    }
+    timed(|| {
+        for protocol in [&[][..], &["--http2"]] {
+            let args = ["--rate", "100", "--arrivals", "constant", "--num-requests", "20"];
+            let more = ["--max-tokens", "8", "--timeout", "500ms", "--no-probe", "--canary", "off"];
+            let args = [&args[..], &more, protocol].concat();
+            let ran = Ran::with_fault("stall=1m:1/4", &args);
+            ran.assert_five("stall", "timeout", "stream", &format!("{protocol:?}"));
+            let records = ran.records();
+            let late: Vec<_> = records.iter().filter(|record| !record.is_ok()).collect();
+            assert!(late.iter().all(|record| record.exchange.chunks.len() == 4));
+            // They are the tail of the distribution, not missing from it.
+            assert_eq!(number(&ran.summary, "metrics.e2e.censored"), 5.0);
+        }
+    });
 }
 
 #[test]
@@ -245,21 +247,23 @@ fn a_connection_that_ends_after_some_requests_costs_a_new_one_and_nothing_else()
 
 #[test]
 fn a_full_queue_refuses_exactly_those_that_find_no_place() {
-    for status in ["429", "503"] {
-        let full = format!("queue_full_status={status}");
-        let engine =
-            ["--ttft", "300ms", "--slots", "1", "--set", "max_queue=2", "--set", full.as_str()];
-        let burst = ["--rate", "inf", "--num-requests", "10", "--max-tokens", "2"];
-        let ran = Ran::new(&engine, &[&burst[..], &["--no-probe", "--canary", "off"]].concat());
-        // One in the slot, two in the queue.
-        let class = format!("http_{status}");
-        assert_eq!(at(&ran.summary, "requests.errors"), &json!({class: 7}));
-        assert_eq!(ran.ok(), 3.0);
-        assert_eq!(ran.mock.metric("mock_refused_total"), 7.0);
-        assert_eq!(ran.mock.metric("mock_requests_total"), 3.0, "those that the engine took");
-        let tokens = number(&ran.summary, "tokens.input");
-        assert_eq!(ran.mock.metric("vllm:prompt_tokens_total"), tokens);
-        let ttft = ["50", "99"].map(|percent| percentile(&ran.summary, "ttft", percent));
-        assert!(ttft[0] >= 600.0 && ttft[1] >= 900.0, "they waited for each other: {ttft:?}");
-    }
+    timed(|| {
+        for status in ["429", "503"] {
+            let full = format!("queue_full_status={status}");
+            let engine =
+                ["--ttft", "300ms", "--slots", "1", "--set", "max_queue=2", "--set", full.as_str()];
+            let burst = ["--rate", "inf", "--num-requests", "10", "--max-tokens", "2"];
+            let ran = Ran::new(&engine, &[&burst[..], &["--no-probe", "--canary", "off"]].concat());
+            // One in the slot, two in the queue.
+            let class = format!("http_{status}");
+            assert_eq!(at(&ran.summary, "requests.errors"), &json!({class: 7}));
+            assert_eq!(ran.ok(), 3.0);
+            assert_eq!(ran.mock.metric("mock_refused_total"), 7.0);
+            assert_eq!(ran.mock.metric("mock_requests_total"), 3.0, "those that the engine took");
+            let tokens = number(&ran.summary, "tokens.input");
+            assert_eq!(ran.mock.metric("vllm:prompt_tokens_total"), tokens);
+            let ttft = ["50", "99"].map(|percent| percentile(&ran.summary, "ttft", percent));
+            assert!(ttft[0] >= 600.0 && ttft[1] >= 900.0, "they waited for each other: {ttft:?}");
+        }
+    });
 }

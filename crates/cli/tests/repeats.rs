@@ -10,7 +10,7 @@ use std::process::Command;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
-use support::{Session, at, number, outcome, percentile};
+use support::{Session, at, number, outcome, percentile, timed};
 
 const SHORT: [&str; 9] = [
     "run",
@@ -43,48 +43,50 @@ fn wait_for_records(session: &Session, run: &str) {
 
 #[test]
 fn what_runs_say_together_follows_from_each() {
-    let session = Session::new();
-    let args = ["--duration", "1500ms", "--seed", "7", "--repeat", "3", "--json"];
-    let all = session.run(&[&SHORT[..], &args].concat());
-    all.assert_finished("three runs");
-    let found: Value = serde_json::from_str(&all.stdout).unwrap();
-    assert_eq!(found["schema"], "goodput.repeats/1");
-    assert_eq!((number(&found, "asked"), number(&found, "used")), (3.0, 3.0));
-    let children: Vec<Value> =
-        (1..=3).map(|n| read(&session, &format!("out/repeat-{n}/summary.json"))).collect();
-    let seeds: Vec<f64> = children.iter().map(|child| number(child, "run.seed")).collect();
-    assert_eq!(seeds, [7.0, 8.0, 9.0]);
-    let hash = |n: usize| at(&children[n], "run.workload_hash");
-    assert!(hash(0) != hash(1) && hash(1) != hash(2), "each has prompts of its own");
-    let figures: [(&str, Figure); 3] = [
-        ("requests_per_s", |child| number(child, "throughput.requests_per_s")),
-        ("ttft_p50", |child| percentile(child, "ttft", "50")),
-        ("e2e_p50", |child| percentile(child, "e2e", "50")),
-    ];
-    for (name, of) in figures {
-        let values: Vec<f64> = children.iter().map(of).collect();
-        let mean = values.iter().sum::<f64>() / 3.0;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0;
-        let headline = &found["headlines"][name];
-        let close = |key: &str, expected: f64| {
-            let actual = number(headline, key);
-            assert!((actual - expected).abs() < 1e-6 * expected.abs().max(1.0), "{name} {key}");
-        };
-        close("mean", mean);
-        close("sd", variance.sqrt());
-        // t(2) is 4.302653 in every table.
-        close("high", mean + 4.302_653 * (variance / 3.0).sqrt());
-        close("max", values.iter().copied().fold(f64::MIN, f64::max));
-    }
-    // What was printed is on disk, and follows from the folders alone.
-    assert_eq!(std::fs::read_to_string(session.path("out/summary.json")).unwrap(), all.stdout);
-    assert_eq!(session.run(&["report", "out", "--json"]).stdout, all.stdout);
-    let second = std::fs::read_to_string(session.path("out/repeat-2/summary.json")).unwrap();
-    assert_eq!(session.run(&["report", "out/repeat-2", "--json"]).stdout, second);
-    let page = session.run(&["report", "out"]).stdout;
-    assert!(page.contains("3 of 3 asked for") && page.contains("repeat-3"), "{page}");
-    let again = session.run(&[&SHORT[..], &["--repeat", "2"]].concat());
-    assert_eq!(again.code, Some(2), "the folder is taken: {}", again.stderr);
+    timed(|| {
+        let session = Session::new();
+        let args = ["--duration", "1500ms", "--seed", "7", "--repeat", "3", "--json"];
+        let all = session.run(&[&SHORT[..], &args].concat());
+        all.assert_finished("three runs");
+        let found: Value = serde_json::from_str(&all.stdout).unwrap();
+        assert_eq!(found["schema"], "goodput.repeats/1");
+        assert_eq!((number(&found, "asked"), number(&found, "used")), (3.0, 3.0));
+        let children: Vec<Value> =
+            (1..=3).map(|n| read(&session, &format!("out/repeat-{n}/summary.json"))).collect();
+        let seeds: Vec<f64> = children.iter().map(|child| number(child, "run.seed")).collect();
+        assert_eq!(seeds, [7.0, 8.0, 9.0]);
+        let hash = |n: usize| at(&children[n], "run.workload_hash");
+        assert!(hash(0) != hash(1) && hash(1) != hash(2), "each has prompts of its own");
+        let figures: [(&str, Figure); 3] = [
+            ("requests_per_s", |child| number(child, "throughput.requests_per_s")),
+            ("ttft_p50", |child| percentile(child, "ttft", "50")),
+            ("e2e_p50", |child| percentile(child, "e2e", "50")),
+        ];
+        for (name, of) in figures {
+            let values: Vec<f64> = children.iter().map(of).collect();
+            let mean = values.iter().sum::<f64>() / 3.0;
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0;
+            let headline = &found["headlines"][name];
+            let close = |key: &str, expected: f64| {
+                let actual = number(headline, key);
+                assert!((actual - expected).abs() < 1e-6 * expected.abs().max(1.0), "{name} {key}");
+            };
+            close("mean", mean);
+            close("sd", variance.sqrt());
+            // t(2) is 4.302653 in every table.
+            close("high", mean + 4.302_653 * (variance / 3.0).sqrt());
+            close("max", values.iter().copied().fold(f64::MIN, f64::max));
+        }
+        // What was printed is on disk, and follows from the folders alone.
+        assert_eq!(std::fs::read_to_string(session.path("out/summary.json")).unwrap(), all.stdout);
+        assert_eq!(session.run(&["report", "out", "--json"]).stdout, all.stdout);
+        let second = std::fs::read_to_string(session.path("out/repeat-2/summary.json")).unwrap();
+        assert_eq!(session.run(&["report", "out/repeat-2", "--json"]).stdout, second);
+        let page = session.run(&["report", "out"]).stdout;
+        assert!(page.contains("3 of 3 asked for") && page.contains("repeat-3"), "{page}");
+        let again = session.run(&[&SHORT[..], &["--repeat", "2"]].concat());
+        assert_eq!(again.code, Some(2), "the folder is taken: {}", again.stderr);
+    });
 }
 
 #[test]

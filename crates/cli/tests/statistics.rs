@@ -99,59 +99,67 @@ fn row<'a>(page: &'a str, label: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_cold_start_is_cut_or_told_of() {
-    let cold = "mock:ttft=20ms,itl=1ms,slots=1000,fault=slow-headers=400ms:100%@0s+5s";
-    let warm = "mock:ttft=20ms,itl=1ms,slots=1000";
-    let load = ["--rate", "50", "--duration", "20s", "--max-tokens", "2"];
-    let judged = ["--warmup", "auto", "--early-stopping", "--slo", "p90 ttft < 10s, ttft < 5s"];
-    let page = [&load[..], &judged].concat();
-    let data = [&load[..], &judged, &["--json"]].concat();
-    let [cut, told, clean] = together([(cold, &page), (cold, &load), (warm, &data)]);
+    timed(|| {
+        let cold = "mock:ttft=20ms,itl=1ms,slots=1000,fault=slow-headers=400ms:100%@0s+5s";
+        let warm = "mock:ttft=20ms,itl=1ms,slots=1000";
+        let load = ["--rate", "50", "--duration", "20s", "--max-tokens", "2"];
+        let judged = ["--warmup", "auto", "--early-stopping", "--slo", "p90 ttft < 10s, ttft < 5s"];
+        let page = [&load[..], &judged].concat();
+        let data = [&load[..], &judged, &["--json"]].concat();
+        let [cut, told, clean] = together([(cold, &page), (cold, &load), (warm, &data)]);
 
-    let found = summary(&cut.0);
-    // The window begins at a whole nanosecond.
-    let (start, cut_s) = (number(&found, "window.start_s"), number(&found, "window.cut.cut_s"));
-    assert!((start - cut_s).abs() < 2e-9, "{}", found["window"]);
-    assert!((0.5..=9.0).contains(&number(&found, "window.start_s")), "{}", found["window"]);
-    let ttft = at(&found, "window.cut.series.ttft");
-    assert!(number(ttft, "before") > number(ttft, "after") + 200.0, "{ttft}");
-    assert!(number(ttft, "cut_s") > 0.0, "{ttft}");
-    // At 50 requests/s; what chance may add or take is far less than half.
-    let cut_requests = 50.0 * number(&found, "window.start_s");
-    let warmup = number(&found, "requests.warmup");
-    assert!((0.5..2.0).contains(&(warmup / cut_requests)), "{warmup} of {cut_requests}");
-    // The last bin of the cold start may be left: a third of a second of fifteen.
-    assert!(percentile(&found, "ttft", "95") < 400.0, "{}", at(&found, "metrics.ttft"));
-    let all = warmup + number(&found, "requests.scheduled");
-    assert!((800.0..1_200.0).contains(&all), "{all}");
-    assert!(caveat(&found, "cold_start").is_none());
-    assert_percentiles(&found);
+        let found = summary(&cut.0);
+        // The window begins at a whole nanosecond.
+        let (start, cut_s) = (number(&found, "window.start_s"), number(&found, "window.cut.cut_s"));
+        assert!((start - cut_s).abs() < 2e-9, "{}", found["window"]);
+        assert!((0.5..=9.0).contains(&number(&found, "window.start_s")), "{}", found["window"]);
+        let ttft = at(&found, "window.cut.series.ttft");
+        assert!(number(ttft, "before") > number(ttft, "after") + 200.0, "{ttft}");
+        assert!(number(ttft, "cut_s") > 0.0, "{ttft}");
+        // At 50 requests/s; what chance may add or take is far less than half.
+        let cut_requests = 50.0 * number(&found, "window.start_s");
+        let warmup = number(&found, "requests.warmup");
+        assert!((0.5..2.0).contains(&(warmup / cut_requests)), "{warmup} of {cut_requests}");
+        // The last bin of the cold start may be left: a third of a second of fifteen.
+        assert!(percentile(&found, "ttft", "95") < 400.0, "{}", at(&found, "metrics.ttft"));
+        let all = warmup + number(&found, "requests.scheduled");
+        assert!((800.0..1_200.0).contains(&all), "{all}");
+        assert!(caveat(&found, "cold_start").is_none());
+        assert_percentiles(&found);
 
-    let found = summary(&told.0);
-    assert_eq!((number(&found, "window.start_s"), at(&found, "window.cut")), (0.0, &Value::Null));
-    let caveat_ = caveat(&found, "cold_start").unwrap_or_else(|| panic!("{}", found["caveats"]));
-    assert!(text(caveat_, "advice").contains("--warmup"), "{caveat_}");
-    assert!(text(caveat_, "message").contains("TTFT"), "{caveat_}");
-    assert_eq!(caveat_["severity"], "warn");
-    assert!(number(&found, "metrics.ttft.max") > 400.0);
+        let found = summary(&told.0);
+        assert_eq!(
+            (number(&found, "window.start_s"), at(&found, "window.cut")),
+            (0.0, &Value::Null)
+        );
+        let caveat_ =
+            caveat(&found, "cold_start").unwrap_or_else(|| panic!("{}", found["caveats"]));
+        assert!(text(caveat_, "advice").contains("--warmup"), "{caveat_}");
+        assert!(text(caveat_, "message").contains("TTFT"), "{caveat_}");
+        assert_eq!(caveat_["severity"], "warn");
+        assert!(number(&found, "metrics.ttft.max") > 400.0);
 
-    // A hiccup of this machine in the first seconds looks like a cold start, but not each time.
-    let is_whole =
-        |(session, _): &(Session, Outcome)| number(&summary(session), "window.cut.cut_s") == 0.0;
-    let again = std::iter::repeat_with(|| run(warm, &data)).take(3);
-    let clean = std::iter::once(clean).chain(again).find(is_whole).unwrap();
-    let found = summary(&clean.0);
-    assert_eq!(number(&found, "requests.warmup"), 0.0);
-    assert!(caveat(&found, "cold_start").is_none());
+        // A hiccup of this machine in the first seconds looks like a cold start, but not each time.
+        let is_whole = |(session, _): &(Session, Outcome)| {
+            number(&summary(session), "window.cut.cut_s") == 0.0
+        };
+        let again = std::iter::repeat_with(|| run(warm, &data)).take(3);
+        let clean = std::iter::once(clean).chain(again).find(is_whole).unwrap();
+        let found = summary(&clean.0);
+        assert_eq!(number(&found, "requests.warmup"), 0.0);
+        assert!(caveat(&found, "cold_start").is_none());
 
-    // What a run printed is what a report of it prints.
-    for (session, outcome, flags) in [(&cut.0, &cut.1, &[][..]), (&clean.0, &clean.1, &["--json"])]
-    {
-        let report = session.run(&[&["report", "out"], flags].concat());
-        assert_eq!((report.code, report.stdout.as_str()), (Some(0), outcome.stdout.as_str()));
-        assert!(report.stdout.len() > 2_000, "{}", report.stdout);
-    }
-    let saved = std::fs::read_to_string(cut.0.path("out/summary.json")).unwrap();
-    assert_eq!(cut.0.run(&["report", "out", "--json"]).stdout, saved);
+        // What a run printed is what a report of it prints.
+        for (session, outcome, flags) in
+            [(&cut.0, &cut.1, &[][..]), (&clean.0, &clean.1, &["--json"])]
+        {
+            let report = session.run(&[&["report", "out"], flags].concat());
+            assert_eq!((report.code, report.stdout.as_str()), (Some(0), outcome.stdout.as_str()));
+            assert!(report.stdout.len() > 2_000, "{}", report.stdout);
+        }
+        let saved = std::fs::read_to_string(cut.0.path("out/summary.json")).unwrap();
+        assert_eq!(cut.0.run(&["report", "out", "--json"]).stdout, saved);
+    });
 }
 
 #[test]
@@ -310,35 +318,37 @@ fn two_classes(outputs: [u32; 2]) -> String {
 
 #[test]
 fn two_kinds_of_requests_are_no_one_distribution() {
-    // 40 ms with the first token and 20 ms with each other one: 60 ms and 620 ms.
-    let target = "mock:ttft=40ms,itl=20ms,slots=1000";
-    let load = ["--rate", "100", "--num-requests", "400", "--workers", "2", "--canary", "off"];
-    let of = |flag: &str, name: &str, text: String| {
-        let session = Session::new();
-        std::fs::write(session.path(name), text).unwrap();
-        let (outcome, found) = session.measure(target, &[&load[..], &[flag, name]].concat());
-        (found, outcome.stdout)
-    };
-    let pairs = |rows: &str| of("--lengths", "pairs.csv", format!("input,output\n{rows}"));
-    let classes = |outputs| of("--workload", "mix.toml", two_classes(outputs)).0;
-    let ((two, printed), (one, _), mixed, equal) = std::thread::scope(|scope| {
-        let two = scope.spawn(|| pairs("30,2\n100,30\n300,30\n"));
-        let one = scope.spawn(|| pairs("30,30\n"));
-        let mixed = scope.spawn(|| classes([2, 30]));
-        let equal = classes([10, 10]);
-        (two.join().unwrap(), one.join().unwrap(), mixed.join().unwrap(), equal)
-    });
-    let message = text(caveat(&two, "bimodal").expect("bimodal"), "message");
-    assert!(message.starts_with("E2E has two groups"), "{message}");
-    assert!(caveat(&one, "bimodal").is_none() && caveat(&one, "bimodal_mix").is_none());
-    assert!(text(caveat(&mixed, "bimodal_mix").expect("mix"), "message").contains("`long`"));
-    assert!(caveat(&mixed, "bimodal").is_none(), "{}", mixed["caveats"]);
-    assert!(caveat(&equal, "bimodal").is_none() && caveat(&equal, "bimodal_mix").is_none());
+    timed(|| {
+        // 40 ms with the first token and 20 ms with each other one: 60 ms and 620 ms.
+        let target = "mock:ttft=40ms,itl=20ms,slots=1000";
+        let load = ["--rate", "100", "--num-requests", "400", "--workers", "2", "--canary", "off"];
+        let of = |flag: &str, name: &str, text: String| {
+            let session = Session::new();
+            std::fs::write(session.path(name), text).unwrap();
+            let (outcome, found) = session.measure(target, &[&load[..], &[flag, name]].concat());
+            (found, outcome.stdout)
+        };
+        let pairs = |rows: &str| of("--lengths", "pairs.csv", format!("input,output\n{rows}"));
+        let classes = |outputs| of("--workload", "mix.toml", two_classes(outputs)).0;
+        let ((two, printed), (one, _), mixed, equal) = std::thread::scope(|scope| {
+            let two = scope.spawn(|| pairs("30,2\n100,30\n300,30\n"));
+            let one = scope.spawn(|| pairs("30,30\n"));
+            let mixed = scope.spawn(|| classes([2, 30]));
+            let equal = classes([10, 10]);
+            (two.join().unwrap(), one.join().unwrap(), mixed.join().unwrap(), equal)
+        });
+        let message = text(caveat(&two, "bimodal").expect("bimodal"), "message");
+        assert!(message.starts_with("E2E has two groups"), "{message}");
+        assert!(caveat(&one, "bimodal").is_none() && caveat(&one, "bimodal_mix").is_none());
+        assert!(text(caveat(&mixed, "bimodal_mix").expect("mix"), "message").contains("`long`"));
+        assert!(caveat(&mixed, "bimodal").is_none(), "{}", mixed["caveats"]);
+        assert!(caveat(&equal, "bimodal").is_none() && caveat(&equal, "bimodal_mix").is_none());
 
-    assert_dimension(&two, &printed, "input_tokens", &["16–31", "64–127", "256–511"]);
-    assert_dimension(&two, &printed, "output_tokens", &["2–3", "16–31"]);
-    assert_dimension(&two, &printed, "worker", &["0", "1"]);
-    assert!(at(&one, "breakdown.input_tokens").is_null(), "{}", one["breakdown"]);
+        assert_dimension(&two, &printed, "input_tokens", &["16–31", "64–127", "256–511"]);
+        assert_dimension(&two, &printed, "output_tokens", &["2–3", "16–31"]);
+        assert_dimension(&two, &printed, "worker", &["0", "1"]);
+        assert!(at(&one, "breakdown.input_tokens").is_null(), "{}", one["breakdown"]);
+    });
 }
 
 /// A dimension has these values, in this order, and loses no request.

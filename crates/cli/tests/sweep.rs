@@ -11,7 +11,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 use support::mock::MockProcess;
-use support::{Outcome, Session, number, outcome, timed};
+use support::{Outcome, Session, number, outcome, timed, undisturbed};
 
 /// Short points of short answers.
 const SHORT: [&str; 14] = [
@@ -80,29 +80,47 @@ fn wait_for_point(session: &Session, rate: &str) -> String {
 
 #[test]
 fn rates_that_were_given() {
-    let session = Session::new();
-    let (done, found) = sweep(&session, FOUR, &["--rates", "20,80,40", "--no-search"]);
-    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
-    assert_eq!(found["schema"], "goodput.sweep/1");
-    assert_eq!(found["goodput"], Value::Null, "nothing was promised");
-    // Every other level upward, the rest downward.
-    assert_eq!(levels(&found, "grid"), [20.0, 80.0, 40.0]);
-    let users = &found["points"][0]["ask"];
-    assert_eq!((&users["purpose"], &users["level"]["users"]), (&"warm_up".into(), &16.into()));
-    assert!(number(&found["points"][0]["figures"], "ok") >= 50.0);
-    // Every point is a run folder, and the page follows from them.
-    assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
-    let page = session.run(&["report", "out"]).stdout;
-    assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
-    assert!(page.contains("80.0") && page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    let point = found["points"][1]["folder"].as_str().unwrap();
-    assert_eq!(point, "points/002-rate-20");
-    let again = format!("out/{point}/plan.toml");
-    let run = session.run(&["run", "--plan", &again, "--out", "again", "--quiet", "--json"]);
-    let run: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(number(&run, "load.offered_rps"), 20.0);
-    let taken = session.run(&["sweep", FOUR, "--rates", "5", "--out", "out", "--quiet"]);
-    assert_eq!(taken.code, Some(2), "the folder is taken: {}", taken.stderr);
+    undisturbed(|| {
+        let session = Session::new();
+        let (done, found) = sweep(&session, FOUR, &["--rates", "20,80,40", "--no-search"]);
+        assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+        assert_eq!(found["schema"], "goodput.sweep/1");
+        assert_eq!(found["goodput"], Value::Null, "nothing was promised");
+        // Every other level upward, the rest downward.
+        assert_eq!(levels(&found, "grid"), [20.0, 80.0, 40.0]);
+        let users = &found["points"][0]["ask"];
+        assert_eq!((&users["purpose"], &users["level"]["users"]), (&"warm_up".into(), &16.into()));
+        assert!(number(&found["points"][0]["figures"], "ok") >= 50.0);
+        // Every point is a run folder, and the page follows from them.
+        assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+        let page = session.run(&["report", "out"]).stdout;
+        assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
+        assert!(
+            page.contains("80.0") && page.lines().all(|line| line.chars().count() <= 80),
+            "{page}"
+        );
+        // A line for each point; a format of one run refuses them.
+        let csv = session.run(&["report", "out", "--format", "csv"]).stdout;
+        let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(lines.len(), 1 + found["points"].as_array().unwrap().len(), "{csv}");
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+        let level = lines[0].iter().position(|name| *name == "level").unwrap();
+        assert_eq!(
+            (lines[1][level], lines[2][level], lines[2][level + 1]),
+            ("16", "20", "unclear")
+        );
+        let refused = session.run(&["report", "out", "--format", "vllm"]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("`points`, or all points with --format csv"));
+        let point = found["points"][1]["folder"].as_str().unwrap();
+        assert_eq!(point, "points/002-rate-20");
+        let again = format!("out/{point}/plan.toml");
+        let run = session.run(&["run", "--plan", &again, "--out", "again", "--quiet", "--json"]);
+        let run: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(number(&run, "load.offered_rps"), 20.0);
+        let taken = session.run(&["sweep", FOUR, "--rates", "5", "--out", "out", "--quiet"]);
+        assert_eq!(taken.code, Some(2), "the folder is taken: {}", taken.stderr);
+    });
 }
 
 #[test]
@@ -130,16 +148,22 @@ fn the_answer_is_an_interval() {
 
 #[test]
 fn an_slo_that_nothing_keeps() {
-    let session = Session::new();
-    let (done, found) = sweep(&session, FOUR, &["--slo", "p90 ttft < 1ms"]);
-    if done.code == Some(5) {
-        assert_eq!(found["goodput"]["state"], "unclear", "a busy machine: {}", found["goodput"]);
-        return;
-    }
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
-    assert_eq!(found["goodput"]["state"], "unreachable");
-    assert_eq!(found["goodput"]["confirmed_rps"], Value::Null);
-    assert!(found["points"].as_array().unwrap().len() < 15, "it gives up soon");
+    undisturbed(|| {
+        let session = Session::new();
+        let (done, found) = sweep(&session, FOUR, &["--slo", "p90 ttft < 1ms"]);
+        if done.code == Some(5) {
+            assert_eq!(
+                found["goodput"]["state"], "unclear",
+                "a busy machine: {}",
+                found["goodput"]
+            );
+            return;
+        }
+        assert_eq!(done.code, Some(4), "{}", done.stderr);
+        assert_eq!(found["goodput"]["state"], "unreachable");
+        assert_eq!(found["goodput"]["confirmed_rps"], Value::Null);
+        assert!(found["points"].as_array().unwrap().len() < 15, "it gives up soon");
+    });
 }
 
 #[test]
@@ -258,17 +282,21 @@ fn a_server_that_dies_and_comes_back() {
 
 #[test]
 fn configurations_and_the_best_of_them() {
-    let session = Session::new();
-    let (done, found) =
-        sweep(&session, FOUR, &["--rates", "20", "--no-search", "--vary", "osl=5,10"]);
-    assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
-    assert_eq!(found["schema"], "goodput.sweeps/1");
-    let all = found["configurations"].as_array().unwrap();
-    let lengths: Vec<f64> =
-        all.iter().map(|one| number(&one["sweep"]["points"][1], "figures.output_tokens")).collect();
-    assert_eq!(lengths, [5.0, 10.0]);
-    assert_eq!(all[1]["folder"], "configurations/02-osl=10");
-    assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+    undisturbed(|| {
+        let session = Session::new();
+        let (done, found) =
+            sweep(&session, FOUR, &["--rates", "20", "--no-search", "--vary", "osl=5,10"]);
+        assert!(matches!(done.code, Some(0 | 5)), "{:?} {}", done.code, done.stderr);
+        assert_eq!(found["schema"], "goodput.sweeps/1");
+        let all = found["configurations"].as_array().unwrap();
+        let lengths: Vec<f64> = all
+            .iter()
+            .map(|one| number(&one["sweep"]["points"][1], "figures.output_tokens"))
+            .collect();
+        assert_eq!(lengths, [5.0, 10.0]);
+        assert_eq!(all[1]["folder"], "configurations/02-osl=10");
+        assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
+    });
 }
 
 #[test]

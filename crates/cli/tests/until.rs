@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Session, at, number};
+use support::{Session, at, number, timed};
 
 /// Answers so slow that the delays of a busy machine are small beside them.
 const STEADY: &str = "mock:ttft=200ms,itl=2ms";
@@ -112,32 +112,34 @@ fn what_it_takes_is_said_before() {
 /// counts as far as it is known, and nobody calls it interrupted.
 #[test]
 fn a_point_out_of_reach_is_given_up() {
-    let session = Session::new();
-    let load = ["run", "mock:slots=2,ttft=200ms,itl=2ms", "--rate", "30", "--max-tokens", "5"];
-    let rest = ["--duration", "1s", "--slo", "p90 ttft < 400ms", "--out", "short"];
-    session.run(&[&load[..], &rest].concat());
-    let plan = std::fs::read_to_string(session.path("short/plan.toml")).unwrap();
-    let plan = plan.replace("duration = \"1s\"", "duration = \"20s\"");
-    let plan = plan.replace("[measure]\n", "[measure]\nstop_early = \"hopeless\"\n");
-    std::fs::write(session.path("point.toml"), plan).unwrap();
-    let outcome = session.run(&["run", "--plan", "point.toml", "--out", "out", "--json"]);
-    let summary: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.stderr);
-    assert_eq!(
-        (at(&summary, "run.state"), at(&summary, "run.ended_by")),
-        (&"complete".into(), &"hopeless".into())
-    );
-    let stopped = number(&summary, "run.stopped_s");
-    assert!(stopped < 20.0, "{stopped}");
-    assert_eq!(number(&summary, "window.end_s"), stopped);
-    // A backlog of more than a second was not waited for.
-    let cut = number(&summary, "requests.errors.cut_off");
-    assert!(cut >= 10.0 && number(&summary, "slo.failed_share") == 0.0, "{cut}");
-    // Each of them had waited too long already, or says nothing.
-    assert_eq!(number(&summary, "slo.misses.timed_out"), 0.0);
-    assert_eq!(at(&summary, "slo.state"), "missed");
-    let page = session.run(&["report", "out"]).stdout;
-    for said in ["ended early: the SLO was out of reach", "ended early: hopeless"] {
-        assert!(page.contains(said), "{page}");
-    }
-    assert!(!page.contains("stopped before its planned end"), "{page}");
+    timed(|| {
+        let session = Session::new();
+        let load = ["run", "mock:slots=2,ttft=200ms,itl=2ms", "--rate", "30", "--max-tokens", "5"];
+        let rest = ["--duration", "1s", "--slo", "p90 ttft < 400ms", "--out", "short"];
+        session.run(&[&load[..], &rest].concat());
+        let plan = std::fs::read_to_string(session.path("short/plan.toml")).unwrap();
+        let plan = plan.replace("duration = \"1s\"", "duration = \"20s\"");
+        let plan = plan.replace("[measure]\n", "[measure]\nstop_early = \"hopeless\"\n");
+        std::fs::write(session.path("point.toml"), plan).unwrap();
+        let outcome = session.run(&["run", "--plan", "point.toml", "--out", "out", "--json"]);
+        let summary: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.stderr);
+        assert_eq!(
+            (at(&summary, "run.state"), at(&summary, "run.ended_by")),
+            (&"complete".into(), &"hopeless".into())
+        );
+        let stopped = number(&summary, "run.stopped_s");
+        assert!(stopped < 20.0, "{stopped}");
+        assert_eq!(number(&summary, "window.end_s"), stopped);
+        // A backlog of more than a second was not waited for.
+        let cut = number(&summary, "requests.errors.cut_off");
+        assert!(cut >= 10.0 && number(&summary, "slo.failed_share") == 0.0, "{cut}");
+        // Each of them had waited too long already, or says nothing.
+        assert_eq!(number(&summary, "slo.misses.timed_out"), 0.0);
+        assert_eq!(at(&summary, "slo.state"), "missed");
+        let page = session.run(&["report", "out"]).stdout;
+        for said in ["ended early: the SLO was out of reach", "ended early: hopeless"] {
+            assert!(page.contains(said), "{page}");
+        }
+        assert!(!page.contains("stopped before its planned end"), "{page}");
+    });
 }

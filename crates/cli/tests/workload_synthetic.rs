@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use goodput_testkit::{LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events};
 use serde_json::{Value, json};
-use support::{Session, at, number};
+use support::{Session, at, number, timed};
 
 /// The summary of a run. On a busy machine the verdict may be void, and the counts are right.
 fn measured(target: &str, args: &[&str]) -> Value {
@@ -248,19 +248,22 @@ fn two_classes(session: &Session, outputs: [u32; 2], models: [&str; 2]) {
 
 #[test]
 fn classes_far_apart_are_a_caveat_and_equal_ones_are_not() {
-    for (outputs, is_bimodal) in [([2, 120], true), ([4, 4], false)] {
-        let session = Session::new();
-        two_classes(&session, outputs, ["mock", "mock"]);
-        // 10 ms against 600, and 115 against 115: no machine is so busy that this changes.
-        let target = if is_bimodal { "mock:ttft=5ms,itl=5ms" } else { "mock:ttft=100ms,itl=5ms" };
-        let flags = ["--workload", "two.toml", "--concurrency", "20", "--num-requests", "60"];
-        let summary = measured_in(&session, target, &flags);
-        assert_eq!(has_caveat(&summary, "bimodal_mix"), is_bimodal, "{}", summary["breakdown"]);
-        let slices = at(&summary, "breakdown.class");
-        for (class, output) in ["short", "long"].into_iter().zip(outputs) {
-            assert_eq!(number(&slices[class], "output_tokens_mean"), f64::from(output));
+    timed(|| {
+        for (outputs, is_bimodal) in [([2, 120], true), ([4, 4], false)] {
+            let session = Session::new();
+            two_classes(&session, outputs, ["mock", "mock"]);
+            // 10 ms against 600, and 115 against 115: no machine is so busy that this changes.
+            let target =
+                if is_bimodal { "mock:ttft=5ms,itl=5ms" } else { "mock:ttft=100ms,itl=5ms" };
+            let flags = ["--workload", "two.toml", "--concurrency", "20", "--num-requests", "60"];
+            let summary = measured_in(&session, target, &flags);
+            assert_eq!(has_caveat(&summary, "bimodal_mix"), is_bimodal, "{}", summary["breakdown"]);
+            let slices = at(&summary, "breakdown.class");
+            for (class, output) in ["short", "long"].into_iter().zip(outputs) {
+                assert_eq!(number(&slices[class], "output_tokens_mean"), f64::from(output));
+            }
         }
-    }
+    });
 }
 
 #[test]

@@ -18,6 +18,8 @@ Examples:
       The same for rates from a file: columns `time_s,rps` or `hour,rps`, or a trace of requests
   goodput plan runs/… --target-rps 100 --fan-out 10
       Also the latency of a step that makes ten calls at once
+  goodput plan runs/… --diurnal 100:20:14 --html plan.html
+      The same as a page for a browser, with its charts
 
 Formulas, assumptions and limits: docs/capacity.md.
 
@@ -81,6 +83,10 @@ pub(crate) struct CapacityArgs {
     /// Also say what a step waits for that makes so many calls at once
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(2..=100_000), allow_negative_numbers = true)]
     pub(crate) fan_out: Option<u32>,
+
+    /// Also write the plan as a page for a browser, with everything in it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 
     /// Print the plan as JSON instead of a page
     #[arg(long)]

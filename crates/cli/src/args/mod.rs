@@ -9,6 +9,7 @@ mod observe;
 mod serve;
 mod slo;
 mod sweep;
+mod ui;
 mod workload;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use slo::SloArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
+pub(crate) use ui::UiArgs;
 pub(crate) use workload::{
     AmountArgs, ConvertArgs, DataArgs, HistoryName, MakeArgs, OutputName, ReplayName, SampleArgs,
     SessionArgs, ShapeArgs, ShowArgs, StructuredDialectName, TraceArgs, WorkloadArgs, WorkloadVerb,
@@ -38,6 +40,21 @@ pub(crate) use workload::{
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+
+    /// Whether words with a meaning have a colour; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", global = true)]
+    pub(crate) color: ColorName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorName {
+    /// On a terminal, unless NO_COLOR is set; also elsewhere with CLICOLOR_FORCE
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,6 +71,7 @@ pub(crate) enum Verb {
     #[command(subcommand)]
     Workload(WorkloadVerb),
     Calibrate(CalibrateArgs),
+    Ui(UiArgs),
     /// Print a completion script for a shell
     ///
     /// For example: goodput completions bash > /etc/bash_completion.d/goodput
@@ -232,6 +250,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// How progress is shown on a terminal
+    #[arg(long, value_enum, default_value = "auto", value_name = "HOW")]
+    pub(crate) screen: ScreenName,
+
     /// Percentiles to report, between 0 and 100 [default: 50,75,90,95,99,99.9]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
     pub(crate) percentiles: Option<Vec<f64>>,
@@ -250,15 +272,40 @@ pub(crate) struct OutputArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScreenName {
+    /// A screen of its own, where stderr and stdin are a terminal
+    Auto,
+    /// A plain line every few seconds, as without a terminal
+    Off,
+    /// One line that is rewritten
+    Line,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// The table that the run printed
     Text,
     /// summary.json, computed anew from the log
     Json,
-    /// A comparison for a pull request or a job's summary
+    /// A page for a pull request or a job's summary
+    #[value(alias = "md")]
     Markdown,
-    /// The gates of a comparison, or its tested figures, as JUnit XML
+    /// What was asked to hold (an SLO, the gates of a comparison), as JUnit XML
     Junit,
+    /// A page for a browser, with everything in it
+    Html,
+    /// Every chart as a file, in the folder of --output
+    Svg,
+    /// Every request of a run, or every point of a sweep, one a line
+    Csv,
+    /// Requests, chunks and the server's series as Parquet files, in the folder of --output
+    Parquet,
+    /// What `vllm bench serve --save-result` writes
+    Vllm,
+    /// What SGLang's bench_serving writes, one line
+    Sglang,
+    /// What AIPerf and GenAI-Perf write as their summary
+    Aiperf,
 }
 
 /// Show the results of a saved run, of several (--repeat), of a sweep or of a comparison, also of one
@@ -278,6 +325,14 @@ pub(crate) struct ReportArgs {
     /// Print JSON; the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write to this file (a folder for svg and parquet) instead of stdout
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// With --format vllm or sglang: every request too (--save-detailed, --output-details)
+    #[arg(long)]
+    pub(crate) detailed: bool,
 
     /// Write the traces of a run as OTLP/JSON too: to a file, or to a collector at a URL
     #[arg(long, value_name = "FILE|URL")]

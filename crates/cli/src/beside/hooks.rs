@@ -52,6 +52,8 @@ pub(super) fn after(command: &str, told: &Told, signals: &Signals) {
 }
 
 fn run(command: &str, told: &Told, signals: &Signals) -> io::Result<Outcome> {
+    // What it says must not be drawn over.
+    let _terminal = crate::screen::lend();
     let patience = Patience::new(signals)?;
     shell::run(described(command, told)?, None, &|| patience.is_over())
 }

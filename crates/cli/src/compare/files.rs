@@ -9,6 +9,7 @@ use goodput_model::Verdict;
 
 use crate::args::GateArgs;
 use crate::error::{Failed, exit};
+use crate::report::replace;
 
 /// Whether the files that were asked for can be written at all: an hour of work should not end at a
 /// wrong path.
@@ -38,23 +39,6 @@ pub(super) fn write(args: &GateArgs, comparison: &Comparison) -> Result<(), Fail
         append(path, &goodput_report::compare_markdown(comparison))?;
     }
     Ok(())
-}
-
-/// Writes a file whole or not at all: beside its place, then renamed. What is no file, as
-/// `/dev/stdout`, is written to.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
-    let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder(path).join(format!(".{name}.new"));
-    let outcome = if is_other {
-        fs::write(path, bytes)
-    } else {
-        fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-            // The beginning of a file is of no use.
-            let _ = fs::remove_file(&beside);
-        })
-    };
-    outcome.map_err(|error| unwritten(path, &error))
 }
 
 /// Puts a page behind what others have written for the same job.

@@ -7,7 +7,6 @@ use goodput_campaign::compare::{
 };
 use goodput_campaign::sweep::Level;
 
-use super::files;
 use crate::calibrate::{self, read_state, state_folder};
 use crate::error::Failed;
 use crate::{output, report, sweep, typed};
@@ -45,7 +44,7 @@ pub(super) fn save(floor: &Floor) -> Result<PathBuf, Failed> {
     })?;
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.map_err(|error| Failed::usage(format!("cannot write `{}`: {error}", path.display())))?;
-    files::replace(&path, report::json(floor).as_bytes())?;
+    report::replace(&path, report::json(floor).as_bytes())?;
     Ok(path)
 }
 

@@ -2,11 +2,13 @@
 
 mod files;
 mod floor;
+mod foreign;
 mod gates;
 mod live;
 mod proof;
 mod saved;
 mod targets;
+mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +16,8 @@ use std::process::ExitCode;
 use goodput_campaign::compare::Comparison;
 use goodput_model::Measure;
 use goodput_record::Host;
+
+pub(crate) use view::html;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
@@ -29,13 +33,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if args.resume.is_some() {
         typed::refuse_beside("resume", &BESIDE_RESUME)?;
     }
+    if foreign::is_meant(args) {
+        return foreign::compare(args);
+    }
     files::check(&args.gate)?;
     let setup =
         Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
     if args.output.dry_run && !saved::is_meant(args) {
         return live::dry_run(&setup, args);
     }
-    let setup = setup.listening(&args.endpoint)?;
+    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "compare");
     let (path, comparison) = if saved::is_meant(args) {
         saved::compare(&setup, args)?
     } else {

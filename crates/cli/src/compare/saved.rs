@@ -17,11 +17,11 @@ use goodput_model::Extent;
 use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
 
 use super::targets::each;
-use super::{files, floor, gates, promised, proof};
+use super::{floor, gates, promised, proof};
 use crate::args::{CompareArgs, GateArgs};
 use crate::error::Failed;
 use crate::run::{Setup, folder_failed, folder_path};
-use crate::{calibrate, host, typed};
+use crate::{calibrate, host, report, typed};
 use baseline::{Live, Measured};
 use folders::{Lens, Run, Taken};
 use levels::Levels;
@@ -323,8 +323,10 @@ fn keep(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
         SeriesFolder::create(out).map_err(failed)?;
     }
     let page = goodput_report::compare_text(comparison);
-    files::replace(&out.join("summary.json"), crate::report::json(comparison).as_bytes())?;
-    files::replace(&out.join(CampaignFolder::REPORT), page.as_bytes())
+    report::replace(&out.join("summary.json"), report::json(comparison).as_bytes())?;
+    report::replace(&out.join(CampaignFolder::REPORT), page.as_bytes())?;
+    report::keep_comparison(out, comparison);
+    Ok(())
 }
 
 /// A comparison that is only its summary; none where there is no such.

@@ -4,7 +4,7 @@ use goodput_model::{Extent, Load, Mode, Nanos, Rate};
 
 /// Which part of its plan a run is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(crate) enum Stand {
     Warmup,
     Measured,
     Cooldown,
@@ -15,7 +15,7 @@ pub(super) enum Stand {
 
 impl Stand {
     /// All of them, with their names.
-    pub(super) const ALL: [(Self, &'static str); 5] = [
+    pub(crate) const ALL: [(Self, &'static str); 5] = [
         (Self::Warmup, "warmup"),
         (Self::Measured, "measured"),
         (Self::Cooldown, "cooldown"),
@@ -24,14 +24,14 @@ impl Stand {
     ];
 
     /// Whether requests become due.
-    pub(super) fn is_loaded(self) -> bool {
+    pub(crate) fn is_loaded(self) -> bool {
         matches!(self, Self::Warmup | Self::Measured | Self::Cooldown)
     }
 }
 
 /// The phases of a plan, and where one ended by a count.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(crate) struct Course {
     warmup: Extent,
     duration: Nanos,
     /// Requests of the warm-up and of the measured part, where it ends by them.
@@ -42,7 +42,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    pub(super) fn new(load: &Load) -> Self {
+    pub(crate) fn new(load: &Load) -> Self {
         let (from, before) = match load.warmup {
             Extent::Time(time) => (Some(time.into()), 0),
             Extent::Requests(requests) => (None, requests),
@@ -63,7 +63,7 @@ impl Course {
     }
 
     /// Notes which counts are full. Seen a little late, as this is called now and then.
-    pub(super) fn look(&mut self, at: Nanos, started: u64) {
+    pub(crate) fn look(&mut self, at: Nanos, started: u64) {
         if let Extent::Requests(requests) = self.warmup
             && self.from.is_none()
             && started >= requests
@@ -76,7 +76,7 @@ impl Course {
     }
 
     /// Where a run that began so long ago stands, unless it was stopped.
-    pub(super) fn stand(&self, at: Nanos) -> Stand {
+    pub(crate) fn stand(&self, at: Nanos) -> Stand {
         let Some(from) = self.from.filter(|from| at >= *from) else { return Stand::Warmup };
         let to = (from + self.duration).min(self.counted_to);
         if at < to {
@@ -91,14 +91,14 @@ impl Course {
 
 /// Requests per second that the schedule asks for, or users that ask.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Offered {
+pub(crate) enum Offered {
     PerSecond(f64),
     Users(u32),
     /// All at once, or when a trace says.
     Otherwise,
 }
 
-pub(super) fn offered(mode: &Mode, at: Nanos) -> Offered {
+pub(crate) fn offered(mode: &Mode, at: Nanos) -> Offered {
     const SECOND: Nanos = Nanos::from_millis(1_000);
     match mode {
         Mode::Open { rate: Rate::PerSecond(rate), .. } => Offered::PerSecond(*rate),

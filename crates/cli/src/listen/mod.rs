@@ -26,7 +26,7 @@ use goodput_report::plain;
 use crate::error::Failed;
 use crate::output;
 use crate::readiness::Ready;
-use course::{Course, Stand};
+pub(crate) use course::{Course, Offered, Stand, offered};
 use page::{Format, Look};
 use server::Server;
 use tally::Tally;
@@ -185,7 +185,7 @@ impl Shown {
             tally: state.tally.clone(),
             stand,
             elapsed,
-            offered: course::offered(&self.facts.load.mode, elapsed),
+            offered: offered(&self.facts.load.mode, elapsed),
         }
     }
 }

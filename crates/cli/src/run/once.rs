@@ -20,7 +20,7 @@ use crate::judge::Judge;
 use crate::listen::Facts;
 use crate::materials::{self, Materials};
 use crate::observe::Observer;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::readiness::{self, Ready};
 use crate::{calibrate, canary, host, mock, output, plan, report, system, vocabulary, workload};
 
@@ -125,8 +125,13 @@ impl Prepared {
             let facts = Facts::new(&plan, &ready, (path, &place.label));
             listen.follow(facts, &watcher.live, &watcher.control)
         });
+        let screen = setup.progress.screen().filter(|_| !place.is_silent).and_then(|screen| {
+            let Watcher { live, board, control, .. } = &watcher;
+            screen.follow((&plan, &ready), place, (live, board, control))
+        });
         let (host, looks) = (Host::new(), observer.looks());
-        let recorder = Recorder { logs, host, texts, answers, watcher, looks, shown, epoch: None };
+        let recorder =
+            Recorder { logs, host, texts, answers, watcher, looks, shown, screen, epoch: None };
         around.start()?;
         let sent = send(setup, &plan, &ready, (workload, place, tracer), recorder);
         manifest.ended = Some(host::timestamp());
@@ -134,7 +139,7 @@ impl Prepared {
         let observer = observer.finish(&plan);
         let sent = sent.map(|mut sent| {
             sent.ended.sink.look_last();
-            sent.ended.sink.shown = None;
+            (sent.ended.sink.shown, sent.ended.sink.screen) = (None, None);
             sent
         });
         around.end();
@@ -198,8 +203,9 @@ fn send(
         canary,
         pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
     };
-    let is_shown = !setup.quiet && !place.is_silent;
-    let _progress = is_shown.then(|| Progress::start(&live, board, &place.label));
+    let is_shown = !place.is_silent && recorder.screen.is_none();
+    let _progress =
+        is_shown.then(|| ProgressLine::start(&live, board, &place.label, &setup.progress));
     if let Some(start) = &place.start {
         start.wait();
     }

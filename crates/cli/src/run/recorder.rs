@@ -12,7 +12,7 @@ use goodput_stats::{Look, Watch};
 
 use crate::listen::Following;
 use crate::observe::Looks;
-use crate::output;
+use crate::{output, screen};
 
 /// The last look at a run, for whoever shows it.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +71,8 @@ pub(super) struct Recorder {
     pub(super) looks: Looks,
     /// Shows the run while it goes on.
     pub(super) shown: Option<Following>,
+    /// The same on the screen.
+    pub(super) screen: Option<screen::Following>,
     /// The run's first instant, once it is known.
     pub(super) epoch: Option<Nanos>,
 }
@@ -95,6 +97,9 @@ impl Sink for Recorder {
         if let Some(shown) = &self.shown {
             shown.record(&record);
         }
+        if let Some(screen) = &self.screen {
+            screen.record(&record);
+        }
         if let Some(path) = &self.texts
             && let Err(error) = RunFolder::append_text(path, &record)
         {
@@ -113,6 +118,9 @@ impl Sink for Recorder {
         let (scrapes, gpus) = self.looks.take(epoch);
         if let Some(shown) = &self.shown {
             shown.observe(at, &beats);
+        }
+        if let Some(screen) = &self.screen {
+            screen.observe(at, &beats, (&scrapes, &gpus));
         }
         let host = self.host.sample();
         let seen = Sample { at, host, beats, canary, scrapes, gpus };

@@ -9,7 +9,7 @@ use goodput_stats::{Repeats, Summary, repeats};
 
 use super::{Place, Setup, code, folder_failed, prepare};
 use crate::error::{Failed, exit};
-use crate::output;
+use crate::{output, report};
 
 /// Runs of one plan, as far as they came.
 pub(super) struct Series {
@@ -67,7 +67,10 @@ fn measure_one(
     plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
     let label = format!("repeat {} of {} · ", repeat.number, repeat.of);
     let place = Place { repeat: Some(repeat), label, ..Place::default() };
-    prepared.measure(setup, &folder.run(repeat.number), &place).map(Some)
+    let path = folder.run(repeat.number);
+    let summary = prepared.measure(setup, &path, &place)?;
+    report::keep_run(&path, &summary);
+    Ok(Some(summary))
 }
 
 /// Seeds follow each other. Streams of neighbouring seeds are independent: every (seed, domain)

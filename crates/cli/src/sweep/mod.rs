@@ -43,7 +43,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     if args.output.dry_run {
         return dry_run(asked.plan, &setup.hub, args.output.json);
     }
-    let setup = setup.listening(&args.endpoint)?;
+    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
     if asked.is_one() {
         // A target that is not there leaves no folder behind.
         let prepared = prepare(&setup, asked.plan.clone())?;
@@ -59,6 +59,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
     let path = folder.path().to_owned();
     let sweeps = many::sweep(&setup, &asked, &folder)?;
+    report::keep_sweeps(&path, &sweeps);
     show(&args.output, &path, &report::json(&sweeps), || goodput_report::sweeps_text(&sweeps))?;
     let stopped = setup.signals.is_interrupted().then_some(exit::INTERRUPTED);
     Ok(ExitCode::from(stopped.unwrap_or_else(|| many::code(&sweeps))))

@@ -21,7 +21,7 @@ use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::readiness::{self, Ready};
 use crate::run::{Place, Setup, prepare_on};
-use crate::{host, output};
+use crate::{host, output, report};
 
 /// How long a server that went away may stay away.
 pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
@@ -111,7 +111,7 @@ impl<'a> Sweep<'a> {
         };
         let took_s = facts.took_s.max(took_s);
         let is_cold = !points.is_empty();
-        let screen = Screen::new(setup.quiet);
+        let screen = Screen::new(&setup.progress);
         let began = now();
         Ok(Self {
             setup,
@@ -139,8 +139,13 @@ impl<'a> Sweep<'a> {
             let done = self.points.len();
             self.screen.note(&format!("going on with {shown}: {done} points are there"));
         }
+        let (plan, points) = (self.asked.sweep.clone(), self.points.clone());
+        let known = SweepSummary::new(self.facts.clone(), plan, points);
+        self.screen.begin(&known.points, &self.asked.sweep);
         self.facts.state = self.measure_all()?;
-        Ok(self.write())
+        let summary = self.write();
+        report::keep_sweep(self.folder.path(), &summary);
+        Ok(summary)
     }
 
     /// Point after point.

@@ -1,29 +1,40 @@
-//! What is seen while a sweep goes on: on a terminal the growing curve, drawn anew after each point;
-//! elsewhere a line for each.
+//! What is seen while a sweep goes on: the growing curve on a screen of its own, or drawn anew after
+//! each point; elsewhere a line for each.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, SweepPlan};
 
 use crate::output;
+use crate::screen::Progress;
 
 /// Shows how far a sweep is.
 pub(super) struct Screen {
-    quiet: bool,
-    is_terminal: bool,
+    progress: Progress,
     /// Lines of what was drawn last, to be drawn over.
     lines: usize,
 }
 
 impl Screen {
-    pub(super) fn new(quiet: bool) -> Self {
-        Self { quiet, is_terminal: std::io::stderr().is_terminal(), lines: 0 }
+    pub(super) fn new(progress: &Progress) -> Self {
+        Self { progress: progress.clone(), lines: 0 }
+    }
+
+    fn is_quiet(&self) -> bool {
+        matches!(self.progress, Progress::None)
     }
 
     /// How long it will take.
     pub(super) fn before(&self, estimate: &Estimate) {
-        if !self.quiet {
+        if !self.is_quiet() {
             output::note(&goodput_report::sweep_before(estimate));
+        }
+    }
+
+    /// The points that are there before the first.
+    pub(super) fn begin(&self, points: &[PointSummary], plan: &SweepPlan) {
+        if let Progress::Screen(screen) = &self.progress {
+            screen.sweep(points, plan, None, None);
         }
     }
 
@@ -35,11 +46,15 @@ impl Screen {
         answer: Option<&Goodput>,
         left: Option<&Estimate>,
     ) {
-        let Some(last) = points.last().filter(|_| !self.quiet) else { return };
-        if !self.is_terminal {
-            let of = left.map(|left| last.point.ask.number + left.points);
-            output::note(&goodput_report::sweep_step(last, of));
-            return;
+        let Some(last) = points.last() else { return };
+        match &self.progress {
+            Progress::None => return,
+            Progress::Line => {}
+            Progress::Lines => {
+                let of = left.map(|left| last.point.ask.number + left.points);
+                return output::note(&goodput_report::sweep_step(last, of));
+            }
+            Progress::Screen(screen) => return screen.sweep(points, plan, answer, left),
         }
         let left_s = left.map(|left| left.seconds);
         let block = goodput_report::sweep_live(points, plan, answer, left_s);
@@ -53,7 +68,7 @@ impl Screen {
 
     /// Something to know. What stands above it is not drawn over any more.
     pub(super) fn note(&mut self, line: &str) {
-        if !self.quiet {
+        if !self.is_quiet() {
             output::note(line);
             self.lines = 0;
         }

@@ -27,7 +27,7 @@ pub(super) fn print(
             .map_err(|error| Failed::internal(error.to_string()))?;
         return output::data((page + "\n").as_bytes());
     }
-    output::data(workload_text(&view).as_bytes())
+    output::page(&workload_text(&view))
 }
 
 fn view(

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use timed::{alone, timed};
+pub(crate) use timed::{alone, timed, undisturbed};
 
 /// One use of the binary, in a folder of its own.
 pub(crate) struct Session {

@@ -20,7 +20,7 @@ use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::run::Setup;
 use crate::sweep::{ABSENCE, EMPTYING, TRIES, unwritable};
-use crate::{calibrate, host, output};
+use crate::{calibrate, host, output, report};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -134,7 +134,9 @@ impl<'a> Contest<'a> {
         if state == CompareState::Complete && is_new {
             self.keep_floor();
         }
-        Ok(self.write(true))
+        let comparison = self.write(true);
+        report::keep_comparison(self.folder.path(), &comparison);
+        Ok(comparison)
     }
 
     fn who(&self) -> Vec<Side> {
@@ -185,7 +187,10 @@ impl<'a> Contest<'a> {
             return Ok((state, None));
         }
         self.say_what_it_takes();
-        self.write(false);
+        let (comparison, left_s) = (self.write(false), self.left().0);
+        if let Some(screen) = self.setup.progress.screen().filter(|_| !self.is_search()) {
+            screen.compare(&comparison, left_s);
+        }
         loop {
             if self.setup.signals.is_interrupted() {
                 return Ok((CompareState::Interrupted, None));
@@ -394,8 +399,11 @@ impl<'a> Contest<'a> {
         if self.cells.iter().filter(|cell| cell.ask.block == block).count() < runs {
             return;
         }
-        let comparison = self.write(false);
-        self.say(&goodput_report::compare_step(&comparison, self.left().0));
+        let (comparison, left_s) = (self.write(false), self.left().0);
+        match self.setup.progress.screen().filter(|_| !self.is_search()) {
+            Some(screen) => screen.compare(&comparison, left_s),
+            None => self.say(&goodput_report::compare_step(&comparison, left_s)),
+        }
     }
 
     /// Blocks of which every run is there, and none is void.

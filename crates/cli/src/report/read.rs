@@ -1,59 +1,15 @@
-//! `goodput report`: the numbers of a saved run, computed anew from its log.
+//! A saved run, and its numbers.
 
+use std::cell::RefCell;
 use std::path::Path;
-use std::process::ExitCode;
 
 use goodput_model::Plan;
-use goodput_record::{FolderError, Manifest, RunFolder, SeriesFolder, State};
-use goodput_stats::{RunFacts, RunState, Summary, analyse, repeats};
+use goodput_record::{Damage, FolderError, LogReader, Manifest, RunFolder, SeriesFolder, State};
+use goodput_stats::{RunFacts, RunState, Summary, analyse_found};
 use serde::Serialize;
 
-use crate::args::{Format, ReportArgs};
-use crate::error::{Failed, exit};
-use crate::sweep::{self, Saved};
-use crate::{beside, compare, output};
-
-/// Runs the verb.
-pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
-    let is_json = args.json || args.format == Format::Json;
-    if !args.folder.exists() {
-        return Err(Failed::usage(format!("`{}` does not exist", args.folder.display()))
-            .hint("a report is of the folder that a run, a sweep or a comparison printed"));
-    }
-    // A run may lie in a folder with any name beside it; only one without a run of its own is several.
-    let series =
-        SeriesFolder::open(&args.folder).filter(|_| RunFolder::open(&args.folder).is_err());
-    let page = if let Some(saved) = compare::read(&args.folder) {
-        let comparison = saved?;
-        match args.format {
-            _ if is_json => json(&comparison),
-            Format::Markdown => goodput_report::compare_markdown(&comparison),
-            Format::Junit => goodput_report::compare_junit(&comparison),
-            Format::Text | Format::Json => goodput_report::compare_text(&comparison),
-        }
-    } else if matches!(args.format, Format::Markdown | Format::Junit) {
-        return Err(Failed::usage("only a comparison has a page of that kind")
-            .hint("`--format text` and `--format json` go with every folder"));
-    } else if let Some(saved) = sweep::read(&args.folder) {
-        match saved? {
-            Saved::One(summary) if is_json => json(&summary),
-            Saved::One(summary) => goodput_report::sweep_text(&summary),
-            Saved::Many(sweeps) if is_json => json(&sweeps),
-            Saved::Many(sweeps) => goodput_report::sweeps_text(&sweeps),
-        }
-    } else if let Some(series) = series {
-        let found = repeats(&read_all(&series));
-        if is_json { json(&found) } else { goodput_report::repeats_text(&found) }
-    } else {
-        let summary = read(&args.folder)?;
-        if is_json { json(&summary) } else { goodput_report::text(&summary) }
-    };
-    output::data(page.as_bytes())?;
-    if let Some(to) = &args.traces {
-        beside::export_saved(&args.folder, to)?;
-    }
-    Ok(ExitCode::from(exit::OK))
-}
+use crate::error::Failed;
+use crate::output;
 
 /// A saved run.
 pub(crate) struct Read {
@@ -85,7 +41,7 @@ pub(crate) fn read_as(
 }
 
 /// The numbers of several saved runs; what cannot be read is named and left out.
-fn read_all(series: &SeriesFolder) -> Vec<Summary> {
+pub(super) fn all(series: &SeriesFolder) -> Vec<Summary> {
     let runs = series.numbers().into_iter().map(|number| read(&series.run(number)));
     runs.filter_map(|run| {
         run.map_err(|failed| output::note(&format!("warning: left out: {failed}"))).ok()
@@ -101,9 +57,9 @@ pub(crate) fn summarise(
     unwritten_records: u64,
 ) -> Result<Summary, Failed> {
     let unreadable = |error: FolderError| Failed::usage(error.to_string());
-    let mut check = folder.records().map_err(unreadable)?;
-    check.by_ref().for_each(drop);
-    let facts = RunFacts {
+    folder.records().map_err(unreadable)?;
+    let damages = RefCell::new(Vec::<Damage>::new());
+    let facts = || RunFacts {
         version: manifest.version.clone(),
         started: manifest.started.clone(),
         state: match manifest.state {
@@ -120,7 +76,7 @@ pub(crate) fn summarise(
         warmup: plan.load.warmup.to_string(),
         lost_records: manifest.lost_records,
         unwritten_records,
-        log_damaged: check.is_damaged(),
+        log_damaged: damages.borrow().iter().any(Damage::is_there),
         ceiling: manifest.ceiling,
         workload_hash: manifest.workload.hash.clone(),
         notes: manifest.workload.notes.clone(),
@@ -136,8 +92,12 @@ pub(crate) fn summarise(
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();
-    let records = || folder.records().into_iter().flatten();
-    Ok(analyse(plan, facts, records, &samples, folder.judgements()))
+    let records = || {
+        let log = folder.records().ok();
+        damages.borrow_mut().extend(log.as_ref().map(LogReader::damage));
+        log.into_iter().flat_map(LogReader::ahead)
+    };
+    Ok(analyse_found(plan, facts, records, &samples, folder.judgements()))
 }
 
 /// A summary as its file has it.

@@ -1,0 +1,248 @@
+//! The live screen: takes the terminal when the first run begins, draws what goes on from a thread
+//! of its own, and gives the terminal back before anything is printed.
+//!
+//! Workers are not touched. Counters are those of the engine; what a request says in the end is
+//! added up on the collector's thread; a few times a second the screen's thread looks at both.
+
+mod campaign;
+mod histogram;
+mod keys;
+mod tally;
+mod terminal;
+mod view;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use goodput_clock::{now, pause};
+use goodput_engine::{Control, Live};
+use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
+use goodput_screen::Campaign;
+
+use crate::args::ScreenName;
+use crate::output;
+use crate::readiness::Ready;
+use crate::run::{Board, Place};
+use crate::signals::Signals;
+use keys::Keys;
+use terminal::{Canvas, Whose};
+
+pub(crate) use terminal::lend;
+
+/// Between two pictures, and after a key.
+const EVERY: Nanos = Nanos::from_millis(200);
+const AFTER_KEY: Nanos = Nanos::from_millis(100);
+
+/// How long a key is waited for before the thread looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the thread may take to end.
+const LAST: Nanos = Nanos::from_millis(2000);
+
+/// The thread that draws, and whether it shall end.
+static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// How progress is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Progress {
+    /// Not at all.
+    None,
+    /// A line every few seconds.
+    Lines,
+    /// One line that is rewritten.
+    Line,
+    /// On a screen of its own.
+    Screen(Screen),
+}
+
+impl Progress {
+    /// As it was asked for, and as the terminal allows.
+    pub(crate) fn of(how: ScreenName, quiet: bool, verb: &'static str, signals: &Signals) -> Self {
+        use std::io::IsTerminal;
+        match how {
+            _ if quiet => Self::None,
+            ScreenName::Auto if terminal::is_fit() => Self::Screen(Screen::new(verb, signals)),
+            ScreenName::Auto | ScreenName::Line if std::io::stderr().is_terminal() => Self::Line,
+            _ => Self::Lines,
+        }
+    }
+
+    /// The screen, where there is one.
+    pub(crate) fn screen(&self) -> Option<&Screen> {
+        if let Self::Screen(screen) = self { Some(screen) } else { None }
+    }
+}
+
+/// What is on the screen.
+#[derive(Debug, Clone)]
+pub(crate) struct Screen(Arc<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    verb: &'static str,
+    signals: Signals,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The run under way, or the last.
+    run: Option<Arc<Run>>,
+    campaign: Option<Campaign>,
+}
+
+/// A run on the screen.
+#[derive(Debug)]
+struct Run {
+    facts: view::Facts,
+    live: Arc<Live>,
+    control: Control,
+    board: Board,
+    seen: Mutex<view::Seen>,
+}
+
+/// A run that is shown while it lasts.
+#[derive(Debug)]
+pub(crate) struct Following(Arc<Run>);
+
+impl Screen {
+    fn new(verb: &'static str, signals: &Signals) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Shown { verb, signals: signals.clone(), state }))
+    }
+
+    /// Shows a run from here on. None where the terminal cannot be had.
+    pub(crate) fn follow(
+        &self,
+        (plan, ready): (&Plan, &Ready),
+        place: &Place,
+        (live, board, control): (&Arc<Live>, &Board, &Control),
+    ) -> Option<Following> {
+        let run = Arc::new(Run {
+            facts: view::Facts::new(plan, ready, &place.label),
+            live: Arc::clone(live),
+            control: control.clone(),
+            board: board.clone(),
+            seen: Mutex::new(view::Seen::new(plan)),
+        });
+        lock(&self.0.state).run = Some(Arc::clone(&run));
+        self.is_drawn().then_some(Following(run))
+    }
+
+    /// What the runs are a part of.
+    pub(crate) fn set_campaign(&self, campaign: Campaign) {
+        lock(&self.0.state).campaign = Some(campaign);
+    }
+
+    /// Whether there is a thread that draws, started now where there was none.
+    fn is_drawn(&self) -> bool {
+        let mut thread = lock(&THREAD);
+        if let Some(thread) = thread.as_ref() {
+            return !thread.is_finished() && *terminal::hold() != Whose::Back;
+        }
+        let Some(canvas) = terminal::take() else { return false };
+        let own = self.clone();
+        let spawned =
+            std::thread::Builder::new().name("screen".to_owned()).spawn(move || own.show(canvas));
+        *thread = spawned.ok();
+        if thread.is_none() {
+            terminal::give_back();
+        }
+        thread.is_some()
+    }
+
+    /// Draws until it is over, or the terminal went away.
+    fn show(&self, mut canvas: Canvas) {
+        let (mut keys, mut next) = (Keys::default(), now());
+        while !IS_OVER.load(Ordering::Relaxed) {
+            let whose = *terminal::hold();
+            if whose == Whose::Back {
+                return;
+            }
+            if whose == Whose::Lent {
+                canvas.spoil();
+                pause(Nanos::from_millis(20));
+                continue;
+            }
+            if now() >= next {
+                next = now() + EVERY;
+                let view = view::of(&self.0, &keys, now());
+                if canvas.draw(|frame| goodput_screen::draw(&view, frame)).is_err() {
+                    break;
+                }
+            }
+            match keys.wait(LOOK, || self.0.signals.hear()) {
+                Ok(true) => next = next.min(now() + AFTER_KEY),
+                Ok(false) => {}
+                // Where no key is read, Ctrl-C must be a signal again.
+                Err(_) => break,
+            }
+        }
+        // Tried once more at the end where the terminal does not take it now.
+        terminal::give_back();
+    }
+}
+
+impl Following {
+    /// A request has ended.
+    pub(crate) fn record(&self, record: &RequestRecord) {
+        lock(&self.0.seen).tally.add(record);
+    }
+
+    /// So long ago the run began; so late loops were called since the last time, and this was seen
+    /// of the server's side.
+    pub(crate) fn observe(
+        &self,
+        at: Nanos,
+        beats: &[Beat],
+        (scrapes, gpus): (&[Scrape], &[GpuSample]),
+    ) {
+        let snapshot = self.0.live.snapshot();
+        let mut seen = lock(&self.0.seen);
+        seen.epoch = Some(now() - at);
+        seen.course.look(at, snapshot.started);
+        seen.tally.look(scrapes, gpus);
+        seen.tally.tick(at, beats, snapshot);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut seen = lock(&self.0.seen);
+        seen.took = seen.epoch.map(|epoch| now() - epoch);
+        seen.is_over = true;
+    }
+}
+
+/// Ends the screen, and gives the terminal back with everything said that was kept meanwhile. To be
+/// called before anything is printed; without a screen it does nothing.
+pub(crate) fn close() {
+    IS_OVER.store(true, Ordering::Relaxed);
+    if let Some(thread) = lock(&THREAD).take() {
+        // It may wait for a terminal that takes nothing.
+        let end = now() + LAST;
+        while !thread.is_finished() && now() < end {
+            pause(Nanos::from_millis(1));
+        }
+    }
+    terminal::give_back_at_last();
+}
+
+/// The same without waiting for the thread, which may be the one that calls, nor for a terminal that
+/// takes nothing.
+pub(crate) fn leave() {
+    terminal::give_back();
+}
+
+/// What a thread that panicked has left can still be shown.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lines that were said while the screen was there, the latest last.
+fn notes() -> Vec<String> {
+    output::kept()
+}

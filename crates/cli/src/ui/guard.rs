@@ -1,0 +1,128 @@
+//! Who may ask.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use sha2::{Digest, Sha256};
+
+use super::request::{Method, Request};
+
+/// Decides who may ask.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// Only this machine can connect; then only names of this machine may have led here, as any
+    /// other name may be pointed here by whoever owns it.
+    is_loopback: bool,
+    token: Option<Token>,
+    cookie: String,
+}
+
+/// A token by its hashes: what is compared has one length and says nothing about the token.
+#[derive(Debug)]
+struct Token {
+    itself: [u8; 32],
+    /// What a browser keeps instead of it.
+    cookie: String,
+}
+
+/// What becomes of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ruling {
+    Welcome,
+    /// It brought the token: from now on a cookie stands for it.
+    Admitted {
+        cookie: String,
+    },
+    /// No token, or a wrong one.
+    Stranger,
+    /// Never, whoever it is; and why.
+    Refused(&'static str),
+}
+
+impl Guard {
+    pub(super) fn new(is_loopback: bool, token: Option<&str>, port: u16) -> Self {
+        let token = token.map(|token| Token {
+            itself: Sha256::digest(token).into(),
+            cookie: hex(&Sha256::digest(format!("goodput ui cookie\n{token}"))),
+        });
+        // Browsers do not tell ports apart.
+        Self { is_loopback, token, cookie: format!("goodput-{port}") }
+    }
+
+    pub(super) fn rule(&self, request: &Request) -> Ruling {
+        let Some(host) = request.header("host").filter(|host| is_host(host)) else {
+            return Ruling::Refused("the Host header is missing or wrong");
+        };
+        if self.is_loopback && !names_this_machine(host) {
+            return Ruling::Refused("this view answers to names of this machine only");
+        }
+        if request.method == Method::Post && !is_from_here(request, host) {
+            return Ruling::Refused("only pages of this view may change something");
+        }
+        let Some(token) = &self.token else { return Ruling::Welcome };
+        let of_cookie = |value: &str| is_same(value.as_bytes(), token.cookie.as_bytes());
+        let of_token = |value: &str| is_same(&Sha256::digest(value), &token.itself);
+        let bearer =
+            request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        if request.asked("token").is_some_and(of_token) && request.method != Method::Post {
+            let Self { cookie, .. } = self;
+            let value = &token.cookie;
+            return Ruling::Admitted {
+                cookie: format!("{cookie}={value}; Path=/; HttpOnly; SameSite=Lax"),
+            };
+        }
+        if request.cookies(&self.cookie).any(of_cookie) || bearer.is_some_and(of_token) {
+            Ruling::Welcome
+        } else {
+            Ruling::Stranger
+        }
+    }
+}
+
+/// Whether a browser says that the question comes from one of our pages.
+fn is_from_here(request: &Request, host: &str) -> bool {
+    let own = |origin: &str| {
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
+    };
+    let site = request.header("sec-fetch-site");
+    request.header("origin").is_some_and(own)
+        && site.is_none_or(|site| site == "same-origin")
+        && (site.is_some() || !request.has("sec-fetch-site"))
+}
+
+/// Whether it can be a name or an address with a port.
+fn is_host(host: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    !host.is_empty() && host.len() <= 255 && host.bytes().all(is_fit)
+}
+
+/// Whether a host is `localhost` or an address of the loopback, at whatever port: it may be forwarded.
+fn names_this_machine(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let Some((name, rest)) = rest.split_once(']') else { return false };
+            (name, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some("0")))
+        }
+        None => host.split_once(':').map_or((host, Some("0")), |(name, port)| (name, Some(port))),
+    };
+    let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
+    let is_name = name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_port && is_name
+}
+
+/// Compares in a time that does not tell where two texts differ.
+pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differ = one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b));
+    one.len() == other.len() && std::hint::black_box(differ) == 0
+}
+
+/// In hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,311 @@
+//! Which page is asked for, and what is on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use goodput_clock::now;
+use goodput_index::{
+    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, is_sound, read_plain,
+};
+use goodput_model::Nanos;
+use goodput_report::{
+    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiList, UiOverlay, UiRun,
+    ui_list, ui_message, ui_overlay, ui_report_policy, ui_run, ui_token,
+};
+
+use super::answer::Answer;
+use super::guard::{Guard, Ruling, is_same};
+use super::request::{Method, Request};
+use super::view;
+use crate::report;
+
+/// Rows of a page.
+const PAGE: usize = 100;
+
+/// How old the index may be.
+const FRESH: Nanos = Nanos::from_millis(1_000);
+
+/// Bytes of a saved page that is shown.
+const MOST_PAGE: u64 = 64 << 20;
+
+/// Results that one overlay looks at.
+const MOST_CHOSEN: usize = 26;
+
+/// Bytes of a form: each byte of the notes may be written with three.
+pub(super) const MOST_BODY: usize = 3 * MOST_NOTES + 16 * 1024;
+
+/// What is served.
+pub(super) struct Site {
+    shelf: Mutex<Shelf>,
+    guard: Guard,
+    /// In every form, so that no other page can send one.
+    key: String,
+    /// Held while a page is made of a log: one at a time, as that may take much memory.
+    pub(super) making: Mutex<()>,
+}
+
+struct Shelf {
+    index: Index,
+    looked: Nanos,
+}
+
+/// What is sent back.
+pub(super) enum Reply {
+    Whole(Answer),
+    /// What goes on in this folder, as it happens.
+    Live(PathBuf),
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self::Whole(answer)
+    }
+}
+
+impl Site {
+    pub(super) fn new(index: Index, guard: Guard, key: String) -> Self {
+        let shelf = Mutex::new(Shelf { index, looked: now() });
+        Self { shelf, guard, key, making: Mutex::default() }
+    }
+
+    /// Answers a question whose body was not read yet, unless it has to be.
+    pub(super) fn check(&self, request: &Request) -> Result<(), Answer> {
+        match self.guard.rule(request) {
+            Ruling::Welcome => {}
+            Ruling::Admitted { cookie } => {
+                let answer = Answer::go(if is_known(&request.path) { &request.path } else { "/" });
+                return Err(answer.with("Set-Cookie", &cookie));
+            }
+            Ruling::Stranger => return Err(Answer::page("401 Unauthorized", ui_token())),
+            Ruling::Refused(why) => {
+                return Err(Answer::page("403 Forbidden", ui_message("Refused", why)));
+            }
+        }
+        let is_form = request.path.starts_with("/run/") && request.path.ends_with("/notes");
+        match (request.method, is_form) {
+            (Method::Get | Method::Head, false) | (Method::Post, true) => Ok(()),
+            (_, true) => Err(Answer::text("405 Method Not Allowed").with("Allow", "POST")),
+            _ => Err(Answer::text("405 Method Not Allowed").with("Allow", "GET, HEAD")),
+        }
+    }
+
+    /// Answers a question that passed [`Site::check`].
+    pub(super) fn reply(&self, request: &Request) -> Reply {
+        let parts: Vec<&str> = request.path.split('/').skip(1).collect();
+        let outcome = match parts.as_slice() {
+            [""] => self.list(request).map(Reply::from),
+            ["overlay"] => self.overlay(request).map(Reply::from),
+            ["run", id] => {
+                self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
+            }
+            ["run", id, "report"] => {
+                self.of(id, |entry, folder| Ok(self.report(&entry, folder).into()))
+            }
+            ["run", id, "notes"] => {
+                self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
+            }
+            ["run", id, "live"] => self.of(id, |entry, folder| {
+                let is_on = folder.filter(|folder| view::row(&entry, Some(folder)).is_live);
+                Ok(is_on.map_or_else(|| Reply::from(Answer::text("204 No Content")), Reply::Live))
+            }),
+            ["page.css"] => Ok(Answer::file("text/css; charset=utf-8", UI_PAGE_STYLE).into()),
+            ["ui.css"] => Ok(Answer::file("text/css; charset=utf-8", UI_STYLE).into()),
+            ["page.js"] => {
+                Ok(Answer::file("text/javascript; charset=utf-8", UI_PAGE_SCRIPT).into())
+            }
+            ["ui.js"] => Ok(Answer::file("text/javascript; charset=utf-8", UI_SCRIPT).into()),
+            _ => Ok(missing().into()),
+        };
+        outcome.unwrap_or_else(|error| {
+            let page = ui_message("The index cannot be used", &error.to_string());
+            Answer::page("500 Internal Server Error", page).into()
+        })
+    }
+
+    /// The index, not older than a second.
+    fn shelf(&self) -> Result<MutexGuard<'_, Shelf>, IndexError> {
+        let mut runs = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        if now() - runs.looked > FRESH {
+            runs.index.refresh()?;
+            runs.looked = now();
+        }
+        Ok(runs)
+    }
+
+    fn list(&self, request: &Request) -> Result<Answer, IndexError> {
+        let asked = |name: &str| request.asked(name).unwrap_or_default().to_owned();
+        let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
+        let query = Query {
+            words: words.clone(),
+            kind: Kind::of(&kind),
+            verdict: (!verdict.is_empty()).then(|| verdict.clone()),
+            skip: asked("skip").parse().unwrap_or_default(),
+            most: PAGE,
+        };
+        let runs = self.shelf()?;
+        let found = runs.index.find(&query)?;
+        let row = |entry: &Entry| view::row(entry, runs.index.folder(entry).as_deref());
+        let list = UiList {
+            folder: runs.index.root().display().to_string(),
+            rows: found.entries.iter().map(row).collect(),
+            total: found.total,
+            skip: query.skip,
+            most: PAGE,
+            words,
+            kind,
+            verdict,
+            note: None,
+        };
+        Ok(Answer::page("200 OK", ui_list(&list)))
+    }
+
+    fn overlay(&self, request: &Request) -> Result<Answer, IndexError> {
+        let among = |name: &str, words: [&'static str; 3]| {
+            let asked = request.asked(name).unwrap_or_default();
+            words.into_iter().find(|word| *word == asked)
+        };
+        let metric = among("metric", ["ttft", "tpot", "e2e"]).unwrap_or("ttft");
+        let percentile = among("at", ["p50", "p90", "p99"]).unwrap_or("p50");
+        let chosen = request.query.iter().filter(|(name, _)| name == "id").map(|(_, id)| id);
+        let (mut curves, mut ids) = (Vec::new(), Vec::<String>::new());
+        let runs = self.shelf()?;
+        for id in chosen.take(MOST_CHOSEN) {
+            let Some(entry) = runs.index.get(id)?.filter(|entry| !ids.contains(&entry.id)) else {
+                continue;
+            };
+            let letter = char::from(b'A' + u8::try_from(ids.len()).unwrap_or_default());
+            curves.extend(view::curves(&entry, letter, (metric, percentile)));
+            ids.push(entry.id);
+        }
+        let left_out = curves.len().saturating_sub(UI_MOST_CURVES);
+        curves.truncate(UI_MOST_CURVES);
+        let (metric, percentile) = (metric.to_owned(), percentile.to_owned());
+        let overlay = UiOverlay { curves, ids, metric, percentile, left_out };
+        Ok(Answer::page("200 OK", ui_overlay(&overlay)))
+    }
+
+    /// What is asked of one result, which only the index can name.
+    fn of(
+        &self,
+        id: &str,
+        make: impl FnOnce(Entry, Option<PathBuf>) -> Result<Reply, IndexError>,
+    ) -> Result<Reply, IndexError> {
+        let found = {
+            let runs = self.shelf()?;
+            runs.index.get(id)?.map(|entry| {
+                let folder = runs.index.folder(&entry);
+                (entry, folder)
+            })
+        };
+        match found {
+            Some((entry, folder)) => make(entry, folder),
+            None => Ok(missing().into()),
+        }
+    }
+
+    fn run(&self, entry: &Entry, folder: Option<&Path>) -> Answer {
+        Answer::page("200 OK", ui_run(&self.about(entry, folder)))
+    }
+
+    fn about(&self, entry: &Entry, folder: Option<&Path>) -> UiRun {
+        UiRun {
+            row: view::row(entry, folder),
+            notes: entry.notes.text.clone(),
+            mark: entry.notes.mark(),
+            key: self.key.clone(),
+            problem: None,
+            theirs: None,
+            has_curve: !entry.curves.is_empty(),
+        }
+    }
+
+    /// The result's own page: the one that was saved with it, if it is one of ours, or a new one.
+    fn report(&self, entry: &Entry, folder: Option<PathBuf>) -> Answer {
+        let Some(folder) = folder.filter(|folder| is_sound(folder)) else {
+            let words = "Its folder holds links, or something else than plain files.";
+            return Answer::page("403 Forbidden", ui_message("No report", words));
+        };
+        let policy = ui_report_policy();
+        let saved = read_plain(&folder.join("report.html"), MOST_PAGE).ok();
+        let saved = saved.and_then(|bytes| String::from_utf8(bytes).ok());
+        // One of another version would find its script forbidden.
+        let ours =
+            saved.filter(|page| page.contains(&escaped(&policy)) && entry.state != "running");
+        let page = match ours {
+            Some(page) => Ok(page),
+            None => match self.making.try_lock() {
+                // Whoever waited here would take a seat from the others.
+                Err(TryLockError::WouldBlock) => return one_at_a_time(),
+                _one => report::browser_page(&folder),
+            },
+        };
+        match page {
+            // Whoever wrote the file: it cannot act for the reader, or reach anything.
+            Ok(page) => Answer::page("200 OK", page)
+                .policy(format!("{policy}; frame-ancestors 'none'; sandbox allow-scripts")),
+            Err(failed) => Answer::page("404 Not Found", ui_message("No report", &failed.lines())),
+        }
+    }
+
+    /// Keeps tags and notes.
+    fn note(&self, request: &Request, entry: &Entry, folder: Option<PathBuf>) -> Answer {
+        let Some(form) = request.form() else { return Answer::text("415 Unsupported Media Type") };
+        let typed = |name: &str| {
+            let found = form.iter().find(|(own, _)| own == name);
+            found.map(|(_, value)| value.as_str()).unwrap_or_default()
+        };
+        if !is_same(typed("key").as_bytes(), self.key.as_bytes()) {
+            let words = "This form is of a view that has ended since. Go back, load the page again, \
+                         and keep what you wrote from there.";
+            return Answer::page("403 Forbidden", ui_message("Not kept", words));
+        }
+        let Some(folder) = folder else { return missing() };
+        let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
+            // One at a time, also among those who send at once.
+            let mut runs = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            notes.write(&folder, typed("mark"))?;
+            // The page that follows shows it.
+            runs.looked = Nanos::ZERO;
+            Ok(())
+        });
+        match kept {
+            Ok(()) => Answer::go(&format!("/run/{}", entry.id)),
+            Err(problem) => {
+                let tags = typed("tags").split(',').map(|tag| tag.trim().to_owned()).collect();
+                let mut about = self.about(entry, Some(&folder));
+                typed("mark").clone_into(&mut about.mark);
+                if matches!(problem, NotesError::Changed) {
+                    // Whoever sends it again has seen these on this page.
+                    let theirs = Notes::read(&folder);
+                    about.mark = theirs.mark();
+                    about.theirs = Some((theirs.tags, theirs.text));
+                }
+                about.notes = typed("notes").replace("\r\n", "\n");
+                about.row.tags = tags;
+                about.problem = Some(problem.to_string());
+                Answer::page("409 Conflict", ui_run(&about))
+            }
+        }
+    }
+}
+
+/// Whether a path is one of ours, so that it can be named in a header.
+fn is_known(path: &str) -> bool {
+    path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte))
+        && !path.starts_with("//")
+}
+
+/// As it stands in the head of a page.
+fn escaped(policy: &str) -> String {
+    policy.replace('\'', "&#39;")
+}
+
+fn one_at_a_time() -> Answer {
+    let words = "One is made at a time. Load this page again in a few seconds.";
+    let page = ui_message("Another report is being made", words);
+    Answer::page("503 Service Unavailable", page).with("Retry-After", "5")
+}
+
+fn missing() -> Answer {
+    Answer::page("404 Not Found", ui_message("Not here", "There is no such page or result."))
+}
