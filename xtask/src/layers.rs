@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 20] = [
+const OURS: [(&str, &[&str]); 23] = [
     ("goodput-random", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
@@ -18,6 +18,8 @@ const OURS: [(&str, &[&str]); 20] = [
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
+    ("goodput-exchange", &["goodput-model", "goodput-stats"]),
+    ("goodput-index", &["goodput-model", "goodput-record"]),
     ("goodput-sim", &["goodput-model", "goodput-random"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random", "goodput-sim"]),
     (
@@ -26,6 +28,7 @@ const OURS: [(&str, &[&str]); 20] = [
     ),
     ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
+    ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (
@@ -36,23 +39,25 @@ const OURS: [(&str, &[&str]); 20] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 16] = [
+const WALLS: [(&str, &[&str]); 18] = [
     ("hyper", &["goodput-wire", "goodput-mock"]),
     ("hyper-util", &["goodput-wire", "goodput-mock"]),
     ("rustls", &["goodput-wire", "goodput-mock"]),
     ("tokio-rustls", &["goodput-wire", "goodput-mock"]),
     ("tokio", &["goodput-clock", "goodput-wire", "goodput-engine", "goodput-mock", "goodput"]),
     ("clap", &["goodput"]),
+    ("ratatui", &["goodput-screen", "goodput"]),
     ("prost", &["goodput-record"]),
     ("toml", &["goodput-record", "goodput-sim"]),
     ("rand_chacha", &["goodput-random"]),
     ("libm", &["goodput-random"]),
     ("tokenizers", &["goodput-tokens"]),
     ("tiktoken-rs", &["goodput-tokens"]),
-    ("parquet", &["goodput-dataset"]),
-    ("csv", &["goodput-dataset"]),
+    ("parquet", &["goodput-dataset", "goodput-exchange"]),
+    ("csv", &["goodput-dataset", "goodput-exchange"]),
     ("statrs", &["goodput-stats"]),
     ("nvml-wrapper", &["goodput-observe"]),
+    ("rusqlite", &["goodput-index"]),
 ];
 
 /// Dependencies by crate, without those of tests.

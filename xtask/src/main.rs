@@ -1,12 +1,15 @@
 //! Developer tasks. `cargo xtask` lists them.
 
 mod bench;
+mod browser;
+mod exports;
 mod fit;
 mod gates;
 mod layers;
 mod prometheus;
 mod python;
 mod running;
+mod schemas;
 mod sdk;
 mod tokenizers;
 
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 6] = [
+const TASKS: [(&str, &str); 8] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -22,7 +25,12 @@ const TASKS: [(&str, &str); 6] = [
     ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
-    ("judges", "the official OpenAI client, Prometheus and Python tokenizers against ours"),
+    (
+        "judges",
+        "the OpenAI client, Prometheus, a browser, readers of tables and Python tokenizers against ours",
+    ),
+    ("browser", "of these judges the browser alone: pages of real runs, opened from disk"),
+    ("schemas", "write docs/schema/ anew, from the types that are written to files"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
 
@@ -36,7 +44,9 @@ fn main() -> ExitCode {
         "fit" => fit::fit(&rest),
         "gates" => gates::check(),
         "judges" => judges(),
+        "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
+        "schemas" => schemas::write(),
         _ => {
             eprintln!("usage: cargo xtask TASK");
             for (name, what) in TASKS {
@@ -61,6 +71,7 @@ fn test() -> Result<(), String> {
     require("valgrind", "apt-get install valgrind")?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     layers::check()?;
+    schemas::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     // End-to-end tests wait more than they work; those that look at time run one at a time anyway.
     cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")])?;
@@ -73,13 +84,20 @@ fn test() -> Result<(), String> {
 /// Programs of others hold the simulated engine against what they expect of a server, and our
 /// tokens against theirs. One that cannot be had here is left out, and says so.
 fn judges() -> Result<(), String> {
+    let goodput = programs()?;
+    sdk::check(&goodput)?;
+    prometheus::check(&goodput)?;
+    browser::check(&goodput)?;
+    exports::check(&goodput)?;
+    tokenizers::check(&target_folder().join("debug/examples/ids"))
+}
+
+/// Builds what is judged, and says where `goodput` is.
+fn programs() -> Result<PathBuf, String> {
     // Of the whole workspace, whose features the tests were built with: a package alone is built anew.
     let programs = ["--bin", "goodput", "--example", "ids"];
     cargo(&[&["build", "--workspace", "--locked"][..], &programs].concat(), &[])?;
-    let goodput = target_folder().join("debug/goodput");
-    sdk::check(&goodput)?;
-    prometheus::check(&goodput)?;
-    tokenizers::check(&target_folder().join("debug/examples/ids"))
+    Ok(target_folder().join("debug/goodput"))
 }
 
 fn build_release() -> Result<(), String> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::running::apt_get;
 use crate::target_folder;
 
 /// What this machine's owner may have set for Python's programs.
@@ -27,16 +28,16 @@ pub(crate) fn environment(
     }
     if !make(&folder) {
         // On Debian it is a package of its own, which only root may install.
-        let mut install = Command::new("apt-get");
-        install.args(["install", "-y", "-q", "python3-venv"]);
-        succeeds(install.env("DEBIAN_FRONTEND", "noninteractive"));
+        succeeds(apt_get().args(["install", "-y", "-q", "python3-venv"]));
         if !make(&folder) {
             return Err("python3 has no venv (`apt-get install python3-venv`)".to_owned());
         }
     }
     let wanted: Vec<String> = packages.iter().map(|(name, v)| format!("{name}=={v}")).collect();
     let mut pip = Command::new(&python);
-    succeeds(pip.args(["-m", "pip", "install", "-q"]).args(options).args(&wanted));
+    // A network that does not answer must not hold up the check.
+    let install = ["-m", "pip", "--timeout", "20", "--retries", "2", "install", "-q"];
+    succeeds(pip.args(install).args(options).args(&wanted));
     if is_ready(&python, packages) {
         Ok(python)
     } else {

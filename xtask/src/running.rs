@@ -13,6 +13,16 @@ const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
 /// The variable in which a server finds its key where `--api-key-env` names it, and the key.
 pub(crate) const KEY: (&str, &str) = ("GOODPUT_CHECK_KEY", "sesame");
 
+/// Debian's installer, which asks nothing and gives up on a network that does not answer.
+pub(crate) fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    for limit in ["Acquire::http::Timeout=20", "Acquire::https::Timeout=20", "Acquire::Retries=1"] {
+        command.args(["-o", limit]);
+    }
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
 /// A program that ends when this goes, whatever the check finds.
 pub(crate) struct Running(Child);
 

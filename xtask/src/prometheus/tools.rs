@@ -73,8 +73,7 @@ fn download(folder: &Path) -> Result<(), String> {
 }
 
 fn apt_get(folder: &Path, args: &[&str]) -> Result<(), String> {
-    let mut command = Command::new("apt-get");
-    run(command.args(args).current_dir(folder).env("DEBIAN_FRONTEND", "noninteractive"))
+    run(crate::running::apt_get().args(args).current_dir(folder))
         .map_err(|error| format!("{error}\nhint: `apt-get install prometheus` by hand"))
 }
 

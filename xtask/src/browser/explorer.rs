@@ -1,0 +1,127 @@
+//! The SLO explorer's numbers against those counted from the table of requests.
+
+use serde_json::json;
+
+use super::devtools::{Browser, Tab};
+use super::looks::quiet;
+use super::pages::Made;
+use super::requests::{Good, Requests};
+
+/// Names in our pages.
+const ROW: &str = "#slo-table tbody tr";
+const TTFT: &str = "#slo-ttft";
+const TPOT: &str = "#slo-tpot";
+/// Columns of the table: the share of good requests, whether that is enough, good requests and their
+/// tokens per second, and what a million such tokens cost.
+const COLUMNS: [usize; 5] = [2, 3, 4, 5, 6];
+
+/// Chosen by address: the share in percent that must be good, and the price of a GPU for an hour.
+const WANTED: (f64, f64) = (40.0, 12.0);
+
+/// What the explorer shows: its limits, and its numbers.
+type Shown = (String, String, [Option<String>; 5]);
+
+/// Moves the limits by address and by keyboard, and counts again each time.
+pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<(), String> {
+    let Some(requests) = &made.requests else { return Ok(()) };
+    let file = format!("file://{}", made.file.display());
+    let tab = browser.open()?;
+    let middle = requests.median_ttft_ms();
+    let (wanted, price) = WANTED;
+    let address =
+        |ttft: f64| format!("{file}#slo:ttft={ttft},tpot=1000,attainment={wanted},price={price}");
+    browser.load(&tab, &address(middle))?;
+    let half = compare(browser, &tab, made, requests)?;
+    browser.load(&tab, &address(10_000.0))?;
+    let all = compare(browser, &tab, made, requests)?;
+    let none =
+        press(browser, &tab, "Home").and_then(|()| compare(browser, &tab, made, requests))?;
+    press(browser, &tab, "End")?;
+    compare(browser, &tab, made, requests)?;
+    // Otherwise a page that never changes would pass.
+    if !(none.requests < half.requests && half.requests < all.requests) {
+        let [none, half, all] = [none, half, all].map(|good| good.requests);
+        return Err(format!("limits do not part the requests: {none}, {half} and {all} are good"));
+    }
+    quiet(browser, &tab, &file)
+}
+
+/// A key of the keyboard, on the slider of TTFT.
+fn press(browser: &mut Browser, tab: &Tab, key: &str) -> Result<(), String> {
+    browser.look(tab, &format!("document.querySelector({TTFT:?}).focus()"))?;
+    let code = if key == "Home" { 36 } else { 35 };
+    for kind in ["keyDown", "keyUp"] {
+        let event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+        browser.tell(tab, "Input.dispatchKeyEvent", &event)?;
+    }
+    Ok(())
+}
+
+/// Holds what is shown against what is counted for the limits that are shown.
+fn compare(
+    browser: &mut Browser,
+    tab: &Tab,
+    made: &Made,
+    requests: &Requests,
+) -> Result<Good, String> {
+    let (ttft, tpot, cells) = shown(browser, tab)?;
+    let good = requests.good(milliseconds(&ttft)?, milliseconds(&tpot)?);
+    // As goodput is: what a stall of this machine spoilt counts neither here nor there.
+    let judged = requests.judged() as f64;
+    let rate = made.summary["load"]["scheduled_rps"].as_f64();
+    let seconds = judged / rate.ok_or("the summary has no rate")?;
+    let share = good.requests as f64 / judged;
+    let tokens_per_s = good.tokens / seconds;
+    let (wanted, price) = WANTED;
+    let numbers = [
+        Some(share),
+        None,
+        Some(good.requests as f64 / seconds),
+        Some(tokens_per_s),
+        (good.tokens > 0.0).then(|| price / 3600.0 / tokens_per_s * 1e6),
+    ];
+    for (place, counted) in numbers.into_iter().enumerate().filter(|(place, _)| *place != 1) {
+        let found = cells[place].as_deref().map(str::parse::<f64>).and_then(Result::ok);
+        let is_same = match (found, counted) {
+            (Some(found), Some(counted)) => (found - counted).abs() <= counted.abs() * 1e-9,
+            (found, counted) => found == counted,
+        };
+        if !is_same {
+            return Err(format!(
+                "TTFT {ttft}, TPOT {tpot}: column {} of the explorer is {found:?}, counted {counted:?}",
+                COLUMNS[place]
+            ));
+        }
+    }
+    let is_enough = share * 100.0 >= wanted;
+    if cells[1].as_deref() != Some(if is_enough { "true" } else { "false" }) {
+        return Err(format!("TTFT {ttft}: {share} is enough for {wanted} %: {:?}", cells[1]));
+    }
+    Ok(good)
+}
+
+fn shown(browser: &mut Browser, tab: &Tab) -> Result<Shown, String> {
+    let script = format!(
+        "(async () => {{
+            // What an event starts may come with the next frame.
+            await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+            const limit = name => document.querySelector(name).getAttribute('aria-valuetext');
+            const row = document.querySelector({ROW:?});
+            return [limit({TTFT:?}), limit({TPOT:?}),
+                {COLUMNS:?}.map(at => row.cells[at].dataset.value ?? null)];
+        }})()"
+    );
+    let found = browser.look(tab, &script)?;
+    serde_json::from_value(found).map_err(|error| format!("the explorer: {error}"))
+}
+
+/// `250 ms`, `1.5 s`.
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no limit"))?;
+    match unit {
+        "ms" => Ok(number),
+        "s" => Ok(number * 1000.0),
+        _ => Err(format!("`{text}` is no limit")),
+    }
+}
