@@ -11,7 +11,7 @@ use crate::caveats::{self, CaveatTally, Evidence};
 use crate::client::ClientTally;
 use crate::course::Course;
 use crate::cuts::Cuts;
-use crate::flow::{Balance, Flow, input_tokens};
+use crate::flow::{Balance, Flow, gap_cv, input_tokens, rate_of};
 use crate::gpu::{self, WindowTokens};
 use crate::kolmogorov::exponential_gaps;
 use crate::metrics::{KeyFigures, Metrics};
@@ -488,17 +488,4 @@ fn source(sources: &BTreeMap<&'static str, u64>) -> String {
         1 => sources.keys().next().copied().unwrap_or_default().to_owned(),
         _ => "mixed".to_owned(),
     }
-}
-
-/// Events per second inside the window; there is no such rate where all happen at once.
-fn rate_of(events: &[Nanos], window: Window) -> Option<f64> {
-    let inside = events.iter().filter(|at| window.contains(**at)).count() as f64;
-    (!window.is_makespan() && window.seconds() > 0.0).then(|| inside / window.seconds())
-}
-
-fn gap_cv(sorted: &[Nanos]) -> Option<f64> {
-    let gaps: Vec<f64> = sorted.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
-    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-    (gaps.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
 }

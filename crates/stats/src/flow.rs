@@ -121,3 +121,17 @@ pub(crate) fn arrived_tokens(record: &RequestRecord, total: Option<u32>, window:
     let inside = exchange.chunks.iter().filter(|chunk| window.contains(chunk.at));
     inside.map(|chunk| weight(chunk.tokens)).sum()
 }
+
+/// Events per second inside the window; there is no such rate where all happen at once.
+pub(crate) fn rate_of(events: &[Nanos], window: Window) -> Option<f64> {
+    let inside = events.iter().filter(|at| window.contains(**at)).count() as f64;
+    (!window.is_makespan() && window.seconds() > 0.0).then(|| inside / window.seconds())
+}
+
+/// Coefficient of variation of the gaps between instants.
+pub(crate) fn gap_cv(sorted: &[Nanos]) -> Option<f64> {
+    let gaps: Vec<f64> = sorted.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    (gaps.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+}

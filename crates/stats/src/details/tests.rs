@@ -288,7 +288,7 @@ fn a_log_that_claims_anything_is_drawn_all_the_same() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// What the page counts at the limits of the plan is what the summary counted.
     #[test]

@@ -11,8 +11,8 @@ use crate::sample::Sample;
 /// An answer with this index or more is fluid.
 pub(crate) const FLUID: f64 = 0.9;
 
-/// Halvings of twice the longest wait when the smallest deadline is looked for: to a millionth of it.
-const HALVINGS: u32 = 21;
+/// How closely the smallest deadline is looked for, as a share of the longest wait.
+const CLOSE: f64 = 1e-6;
 
 /// The tokens of an answer as they came.
 #[derive(Debug, Default)]
@@ -70,11 +70,11 @@ impl Pacing {
         (total > 0.0).then(|| 1.0 - missed / total)
     }
 
-    /// Whether the chunks after the first are fluid with this deadline: as [`Self::index`], but it
-    /// ends as soon as nothing can help any more, which is soon where the deadline is far too small.
-    fn is_fluid(&self, each_ms: f64) -> bool {
-        let mut left: f64 = self.chunks.iter().map(|chunk| 1.0 + chunk.1).sum();
-        let (mut slack, mut kept, mut missed) = (0.0, 0.0, 0.0);
+    /// Whether the chunks after the first, of so many tokens, are fluid with this deadline: as
+    /// [`Self::index`], but it ends as soon as nothing can help any more, which is soon where the
+    /// deadline is far too small.
+    fn is_fluid(&self, each_ms: f64, tokens: f64) -> bool {
+        let (mut slack, mut kept, mut missed, mut left) = (0.0, 0.0, 0.0, tokens);
         for (wait, beside) in &self.chunks {
             if *wait <= each_ms + slack {
                 slack += each_ms - wait;
@@ -82,16 +82,34 @@ impl Pacing {
             } else {
                 missed += ((wait - slack - each_ms) / each_ms).floor() + 1.0;
                 slack = 0.0;
+                // Even if all that is left came in time; with room for rounding.
+                if missed > (1.0 - FLUID) * (kept + missed + left) + 1e-6 {
+                    return false;
+                }
             }
             slack += beside * each_ms;
             kept += beside;
             left -= 1.0 + beside;
-            // Even if all that is left came in time; with room for rounding.
-            if missed > (1.0 - FLUID) * (kept + missed + left) + 1e-6 {
-                return false;
-            }
         }
         1.0 - missed / (kept + missed) >= FLUID
+    }
+
+    /// Where the smallest deadline lies, and how many tokens came after the first chunk.
+    ///
+    /// From above: with the longest mean wait of any beginning every token is in time. From below: all
+    /// waits together are no longer than the deadlines that were kept, those that were missed, and
+    /// one more for each late token; of a fluid answer's deadlines a tenth at most are missed.
+    fn bounds(&self) -> (f64, f64, f64) {
+        let (mut waits, mut tokens, mut most) = (0.0, 0.0, 0.0f64);
+        for (wait, beside) in &self.chunks {
+            (waits, tokens) = (waits + wait, tokens + 1.0);
+            most = most.max(waits / tokens);
+            tokens += beside;
+        }
+        let missed = (1.0 - FLUID) / FLUID;
+        let least = waits / (tokens * (1.0 + 2.0 * missed));
+        // With room for rounding.
+        (least * (1.0 - 1e-9), most * (1.0 + 1e-9), tokens)
     }
 
     /// The smallest deadline of each next token with which the answer is fluid; none of a single
@@ -100,15 +118,15 @@ impl Pacing {
     /// The first token is not judged here: what it came too early would hide the pace of a short
     /// answer.
     pub(crate) fn smallest_deadline(&self) -> Option<f64> {
-        let pace = Self { first: None, beside_first: 0.0, chunks: self.chunks.clone() };
-        let longest = pace.chunks.iter().map(|chunk| chunk.0).fold(0.0, f64::max);
-        // With twice the longest wait every gap is in time. Where everything came at once, there is
-        // no pace.
-        let mut enough = Some(2.0 * longest).filter(|enough| *enough > 0.0)?;
-        let mut too_small = 0.0;
-        for _ in 0..HALVINGS {
+        let longest = self.chunks.iter().map(|chunk| chunk.0).fold(0.0, f64::max);
+        // Where everything came at once, there is no pace.
+        if longest <= 0.0 {
+            return None;
+        }
+        let (mut too_small, mut enough, tokens) = self.bounds();
+        while enough - too_small > longest * CLOSE {
             let middle = f64::midpoint(too_small, enough);
-            if pace.is_fluid(middle) {
+            if self.is_fluid(middle, tokens) {
                 enough = middle;
             } else {
                 too_small = middle;
