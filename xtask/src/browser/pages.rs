@@ -80,7 +80,8 @@ impl Maker<'_> {
     }
 
     /// The run whose explorer is looked at. A machine that stands still makes it void, and the page of
-    /// a void run has none: then it is made again.
+    /// a void run has none: then it is made again, and in the end left without a count of its own.
+    #[expect(clippy::print_stderr, reason = "what is left out is said")]
     fn run(&self) -> Result<Made, String> {
         let load = ["run", SPREAD, "--rate", "60", "--duration", "3s", "--osl", "8", "--quiet"];
         let load = [&load[..], &["--slo", "ttft < 100ms", "--out", "run"]].concat();
@@ -95,7 +96,8 @@ impl Maker<'_> {
                 return Ok(Made { requests: Some(requests), ..made });
             }
         }
-        Err(format!("{TRIES} runs were void: this machine is too busy to make a page of one"))
+        eprintln!("  SKIPPED: the explorer's numbers: {TRIES} runs were void on this busy machine");
+        self.page("run", false)
     }
 
     fn sweep(&self) -> Result<Made, String> {
