@@ -105,7 +105,8 @@ fn charts(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
     let found: Vec<(String, u64, u64, bool, f64)> =
         serde_json::from_value(found).map_err(|error| error.to_string())?;
     let expected = expected(made);
-    if found.is_empty() && !expected.is_empty() {
+    // A sweep whose every point is void has nothing to draw.
+    if found.is_empty() && expected.iter().any(|(_, points)| *points > 0) {
         return Err("it has no charts".to_owned());
     }
     let mut wrong = Vec::new();
