@@ -315,7 +315,7 @@ pub(crate) enum Format {
     after_help = "Examples:\n  goodput report runs/2026-11-15T10-22-07Z-chat-run\n  goodput report runs/… --format json | jq .metrics.ttft"
 )]
 pub(crate) struct ReportArgs {
-    /// The run folder
+    /// The folder of a run, a series, a sweep or a comparison, or a result file of another tool
     pub(crate) folder: PathBuf,
 
     /// What to print

@@ -97,3 +97,15 @@ fn names_of_places_stand_above_the_axes() {
     plain.series.truncate(1);
     assert!(!page.contains("solid") && inline(&plain).contains("join solid"));
 }
+
+#[test]
+fn a_logarithmic_axis_has_no_place_for_zero() {
+    let mut zero = chart();
+    assert!(!zero.is_empty());
+    for dot in zero.series.iter_mut().flat_map(|series| &mut series.dots) {
+        dot.y = 0.0;
+    }
+    assert!(zero.is_empty());
+    zero.y = Axis::linear("ms");
+    assert!(!zero.is_empty());
+}
