@@ -198,8 +198,19 @@ def trained(folder):
         rules = json.loads(path.read_text())
         # The bytes are tokens, but not such as may be spelt out.
         rules["added_tokens"] = [token for token in rules["added_tokens"] if not token["content"].startswith("<0x")]
+        if kind == "Unigram":
+            exact_scores(rules["model"])
         path.write_text(json.dumps(rules, ensure_ascii=False))
         yield kind, path
+
+
+def exact_scores(model):
+    """Scores with few digits: their sums are exact in any order, and every reader gets the same number.
+
+    As trained, paths of the same pieces in another order differ by the last bit of a sum, and a
+    reader that rounds a score's 17th digit otherwise takes the other path.
+    """
+    model["vocab"] = [[piece, round(score * 1024) / 1024] for piece, score in model["vocab"]]
 
 
 def ours(name, texts):

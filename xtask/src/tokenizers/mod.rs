@@ -40,18 +40,6 @@ pub(crate) fn check(ids: &Path) -> Result<(), String> {
     // In a file, so that a failure shows its line.
     let script = python.with_file_name("check.py");
     fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
-    // Training breaks ties by chance, and now and then leaves two pieces of one score, of which
-    // either may be taken. A defect of ours shows with every training.
-    if compare(&python, &script, ids)? {
-        return Ok(());
-    }
-    eprintln!("token ids differ; once more, with tokenizers trained anew");
-    let is_same = compare(&python, &script, ids)?;
-    is_same.then_some(()).ok_or("our token ids are not those of the Python packages".to_owned())
-}
-
-/// Whether the script found all ids to be the same.
-fn compare(python: &Path, script: &Path, ids: &Path) -> Result<bool, String> {
     let scratch = Scratch::new()?;
     let mut command = Command::new(python);
     command.arg(script).arg(ids).arg(scratch.path(""));
@@ -60,6 +48,9 @@ fn compare(python: &Path, script: &Path, ids: &Path) -> Result<bool, String> {
     for name in python::OWNERS {
         command.env_remove(name);
     }
-    let outcome = Running::start(&mut command)?.outcome(now() + PATIENCE);
-    outcome.ok_or(format!("the check of ids did not end within {} s", PATIENCE.0 / 1_000_000_000))
+    match Running::start(&mut command)?.outcome(now() + PATIENCE) {
+        Some(true) => Ok(()),
+        Some(false) => Err("our token ids are not those of the Python packages".to_owned()),
+        None => Err(format!("the check of ids did not end within {} s", PATIENCE.0 / 1_000_000_000)),
+    }
 }
