@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::devtools::{Browser, Tab};
 use super::looks::quiet;
-use super::pages::Made;
-use super::requests::{Good, Requests};
+use super::pages::{Explored, Made};
+use super::requests::Good;
 
 /// Names in our pages.
-const ROW: &str = "#slo-table tbody tr";
+const ROWS: &str = "#slo-table tbody tr";
 const TTFT: &str = "#slo-ttft";
 const TPOT: &str = "#slo-tpot";
 /// Columns of the table: the share of good requests, whether that is enough, good requests and their
@@ -18,26 +18,25 @@ const COLUMNS: [usize; 5] = [2, 3, 4, 5, 6];
 /// Chosen by address: the share in percent that must be good, and the price of a GPU for an hour.
 const WANTED: (f64, f64) = (40.0, 12.0);
 
-/// What the explorer shows: its limits, and its numbers.
-type Shown = (String, String, [Option<String>; 5]);
+/// What the explorer shows: its limits, and the load and numbers of each row.
+type Shown = (String, String, Vec<(String, [Option<String>; 5])>);
 
 /// Moves the limits by address and by keyboard, and counts again each time.
 pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<(), String> {
-    let Some(requests) = &made.requests else { return Ok(()) };
+    let Some(first) = made.explored.first() else { return Ok(()) };
     let file = format!("file://{}", made.file.display());
     let tab = browser.open()?;
-    let middle = requests.median_ttft_ms();
+    let middle = first.requests.median_ttft_ms();
     let (wanted, price) = WANTED;
     let address =
         |ttft: f64| format!("{file}#slo:ttft={ttft},tpot=1000,attainment={wanted},price={price}");
     browser.load(&tab, &address(middle))?;
-    let half = compare(browser, &tab, made, requests)?;
+    let half = compare(browser, &tab, made)?;
     browser.load(&tab, &address(10_000.0))?;
-    let all = compare(browser, &tab, made, requests)?;
-    let none =
-        press(browser, &tab, "Home").and_then(|()| compare(browser, &tab, made, requests))?;
+    let all = compare(browser, &tab, made)?;
+    let none = press(browser, &tab, "Home").and_then(|()| compare(browser, &tab, made))?;
     press(browser, &tab, "End")?;
-    compare(browser, &tab, made, requests)?;
+    compare(browser, &tab, made)?;
     // Otherwise a page that never changes would pass.
     if !(none.requests < half.requests && half.requests < all.requests) {
         let [none, half, all] = [none, half, all].map(|good| good.requests);
@@ -57,19 +56,32 @@ fn press(browser: &mut Browser, tab: &Tab, key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Holds what is shown against what is counted for the limits that are shown.
-fn compare(
-    browser: &mut Browser,
-    tab: &Tab,
-    made: &Made,
-    requests: &Requests,
-) -> Result<Good, String> {
-    let (ttft, tpot, cells) = shown(browser, tab)?;
-    let good = requests.good(milliseconds(&ttft)?, milliseconds(&tpot)?);
+/// Holds what is shown against what is counted for the limits that are shown; all that is good.
+fn compare(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<Good, String> {
+    let (ttft, tpot, rows) = shown(browser, tab)?;
+    let limits = (milliseconds(&ttft)?, milliseconds(&tpot)?);
+    if rows.len() != made.explored.len() {
+        let counted = made.explored.len();
+        return Err(format!("the explorer has {} rows, and there are {counted}", rows.len()));
+    }
+    let mut all = Good { requests: 0, tokens: 0.0 };
+    for explored in &made.explored {
+        let own = rows.iter().find(|(load, _)| explored.is_named(load));
+        let (load, cells) = own.ok_or_else(|| format!("no row for {:?}", explored.load))?;
+        let good = explored.requests.good(limits.0, limits.1);
+        row(explored, good, cells)
+            .map_err(|wrong| format!("TTFT {ttft}, TPOT {tpot}, {load}: {wrong}"))?;
+        all.requests += good.requests;
+        all.tokens += good.tokens;
+    }
+    Ok(all)
+}
+
+/// The numbers of one load.
+fn row(explored: &Explored, good: Good, cells: &[Option<String>; 5]) -> Result<(), String> {
     // As goodput is: what a stall of this machine spoilt counts neither here nor there.
-    let judged = requests.judged() as f64;
-    let rate = made.summary["load"]["scheduled_rps"].as_f64();
-    let seconds = judged / rate.ok_or("the summary has no rate")?;
+    let judged = explored.requests.judged() as f64;
+    let seconds = judged / explored.rate;
     let share = good.requests as f64 / judged;
     let tokens_per_s = good.tokens / seconds;
     let (wanted, price) = WANTED;
@@ -87,17 +99,17 @@ fn compare(
             (found, counted) => found == counted,
         };
         if !is_same {
+            let column = COLUMNS[place];
             return Err(format!(
-                "TTFT {ttft}, TPOT {tpot}: column {} of the explorer is {found:?}, counted {counted:?}",
-                COLUMNS[place]
+                "column {column} of the explorer is {found:?}, counted {counted:?}"
             ));
         }
     }
     let is_enough = share * 100.0 >= wanted;
     if cells[1].as_deref() != Some(if is_enough { "true" } else { "false" }) {
-        return Err(format!("TTFT {ttft}: {share} is enough for {wanted} %: {:?}", cells[1]));
+        return Err(format!("{share} is enough for {wanted} %: {:?}", cells[1]));
     }
-    Ok(good)
+    Ok(())
 }
 
 fn shown(browser: &mut Browser, tab: &Tab) -> Result<Shown, String> {
@@ -106,9 +118,9 @@ fn shown(browser: &mut Browser, tab: &Tab) -> Result<Shown, String> {
             // What an event starts may come with the next frame.
             await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
             const limit = name => document.querySelector(name).getAttribute('aria-valuetext');
-            const row = document.querySelector({ROW:?});
-            return [limit({TTFT:?}), limit({TPOT:?}),
-                {COLUMNS:?}.map(at => row.cells[at].dataset.value ?? null)];
+            const rows = [...document.querySelectorAll({ROWS:?})];
+            return [limit({TTFT:?}), limit({TPOT:?}), rows.map(row => [row.cells[0].textContent,
+                {COLUMNS:?}.map(at => row.cells[at].dataset.value ?? null)])];
         }})()"
     );
     let found = browser.look(tab, &script)?;

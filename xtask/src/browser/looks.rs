@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::devtools::{Browser, Tab};
-use super::pages::Made;
+use super::pages::{Explored, Made};
 
 /// Names in our pages.
 const CHART: &str = "figure svg.chart";
@@ -18,6 +18,8 @@ const SCROLLS: &str = ".scroll";
 /// Widths of a desk and of a phone.
 const DESK: u32 = 1200;
 const PHONE: u32 = 390;
+/// A sheet of A4.
+const SHEET: u32 = 794;
 
 /// Looks at a page in every way that it may be shown, and names all that is wrong.
 pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<Vec<String>, String> {
@@ -25,7 +27,7 @@ pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<Vec<String>, S
     let tab = browser.open()?;
     show(browser, &tab, DESK, "light")?;
     browser.load(&tab, &url)?;
-    let looks: [Look; 5] = [charts, bars, words, hostile, |browser, tab, _| {
+    let looks: [Look; 6] = [charts, bars, words, hostile, printed, |browser, tab, _| {
         let light = picture(browser, tab, DESK)?;
         show(browser, tab, PHONE, "dark")?;
         let dark = picture(browser, tab, PHONE)?;
@@ -50,7 +52,8 @@ fn show(browser: &mut Browser, tab: &Tab, width: u32, scheme: &str) -> Result<()
     let is_phone = width == PHONE;
     let size = json!({"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": is_phone});
     browser.tell(tab, "Emulation.setDeviceMetricsOverride", &size)?;
-    let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+    let media =
+        json!({"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]});
     browser.tell(tab, "Emulation.setEmulatedMedia", &media)?;
     Ok(())
 }
@@ -130,7 +133,7 @@ fn charts(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
 
 /// The bars of a histogram are together as high as there are requests.
 fn bars(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
-    let Some(requests) = &made.requests else { return Ok(()) };
+    let [Explored { load: None, requests, .. }] = &made.explored[..] else { return Ok(()) };
     let script = format!(
         "(() => {{
             const chart = document.querySelector({HISTOGRAM:?});
@@ -151,24 +154,26 @@ fn bars(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a point of a sweep is in its charts.
+pub(super) fn is_shown(point: &Value) -> bool {
+    let purpose = &point["ask"]["purpose"];
+    let because = &point["standing"]["because"];
+    let spoilt = ["client", "server_gone", "interrupted"];
+    purpose != "warm_up"
+        && purpose != "twin"
+        && point["figures"]["verdict"] != "void"
+        && !spoilt.iter().any(|reason| because == reason)
+}
+
 /// Charts of a sweep and how many points each must have, by the summary.
 pub(super) fn expected(made: &Made) -> Vec<(&'static str, u64)> {
     let none = Vec::new();
     let points = made.summary["points"].as_array().unwrap_or(&none);
-    let is_shown = |point: &&Value| {
-        let purpose = &point["ask"]["purpose"];
-        let because = &point["standing"]["because"];
-        let spoilt = ["client", "server_gone", "interrupted"];
-        purpose != "warm_up"
-            && purpose != "twin"
-            && point["figures"]["verdict"] != "void"
-            && !spoilt.iter().any(|reason| because == reason)
-    };
     // Runs at one rate are one point.
     let levels = |figure: &str| {
         let with = points
             .iter()
-            .filter(is_shown)
+            .filter(|point| is_shown(point))
             .filter(|it| it["figures"].pointer(figure).is_some_and(|it| !it.is_null()));
         let mut rates: Vec<String> = with.map(|it| it["ask"]["level"].to_string()).collect();
         rates.sort();
@@ -224,6 +229,31 @@ fn hostile(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> 
     if found != json!([true, 0, 0, made.is_hostile]) {
         return Err(format!(
             "foreign text: did nothing, elements, handlers and shown as text are {found}"
+        ));
+    }
+    Ok(())
+}
+
+/// On paper: light whatever the screen is, nothing wider than a sheet, no heading of a table broken into
+/// letters.
+fn printed(browser: &mut Browser, tab: &Tab, _: &Made) -> Result<(), String> {
+    show(browser, tab, SHEET, "dark")?;
+    let dark = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
+    let print = json!({"media": "print", "features": dark});
+    browser.tell(tab, "Emulation.setEmulatedMedia", &print)?;
+    let brightness = picture(browser, tab, SHEET)?;
+    let script = "(() => {
+        const lines = cell => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight);
+        const broken = [...document.querySelectorAll('thead th')].filter(cell => lines(cell) > 4);
+        return [document.documentElement.scrollWidth, broken.map(cell => cell.textContent)];
+    })()";
+    let found = browser.look(tab, script)?;
+    let (wide, broken): (u32, Vec<String>) =
+        serde_json::from_value(found).map_err(|error| error.to_string())?;
+    show(browser, tab, DESK, "light")?;
+    if brightness < 0.6 || wide > SHEET || !broken.is_empty() {
+        return Err(format!(
+            "on paper its brightness is {brightness:.2}, its width {wide} px, and these headings are broken: {broken:?}"
         ));
     }
     Ok(())

@@ -7,12 +7,13 @@ use std::thread;
 
 use serde_json::Value;
 
+use super::looks;
 use super::requests::Requests;
 use crate::running::{Mock, Scratch};
 
 /// A server whose times to the first token are spread, so that limits part requests.
 const SPREAD: &str = "mock:ttft=uniform:20ms:200ms,itl=uniform:2ms:6ms,slots=64";
-const FOUR: &str = "mock:ttft=22ms,itl=2ms,slots=4";
+const FOUR: &str = "mock:ttft=uniform:16ms:28ms,itl=2ms,slots=4";
 
 /// Runs that may be void before the check is given up.
 const TRIES: usize = 5;
@@ -29,9 +30,27 @@ pub(super) struct Made {
     pub(super) file: PathBuf,
     /// The summary of what it shows.
     pub(super) summary: Value,
-    pub(super) requests: Option<Requests>,
+    /// What its explorer counts.
+    pub(super) explored: Vec<Explored>,
     /// Whether hostile text must be found in it, as text.
     pub(super) is_hostile: bool,
+}
+
+/// The requests of one row of an explorer.
+pub(super) struct Explored {
+    /// Offered requests per second; none where the page is of one run.
+    pub(super) load: Option<f64>,
+    /// Requests that were due, per second.
+    pub(super) rate: f64,
+    pub(super) requests: Requests,
+}
+
+impl Explored {
+    /// Whether a row of this name is about it.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let number = name.split(' ').next().and_then(|number| number.parse::<f64>().ok());
+        self.load.is_none_or(|load| number == Some(load))
+    }
 }
 
 /// Makes them all.
@@ -44,7 +63,7 @@ pub(super) fn make(goodput: &Path, folder: &Scratch) -> Result<Vec<Made>, String
         (sweep.join().unwrap_or_else(|_| Err("the sweep was not made".to_owned())), others)
     });
     let mut made: Vec<Made> = others.into_iter().collect::<Result<_, String>>()?;
-    made.extend([sweep?, maker.comparison()?]);
+    made.extend([sweep?, maker.plan()?, maker.repeats()?, maker.comparison()?]);
     Ok(made)
 }
 
@@ -76,7 +95,7 @@ impl Maker<'_> {
         self.goodput(&["report", name, "--format", "html", "--output", &page])?;
         let summary = self.goodput(&["report", name, "--json"])?.stdout;
         let summary = serde_json::from_slice(&summary).map_err(|error| error.to_string())?;
-        Ok(Made { name, file: self.folder.path(&page), summary, requests: None, is_hostile })
+        Ok(Made { name, file: self.folder.path(&page), summary, explored: Vec::new(), is_hostile })
     }
 
     /// The run whose explorer is looked at. A machine that stands still makes it void, and the page of
@@ -91,13 +110,22 @@ impl Maker<'_> {
             self.goodput(&load)?;
             let made = self.page("run", false)?;
             if made.summary["verdict"] != "void" {
-                let table = self.goodput(&["report", "run", "--format", "csv"])?.stdout;
-                let requests = Requests::read(&String::from_utf8_lossy(&table))?;
-                return Ok(Made { requests: Some(requests), ..made });
+                let explored = vec![self.explored("run", None)?];
+                return Ok(Made { explored, ..made });
             }
         }
         eprintln!("  SKIPPED: the explorer's numbers: {TRIES} runs were void on this busy machine");
         self.page("run", false)
+    }
+
+    /// What the table of a run's requests says.
+    fn explored(&self, folder: &str, load: Option<f64>) -> Result<Explored, String> {
+        let table = self.goodput(&["report", folder, "--format", "csv"])?.stdout;
+        let requests = Requests::read(&String::from_utf8_lossy(&table))?;
+        let summary = self.goodput(&["report", folder, "--json"])?.stdout;
+        let summary: Value = serde_json::from_slice(&summary).map_err(|error| error.to_string())?;
+        let rate = summary["load"]["scheduled_rps"].as_f64().ok_or("the summary has no rate")?;
+        Ok(Explored { load, rate, requests })
     }
 
     fn sweep(&self) -> Result<Made, String> {
@@ -105,7 +133,31 @@ impl Maker<'_> {
         let short = ["--isl", "20", "--osl", "5", "--duration", "1500ms", "--warmup", "200ms"];
         let quick = ["--settle", "0s", "--quick", "--no-length-check", "--quiet", "--out", "sweep"];
         self.goodput(&[&load[..], &short, &quick].concat())?;
-        self.page("sweep", false)
+        let made = self.page("sweep", false)?;
+        let points = made.summary["points"].as_array().cloned().unwrap_or_default();
+        let mut explored = Vec::new();
+        for point in points.iter().filter(|point| looks::is_shown(point)) {
+            let folder = point["folder"].as_str().unwrap_or_default();
+            let load = point["ask"]["level"]["rate"].as_f64();
+            explored.push(self.explored(&format!("sweep/{folder}"), load)?);
+        }
+        Ok(Made { explored, ..made })
+    }
+
+    /// What a server that carries so much means for a day.
+    fn plan(&self) -> Result<Made, String> {
+        let asked = ["plan", "--goodput-rps", "40", "--diurnal", "300:50"];
+        self.goodput(&[&asked[..], &["--html", "plan.html"]].concat())?;
+        let file = self.folder.path("plan.html");
+        let (summary, explored) = (Value::Null, Vec::new());
+        Ok(Made { name: "plan", file, summary, explored, is_hostile: false })
+    }
+
+    /// The same run three times.
+    fn repeats(&self) -> Result<Made, String> {
+        let load = ["run", FOUR, "--rate", "40", "--duration", "1s", "--osl", "5", "--repeat", "3"];
+        self.goodput(&[&load[..], &["--quiet", "--out", "repeats"]].concat())?;
+        self.page("repeats", false)
     }
 
     /// A model and a class with hostile names.
