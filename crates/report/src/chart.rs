@@ -88,6 +88,7 @@ pub(crate) fn draw(chart: &Chart) -> String {
     let y = dots().filter(whole).flat_map(|dot| [Some(dot.y), dot.low, dot.high]).flatten();
     let x = Scale::of(x.chain(chart.place.as_ref().map(|place| place.0)), chart.log_x);
     let y = Scale::of(y.chain(chart.line.as_ref().map(|line| line.0)), chart.log_y);
+    let y = y.map(Scale::with_room);
     let (Some(x), Some(y), Some(_)) = (x, y, dots().find(whole)) else {
         out.push_str("        nothing to draw\n");
         return out;

@@ -44,6 +44,16 @@ impl Scale {
         })
     }
 
+    /// No less than half as high again at its end as at its beginning: a difference of nothing must not
+    /// fill a chart of heights.
+    pub(crate) fn with_room(self) -> Self {
+        let lacking = (1.5 * self.low / self.high).sqrt();
+        if !self.is_log || lacking <= 1.0 {
+            return self;
+        }
+        Self { low: self.low / lacking, high: (self.high * lacking).min(f64::MAX), ..self }
+    }
+
     /// Where it begins and ends, and whether it is logarithmic.
     pub(crate) fn ends(&self) -> (f64, f64, bool) {
         (self.low, self.high, self.is_log)

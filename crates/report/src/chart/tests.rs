@@ -89,6 +89,20 @@ fn ticks_are_round() {
     assert_eq!(ticks(0.001, 0.9, true, 4), ["0.001", "0.01", "0.1"]);
 }
 
+#[test]
+fn a_difference_of_nothing_does_not_fill_a_chart() {
+    let ends = |low: f64, high: f64, log: bool| {
+        let scale = Scale::of([low, high].into_iter(), log).unwrap().with_room();
+        (scale.ends().0, scale.ends().1)
+    };
+    let (low, high) = ends(2.0, 2.01, true);
+    assert!((high / low - 1.5).abs() < 1e-9 && low < 1.7 && high > 2.4, "{low} {high}");
+    // The middle stays where it was.
+    assert!((low * high - 2.0 * 2.01).abs() < 1e-9);
+    assert_eq!(ends(2.0, 3.1, true), (2.0, 3.1));
+    assert_eq!(ends(20.1, 20.9, false), (20.1, 20.9));
+}
+
 fn wild() -> impl Strategy<Value = f64> {
     let odd = [0.0, -0.0, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, f64::NAN, f64::INFINITY];
     prop_oneof![

@@ -103,7 +103,8 @@ fn scale(chart: &Chart, horizontal: bool) -> Option<Scale> {
     });
     let has_bars = chart.series.iter().any(|series| series.shape == Shape::Bars);
     let zero = (!axis.is_log && (axis.from_zero || (has_bars && !horizontal))).then_some(0.0);
-    Scale::of(of_dots.chain(of_rules).flatten().chain(zero), axis.is_log)
+    let scale = Scale::of(of_dots.chain(of_rules).flatten().chain(zero), axis.is_log)?;
+    Some(if horizontal { scale } else { scale.with_room() })
 }
 
 fn axes(out: &mut String, chart: &Chart, plot: &Plot) {
