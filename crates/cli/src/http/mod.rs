@@ -2,16 +2,66 @@
 //! every size and every wait.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, pause};
 use goodput_model::Nanos;
+
+use crate::host;
 
 /// Bytes that are read and thrown away behind a question, so that the answer is not lost with them.
 const MOST_REST: usize = 64 * 1024;
+
+/// After an accept that failed, which is a want of files or memory.
+const BREATH: Nanos = Nanos::from_millis(100);
+
+/// A small server of ours.
+pub(crate) trait Serve: Clone + Send + 'static {
+    /// What its threads are called.
+    const NAME: &'static str;
+    /// Clients at once. A silent one is gone after a while.
+    const SEATS: usize;
+
+    /// One client, from its question to its end. One that goes away early is no concern of ours.
+    fn serve(&self, stream: TcpStream) -> io::Result<()>;
+    /// What is said to one client too many.
+    fn busy(&self) -> Vec<u8>;
+}
+
+/// Serves until the process ends: a thread that accepts, and one for each client.
+pub(crate) fn start<S: Serve>(server: S, listener: TcpListener) -> io::Result<()> {
+    let seats = Seats::default();
+    let accept = move || {
+        host::give_way();
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => welcome(&server, &seats, stream),
+                Err(_) => pause(BREATH),
+            }
+        }
+    };
+    std::thread::Builder::new().name(S::NAME.to_owned()).spawn(accept).map(drop)
+}
+
+fn welcome<S: Serve>(server: &S, seats: &Seats, mut stream: TcpStream) {
+    let Some(seat) = seats.take(S::SEATS) else {
+        // What does not go out at once does not go out: nobody waits here.
+        let _ = stream.set_nonblocking(true);
+        let _ = stream.write(&server.busy());
+        return;
+    };
+    let server = server.clone();
+    let serve = move || {
+        host::give_way();
+        let _ = server.serve(stream);
+        drop(seat);
+    };
+    // Without a thread the client finds its connection closed.
+    let _ = std::thread::Builder::new().name(format!("{}-client", S::NAME)).spawn(serve);
+}
 
 /// Places for clients.
 #[derive(Debug, Clone, Default)]

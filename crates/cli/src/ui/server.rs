@@ -1,21 +1,19 @@
-//! The socket: a thread that accepts, and one for each client, with a bound on everything.
+//! One client of the web view, with a bound on everything.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use goodput_clock::{now, pause};
+use goodput_clock::now;
 use goodput_model::Nanos;
 
 use super::answer::Answer;
 use super::live;
 use super::request::{Method, Request};
 use super::site::{MOST_BODY, Reply, Site};
-use crate::host;
-use crate::http::{Broken, Seats, read_body, read_head, see_off, send};
+use crate::http::{Broken, Seats, Serve, read_body, read_head, see_off, send};
 
-/// Clients at once, and those of them that watch something.
-const SEATS: usize = 64;
+/// Clients at once that watch something.
 const WATCHERS: usize = 24;
 
 /// Bytes of a head.
@@ -27,80 +25,21 @@ const HEAD_PATIENCE: Nanos = Nanos::from_millis(3_000);
 /// For a question's body, and then for taking the answer.
 const PATIENCE: Nanos = Nanos::from_millis(10_000);
 
-/// After an accept that failed, which is a want of files or memory.
-const BREATH: Nanos = Nanos::from_millis(100);
-
 /// Serves a site.
 #[derive(Clone)]
 pub(super) struct Server {
     site: Arc<Site>,
-    seats: Seats,
     watchers: Seats,
 }
 
 impl Server {
     pub(super) fn new(site: Site) -> Self {
-        Self { site: Arc::new(site), seats: Seats::default(), watchers: Seats::default() }
+        Self { site: Arc::new(site), watchers: Seats::default() }
     }
 
     /// Serves until the process ends.
     pub(super) fn start(self, listener: TcpListener) -> io::Result<()> {
-        let accept = move || {
-            host::give_way();
-            for stream in listener.incoming() {
-                match stream {
-                    Ok(stream) => self.welcome(stream),
-                    Err(_) => pause(BREATH),
-                }
-            }
-        };
-        std::thread::Builder::new().name("ui".to_owned()).spawn(accept).map(drop)
-    }
-
-    fn welcome(&self, mut stream: TcpStream) {
-        let Some(seat) = self.seats.take(SEATS) else {
-            // What does not go out at once does not go out: nobody waits here.
-            let _ = stream.set_nonblocking(true);
-            let _ = stream.write(&busy().bytes(false));
-            return;
-        };
-        let server = self.clone();
-        let serve = move || {
-            host::give_way();
-            // A client that goes away early is no concern of ours.
-            let _ = server.serve(stream);
-            drop(seat);
-        };
-        // Without a thread the client finds its connection closed.
-        let _ = std::thread::Builder::new().name("ui-client".to_owned()).spawn(serve);
-    }
-
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
-        let mut only_head = false;
-        let reply = match self.read(&mut stream, &mut only_head)? {
-            Ok(request) => self.site.reply(&request),
-            Err(Refusal::Answer(answer)) => answer.into(),
-            Err(Refusal::Broken(broken)) => {
-                let end = now() + HEAD_PATIENCE;
-                send(&mut stream, &refused(broken).bytes(only_head), end)?;
-                return match broken {
-                    // Nobody is there, or has anything to say: there is nothing to wait for.
-                    Broken::Cut | Broken::TooSlow => Ok(()),
-                    Broken::TooLarge => see_off(&mut stream, end),
-                };
-            }
-        };
-        let answer = match reply {
-            Reply::Whole(answer) => answer,
-            Reply::Live(_) if only_head => Answer::text("200 OK"),
-            Reply::Live(folder) => match self.watchers.take(WATCHERS) {
-                Some(_seat) => return live::watch(&mut stream, &folder),
-                None => busy(),
-            },
-        };
-        let end = now() + PATIENCE;
-        send(&mut stream, &answer.bytes(only_head), end)?;
-        see_off(&mut stream, end)
+        crate::http::start(self, listener)
     }
 
     /// A question with its body, or why there is none; and whether only a head is wanted.
@@ -134,6 +73,43 @@ impl Server {
             }
         }
         Ok(Ok(request))
+    }
+}
+
+impl Serve for Server {
+    const NAME: &'static str = "ui";
+    const SEATS: usize = 64;
+
+    fn busy(&self) -> Vec<u8> {
+        busy().bytes(false)
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
+        let mut only_head = false;
+        let reply = match self.read(&mut stream, &mut only_head)? {
+            Ok(request) => self.site.reply(&request),
+            Err(Refusal::Answer(answer)) => answer.into(),
+            Err(Refusal::Broken(broken)) => {
+                let end = now() + HEAD_PATIENCE;
+                send(&mut stream, &refused(broken).bytes(only_head), end)?;
+                return match broken {
+                    // Nobody is there, or has anything to say: there is nothing to wait for.
+                    Broken::Cut | Broken::TooSlow => Ok(()),
+                    Broken::TooLarge => see_off(&mut stream, end),
+                };
+            }
+        };
+        let answer = match reply {
+            Reply::Whole(answer) => answer,
+            Reply::Live(_) if only_head => Answer::text("200 OK"),
+            Reply::Live(folder) => match self.watchers.take(WATCHERS) {
+                Some(_seat) => return live::watch(&mut stream, &folder),
+                None => busy(),
+            },
+        };
+        let end = now() + PATIENCE;
+        send(&mut stream, &answer.bytes(only_head), end)?;
+        see_off(&mut stream, end)
     }
 }
 
