@@ -194,6 +194,14 @@ codes! {
     SeveralServers = "several_servers",
     /// Some GPUs did nothing.
     GpusIdle = "gpus_idle",
+    /// A candidate carried only a share of the live requests.
+    ShadowShare = "shadow_share",
+    /// Live requests that were chosen have no pair.
+    ShadowDrops = "shadow_drops",
+    /// Neighbouring blocks of live traffic are alike.
+    BlocksDepend = "blocks_depend",
+    /// The candidate was not asked any more.
+    ShadowEnded = "shadow_ended",
 }
 
 impl fmt::Display for CaveatCode {

@@ -7,8 +7,10 @@ mod caveat;
 mod distribution;
 mod exchange;
 mod failure;
+mod finish;
 mod health;
 mod metric;
+mod pair;
 mod plan;
 mod reported;
 mod request;
@@ -27,10 +29,12 @@ pub use exchange::{
     TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
+pub use finish::known_finish;
 pub use health::{
     Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
 };
 pub use metric::MetricName;
+pub use pair::{Likeness, PairNote};
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, ParseError, Plan, REDACTED, Rate, StopEarly, Target,
@@ -53,6 +57,6 @@ pub use trace::{TraceIds, Tracer};
 pub use until::{EndedBy, Figure, Goal, Repeat, Until};
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
-    ImagesPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan,
-    ToolsPlan, TracePlan, WorkloadPlan,
+    ImagesPlan, LogPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan,
+    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan,
 };

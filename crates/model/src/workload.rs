@@ -309,6 +309,40 @@ pub struct TracePlan {
     /// SHA-256 of the file, once it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// How it is read where it is a server's access log.
+    #[serde(default, skip_serializing_if = "LogPlan::is_default")]
+    pub log: LogPlan,
+}
+
+/// How an access log is read as a trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogPlan {
+    /// The server's `log_format`; nginx's `combined` when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Variable that holds the tokens of the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens_field: Option<String>,
+    /// Variable that holds the tokens of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens_field: Option<String>,
+    /// Bytes of a request, or of an answer in one piece, that make a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_token: Option<f64>,
+    /// Bytes of a streamed answer that make a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_bytes_per_token: Option<f64>,
+    /// Tokens of a prompt where the log says nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assume_input_tokens: Option<u32>,
+}
+
+impl LogPlan {
+    /// Whether nothing is asked for.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What several prompts have in common.
@@ -509,6 +543,7 @@ pub(crate) mod tests {
             length_s: Some(60.0),
             block_tokens: None,
             sha256: None,
+            log: LogPlan { bytes_per_token: Some(3.5), ..LogPlan::default() },
         };
         class("trace", SourcePlan::Trace(plan))
     }

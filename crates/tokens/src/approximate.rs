@@ -33,7 +33,7 @@ pub const TYPICAL_ERROR: [(&str, f64); 7] = [
 ];
 
 /// Costs are in hundredths of a token.
-const TOKEN: u64 = 100;
+pub(crate) const TOKEN: u64 = 100;
 /// A word of up to this many letters is one token.
 const SHORT_WORD: u64 = 8;
 /// Each letter beyond.
@@ -70,6 +70,12 @@ enum Class {
 /// Tokens of this text, about.
 pub(crate) fn count(text: &str) -> u32 {
     let mut cost = 0u64;
+    runs(text, |_, run| cost = cost.saturating_add(run));
+    u32::try_from(cost.div_ceil(TOKEN)).unwrap_or(u32::MAX)
+}
+
+/// The runs of this text, and what each costs.
+pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
     let mut before = Class::Space;
     let mut is_joined = false;
     let mut rest = text;
@@ -83,7 +89,7 @@ pub(crate) fn count(text: &str) -> u32 {
             && length == 1
             && before != Class::Space
             && next == Some(Class::Letter);
-        cost = cost.saturating_add(match class {
+        let cost = match class {
             Class::Space => space(run, before, next),
             Class::Letter if is_joined => JOINED + word(run, length),
             Class::Letter => word(run, length),
@@ -94,12 +100,12 @@ pub(crate) fn count(text: &str) -> u32 {
             Class::Kana => length * KANA,
             Class::Foreign => length * FOREIGN,
             Class::Symbol => length * SYMBOL,
-        });
+        };
+        take(run, cost);
         is_joined = joins;
         before = class;
         rest = after;
     }
-    u32::try_from(cost.div_ceil(TOKEN)).unwrap_or(u32::MAX)
 }
 
 fn class(c: char) -> Class {

@@ -7,6 +7,7 @@
 mod approximate;
 pub mod hub;
 mod vocabulary;
+mod walk;
 
 use std::fs::File;
 use std::io::Read;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use tiktoken_rs::CoreBPE;
 
 pub use approximate::TYPICAL_ERROR;
+pub use walk::{Unit, estimate};
 
 /// Names of the tokenizers that need no file.
 pub const BUILTIN: [&str; 5] = ["cl100k_base", "o200k_base", "p50k_base", "r50k_base", APPROXIMATE];

@@ -186,6 +186,17 @@ fn pause(last: &Row, row: &Row) -> Nanos {
     row.at - last.at - took
 }
 
+/// Messages up to the last answer among them, which is not the last of them.
+fn answered(messages: &[Message]) -> usize {
+    let is_answer = |message: &Message| match message {
+        Message::Plain { role, .. } => *role == Role::Assistant,
+        Message::Raw(json) => serde_json::from_str::<serde_json::Value>(json)
+            .is_ok_and(|message| message["role"] == "assistant"),
+    };
+    let before = messages.get(..messages.len().saturating_sub(1)).unwrap_or_default();
+    before.iter().rposition(is_answer).map_or(0, |place| place + 1)
+}
+
 /// What is asked, and the tokens of the whole prompt.
 fn prompt(
     maker: &mut Maker,
@@ -198,7 +209,9 @@ fn prompt(
     // A prompt is at least one token longer than what stands before it.
     let input = turn.input_tokens.unwrap_or(1).max(before.saturating_add(1));
     if !turn.messages.is_empty() {
-        return (turn.messages.clone(), input);
+        // A history holds what was said before already.
+        let old = if is_first { 0 } else { answered(&turn.messages) };
+        return (turn.messages.get(old..).unwrap_or_default().to_vec(), input);
     }
     let mut left = input - before;
     let mut parts = Vec::new();

@@ -1,6 +1,6 @@
 //! Plans that cannot work.
 
-use goodput_model::{DatasetPlan, SourcePlan, StructuredPlan, TracePlan};
+use goodput_model::{DatasetPlan, LogPlan, SourcePlan, StructuredPlan, TracePlan};
 
 use super::*;
 
@@ -56,6 +56,7 @@ fn traces_stand_alone() {
         length_s: None,
         block_tokens: None,
         sha256: None,
+        log: LogPlan::default(),
     });
     let mut plan = WorkloadPlan::of(preset("chat").unwrap());
     plan.classes.push(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) });

@@ -1,7 +1,7 @@
 //! From files on disk to sessions.
 
 use goodput_dataset::frozen::{Header, Writer};
-use goodput_model::{DatasetPlan, Nanos, SourcePlan, TracePlan};
+use goodput_model::{DatasetPlan, LogPlan, Nanos, SourcePlan, TracePlan};
 
 use super::*;
 
@@ -26,6 +26,7 @@ fn trace(file: String) -> SourcePlan {
         length_s: None,
         block_tokens: None,
         sha256: None,
+        log: LogPlan::default(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Recorded traces.
 
 use goodput_dataset::{Entry, Turn};
-use goodput_model::{Nanos, SourcePlan, TracePlan};
+use goodput_model::{LogPlan, Nanos, SourcePlan, TracePlan};
 
 use super::*;
 
@@ -13,6 +13,7 @@ fn plan() -> WorkloadPlan {
         length_s: None,
         block_tokens: None,
         sha256: None,
+        log: LogPlan::default(),
     });
     WorkloadPlan::of(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) })
 }
