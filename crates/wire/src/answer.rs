@@ -9,10 +9,14 @@ use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource}
 
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
+use crate::spoken::text_of;
 use crate::sse::{Event, SseParser};
 
 /// Largest single event accepted. Embedded images and logits stay below it by far.
 const EVENT_LIMIT: usize = 16 << 20;
+
+/// An event that can be read where nothing more may be held.
+const SHORT_EVENT: usize = 16 << 10;
 
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
@@ -32,10 +36,24 @@ impl Fault {
 
 /// One socket read: everything it completes shares its instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Read {
-    pub(crate) at: Nanos,
-    pub(crate) sequence: u64,
-    pub(crate) lag_us: Option<u32>,
+pub struct Read {
+    /// When its bytes came.
+    pub at: Nanos,
+    /// Which read of the connection it was: bytes with the same number came together.
+    pub sequence: u64,
+    /// How long they had waited in the kernel, in microseconds, where it says.
+    pub lag_us: Option<u32>,
+}
+
+/// How much of one answer is kept at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Bytes of one event.
+    pub(crate) event: usize,
+    /// Chunks; those beyond are counted alone.
+    pub(crate) chunks: usize,
+    /// Bytes of text.
+    pub(crate) text: usize,
 }
 
 /// Reads one answer.
@@ -55,8 +73,22 @@ struct State {
     done: bool,
     fault: Option<Fault>,
     keep_text: bool,
+    most_chunks: usize,
+    most_text: usize,
+    /// Chunks beyond those that are kept.
+    beyond: Beyond,
     /// What plain events look like.
     likeness: Likeness,
+}
+
+/// Chunks that came and were not kept.
+#[derive(Debug, Default, Clone, Copy)]
+struct Beyond {
+    chunks: u32,
+    /// Tokens in those that say how many.
+    tokens: u32,
+    /// One of them did not say.
+    has_unsaid: bool,
 }
 
 /// One of the `n` answers.
@@ -76,12 +108,36 @@ struct Answer {
 impl AnswerReader {
     /// A reader that keeps the text of the answer only when asked to.
     pub fn new(keep_text: bool) -> Self {
-        Self { sse: SseParser::new(EVENT_LIMIT), state: State { keep_text, ..State::default() } }
+        let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text: usize::MAX };
+        Self::bounded(keep_text, bounds)
+    }
+
+    /// As [`AnswerReader::new`], for answers of which only so much may be kept.
+    pub(crate) fn bounded(keep_text: bool, bounds: Bounds) -> Self {
+        let state = State {
+            keep_text,
+            most_chunks: bounds.chunks,
+            most_text: bounds.text,
+            ..State::default()
+        };
+        Self { sse: SseParser::new(bounds.event), state }
     }
 
     /// Whether `[DONE]` has come.
     pub(crate) fn is_done(&self) -> bool {
         self.state.done
+    }
+
+    /// Bytes that are held beside the exchange.
+    pub(crate) fn held(&self) -> usize {
+        self.sse.held()
+    }
+
+    /// Keeps what it has and no more; an event that is long cannot be read any longer.
+    pub(crate) fn hold_no_more(&mut self, exchange: &Exchange) {
+        self.state.most_chunks = self.state.most_chunks.min(exchange.chunks.len());
+        self.state.most_text = exchange.text.as_ref().map_or(0, String::len);
+        self.sse.limit_to(SHORT_EVENT);
     }
 
     /// Takes the bytes of a stream that one socket read brought.
@@ -111,6 +167,11 @@ impl AnswerReader {
         self.state.conclude(exchange)
     }
 
+    /// Sets the counts to what has come so far.
+    pub(crate) fn count(&self, exchange: &mut Exchange) {
+        self.state.count(exchange);
+    }
+
     /// Takes an answer that came whole, not as a stream.
     pub(crate) fn whole(
         &mut self,
@@ -135,6 +196,14 @@ impl AnswerReader {
         self.state.closing.extend(body.usage.0);
         self.state.keep(bytes, exchange);
         self.state.conclude(exchange)
+    }
+}
+
+impl Beyond {
+    fn take(&mut self, chunk: &Chunk) {
+        self.chunks = self.chunks.saturating_add(1);
+        self.tokens = self.tokens.saturating_add(chunk.tokens.unwrap_or(0));
+        self.has_unsaid |= chunk.tokens.is_none();
     }
 }
 
@@ -191,11 +260,12 @@ impl State {
         {
             self.closing.push(usage);
         }
-        let had_text = exchange.chunks.len();
+        let mut with_text = None;
         for choice in body.choices.iter() {
             let answer = self.position(choice);
             let running = self.take_choice(answer, choice, body.usage.0, exchange);
             if choice.has_text() {
+                with_text = Some(answer as u32);
                 let chunk = Chunk {
                     at: read.at,
                     tokens: running.or_else(|| choice.listed_tokens()),
@@ -210,13 +280,13 @@ impl State {
                 exchange.stamps.last_token = Some(read.at);
             }
         }
-        if exchange.chunks.len() > had_text {
+        if with_text.is_some() {
             self.keep(data, exchange);
         }
         if let Some(bytes) = body.plain_text()
-            && let Some(chunk) = exchange.chunks.last()
+            && let Some(answer) = with_text
         {
-            self.likeness.learn(data, bytes, chunk.choice);
+            self.likeness.learn(data, bytes, answer);
         }
     }
 
@@ -264,7 +334,11 @@ impl State {
         {
             previous.coalesced = true;
         }
-        exchange.chunks.push(chunk);
+        if exchange.chunks.len() < self.most_chunks {
+            exchange.chunks.push(chunk);
+        } else {
+            self.beyond.take(&chunk);
+        }
         let stamps = &mut exchange.stamps;
         stamps.first_token.get_or_insert(chunk.at);
         if !is_reasoning {
@@ -316,25 +390,32 @@ impl State {
             exchange.image_tokens = details.image_tokens.0;
         }
         if exchange.output_tokens.is_none() && !exchange.chunks.is_empty() {
-            exchange.output_tokens = Some(count_chunks(&exchange.chunks));
+            exchange.output_tokens = Some(count_chunks(&exchange.chunks, self.beyond));
         }
     }
 
     fn keep(&self, data: &[u8], exchange: &mut Exchange) {
         if self.keep_text {
             let text = exchange.text.get_or_insert_default();
-            text.push_str(&text_of(data));
+            let more = text_of(data);
+            let mut room = self.most_text.saturating_sub(text.len()).min(more.len());
+            while !more.is_char_boundary(room) {
+                room -= 1;
+            }
+            text.push_str(&more[..room]);
         }
     }
 }
 
 /// The best count there is without usage.
-fn count_chunks(chunks: &[Chunk]) -> TokenCount {
-    let listed = chunks.iter().try_fold(0u32, |sum, chunk| Some(sum.saturating_add(chunk.tokens?)));
-    match listed {
-        Some(n) => TokenCount { n, source: TokenSource::Chunks },
-        None => TokenCount { n: chunks.len() as u32, source: TokenSource::Events },
+fn count_chunks(chunks: &[Chunk], beyond: Beyond) -> TokenCount {
+    let listed =
+        chunks.iter().try_fold(beyond.tokens, |sum, c| Some(sum.saturating_add(c.tokens?)));
+    if let Some(n) = listed.filter(|_| !beyond.has_unsaid) {
+        return TokenCount { n, source: TokenSource::Chunks };
     }
+    let n = (chunks.len() as u32).saturating_add(beyond.chunks);
+    TokenCount { n, source: TokenSource::Events }
 }
 
 fn error_in(body: &Body) -> Option<String> {
@@ -343,22 +424,6 @@ fn error_in(body: &Body) -> Option<String> {
     }
     let message = body.message.as_ref().map(json::error_text);
     body.object.0.then(|| message.unwrap_or_else(|| "error".to_owned()))
-}
-
-/// The text of all answers in a chunk, for `--save-text` only.
-fn text_of(data: &[u8]) -> String {
-    let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return String::new() };
-    let choices = value.get("choices").and_then(|choices| choices.as_array());
-    let mut text = String::new();
-    for choice in choices.into_iter().flatten() {
-        let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(choice);
-        let part =
-            |key| delta.get(key).and_then(|part| part.as_str()).filter(|part| !part.is_empty());
-        // Some servers send reasoning under both names.
-        text.push_str(part("reasoning_content").or_else(|| part("reasoning")).unwrap_or_default());
-        text.push_str(part("content").or_else(|| part("text")).unwrap_or_default());
-    }
-    text
 }
 
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets

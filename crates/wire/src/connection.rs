@@ -28,6 +28,7 @@ use crate::head::{Head, Trouble};
 use crate::http1::Http1;
 use crate::socket::{Socket, SocketStamps, StampedTcp};
 use crate::tcp_info::TcpWatch;
+use crate::tls::TlsSettings;
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
 /// Beyond it requests would queue inside the client, unseen.
@@ -101,22 +102,9 @@ impl Drop for StreamSlot {
 impl Connection {
     /// Opens a connection, noting its steps.
     pub(crate) async fn open(endpoint: &Endpoint, id: u64) -> Result<(Self, Connect), Failure> {
-        let start = now();
-        let tcp = dial(&endpoint.addresses).await.map_err(|error| fault::connecting(&error))?;
-        let connected = Span { start, end: now() };
-        let stamps = Rc::new(SocketStamps::default());
-        let tcp = StampedTcp::new(tcp, Rc::clone(&stamps));
-        let (socket, tls) = match &endpoint.tls {
-            None => (Socket::plain(tcp), None),
-            Some(tls) => {
-                let stream = TlsConnector::from(std::sync::Arc::clone(&tls.config))
-                    .connect(tls.name.clone(), tcp)
-                    .await
-                    .map_err(|error| fault::handshaking(&error))?;
-                let tls = Span { start: connected.end, end: now() };
-                (Socket::tls(stream), Some(tls))
-            }
-        };
+        let (socket, connect) =
+            open_socket(&endpoint.addresses, endpoint.tls.as_deref(), WAITS).await?;
+        let stamps = socket.shared_stamps();
         let protocol = match endpoint.http {
             Http::Http1 => Protocol::Http1(Box::new(Http1::new(socket))),
             Http::Http2 => Protocol::http2(socket)
@@ -124,7 +112,7 @@ impl Connection {
                 .map_err(|error| Trouble::http2(&error, false).at(Stage::Connect))?,
         };
         let tcp = Rc::default();
-        Ok((Self { id, stamps, tcp, protocol }, Connect { tcp: connected, tls }))
+        Ok((Self { id, stamps, tcp, protocol }, connect))
     }
 
     /// Sends a request and waits for status and headers, noting when the request was written.
@@ -297,14 +285,45 @@ impl Request<'_> {
     }
 }
 
-/// Longest wait for one address: another may answer.
-const DIAL_LIMIT: Duration = Duration::from_secs(5);
+/// A connected socket, under TLS where there is a name to check, noting the steps.
+pub(crate) async fn open_socket(
+    addresses: &[SocketAddr],
+    tls: Option<&TlsSettings>,
+    waits: Waits,
+) -> Result<(Socket, Connect), Failure> {
+    let start = now();
+    let tcp = dial(addresses, waits).await.map_err(|error| fault::connecting(&error))?;
+    let connected = Span { start, end: now() };
+    let tcp = StampedTcp::new(tcp, Rc::new(SocketStamps::default()));
+    let Some(tls) = tls else {
+        return Ok((Socket::plain(tcp), Connect { tcp: connected, tls: None }));
+    };
+    let stream = TlsConnector::from(std::sync::Arc::clone(&tls.config))
+        .connect(tls.name.clone(), tcp)
+        .await
+        .map_err(|error| fault::handshaking(&error))?;
+    let tls = Span { start: connected.end, end: now() };
+    Ok((Socket::tls(stream), Connect { tcp: connected, tls: Some(tls) }))
+}
+
+/// Longest waits for an address: for one with others behind it, and for the last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waits {
+    pub(crate) each: Duration,
+    pub(crate) last: Duration,
+}
+
+/// Those where nobody says how long it may take.
+pub(crate) const WAITS: Waits =
+    Waits { each: Duration::from_secs(5), last: Duration::from_secs(5) };
 
 /// Tries the addresses in order; the error is that of the first, which is the preferred one.
-pub(crate) async fn dial(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+pub(crate) async fn dial(addresses: &[SocketAddr], waits: Waits) -> io::Result<TcpStream> {
     let mut first = None;
-    for address in addresses {
-        let attempt = timeout(DIAL_LIMIT, TcpStream::connect(address)).await;
+    for (place, address) in addresses.iter().enumerate() {
+        let is_last = place + 1 == addresses.len();
+        let limit = if is_last { waits.last } else { waits.each };
+        let attempt = timeout(limit, TcpStream::connect(address)).await;
         match attempt.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(stream) => {
                 // Head and body in separate small writes would meet Nagle and a delayed ACK: 40 ms.

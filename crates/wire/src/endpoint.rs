@@ -143,6 +143,21 @@ impl BaseUrl {
         format!("{scheme}://{}{path}{query}", self.authority)
     }
 
+    /// Whether it is spoken to under TLS.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// `host:port` as it stands in the URL.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Its path without a trailing slash, and its query.
+    pub fn path_and_query(&self) -> (&str, Option<&str>) {
+        (&self.path, self.query.as_deref())
+    }
+
     /// Who answers: scheme, host and port.
     pub(crate) fn origin(&self) -> (bool, String, u16) {
         (self.is_https, self.host.to_ascii_lowercase(), self.port)
@@ -345,7 +360,7 @@ impl Endpoint {
     }
 }
 
-fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EndpointError> {
+pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EndpointError> {
     let dns = |error| EndpointError::Dns { host: host.to_owned(), error };
     let mut addresses: Vec<_> = (host, port).to_socket_addrs().map_err(dns)?.collect();
     addresses.dedup();

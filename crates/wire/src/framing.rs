@@ -67,11 +67,25 @@ impl Framing {
 
     /// Takes the next piece of the body from the front of `bytes`, or says what is wrong with them.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Taken, &'static str> {
+        let mut taken = self.take_data(bytes)?;
+        while *self == Self::Trailers && taken.piece.is_none() {
+            let rest = &bytes[taken.used..];
+            let Some(end) = memchr::memchr(b'\n', rest) else { break };
+            taken.used += end + 1;
+            if matches!(&rest[..end], b"" | b"\r") {
+                *self = Self::Done;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The same, but trailers stay where they are.
+    pub(crate) fn take_data(&mut self, bytes: &[u8]) -> Result<Taken, &'static str> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             let step = match *self {
-                Self::Done => None,
+                Self::Done | Self::Trailers => None,
                 Self::ToEnd => return Ok(piece(rest, used, u64::MAX)),
                 Self::Length(left) => {
                     let taken = piece(rest, used, left);
@@ -90,17 +104,8 @@ impl Framing {
                     [] | [b'\r'] => None,
                     _ => return Err("a chunk is longer than it says"),
                 },
-                Self::ChunkSize => match httparse::parse_chunk_size(rest) {
-                    Ok(httparse::Status::Complete((line, 0))) => Some((line, Self::Trailers)),
-                    Ok(httparse::Status::Complete((line, size))) => {
-                        Some((line, Self::ChunkData(size)))
-                    }
-                    Ok(httparse::Status::Partial) => None,
-                    Err(_) => return Err("a chunk without a size"),
-                },
-                Self::Trailers => memchr::memchr(b'\n', rest).map(|end| {
-                    let is_last = matches!(&rest[..end], b"" | b"\r");
-                    (end + 1, if is_last { Self::Done } else { Self::Trailers })
+                Self::ChunkSize => chunk_size(rest)?.map(|(line, size)| {
+                    (line, if size == 0 { Self::Trailers } else { Self::ChunkData(size) })
                 }),
             };
             let Some((passed, next)) = step else { return Ok(Taken { piece: None, used }) };
@@ -108,6 +113,46 @@ impl Framing {
             *self = next;
         }
     }
+}
+
+/// Longest line before a chunk: its size, and extensions that nobody needs.
+const LINE_LIMIT: usize = 4 << 10;
+
+/// The length of the line before a chunk, and the size that it says; none while it is not whole.
+fn chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
+    let mut size = 0;
+    for (at, byte) in rest.iter().enumerate().take(16) {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            b'\r' if at > 0 && rest.get(at + 1) == Some(&b'\n') => return Ok(Some((at + 2, size))),
+            // Without a digit the parser would take the line for that of the last chunk.
+            _ if at == 0 => return Err("a chunk without a size"),
+            _ => break,
+        };
+        size = size << 4 | u64::from(digit);
+    }
+    unusual_chunk_size(rest)
+}
+
+/// The same for a line that has more in it than the size, or is not whole.
+#[cold]
+fn unusual_chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
+    let parsed = httparse::parse_chunk_size(rest).map_err(|_| "a chunk without a size")?;
+    let line = match parsed {
+        httparse::Status::Complete((line, _)) => line,
+        httparse::Status::Partial => rest.len(),
+    };
+    if line > LINE_LIMIT {
+        return Err("the line before a chunk is too long");
+    }
+    let httparse::Status::Complete((line, size)) = parsed else { return Ok(None) };
+    // Within an extension the parser takes every byte; to somebody else this one ends the line.
+    if rest[..line - 1].contains(&b'\n') {
+        return Err("a chunk without a size");
+    }
+    Ok(Some((line, size)))
 }
 
 impl Taken {

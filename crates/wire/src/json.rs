@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A chunk of a stream, or a whole answer.
 #[derive(Debug, Default, Deserialize)]
@@ -374,6 +374,11 @@ lenient!(Choices {
 /// Reads a body. Python servers write `NaN` and `Infinity`, which are no JSON: such a body is read
 /// again with those words replaced.
 pub(crate) fn read(bytes: &[u8]) -> Result<Body, serde_json::Error> {
+    read_as(bytes)
+}
+
+/// As [`read`], in another shape.
+pub(crate) fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| match without_python_floats(bytes) {
         Some(cleaned) => serde_json::from_slice(&cleaned),
         None => Err(error),

@@ -11,7 +11,7 @@ use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
 use crate::body::Dialect;
 use crate::client::Client;
-use crate::connection::dial;
+use crate::connection::{WAITS, dial};
 use crate::endpoint::Endpoint;
 
 /// What one check found.
@@ -75,7 +75,7 @@ impl Endpoint {
     /// the server listens on one.
     pub async fn first_reachable(&self) -> Result<SocketAddr, Failure> {
         let failed = |error| crate::fault::connecting(&error);
-        dial(&self.addresses).await.and_then(|stream| stream.peer_addr()).map_err(failed)
+        dial(&self.addresses, WAITS).await.and_then(|stream| stream.peer_addr()).map_err(failed)
     }
 }
 

@@ -99,7 +99,9 @@ impl AsyncRead for StampedTcp {
     ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.tcp.poll_read_ready(cx))?;
-            match self.try_read(buffer.initialize_unfilled()) {
+            // No more than will be read: what is made ready here is written to.
+            let room = buffer.remaining().min(self.most.get());
+            match self.try_read(buffer.initialize_unfilled_to(room)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(came) => {
@@ -158,8 +160,8 @@ fn unless_cut_short(written: io::Result<usize>, all: usize) -> io::Result<usize>
     })
 }
 
-/// Plain or encrypted.
-pub(crate) struct Socket {
+/// A connection to a server, plain or encrypted.
+pub struct Socket {
     stream: Stream,
     stamps: Rc<SocketStamps>,
 }
@@ -172,6 +174,10 @@ enum Stream {
 impl Socket {
     pub(crate) fn stamps(&self) -> &SocketStamps {
         &self.stamps
+    }
+
+    pub(crate) fn shared_stamps(&self) -> Rc<SocketStamps> {
+        Rc::clone(&self.stamps)
     }
 
     /// The socket beneath.

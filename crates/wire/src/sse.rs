@@ -53,6 +53,16 @@ impl SseParser {
         }
     }
 
+    /// Bytes that are held of the event that is not whole yet.
+    pub(crate) fn held(&self) -> usize {
+        self.line.capacity() + self.data.capacity() + self.kind.capacity()
+    }
+
+    /// Refuses events of more than so many bytes from here on.
+    pub(crate) fn limit_to(&mut self, limit: usize) {
+        self.limit = self.limit.min(limit);
+    }
+
     /// Takes the next bytes and hands every event they complete to `sink`.
     pub fn push(
         &mut self,

@@ -1,0 +1,236 @@
+//! [`Passing`]: an answer that passes by on its way to somebody else, read as [`crate::Client`] reads
+//! its own.
+//!
+//! Whoever passes it on asks nothing of this reader: it takes what comes, keeps a bounded part of it,
+//! and whatever is wrong is a failure of the exchange and of nothing else. Its failures speak in words
+//! of ours: those of the server may quote somebody's prompt.
+
+use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+
+use crate::answer::{AnswerReader, Bounds, Fault, Read};
+
+/// What is kept of an answer at most. So many chunks have the 4,096 gaps between them that a trace
+/// keeps.
+const BOUNDS: Bounds = Bounds { event: 4 << 20, chunks: 4097, text: 1 << 20 };
+
+/// Most bytes of an answer in one piece: a longer one is not judged, for it would be read at once while
+/// others pass.
+const WHOLE_LIMIT: usize = 1 << 20;
+
+/// The head of an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct PassedHead<'a> {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// The read that completed it.
+    pub read: Read,
+}
+
+/// An answer as it passes.
+#[derive(Debug)]
+pub struct Passing {
+    exchange: Exchange,
+    look: Look,
+    is_api: bool,
+    keep_text: bool,
+}
+
+/// How the bytes of the body are looked at.
+#[derive(Debug)]
+enum Look {
+    /// Not at all: there is no head yet, nothing to understand, or it is known how it ends.
+    Not,
+    /// The first byte tells whether it is a stream.
+    Unsaid,
+    Stream(Box<AnswerReader>),
+    Whole(Vec<u8>),
+}
+
+impl Passing {
+    /// An answer of which nothing has come. Of one that is no API's, only stamps and status are noted.
+    pub fn new(is_api: bool, keep_text: bool) -> Self {
+        Self { exchange: Exchange::default(), look: Look::Not, is_api, keep_text }
+    }
+
+    /// What is known so far.
+    pub fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    /// What is known so far, for those who know more: stamps of the request, its size.
+    pub fn exchange_mut(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    /// Whether everything that matters has come: the stream said `[DONE]`.
+    pub fn is_done(&self) -> bool {
+        matches!(&self.look, Look::Stream(reader) if reader.is_done())
+    }
+
+    /// The head has come.
+    pub fn head(&mut self, head: PassedHead<'_>) {
+        let PassedHead { status, headers, read } = head;
+        self.exchange.stamps.headers = Some(read.at);
+        self.exchange.head_lag_us = read.lag_us;
+        self.exchange.status = Some(status);
+        if !(200..300).contains(&status) {
+            return self.fail(ErrorClass::Http(status));
+        }
+        if !self.is_api {
+            return;
+        }
+        let value = |name| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
+        if !matches!(value(CONTENT_ENCODING), b"" | b"identity") {
+            return self.fail(ErrorClass::BadHttp);
+        }
+        let kind = value(CONTENT_TYPE).trim_ascii_start().to_ascii_lowercase();
+        if kind.starts_with(b"text/html") {
+            return self.fail(ErrorClass::Html);
+        }
+        self.look =
+            if kind.starts_with(b"text/event-stream") { self.stream() } else { Look::Unsaid };
+    }
+
+    /// Bytes of the body that one read brought, or a part of them.
+    pub fn take(&mut self, bytes: &[u8], read: Read) {
+        self.exchange.stamps.first_byte.get_or_insert(read.at);
+        if matches!(self.look, Look::Unsaid) {
+            self.look = match bytes.trim_ascii_start().first() {
+                None => return,
+                Some(b'{' | b'[') => Look::Whole(Vec::new()),
+                Some(_) => self.stream(),
+            };
+        }
+        let outcome = match &mut self.look {
+            Look::Not | Look::Unsaid => Ok(()),
+            Look::Stream(reader) if reader.is_done() => Ok(()),
+            Look::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
+            Look::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
+                Err(Fault::new(ErrorClass::EventTooLarge, ""))
+            }
+            Look::Whole(whole) => {
+                whole.extend_from_slice(bytes);
+                Ok(())
+            }
+        };
+        if let Err(fault) = outcome {
+            self.fail(fault.class);
+        }
+    }
+
+    /// The body has ended in good order, seen by this read.
+    pub fn end(mut self, read: Read) -> Exchange {
+        let outcome = match std::mem::replace(&mut self.look, Look::Not) {
+            Look::Not => {
+                self.exchange.stamps.done.get_or_insert(read.at);
+                Ok(())
+            }
+            Look::Unsaid => AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange),
+            Look::Stream(mut reader) => reader.finish(read, &mut self.exchange),
+            Look::Whole(whole) => {
+                let mut reader = AnswerReader::bounded(self.keep_text, BOUNDS);
+                reader.whole(&whole, read, &mut self.exchange)
+            }
+        };
+        if let Err(fault) = outcome {
+            self.fail(fault.class);
+        }
+        self.exchange
+    }
+
+    /// Bytes that are held to read it.
+    pub fn held(&self) -> usize {
+        let look = match &self.look {
+            Look::Not | Look::Unsaid => 0,
+            Look::Stream(reader) => reader.held(),
+            Look::Whole(whole) => whole.capacity(),
+        };
+        let text = self.exchange.text.as_ref().map_or(0, String::capacity);
+        look + text + self.exchange.chunks.capacity() * size_of::<Chunk>()
+    }
+
+    /// There is no room for more: chunks are only counted from here on, and what would have to be held
+    /// to be read goes unjudged.
+    pub fn hold_no_more(&mut self) {
+        match &mut self.look {
+            Look::Not | Look::Unsaid => {}
+            Look::Stream(reader) => reader.hold_no_more(&self.exchange),
+            Look::Whole(_) => self.fail(ErrorClass::EventTooLarge),
+        }
+    }
+
+    /// The reader itself is at fault: what it had seen stays, and the answer counts as unread.
+    pub fn give_up(&mut self) {
+        self.fail(ErrorClass::BadEvent);
+    }
+
+    /// It was broken off at this instant, on either side. What has come stays, and so does a failure
+    /// that was seen before; a stream that had said `[DONE]` has lost nothing.
+    /// What a stream had said by then is counted.
+    pub fn broken(mut self, failure: Failure, at: Nanos) -> Exchange {
+        let mut exchange = if self.is_done() {
+            self.end(Read { at, sequence: 0, lag_us: None })
+        } else {
+            self.count();
+            self.exchange.failure.get_or_insert(failure);
+            self.exchange
+        };
+        exchange.stamps.ended = at;
+        exchange
+    }
+
+    fn stream(&self) -> Look {
+        Look::Stream(Box::new(AnswerReader::bounded(self.keep_text, BOUNDS)))
+    }
+
+    /// Counts what a stream has said so far.
+    fn count(&mut self) {
+        if let Look::Stream(reader) = &self.look {
+            reader.count(&mut self.exchange);
+        }
+    }
+
+    /// Nothing more is looked at.
+    fn fail(&mut self, class: ErrorClass) {
+        self.count();
+        let stage = self.exchange.stamps.stage();
+        let message = words(class).to_owned();
+        self.exchange.failure.get_or_insert(Failure { class, stage, message });
+        self.look = Look::Not;
+    }
+}
+
+/// Whether a server answered with a success that was not looked into, packed or too large as it was:
+/// that is no word about the server.
+pub fn is_unjudged(exchange: &Exchange) -> bool {
+    let is_success = exchange.status.is_some_and(|status| (200..300).contains(&status));
+    is_success
+        && exchange.failure.as_ref().is_some_and(|failure| {
+            let is_ours = matches!(failure.class, ErrorClass::BadHttp | ErrorClass::EventTooLarge);
+            // Others give the same classes to what really is a fault.
+            is_ours && failure.message == words(failure.class)
+        })
+}
+
+/// What a class of failure means here.
+fn words(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Http(_) => "the server answered with an error",
+        ErrorClass::BadHttp => "the answer is compressed: it was passed on and not looked into",
+        ErrorClass::Html => "a web page where an API's answer was expected",
+        ErrorClass::BadJson => "the answer is not of the API's shape",
+        ErrorClass::BadEvent => "an event is not of the API's shape",
+        ErrorClass::EventTooLarge => "too large to be looked into: it was passed on unjudged",
+        ErrorClass::StreamError => "the server reported an error within its answer",
+        ErrorClass::NoFinish => "the answer ended without a finish reason",
+        ErrorClass::Empty => "the answer had no token",
+        _ => "the answer failed",
+    }
+}
+
+#[cfg(test)]
+mod tests;
