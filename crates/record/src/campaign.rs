@@ -1,4 +1,5 @@
-//! The folder of many runs, a sweep or a comparison, which can be gone on with after any stop.
+//! The folder of many runs, a sweep or a comparison, which can be gone on with after any stop. (That of
+//! a shadow is one too, with logs of its own instead of points.)
 //!
 //! ```text
 //! sweep.toml          what was asked; of a comparison compare.toml
@@ -40,6 +41,8 @@ pub enum Campaign {
     Sweep,
     /// The same load on several.
     Comparison,
+    /// A share of live traffic on a candidate.
+    Shadow,
 }
 
 impl Campaign {
@@ -48,6 +51,7 @@ impl Campaign {
         match self {
             Self::Sweep => "sweep.toml",
             Self::Comparison => "compare.toml",
+            Self::Shadow => "shadow.toml",
         }
     }
 
@@ -55,6 +59,7 @@ impl Campaign {
         match self {
             Self::Sweep => "sweep",
             Self::Comparison => "comparison",
+            Self::Shadow => "shadow",
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::io;
 
-use goodput_model::{Judgement, RequestRecord, Sample};
+use goodput_model::{Judgement, PairNote, RequestRecord, Sample};
 use prost::Message;
 
 use crate::frame::Frame;
 use crate::judgement::JudgementFrame;
 use crate::sample::SampleFrame;
+use crate::shadow::NoteFrame;
 
 /// Something with a form in a log. The message is not empty.
 pub trait Framed: Sized {
@@ -44,5 +45,15 @@ impl Framed for Judgement {
 
     fn decode(message: &[u8]) -> io::Result<Self> {
         Ok(JudgementFrame::decode(message).map_err(io::Error::other)?.into())
+    }
+}
+
+impl Framed for PairNote {
+    fn encode(&self) -> Vec<u8> {
+        NoteFrame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(NoteFrame::decode(message).map_err(io::Error::other)?.into())
     }
 }

@@ -53,7 +53,7 @@ pub use estimate::{
 };
 pub use gpu::{Energy, GpuDevice, GpuSummary, PerToken};
 pub use repeats::{Headline, OneRun, Repeats, repeats};
-pub use request::tpot_ms;
+pub use request::{gaps_ms, tpot_ms};
 pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
 pub use server::{

@@ -182,6 +182,12 @@ pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
     Pace::of(record).filter(|_| record.is_ok()).and_then(|pace| pace.tpot_ms)
 }
 
+/// Gaps between the chunks of each answer in milliseconds; the wait for the first is no gap.
+pub fn gaps_ms(record: &RequestRecord) -> Vec<f64> {
+    let ms = |(gap, _): (Nanos, Option<u32>)| gap.as_micros_rounded() as f64 / 1e3;
+    gaps(record, &Cuts::default()).map(ms).collect()
+}
+
 /// The most answers of one request that are followed: a log may claim anything.
 const MOST_ANSWERS: usize = 1024;
 

@@ -7,6 +7,7 @@
 mod looks;
 mod power;
 mod quadrature;
+mod shares;
 mod student;
 mod wilcoxon;
 
@@ -15,6 +16,7 @@ mod tests;
 
 pub use looks::nominal;
 pub use power::{blocks_to_find, blocks_to_narrow};
+pub use shares::{Discordant, share_interval};
 
 /// What the differences of several blocks say.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +45,7 @@ pub struct Paired {
 /// an `alpha` outside (0, 1).
 ///
 /// The interval excludes zero where `p < alpha`, and only there. Blocks that are all alike have an
-/// interval of no width.
+/// interval of no width: of shares see [`Discordant`].
 pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
     let moments = Moments::of(differences)?;
     let error = (moments.variance / moments.n).sqrt();

@@ -1,0 +1,127 @@
+//! Two shares of the same trials: what counts of pairs that differ leave open, however alike blocks are.
+
+use crate::estimate::cumulative;
+
+/// Trials that two sides went through, and those that ended otherwise on one than on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Discordant {
+    /// All trials.
+    pub pairs: u64,
+    /// Those with the event on the first side alone, and on the second alone.
+    pub only: [u64; 2],
+}
+
+/// Halvings until the end of an interval is as near as it matters.
+const STEPS: u32 = 40;
+
+/// The same of a chance.
+const CHANCE_STEPS: u32 = 24;
+
+impl Discordant {
+    /// Where the second share less the first lies with confidence 1 − `alpha`: exact intervals of both
+    /// kinds of pairs (Clopper and Pearson), put together by squares (Zou and Donner). Without a pair that differs
+    /// it is still as wide as `-ln(alpha / 2) / pairs`, about. None without trials, or for an `alpha`
+    /// outside (0, 1).
+    pub fn interval(&self, alpha: f64) -> Option<[f64; 2]> {
+        let is_meant = alpha > 0.0 && alpha < 1.0 && self.pairs > 0;
+        if !is_meant || self.only.iter().any(|only| *only > self.pairs) {
+            return None;
+        }
+        let [first, second] = self.only.map(|only| only as f64 / self.pairs as f64);
+        let [of_first, of_second] = self.only.map(|only| exact(only, self.pairs, alpha / 2.0));
+        let change = second - first;
+        let low = change - (second - of_second[0]).hypot(of_first[1] - first);
+        let high = change + (of_second[1] - second).hypot(first - of_first[0]);
+        Some([low.max(-1.0), high.min(1.0)])
+    }
+
+    /// The least `alpha` at which the interval leaves this difference out; 1 where none does.
+    pub fn p(&self, difference: f64) -> f64 {
+        let is_outside = |alpha: f64| {
+            self.interval(alpha).is_some_and(|[low, high]| difference < low || difference > high)
+        };
+        let (mut inside, mut outside) = (0.0, 1.0);
+        for _ in 0..CHANCE_STEPS {
+            let middle = f64::midpoint(inside, outside);
+            if is_outside(middle) { outside = middle } else { inside = middle }
+        }
+        outside
+    }
+}
+
+/// The exact interval of `k` in `n`, of confidence 1 − `alpha`; none without trials, or for an `alpha`
+/// outside (0, 1).
+pub fn share_interval(k: u64, n: u64, alpha: f64) -> Option<[f64; 2]> {
+    (alpha > 0.0 && alpha < 1.0 && n > 0 && k <= n).then(|| exact(k, n, alpha / 2.0))
+}
+
+/// The same with this chance beyond each end.
+fn exact(k: u64, n: u64, tail: f64) -> [f64; 2] {
+    // At most `k` is the less likely the larger the share is; at least `k` the more.
+    let low = if k == 0 { 0.0 } else { solved(|share| cumulative(k - 1, n, share) > 1.0 - tail) };
+    let high = if k >= n { 1.0 } else { solved(|share| cumulative(k, n, share) > tail) };
+    [low, high]
+}
+
+/// The share up to which this holds.
+fn solved(holds: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn shares_have_their_exact_intervals() {
+        // Of none the upper end is 1 - tail^(1/n); of one of ten, from tables.
+        near(exact(0, 60, 0.025)[1], 1.0 - 0.025_f64.powf(1.0 / 60.0));
+        assert_eq!((exact(0, 60, 0.025)[0], exact(60, 60, 0.025)[1]), (0.0, 1.0));
+        near(exact(60, 60, 0.025)[0], 0.025_f64.powf(1.0 / 60.0));
+        let [low, high] = exact(1, 10, 0.025);
+        near(low, 1.0 - 0.975_f64.powf(0.1));
+        assert!((high - 0.445).abs() < 5e-4, "{high}");
+        assert_eq!(share_interval(1, 10, 0.05), Some([low, high]));
+        assert_eq!((share_interval(2, 1, 0.05), share_interval(0, 0, 0.05)), (None, None));
+    }
+
+    #[test]
+    fn nothing_that_differs_is_not_no_difference() {
+        let clean = |pairs| Discordant { pairs, only: [0, 0] };
+        let [low, high] = clean(60).interval(0.05).unwrap();
+        near(high, 1.0 - 0.025_f64.powf(1.0 / 60.0));
+        near(low, -high);
+        assert!(clean(367).interval(0.05).unwrap()[1] > 0.01);
+        assert!(clean(368).interval(0.05).unwrap()[1] < 0.01);
+        // Twice the chance of nothing in 400 at one in a hundred.
+        near(clean(400).p(0.01), 2.0 * 0.99_f64.powi(400));
+        near(clean(400).p(0.0), 1.0);
+        assert_eq!(clean(0).interval(0.05), None);
+        assert_eq!((clean(9).interval(0.0), clean(9).interval(1.0)), (None, None));
+    }
+
+    #[test]
+    fn failures_of_both_kinds_take_from_each_other() {
+        let found = Discordant { pairs: 1_000_000, only: [50_000, 50_000] };
+        let [low, high] = found.interval(0.05).unwrap();
+        // 1.96 · √(0.05 · 0.95 · 2 / 10⁶), and a little for being exact.
+        assert!((high - 6.04e-4).abs() < 5e-6, "{high}");
+        near(low, -high);
+        // One side alone: that of its share.
+        let worse = Discordant { pairs: 10, only: [0, 1] };
+        let [low, high] = worse.interval(0.05).unwrap();
+        assert!((high - 0.445).abs() < 5e-4 && low < 0.0, "{low} {high}");
+        let better = Discordant { pairs: 10, only: [1, 0] }.interval(0.05).unwrap();
+        near(better[0], -high);
+        assert!(Discordant { pairs: 100, only: [0, 50] }.p(0.0) < 1e-6);
+    }
+}
