@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Message, Nanos, Part};
+use goodput_model::{Api, ErrorClass, Message, Nanos, Part};
+
+use crate::Counted;
 
 /// One conversation, prompt or row of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +40,35 @@ pub struct Turn {
     pub after: Option<Nanos>,
     /// How long the answer took when it was recorded.
     pub took: Option<Nanos>,
+    /// How it was served when it was recorded.
+    pub served: Option<Box<Served>>,
+}
+
+/// How a request was served when it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Served {
+    /// Which API was asked.
+    pub endpoint: Option<Api>,
+    /// Which model was asked.
+    pub model: Option<String>,
+    /// The HTTP status.
+    pub status: Option<u16>,
+    /// The finish reason.
+    pub finish: Option<String>,
+    /// What went wrong, where the status does not say it.
+    pub failure: Option<ErrorClass>,
+    /// Time to the first token.
+    pub ttft: Option<Nanos>,
+    /// Who counted the prompt.
+    pub input_by: Option<Counted>,
+    /// Who counted the answer.
+    pub output_by: Option<Counted>,
+    /// Prompt tokens that came from the server's cache.
+    pub cached_tokens: Option<u32>,
+    /// Whether the row says what was asked for beside the prompt.
+    pub has_params: bool,
+    /// Whether the row has the gaps between events.
+    pub has_gaps: bool,
 }
 
 /// What was taken from a file.
@@ -67,7 +98,8 @@ impl Entry {
                 turn.messages.iter().chain(&turn.reply).map(message_bytes).sum::<usize>();
             let fields =
                 turn.fields.iter().map(|(key, json)| key.len() + json.len()).sum::<usize>();
-            messages + fields + turn.blocks.len() * 8 + size_of::<Turn>()
+            let served = turn.served.as_ref().map_or(0, |_| size_of::<Served>());
+            messages + fields + served + turn.blocks.len() * 8 + size_of::<Turn>()
         };
         (self.turns.iter().map(turn).sum::<usize>() + size_of::<Self>()) as u64
     }

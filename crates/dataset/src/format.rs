@@ -60,12 +60,26 @@ pub enum TraceFormat {
     Azure,
     /// What goodput records.
     Goodput,
+    /// LiteLLM's payloads of requests, or its table of spending.
+    Litellm,
+    /// An access log of nginx.
+    Nginx,
+    /// OpenTelemetry's spans with `gen_ai` attributes.
+    Otel,
 }
 
 impl TraceFormat {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Mooncake, Self::Bailian, Self::Burstgpt, Self::Azure, Self::Goodput];
+    pub const ALL: [Self; 8] = [
+        Self::Mooncake,
+        Self::Bailian,
+        Self::Burstgpt,
+        Self::Azure,
+        Self::Goodput,
+        Self::Litellm,
+        Self::Nginx,
+        Self::Otel,
+    ];
 
     /// The word on the command line.
     pub fn name(self) -> &'static str {
@@ -75,7 +89,15 @@ impl TraceFormat {
             Self::Burstgpt => "burstgpt",
             Self::Azure => "azure",
             Self::Goodput => "goodput",
+            Self::Litellm => "litellm",
+            Self::Nginx => "nginx",
+            Self::Otel => "otel",
         }
+    }
+
+    /// Whether it is a log of what people asked, whose names and words go no further.
+    pub(crate) fn is_log(self) -> bool {
+        matches!(self, Self::Litellm | Self::Nginx | Self::Otel)
     }
 }
 
@@ -152,11 +174,8 @@ fn unknown(first: &str) -> Fault {
     let formats = names(Format::ALL.map(Format::name));
     let hint = format!("say which form it has: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
-        let shown = crate::error::excerpt(first);
-        return Fault::with_hint(
-            format!("cannot tell its form: it begins with `{shown}`, expected a JSON object"),
-            hint,
-        );
+        // It may be a log: what people wrote is not quoted.
+        return Fault::with_hint("cannot tell its form: it begins with no JSON object", hint);
     }
     match serde_json::from_str::<Object<'_>>(first) {
         Err(error) => Fault::with_hint(
@@ -208,7 +227,7 @@ pub(crate) fn of_trace(
     if let Some(asked) = asked {
         return Ok(asked);
     }
-    let (place, first) = first_item(path)?;
+    let (place, first) = first_document(path)?;
     if !first.starts_with('{') {
         let header = first.to_ascii_lowercase();
         let has = |name: &str| header.contains(name);
@@ -218,9 +237,12 @@ pub(crate) fn of_trace(
         if has("request tokens") {
             return Ok(TraceFormat::Burstgpt);
         }
+        if (has("starttime") || has("start_time")) && has("completion_tokens") {
+            return Ok(TraceFormat::Litellm);
+        }
     }
     let object = if first.starts_with('{') {
-        let object = Object::parse(&first);
+        let object = crate::trace::object(&first);
         Some(object.map_err(|fault| DatasetError::new(path, place, fault))?)
     } else {
         None
@@ -232,16 +254,22 @@ pub(crate) fn of_trace(
         Ok(TraceFormat::Bailian)
     } else if has("input_length") {
         Ok(TraceFormat::Mooncake)
+    } else if let Some(log) = object.as_ref().and_then(of_log) {
+        Ok(log)
     } else {
-        let shown = crate::error::excerpt(&first);
+        // What people wrote is not quoted.
+        let there = object.as_ref().map_or_else(
+            || "its first line is no header of a known form".to_owned(),
+            |object| format!("its first object has {}", names(object.names())),
+        );
         let formats = names(TraceFormat::ALL.map(TraceFormat::name));
         Err(DatasetError::file(
             path,
             Fault::with_hint(
                 format!(
-                    "cannot tell its form: it begins with `{shown}`, expected an object with \
-                     `timestamp` and `input_length`, or a header with `ContextTokens` or \
-                     `Request tokens`"
+                    "cannot tell its form: {there}, expected an object with \
+                     `timestamp` and `input_length`, a header with `ContextTokens` or \
+                     `Request tokens`, LiteLLM's log, or OpenTelemetry's spans"
                 ),
                 format!("say which form it has: {formats}"),
             ),
@@ -257,12 +285,31 @@ pub(crate) fn is_schema(object: &Object<'_>, family: &str) -> bool {
     named == Some(true)
 }
 
+/// The log that begins with this object.
+fn of_log(object: &Object<'_>) -> Option<TraceFormat> {
+    if crate::trace::is_spans(object) {
+        Some(TraceFormat::Otel)
+    } else if crate::trace::is_litellm(object) {
+        Some(TraceFormat::Litellm)
+    } else {
+        None
+    }
+}
+
+/// The first item of a JSON file, or the first line of another; an object may have several lines.
+fn first_document(path: &Path) -> Result<(Place, String), DatasetError> {
+    first(path, Items::documents(path)?)
+}
+
 /// The first item of a JSON file, or the first line of another.
 pub(crate) fn first_item(path: &Path) -> Result<(Place, String), DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
+    first(path, Items::new(path, open(path)?)?)
+}
+
+fn first(path: &Path, mut items: Items) -> Result<(Place, String), DatasetError> {
     match items.next(path)? {
         None => Err(DatasetError::file(path, "holds no entries")),
-        Some((place, piece)) => match piece {
+        Some((place, piece)) => match crate::trace::piece(piece) {
             Ok(text) => Ok((place, text.trim().to_owned())),
             Err(fault) => Err(DatasetError::new(path, place, fault)),
         },

@@ -6,8 +6,10 @@
 use std::io::{self, BufRead};
 use std::path::Path;
 
+use serde::de::IgnoredAny;
+
 use crate::error::{DatasetError, Fault, Place};
-use crate::input::{LONGEST, Lines, Piece, Text, sha256, too_long, utf8};
+use crate::input::{LONGEST, Lines, Piece, Text, open, sha256, too_long, utf8};
 
 /// The items of a file.
 pub(crate) enum Items {
@@ -27,6 +29,22 @@ impl Items {
         let mut items = Lines::new(text);
         items.skipped(lines);
         Ok(Self::Lines(items))
+    }
+
+    /// The same, for files that may also hold objects over several lines, one behind the other.
+    pub(crate) fn documents(path: &Path) -> Result<Self, DatasetError> {
+        let mut items = Self::new(path, open(path)?)?;
+        let is_open = match items.next(path)? {
+            Some((Place::Line(_), Ok(line))) => is_unfinished(line),
+            _ => false,
+        };
+        let mut text = open(path)?;
+        if !is_open {
+            return Self::new(path, text);
+        }
+        let (_, lines) =
+            first_byte(&mut text).map_err(|error| DatasetError::io(path, "read", &error))?;
+        Ok(Self::Array(Array { is_bare: true, ..Array::new(text, lines + 1) }))
     }
 
     /// The next item. An error is one of the file's structure; an item of its own that is wrong is
@@ -54,6 +72,15 @@ impl Items {
             Self::Array(array) => sha256(path, array.reader),
         }
     }
+}
+
+/// Whether an object begins on this line and goes on below: a line that was cut off ends elsewhere
+/// than where people break lines.
+fn is_unfinished(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('{')
+        && line.ends_with(['{', '[', ',', ':'])
+        && serde_json::from_str::<IgnoredAny>(line).is_err_and(|error| error.is_eof())
 }
 
 /// Looks past blanks: the first byte that is none, and the line ends before it.
@@ -84,6 +111,8 @@ impl From<io::Error> for Broken {
 
 /// The items of an array, behind its opening bracket.
 pub(crate) struct Array<R> {
+    /// There are no brackets and no commas: objects stand one behind the other.
+    is_bare: bool,
     reader: R,
     item: Vec<u8>,
     number: u64,
@@ -104,7 +133,7 @@ struct Scan {
 
 impl<R: BufRead> Array<R> {
     pub(crate) fn new(reader: R, line: u64) -> Self {
-        Self { reader, item: Vec::new(), number: 0, line, unfinished: None }
+        Self { is_bare: false, reader, item: Vec::new(), number: 0, line, unfinished: None }
     }
 
     /// Finds the next item; true when it is longer than is kept.
@@ -112,8 +141,12 @@ impl<R: BufRead> Array<R> {
         if let Some(mut scan) = self.unfinished.take() {
             while !self.step(&mut scan, false)? {}
         }
-        let Some(first) = self.peek()? else { return Err(self.broken(ENDS)) };
+        let Some(first) = self.peek()? else {
+            return if self.is_bare { Ok(None) } else { Err(self.broken(ENDS)) };
+        };
         match (first, self.number) {
+            (b'{', _) if self.is_bare => {}
+            _ if self.is_bare => return Err(self.broken("expected `{`")),
             (b']', _) => return self.end(),
             (b',', 1..) => {
                 self.reader.consume(1);
@@ -174,7 +207,7 @@ impl<R: BufRead> Array<R> {
     fn step(&mut self, scan: &mut Scan, is_kept: bool) -> Result<bool, Broken> {
         let buffer = self.reader.fill_buf()?;
         if buffer.is_empty() {
-            return Err(self.broken(ENDS));
+            return Err(self.broken(if self.is_bare { CUT } else { ENDS }));
         }
         let (used, is_over) = scan.advance(buffer);
         let part = buffer.get(..used).unwrap_or_default();
@@ -187,6 +220,7 @@ impl<R: BufRead> Array<R> {
     }
 }
 
+const CUT: &str = "the file ends inside an object: it is truncated";
 const ENDS: &str = "the file ends inside the array: it is truncated, or its `]` is missing";
 
 impl Scan {
@@ -270,6 +304,37 @@ mod tests {
             assert_eq!(items(text, buffer), Ok(expected.clone()), "buffer of {buffer}");
         }
         assert_eq!(items(" ]", 8), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn objects_may_stand_one_behind_the_other() {
+        let bare = |text: &'static str| {
+            let mut array = Array { is_bare: true, ..Array::new(text.as_bytes(), 1) };
+            let mut found = Vec::new();
+            while let Some((place, _)) = array.next().map_err(|broken| match broken {
+                Broken::Array(_, fault) => fault.what,
+                Broken::Io(error) => error.to_string(),
+            })? {
+                found.push((String::from_utf8(array.item.clone()).unwrap(), place.number()));
+            }
+            Ok::<_, String>(found)
+        };
+        let expected = [("{\n\"a\":[1]}".to_owned(), 1), ("{}".to_owned(), 2)];
+        assert_eq!(bare("{\n\"a\":[1]}\n{}\n").unwrap(), expected);
+        assert_eq!(bare("{}{\"a\":").unwrap_err(), CUT);
+        assert_eq!(bare("{}]").unwrap_err(), "expected `{`");
+        for (line, is_open) in [
+            ("{", true),
+            ("{\"a\": [", true),
+            ("{\"a\": 1,", true),
+            ("{}", false),
+            ("{\"a\":\"x", false),
+            ("[", false),
+            ("{]{", false),
+            ("a,", false),
+        ] {
+            assert_eq!(is_unfinished(line), is_open, "{line}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod talk;
 pub mod trace;
 
 pub use convert::{Converted, Target, convert};
-pub use entry::{Entry, Loaded, Turn};
+pub use entry::{Entry, Loaded, Served, Turn};
 pub use error::DatasetError;
 pub use format::{Format, TraceFormat, UnknownFormat};
 pub use input::sha256_of as file_sha256;
@@ -38,4 +38,6 @@ pub use kind::{Kind, kind_of};
 pub use load::{Options, load};
 pub use numbers::load_numbers;
 pub use pairs::load_pairs;
-pub use trace::{TraceOptions, load_trace};
+pub use trace::{
+    Counted, Head as TraceHead, Param, Params, Row, TraceOptions, Writer as TraceWriter, load_trace,
+};

@@ -75,8 +75,18 @@ fn read(body: &Object<'_>, build: bool, notes: &mut Notes) -> Result<Found, Faul
     Ok(Found::Entry(Entry { turns, ..Entry::default() }))
 }
 
+/// All messages of a body as they are; none of prompts that are no single text.
+pub(crate) fn said(body: &Object<'_>) -> Result<Vec<Message>, Fault> {
+    if let (None, Some(prompt)) = (body.get("messages"), body.get("prompt")) {
+        let text = string("prompt", prompt, "a text")?;
+        return Ok(vec![Message::text(Role::User, text.as_ref())]);
+    }
+    let messages = list(body)?.into_iter().enumerate();
+    messages.map(|(place, raw)| Ok(message(place, raw)?.1)).collect()
+}
+
 /// What goes into every body as it is, in the order of the keys.
-fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, String)> {
+pub(crate) fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, String)> {
     let mut fields = BTreeMap::new();
     for (name, value) in body.fields() {
         if OURS.contains(&name) {
@@ -91,13 +101,15 @@ fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, String)> {
     fields.into_iter().collect()
 }
 
-fn talk(body: &Object<'_>) -> Result<Talk<Message>, Fault> {
+fn list<'a>(body: &Object<'a>) -> Result<Vec<&'a RawValue>, Fault> {
     const LIST: &str = "an array of objects with `role` and `content`";
     let list = body.need("messages", LIST)?;
-    let messages: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|_| Fault::field("messages", list.get(), LIST))?;
+    serde_json::from_str(list.get()).map_err(|_| Fault::field("messages", list.get(), LIST))
+}
+
+fn talk(body: &Object<'_>) -> Result<Talk<Message>, Fault> {
     let mut talk = Talk::new();
-    for (place, raw) in messages.into_iter().enumerate() {
+    for (place, raw) in list(body)?.into_iter().enumerate() {
         let (side, message) = message(place, raw)?;
         talk.say(side, message);
     }

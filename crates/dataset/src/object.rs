@@ -105,7 +105,7 @@ pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> Fault {
 }
 
 /// `NaN` and infinities, which some writers take for JSON: the field that has one.
-fn no_number(text: &str, line: usize, column: usize) -> Option<Fault> {
+pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<Fault> {
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
     // The column is that of the byte where the reader gave up: within the word.
     let until = line.get(..column.min(line.len()))?;

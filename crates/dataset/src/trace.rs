@@ -2,12 +2,18 @@
 
 mod decimal;
 mod lines;
+mod litellm;
+mod moment;
+mod nginx;
+mod otel;
 mod own;
+mod private;
+mod row;
 mod tables;
 
 use std::path::Path;
 
-use goodput_model::{Nanos, TracePlan};
+use goodput_model::{LogPlan, Nanos, TracePlan};
 
 use crate::error::{DatasetError, Fault};
 use crate::format::{TraceFormat, UnknownFormat, of_trace};
@@ -17,10 +23,13 @@ use crate::sample::bounded;
 use crate::{Entry, Loaded};
 
 pub(crate) use decimal::decimal;
-pub use own::{Row, Writer};
+pub(crate) use litellm::is_litellm;
+pub(crate) use otel::is_spans;
+pub(crate) use private::{object, piece};
+pub use row::{Counted, Head, MOST_GAPS, Param, Params, Row, Writer};
 
 /// What to take from a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TraceOptions {
     /// Its form; found out by name and content when absent.
     pub format: Option<TraceFormat>,
@@ -32,6 +41,8 @@ pub struct TraceOptions {
     pub block_tokens: Option<u32>,
     /// Whether rows that cannot be read are left out and counted.
     pub skip_invalid: bool,
+    /// How an access log is read.
+    pub log: LogPlan,
 }
 
 impl TraceOptions {
@@ -43,6 +54,7 @@ impl TraceOptions {
             length: plan.length_s.map(Nanos::from_secs_f64),
             block_tokens: plan.block_tokens,
             skip_invalid,
+            log: plan.log.clone(),
         })
     }
 }
@@ -68,8 +80,12 @@ pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, Dataset
     for entry in &mut entries {
         entry.at = entry.at.map(|at| at - base);
     }
+    if format.is_log() {
+        private::number(&mut entries);
+    }
     let mut notes = tally.sentences();
-    if cut.out_of_order > 0 {
+    // We record in the order of answers, not of questions.
+    if cut.out_of_order > 0 && format != TraceFormat::Goodput {
         notes.push(format!("{} rows were out of order and have been sorted", cut.out_of_order));
     }
     let mut skipped = tally.skipped;
@@ -101,6 +117,9 @@ fn scan(
         TraceFormat::Burstgpt => Ok((tables::scan_burstgpt(path, options, keeper)?, None)),
         TraceFormat::Azure => Ok((tables::scan_azure(path, options, keeper)?, None)),
         TraceFormat::Goodput => own::scan(path, options, keeper),
+        TraceFormat::Litellm => Ok((litellm::scan(path, options, keeper)?, None)),
+        TraceFormat::Nginx => Ok((nginx::scan(path, options, keeper)?, None)),
+        TraceFormat::Otel => Ok((otel::scan(path, options, keeper)?, None)),
     }
 }
 

@@ -32,6 +32,9 @@ fn rows(
             };
             converted.lose("text", !turn.messages.is_empty());
             converted.lose("fields", !turn.fields.is_empty());
+            let served = turn.served.as_deref().cloned().unwrap_or_default();
+            converted.lose("params", served.has_params);
+            converted.lose("gaps", served.has_gaps);
             let row = Row {
                 at: now + turn.after.filter(|_| entry.turns.len() > 1).unwrap_or_default(),
                 session: session(entry),
@@ -41,6 +44,16 @@ fn rows(
                 blocks: turn.blocks.clone(),
                 took: turn.took,
                 after: turn.after,
+                endpoint: served.endpoint,
+                model: served.model,
+                ttft: served.ttft,
+                status: served.status,
+                finish: served.finish,
+                failure: served.failure,
+                input_by: served.input_by,
+                output_by: served.output_by,
+                cached_tokens: served.cached_tokens,
+                ..Row::default()
             };
             at = Some(row.at + took);
             write(row, converted)?;

@@ -53,7 +53,8 @@ pub(super) fn instant(name: &str, text: &str) -> Result<Nanos, Fault> {
     })
 }
 
-fn calendar(text: &str) -> Option<Nanos> {
+/// An instant of the calendar, of UTC where it names no zone.
+pub(super) fn calendar(text: &str) -> Option<Nanos> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let mut date = date.split('-');
     let year = number(date.next()?, 4)?;

@@ -1,87 +1,56 @@
 //! The trace that goodput records: a header, and one row for each request.
 
-use std::io::{self, Write};
 use std::path::Path;
 
-use goodput_model::Nanos;
+use goodput_model::{Api, Message, Role};
+use serde_json::value::RawValue;
 
 use super::TraceOptions;
-use super::decimal::{decimal, field};
+use super::decimal::field;
 use super::lines::blocks;
+use super::row::{Counted, SCHEMA};
+use crate::entry::Served;
 use crate::error::{DatasetError, Fault, excerpt};
 use crate::input::open;
 use crate::items::Items;
+use crate::messages;
 use crate::object::{Object, string, unknown_field};
-use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::pass::{Found, Keeper, Notes, Pass, Tally};
 use crate::{Entry, Turn};
 
-/// The format's name and version.
-const SCHEMA: &str = "goodput.trace/1";
-const HEADER: [&str; 2] = ["schema", "block_tokens"];
-const FIELDS: [&str; 8] =
-    ["at", "session", "class", "input_tokens", "output_tokens", "blocks", "took", "after"];
+/// The first version: no more than instants, lengths and blocks.
+const FIRST: &str = "goodput.trace/1";
+const HEADER: [&str; 5] = ["schema", "block_tokens", "tokenizer", "started", "text"];
+const FIELDS: [&str; 21] = [
+    "at",
+    "session",
+    "class",
+    "input_tokens",
+    "output_tokens",
+    "blocks",
+    "took",
+    "after",
+    // The first version ends here.
+    "endpoint",
+    "model",
+    "input_by",
+    "output_by",
+    "cached_tokens",
+    "params",
+    "ttft",
+    "gaps",
+    "status",
+    "finish",
+    "failure",
+    "body",
+    "answer",
+];
+const FIRST_FIELDS: usize = 8;
 
-/// One request of a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
-    /// When it was asked, from the beginning of the trace.
-    pub at: Nanos,
-    /// What links it to other rows.
-    pub session: Option<String>,
-    /// Its class.
-    pub class: Option<String>,
-    /// Prompt length.
-    pub input_tokens: u32,
-    /// Answer length.
-    pub output_tokens: u32,
-    /// Names of the blocks that the prompt begins with.
-    pub blocks: Vec<u64>,
-    /// How long the answer took.
-    pub took: Option<Nanos>,
-    /// Pause since the answer before.
-    pub after: Option<Nanos>,
-}
-
-/// Writes a trace, row by row.
-pub struct Writer<W> {
-    out: W,
-}
-
-impl<W: Write> Writer<W> {
-    /// Begins a trace whose blocks have this many tokens.
-    pub fn new(mut out: W, block_tokens: Option<u32>) -> io::Result<Self> {
-        match block_tokens {
-            Some(tokens) => writeln!(out, r#"{{"schema":"{SCHEMA}","block_tokens":{tokens}}}"#)?,
-            None => writeln!(out, r#"{{"schema":"{SCHEMA}"}}"#)?,
-        }
-        Ok(Self { out })
-    }
-
-    /// Writes a row.
-    pub fn write(&mut self, row: &Row) -> io::Result<()> {
-        write!(self.out, r#"{{"at":{}"#, decimal(row.at))?;
-        for (name, text) in [("session", &row.session), ("class", &row.class)] {
-            if let Some(text) = text {
-                write!(self.out, r#","{name}":{}"#, serde_json::to_string(text)?)?;
-            }
-        }
-        let (input, output) = (row.input_tokens, row.output_tokens);
-        write!(self.out, r#","input_tokens":{input},"output_tokens":{output}"#)?;
-        if !row.blocks.is_empty() {
-            write!(self.out, r#","blocks":{}"#, serde_json::to_string(&row.blocks)?)?;
-        }
-        for (name, time) in [("took", row.took), ("after", row.after)] {
-            if let Some(time) = time {
-                write!(self.out, r#","{name}":{}"#, decimal(time))?;
-            }
-        }
-        self.out.write_all(b"}\n")
-    }
-
-    /// Gives the sink back.
-    pub fn into_inner(self) -> W {
-        self.out
-    }
+/// What the header says.
+struct Stated {
+    is_first: bool,
+    block_tokens: Option<u32>,
 }
 
 /// One pass over a trace.
@@ -98,31 +67,39 @@ pub(super) fn scan(
             stated.map_err(|fault| DatasetError::new(path, place, fault))?
         }
     };
-    let block = options.block_tokens.or(stated);
+    let block = options.block_tokens.or(stated.block_tokens);
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |_, _| {
+        pass.item(place, |_, notes| {
             let text = piece?;
             if text.trim().is_empty() {
                 return Ok(Found::Skip("blank line".to_owned()));
             }
-            Ok(Found::Entry(entry(&Object::parse(text)?, block)?))
+            let object = Object::parse(text)?;
+            if stated.is_first {
+                known(&object, FIELDS.get(..FIRST_FIELDS).unwrap_or_default())?;
+                return entry(&object, block, |row| row.need_tokens("output_tokens"))
+                    .map(Found::Entry);
+            }
+            known(&object, &FIELDS)?;
+            recorded(&object, block, notes)
         })?;
     }
     Ok((pass.finish(items.finish(path)?)?, block))
 }
 
-fn header(text: &str) -> Result<Option<u32>, Fault> {
+fn header(text: &str) -> Result<Stated, Fault> {
     let object = Object::parse(text)?;
     let schema = object.need("schema", SCHEMA)?;
-    if string("schema", schema, SCHEMA)? != SCHEMA {
+    let name = string("schema", schema, SCHEMA)?;
+    if name != SCHEMA && name != FIRST {
         return Err(Fault::with_hint(
             format!("field `schema` is `{}`, expected `{SCHEMA}`", excerpt(schema.get())),
             "it may come from another version of goodput",
         ));
     }
     known(&object, &HEADER)?;
-    object.tokens("block_tokens")
+    Ok(Stated { is_first: name == FIRST, block_tokens: object.tokens("block_tokens")? })
 }
 
 fn known(object: &Object<'_>, fields: &[&str]) -> Result<(), Fault> {
@@ -132,20 +109,25 @@ fn known(object: &Object<'_>, fields: &[&str]) -> Result<(), Fault> {
     }
 }
 
-fn entry(object: &Object<'_>, block: Option<u32>) -> Result<Entry, Fault> {
-    known(object, &FIELDS)?;
+/// Instants, lengths and blocks.
+fn entry(
+    object: &Object<'_>,
+    block: Option<u32>,
+    output: impl Fn(&Object<'_>) -> Result<u32, Fault>,
+) -> Result<Entry, Fault> {
     let at = field("at", object.need("at", "seconds")?.get(), 9)?;
     let time = |name: &str| object.value(name).map(|raw| field(name, raw.get(), 9)).transpose();
     let blocks = match block {
         Some(block) => blocks(object, "blocks", block.max(1))?,
         None if object.value("blocks").is_some() => {
-            return Err(Fault::missing("block_tokens", HEADER, "tokens of a block in the header"));
+            let there = HEADER.into_iter().take(2);
+            return Err(Fault::missing("block_tokens", there, "tokens of a block in the header"));
         }
         None => Vec::new(),
     };
     let turn = Turn {
         input_tokens: Some(object.need_tokens("input_tokens")?),
-        output_tokens: Some(object.need_tokens("output_tokens")?),
+        output_tokens: Some(output(object)?),
         blocks,
         took: time("took")?,
         after: time("after")?,
@@ -153,4 +135,120 @@ fn entry(object: &Object<'_>, block: Option<u32>) -> Result<Entry, Fault> {
     };
     let (session, class) = (object.label("session"), object.label("class"));
     Ok(Entry { at: Some(at), session, class, turns: vec![turn], ..Entry::default() })
+}
+
+/// A row of the second version. What was refused for what it was is no load, and a prompt whose length
+/// nobody knows cannot be asked again; both are left out. What had no answer asks for one token.
+fn recorded(object: &Object<'_>, block: Option<u32>, notes: &mut Notes) -> Result<Found, Fault> {
+    let served = served(object)?;
+    if let Some(status) = served.status.filter(|status| is_refusal(*status)) {
+        return Ok(Found::Skip(format!("refused with {status} when recorded")));
+    }
+    if is_zero(object, "input_tokens") {
+        return Ok(Found::Skip("a prompt of unknown length".to_owned()));
+    }
+    let is_unanswered = is_zero(object, "output_tokens");
+    if is_unanswered {
+        notes.add("row without an answer when recorded: it asks for 1 token");
+    }
+    let mut entry =
+        entry(
+            object,
+            block,
+            |row| {
+                if is_unanswered { Ok(1) } else { row.need_tokens("output_tokens") }
+            },
+        )?;
+    for turn in &mut entry.turns {
+        if let Some(body) = object.value("body")
+            && asked(body, turn, notes).is_none()
+        {
+            notes.add("body that is no text: its lengths and blocks are used");
+        }
+        let answer = object.value("answer").map(|raw| string("answer", raw, "a text"));
+        turn.reply = answer.transpose()?.map(|text| Message::text(Role::Assistant, text.as_ref()));
+        let is_known = served != Served::default();
+        turn.served = is_known.then(|| Box::new(served.clone()));
+    }
+    Ok(Found::Entry(entry))
+}
+
+/// Whether the request itself was wrong: not the hour, nor the server.
+fn is_refusal(status: u16) -> bool {
+    (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | 429 | 499)
+}
+
+fn is_zero(object: &Object<'_>, name: &str) -> bool {
+    object.value(name).is_some_and(|raw| raw.get() == "0")
+}
+
+/// Takes what a body says, and its further fields; none where it cannot be asked again.
+fn asked(raw: &RawValue, turn: &mut Turn, notes: &mut Notes) -> Option<()> {
+    let body: Object<'_> = serde_json::from_str(raw.get()).ok()?;
+    turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;
+    turn.fields = messages::fields(&body, notes);
+    Some(())
+}
+
+/// How it was served.
+fn served(object: &Object<'_>) -> Result<Served, Fault> {
+    let word = |name: &str, expected: &str| {
+        let text = object.value(name).map(|raw| string(name, raw, expected)).transpose()?;
+        Ok::<_, Fault>(text.map(std::borrow::Cow::into_owned))
+    };
+    let whole = |name: &str| {
+        let wrong = |raw: &RawValue| Fault::field(name, raw.get(), "a whole number");
+        object.value(name).map(|raw| raw.get().parse::<u32>().map_err(|_| wrong(raw))).transpose()
+    };
+    let counted = |name: &str| {
+        let said = word(name, "who counted")?;
+        said.map(|said| one_of(name, &said, &Counted::ALL, Counted::name)).transpose()
+    };
+    let endpoint = word("endpoint", "the name of an API")?;
+    let apis = [Api::Chat, Api::Completions];
+    let failure = word("failure", "a class of failures")?;
+    let status = whole("status")?.map(|status| {
+        let known = u16::try_from(status).ok().filter(|status| (100..1000).contains(status));
+        known.ok_or_else(|| Fault::field("status", &status.to_string(), "a status of HTTP"))
+    });
+    let ttft = object.value("ttft").map(|raw| field("ttft", raw.get(), 9));
+    // Nothing is made of these yet, but that they are there.
+    list("gaps", object.value("gaps"), "an array of microseconds")?;
+    if let Some(raw) = object.value("params").filter(|raw| !raw.get().starts_with('{')) {
+        return Err(Fault::field("params", raw.get(), "an object"));
+    }
+    Ok(Served {
+        endpoint: endpoint.map(|said| one_of("endpoint", &said, &apis, Api::name)).transpose()?,
+        model: word("model", "the name of a model")?,
+        status: status.transpose()?,
+        finish: word("finish", "a finish reason")?,
+        failure: failure
+            .map(|said| said.parse().map_err(|_| Fault::field("failure", &said, "a class of ours")))
+            .transpose()?,
+        ttft: ttft.transpose()?,
+        input_by: counted("input_by")?,
+        output_by: counted("output_by")?,
+        cached_tokens: whole("cached_tokens")?,
+        has_params: object.value("params").is_some(),
+        has_gaps: object.value("gaps").is_some(),
+    })
+}
+
+fn list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), Fault> {
+    let is_list = |raw: &RawValue| serde_json::from_str::<Vec<u32>>(raw.get()).is_ok();
+    match raw.filter(|raw| !is_list(raw)) {
+        Some(raw) => Err(Fault::field(name, raw.get(), expected)),
+        None => Ok(()),
+    }
+}
+
+fn one_of<T: Copy>(
+    field: &str,
+    said: &str,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, Fault> {
+    let found = all.iter().copied().find(|one| name(*one) == said);
+    let expected = || crate::error::names(all.iter().map(|one| name(*one)));
+    found.ok_or_else(|| Fault::field(field, said, &format!("one of {}", expected())))
 }

@@ -1,13 +1,10 @@
 //! Parquet: tables written here, and what is read of them.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{all, assistant, first_texts, message, system, user, words};
+use crate::common::{all, assistant, first_texts, message, system, user, words};
 use goodput_dataset::{Options, Turn, load};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};

@@ -1,9 +1,6 @@
 //! What each form of trace gives.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{file, trace};
+use crate::common::{file, trace};
 use goodput_dataset::trace::{Row, Writer};
 use goodput_dataset::{Entry, Loaded, TraceFormat, TraceOptions, Turn, load_pairs, load_trace};
 use goodput_model::Nanos;
@@ -167,6 +164,7 @@ fn what_we_record_is_what_we_read() {
             blocks: vec![u64::MAX, 0],
             took: Some(Nanos(1)),
             after: Some(Nanos::from_millis(1)),
+            ..Row::default()
         },
     ];
     let mut writer = Writer::new(Vec::new(), Some(64)).unwrap();

@@ -1,11 +1,8 @@
 //! Entries written in another form, and read again.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{all, read, trace};
+use crate::common::{all, read, trace};
 use goodput_dataset::{Converted, Loaded, Target, convert};
 use goodput_model::Nanos;
 
@@ -97,7 +94,7 @@ fn prompts_keep_the_first_question() {
     let loaded = read("s.json", text, &all()).unwrap();
     let (out, facts) = converted(&loaded, Target::Prompts);
     let again = read("p.jsonl", &out, &all()).unwrap();
-    assert_eq!(common::first_texts(&again), ["a \"b\"", "x"]);
+    assert_eq!(crate::common::first_texts(&again), ["a \"b\"", "x"]);
     assert_eq!(again.entries[1].turns, loaded.entries[1].turns);
     assert_eq!(again.entries[0].turns[0].output_tokens, Some(2));
     let losses = [("later turns", 1), ("messages beside the prompt", 1)];

@@ -1,11 +1,8 @@
 //! What each form of data set gives.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{all, assistant, file, first_texts, read, read_all, system, user, words};
+use crate::common::{all, assistant, file, first_texts, read, read_all, system, user, words};
 use goodput_dataset::{Format, Options, Turn, load};
 use goodput_model::Message;
 

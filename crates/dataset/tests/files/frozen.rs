@@ -1,11 +1,8 @@
 //! Frozen workloads: written, read, and found out when changed.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::{file, message};
+use crate::common::{file, message};
 use goodput_dataset::frozen::{Header, Sessions, Writer, read};
 use goodput_model::{
     Constraint, ConstraintKind, History, Message, Nanos, Part, Planned, Request, Role, Session,

@@ -1,9 +1,6 @@
 //! Whatever bytes a file holds: a result or an error, never a panic, never a loop without end.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{file, words};
+use crate::common::{file, words};
 use goodput_dataset::{
     Format, Options, Target, TraceFormat, TraceOptions, convert, frozen, load, load_pairs,
     load_trace,

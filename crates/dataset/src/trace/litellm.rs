@@ -1,0 +1,222 @@
+//! LiteLLM's logs: payloads of requests (`StandardLoggingPayload`) and rows of its table of
+//! spending (`LiteLLM_SpendLogs`), as JSON or CSV.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use super::TraceOptions;
+use super::moment::moment;
+use super::private;
+use crate::error::{DatasetError, Fault, Place};
+use crate::input::{Lines, open};
+use crate::items::Items;
+use crate::object::Object;
+use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::table::Table;
+use crate::{Entry, Turn};
+
+/// The fields that are read; no other passes.
+const FIELDS: [&str; 14] = [
+    "startTime",
+    "start_time",
+    "endTime",
+    "end_time",
+    "prompt_tokens",
+    "completion_tokens",
+    "call_type",
+    "status",
+    "cache_hit",
+    "session_id",
+    "litellm_session_id",
+    "trace_id",
+    "model_group",
+    "model",
+];
+
+/// What a call that answers with tokens has in its type.
+const GENERATIONS: [&str; 6] =
+    ["completion", "responses", "messages", "generate_content", "pass_through", "passthrough"];
+
+/// Whether an object is a row of such a log, or holds some.
+pub(crate) fn is_litellm(object: &Object<'_>) -> bool {
+    let is_row = |object: &Object<'_>| {
+        let has = |name: &str| object.get(name).is_some();
+        let is_timed = has("startTime") || has("start_time");
+        is_timed && has("completion_tokens") && has("prompt_tokens")
+    };
+    let inner = inner(object).and_then(|raw| serde_json::from_str::<Object<'_>>(raw.get()).ok());
+    let first = rows(object).and_then(|rows| rows.first().copied());
+    let first = first.and_then(|raw| serde_json::from_str::<Object<'_>>(raw.get()).ok());
+    is_row(object) || inner.is_some_and(|o| is_row(&o)) || first.is_some_and(|o| is_row(&o))
+}
+
+/// One pass over a log.
+pub(super) fn scan(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut lines = Lines::new(open(path)?);
+    let first = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
+    let is_table = match first {
+        Some((_, Ok(line))) => {
+            let line = line.trim();
+            !line.is_empty() && !line.starts_with(['{', '['])
+        }
+        _ => false,
+    };
+    if is_table { scan_table(path, options, keeper) } else { scan_json(path, options, keeper) }
+}
+
+fn scan_json(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut items = Items::documents(path)?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some((place, piece)) = items.next(path)? {
+        let text = match private::piece(piece) {
+            Ok(text) => text,
+            Err(fault) => {
+                pass.item(place, |_, _| Err(fault))?;
+                continue;
+            }
+        };
+        // A page of the proxy's answers holds many rows.
+        let held = serde_json::from_str::<Object<'_>>(text).ok().and_then(|page| rows(&page));
+        for row in held.iter().flatten() {
+            pass.item(place, |_, _| of_json(row.get()))?;
+        }
+        if held.is_none() {
+            pass.item(place, |_, _| of_json(text))?;
+        }
+    }
+    pass.finish(items.finish(path)?)
+}
+
+/// The rows of a page.
+fn rows<'a>(object: &Object<'a>) -> Option<Vec<&'a RawValue>> {
+    let raw = object.value("data").or_else(|| object.value("logs"))?;
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// The payload, where it is wrapped.
+fn inner<'a>(object: &Object<'a>) -> Option<&'a RawValue> {
+    object.value("standard_logging_object").or_else(|| object.value("standard_logging_payload"))
+}
+
+fn of_json(text: &str) -> Result<Found, Fault> {
+    if text.trim().is_empty() {
+        return Ok(Found::Skip("blank line".to_owned()));
+    }
+    let outer = private::object(text)?;
+    let object = match inner(&outer) {
+        Some(raw) => private::object(raw.get())?,
+        None => outer,
+    };
+    let metadata: Option<Object<'_>> =
+        object.value("metadata").and_then(|raw| serde_json::from_str(raw.get()).ok());
+    entry(&|name| {
+        let value = scalar(&object, name);
+        let is_session = name == "litellm_session_id" && value.is_none();
+        Ok(if is_session { metadata.as_ref().and_then(|o| scalar(o, name)) } else { value })
+    })
+}
+
+/// A text, number or boolean of an object as text.
+fn scalar<'a>(object: &Object<'a>, name: &str) -> Option<Cow<'a, str>> {
+    let raw = object.value(name)?.get();
+    let is_scalar = !raw.starts_with(['{', '[']);
+    is_scalar.then(|| serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned))
+}
+
+fn scan_table(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut table = Table::open(path)?;
+    let columns = FIELDS.map(|name| table.column(&[name]));
+    let is_there = |name: &str| FIELDS.iter().zip(columns).any(|(f, c)| *f == name && c.is_some());
+    let needed: [&[&str]; 3] =
+        [&["startTime", "start_time"], &["prompt_tokens"], &["completion_tokens"]];
+    for names in needed {
+        if !names.iter().any(|name| is_there(name)) {
+            let hint = "export the table LiteLLM_SpendLogs with a header";
+            let what = format!("no column `{}`", names.first().copied().unwrap_or_default());
+            return Err(DatasetError::new(path, Place::Line(1), Fault::with_hint(what, hint)));
+        }
+    }
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    while let Some(row) = table.next(path)? {
+        pass.item(row.place, |_, _| {
+            entry(&|name| {
+                let place = FIELDS.iter().position(|field| *field == name);
+                let column = place.and_then(|place| columns.get(place).copied().flatten());
+                match row.optional(column) {
+                    Ok(text) => Ok(text.map(Cow::Borrowed)),
+                    Err(_) => Err(Fault::from("the row has other columns than the header")),
+                }
+            })
+        })?;
+    }
+    pass.finish(table.finish(path)?)
+}
+
+type Field<'a> = dyn Fn(&str) -> Result<Option<Cow<'a, str>>, Fault> + 'a;
+
+fn entry(field: &Field<'_>) -> Result<Found, Fault> {
+    let first = |names: &[&str]| -> Result<Option<Cow<'_, str>>, Fault> {
+        for name in names {
+            let text = field(name)?.filter(|text| !text.trim().is_empty());
+            if text.is_some() {
+                return Ok(text);
+            }
+        }
+        Ok(None)
+    };
+    let skip = |why: &str| Ok(Found::Skip(why.to_owned()));
+    let is = |text: Option<Cow<'_, str>>, word: &str| {
+        text.is_some_and(|text| text.trim().eq_ignore_ascii_case(word))
+    };
+    let kind = first(&["call_type"])?;
+    if kind.is_some_and(|kind| !GENERATIONS.iter().any(|part| kind.contains(part))) {
+        return skip("not a generation");
+    }
+    if is(first(&["status"])?, "failure") {
+        return skip("failed when it was recorded");
+    }
+    if is(first(&["cache_hit"])?, "true") {
+        return skip("answered by LiteLLM's own cache");
+    }
+    let time = |names: [&str; 2]| {
+        let text = first(&names)?;
+        let wrong = || private::wrong(names[0], "an instant");
+        text.map(|text| moment(&text).ok_or_else(wrong)).transpose()
+    };
+    let Some(at) = time(["startTime", "start_time"])? else {
+        return Err(Fault::from("no field `startTime`"));
+    };
+    let count = |name: &str| {
+        let text = first(&[name])?;
+        text.map_or(Ok(None), |text| private::count(name, &text))
+    };
+    let (input, output) = (count("prompt_tokens")?, count("completion_tokens")?);
+    if input.is_none() || output.is_none() {
+        return skip("without token counts");
+    }
+    let took = time(["endTime", "end_time"])?.filter(|end| *end >= at).map(|end| end - at);
+    let session = first(&["session_id", "litellm_session_id", "trace_id"])?;
+    let class = first(&["model_group", "model"])?.map(|name| private::label(&name));
+    let turn = Turn { input_tokens: input, output_tokens: output, took, ..Turn::default() };
+    Ok(Found::Entry(Entry {
+        at: Some(at),
+        session: session.map(|name| private::session(&name)),
+        class,
+        turns: vec![turn],
+        ..Entry::default()
+    }))
+}

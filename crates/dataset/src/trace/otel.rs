@@ -1,0 +1,67 @@
+//! OpenTelemetry's spans with `gen_ai` attributes: OTLP as JSON, Jaeger's export, and spans one by
+//! one as console exporters print them.
+
+mod family;
+mod shape;
+mod span;
+
+use std::path::Path;
+
+use super::TraceOptions;
+use super::private;
+use crate::error::{DatasetError, Fault, Place};
+use crate::items::Items;
+use crate::pass::{Found, Keeper, Pass, Tally};
+
+use family::Family;
+use span::Span;
+
+pub(crate) use shape::is_spans;
+
+/// One pass over the spans, behind one that learns who called whom.
+pub(super) fn scan(
+    path: &Path,
+    options: &TraceOptions,
+    keeper: &mut dyn Keeper,
+) -> Result<Tally, DatasetError> {
+    let mut family = Family::default();
+    walk(path, &mut |place, found| match found {
+        Ok(Piece::Span(span)) => {
+            family.add(&span).map_err(|fault| DatasetError::new(path, place, fault))
+        }
+        _ => Ok(()),
+    })?;
+    let mut pass = Pass::new(path, options.skip_invalid, keeper);
+    let sha256 = walk(path, &mut |place, found| {
+        pass.item(place, |_, _| match found? {
+            Piece::Nothing(why) => Ok(Found::Skip(why.to_owned())),
+            Piece::Span(span) => match family.reason(&span) {
+                Some(why) => Ok(Found::Skip(why.to_owned())),
+                None => span.found(),
+            },
+        })
+    })?;
+    pass.finish(sha256)
+}
+
+/// What stands in a file.
+enum Piece {
+    Span(Box<Span>),
+    /// None, and why.
+    Nothing(&'static str),
+}
+
+type See<'a> = dyn FnMut(Place, Result<Piece, Fault>) -> Result<(), DatasetError> + 'a;
+
+/// Shows every span of a file, and gives the file's hash.
+fn walk(path: &Path, see: &mut See<'_>) -> Result<String, DatasetError> {
+    let mut items = Items::documents(path)?;
+    while let Some((place, piece)) = items.next(path)? {
+        match private::piece(piece) {
+            Err(fault) => see(place, Err(fault))?,
+            Ok(text) if text.trim().is_empty() => see(place, Ok(Piece::Nothing("blank line")))?,
+            Ok(text) => shape::spans(text, &mut |found| see(place, found))?,
+        }
+    }
+    items.finish(path)
+}

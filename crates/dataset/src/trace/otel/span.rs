@@ -1,0 +1,245 @@
+//! One span, whatever its shape.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use goodput_model::Nanos;
+use serde_json::value::RawValue;
+
+use super::super::decimal::nanos;
+use super::super::moment::moment;
+use super::super::private;
+use super::shape::any;
+use crate::error::Fault;
+use crate::object::Object;
+use crate::pass::Found;
+use crate::{Entry, Turn};
+
+/// The attributes that are read; no other passes.
+const WANTED: [&str; 14] = [
+    OPERATION,
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.prompt_tokens",
+    "gen_ai.usage.completion_tokens",
+    "gen_ai.conversation.id",
+    "goodput.session",
+    "goodput.class",
+    "error.type",
+    "error",
+    "otel.status_code",
+    "session.id",
+];
+const OPERATION: &str = "gen_ai.operation.name";
+
+/// Operations that hold generations or are none.
+const OTHERS: [&str; 9] = [
+    "create_agent",
+    "embedding",
+    "embeddings",
+    "execute_tool",
+    "invoke_agent",
+    "invoke_workflow",
+    "plan",
+    "rerank",
+    "retrieval",
+];
+
+/// What is known of a span.
+pub(super) struct Span {
+    /// What it is called in its family.
+    pub(super) id: Option<u64>,
+    pub(super) parent: Option<u64>,
+    start: Option<String>,
+    end: Option<String>,
+    /// Its length in microseconds, where that is how its end is told.
+    length: Option<String>,
+    has_failed: bool,
+    is_gen_ai: bool,
+    known: BTreeMap<&'static str, String>,
+    run: String,
+}
+
+impl Span {
+    /// What an object says; of the run with this name.
+    pub(super) fn read(object: &Object<'_>, run: &str) -> Self {
+        let context = inner(object, "context");
+        let within = context.as_ref().unwrap_or(object);
+        let trace = text(within, &["traceId", "traceID", "trace_id"]);
+        let key = |id: Option<String>| id.map(|id| key(trace.as_deref().unwrap_or_default(), &id));
+        let own = text(within, &["spanId", "spanID", "span_id"]);
+        let parent = text(object, &["parentSpanId", "parentSpanID", "parent_span_id", "parent_id"]);
+        let parent = parent.or_else(|| referred(object)).filter(|id| !id.is_empty());
+        let mut known = BTreeMap::new();
+        let mut is_gen_ai = false;
+        if let Some(raw) = any(object, &["attributes", "tags"]) {
+            each_attribute(raw, &mut |name, value| {
+                is_gen_ai |= name.starts_with("gen_ai.");
+                if let Some(name) = WANTED.iter().find(|wanted| **wanted == name) {
+                    known.extend(scalar(value).map(|text| (*name, text)));
+                }
+            });
+        }
+        let start = ["startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"];
+        let end = ["endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time"];
+        let mut span = Self {
+            id: key(own),
+            parent: key(parent),
+            start: text(object, &start),
+            end: text(object, &end),
+            length: text(object, &["duration"]),
+            has_failed: false,
+            is_gen_ai,
+            known,
+            run: run.to_owned(),
+        };
+        span.has_failed = span.is_error(inner(object, "status").as_ref());
+        span
+    }
+
+    fn is_error(&self, status: Option<&Object<'_>>) -> bool {
+        let code = status.and_then(|status| text(status, &["code", "status_code"]));
+        let is_code = |text: &str| matches!(text, "2" | "ERROR" | "STATUS_CODE_ERROR");
+        code.as_deref().is_some_and(is_code)
+            || self.get("otel.status_code").is_some_and(is_code)
+            || self.get("error").is_some_and(|text| text != "false")
+            || self.get("error.type").is_some()
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.known.get(name).map(String::as_str).filter(|text| !text.trim().is_empty())
+    }
+
+    fn first(&self, names: [&'static str; 2]) -> Option<(&'static str, &str)> {
+        names.into_iter().find_map(|name| self.get(name).map(|text| (name, text)))
+    }
+
+    /// Whether it is a generation that can be asked again.
+    pub(super) fn is_generation(&self) -> bool {
+        matches!(self.found(), Ok(Found::Entry(_)))
+    }
+
+    /// What becomes of it.
+    pub(super) fn found(&self) -> Result<Found, Fault> {
+        let skip = |why: &str| Ok(Found::Skip(why.to_owned()));
+        if !self.is_gen_ai {
+            return skip("not a gen_ai span");
+        }
+        if self.get(OPERATION).is_some_and(|name| OTHERS.contains(&name)) {
+            return skip("not a generation");
+        }
+        if self.has_failed {
+            return skip("failed when it was recorded");
+        }
+        let count = |names| match self.first(names) {
+            Some((name, text)) => private::count(name, text),
+            None => Ok(None),
+        };
+        let input = count(["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"])?;
+        let output = count(["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"])?;
+        if input.is_none() || output.is_none() {
+            return skip("without token counts");
+        }
+        let Some(start) = &self.start else { return Err(Fault::from("no field for its start")) };
+        let at = moment(start).ok_or_else(|| private::wrong("start", "an instant"))?;
+        let took = self.took(at)?;
+        let turn = Turn { input_tokens: input, output_tokens: output, took, ..Turn::default() };
+        let class = self.get("goodput.class").or_else(|| self.get("gen_ai.request.model"));
+        let class = class.or_else(|| self.get("gen_ai.response.model"));
+        Ok(Found::Entry(Entry {
+            at: Some(at),
+            session: self.session(),
+            class: class.map(private::label),
+            turns: vec![turn],
+            ..Entry::default()
+        }))
+    }
+
+    fn took(&self, at: Nanos) -> Result<Option<Nanos>, Fault> {
+        let (end, length) = match (&self.end, &self.length) {
+            (Some(end), _) => (moment(end), None),
+            (None, Some(length)) => (None, nanos(length, 3)),
+            (None, None) => return Ok(None),
+        };
+        if end.is_none() && length.is_none() {
+            return Err(private::wrong("end", "an instant"));
+        }
+        Ok(length.or_else(|| end.filter(|end| *end >= at).map(|end| end - at)))
+    }
+
+    fn session(&self) -> Option<String> {
+        let ours = || self.get("goodput.session").map(|name| format!("{} {name}", self.run));
+        let named = self.first(["gen_ai.conversation.id", "session.id"]);
+        named.map(|(_, name)| name.to_owned()).or_else(ours).map(|name| private::session(&name))
+    }
+}
+
+/// A span's name in the file.
+fn key(trace: &str, span: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (trace, span).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The span that Jaeger calls the parent.
+fn referred(object: &Object<'_>) -> Option<String> {
+    let references: Vec<Object<'_>> =
+        serde_json::from_str(object.value("references")?.get()).ok()?;
+    let is_parent = |one: &&Object<'_>| text(one, &["refType"]).as_deref() == Some("CHILD_OF");
+    references.iter().find(is_parent).and_then(|one| text(one, &["spanID"]))
+}
+
+fn inner<'a>(object: &Object<'a>, name: &str) -> Option<Object<'a>> {
+    serde_json::from_str(object.value(name)?.get()).ok()
+}
+
+fn text(object: &Object<'_>, names: &[&str]) -> Option<String> {
+    scalar(any(object, names)?)
+}
+
+/// A text, number or boolean as text, bare or as OTLP wraps it.
+fn scalar(raw: &RawValue) -> Option<String> {
+    const KINDS: [&str; 4] = ["stringValue", "intValue", "doubleValue", "boolValue"];
+    let text = raw.get();
+    if text.starts_with('{') {
+        let value: Object<'_> = serde_json::from_str(text).ok()?;
+        return bare(any(&value, &KINDS)?.get());
+    }
+    bare(text)
+}
+
+fn bare(text: &str) -> Option<String> {
+    if text.starts_with(['{', '[']) || text == "null" {
+        return None;
+    }
+    Some(serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned()))
+}
+
+/// Goes through attributes: an object, or a list of keys and values.
+fn each_attribute(raw: &RawValue, see: &mut dyn FnMut(&str, &RawValue)) {
+    if let Ok(map) = serde_json::from_str::<Object<'_>>(raw.get()) {
+        for (name, value) in map.fields() {
+            see(name, value);
+        }
+    } else if let Ok(list) = serde_json::from_str::<Vec<Object<'_>>>(raw.get()) {
+        for one in &list {
+            if let (Some(name), Some(value)) = (text(one, &["key"]), one.value("value")) {
+                see(&name, value);
+            }
+        }
+    }
+}
+
+/// The attribute of this name, as text.
+pub(super) fn attribute(raw: &RawValue, wanted: &str) -> Option<String> {
+    let mut found = None;
+    each_attribute(raw, &mut |name, value| {
+        if name == wanted {
+            found = scalar(value);
+        }
+    });
+    found
+}
