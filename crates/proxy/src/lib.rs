@@ -1,0 +1,42 @@
+//! *Live traffic*: a reverse proxy that passes every byte on as it comes, and tells what passed.
+//!
+//! A request goes to the upstream while it is still coming in, and its answer to the client likewise.
+//! What is looked at is looked at after it was passed on. A [`Witness`] hears of each request twice:
+//! when its body has come whole, and when its answer is over.
+//!
+//! A worker is one thread with a runtime of its own; nothing of a request ever leaves its thread.
+//! `server` has the threads, `worker` the sockets, `forward` the life of one request, `backend` the
+//! connections to the upstream, `inquiry` the body of a request on its way there, `reply` that of the
+//! answer on its way back, `keeping` how much is held of them, and `call` what is told of both. `mirror` sends some requests to a second
+//! server too. `heads` (what is passed on of a head) is
+//! pure.
+
+mod backend;
+mod call;
+mod deadline;
+mod flow;
+mod forward;
+mod heads;
+mod inquiry;
+mod keeping;
+mod line;
+mod mirror;
+mod reply;
+mod said;
+mod server;
+mod settings;
+mod tally;
+mod upstream;
+mod witness;
+mod worker;
+
+pub use backend::{Backend, Question};
+pub use heads::api_of;
+pub use mirror::{
+    By, Caps, Dropped, Echo, HeadRules, Mirror, MirrorSettings, MirrorTally, Mirrored, Rules,
+    Standing, StopAt,
+};
+pub use server::{Drained, HEALTH, Proxy, ProxyError};
+pub use settings::{Limits, Settings, TlsFiles, Upstream};
+pub use tally::Tally;
+pub use witness::{Answered, Asked, Ending, Witness};

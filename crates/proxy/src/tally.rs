@@ -1,0 +1,66 @@
+//! [`Tally`]: what a proxy has done so far, for whoever wants to look while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters that only grow, but for those of what is going on now.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Connections of clients so far.
+    pub connections: Count,
+    /// Connections of clients that are open.
+    pub open: Count,
+    /// Requests that were passed on, or were to be.
+    pub requests: Count,
+    /// Requests that are under way.
+    pub in_flight: Count,
+    /// Answers of the upstream that began, by the first digit of their status.
+    pub statuses: [Count; 6],
+    /// Bytes of requests' bodies.
+    pub bytes_in: Count,
+    /// Bytes of answers' bodies.
+    pub bytes_out: Count,
+    /// Requests without a whole answer because of the upstream.
+    pub upstream_failures: Count,
+    /// Requests whose client went away before the end.
+    pub clients_gone: Count,
+    /// Requests that were refused here: no passing on, no witness.
+    pub refused: Count,
+    /// Requests that were sent once more, because their connection had been closed when it was used.
+    pub resent: Count,
+    /// Connections, and streams of HTTP/2, that were ended because their client was too slow.
+    pub too_slow: Count,
+    /// Requests that were cut when the proxy was stopped.
+    pub cut: Count,
+}
+
+/// One counter.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// How many.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// One more; returns how many there were.
+    pub(crate) fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn drop_one(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Tally {
+    pub(crate) fn answered(&self, status: u16) {
+        if let Some(count) = self.statuses.get(usize::from(status / 100)) {
+            count.add(1);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A worker: one thread with its own runtime, its clients and its connections to the upstream.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use http::{HeaderName, HeaderValue};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::backend::Backend;
+use crate::call::After;
+use crate::flow::Streams;
+use crate::keeping::Allowance;
+use crate::line::{Line, LineIo};
+use crate::settings::Limits;
+use crate::tally::Tally;
+use crate::witness::Witness;
+
+/// How often slow and idle connections are looked for.
+const SWEEP: Duration = Duration::from_millis(250);
+const DRAIN_SWEEP: Duration = Duration::from_millis(20);
+
+/// How long a connection without a request is waited for when the proxy ends.
+const PARTING: Nanos = Nanos::from_millis(500);
+
+/// How long to leave waiting connections alone when the process is out of descriptors.
+const RECOVERY: Duration = Duration::from_millis(10);
+
+/// How long a client may go on sending what nobody wants.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes of a request that a client of HTTP/2 may send ahead, for a stream and for a connection.
+const STREAM_WINDOW: u32 = 32 << 10;
+const CONNECTION_WINDOW: u32 = 512 << 10;
+
+/// Bytes of an answer that wait to be taken by a client of HTTP/2.
+const SEND_BUFFER: usize = 16 << 10;
+
+/// Requests that a client may have under way on one connection of HTTP/2.
+const STREAMS: u32 = 256;
+
+/// What a connection of HTTP/2 begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Whether the proxy takes requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Open,
+    Draining,
+    Stopped,
+}
+
+/// Everything that a worker's requests share.
+pub(crate) struct Worker {
+    pub(crate) limits: Limits,
+    pub(crate) keep_text: bool,
+    pub(crate) session_header: Option<HeaderName>,
+    pub(crate) via: HeaderValue,
+    pub(crate) backend: Backend,
+    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) allowance: Allowance,
+    pub(crate) after: After,
+    pub(crate) is_draining: Cell<bool>,
+    pub(crate) is_stopping: Cell<bool>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Connections that this worker may have open.
+    pub(crate) most: usize,
+    pub(crate) open: Cell<usize>,
+    pub(crate) freed: Notify,
+    pub(crate) lines: RefCell<Vec<Weak<Line>>>,
+}
+
+impl Worker {
+    /// Serves until it is told to end, and what is under way has ended or is no longer waited for.
+    pub(crate) async fn run(self: &Rc<Self>, listener: TcpListener, phase: watch::Receiver<Phase>) {
+        let mut ending = phase.clone();
+        tokio::select! {
+            () = self.after.run(self) => {}
+            () = self.serve(listener, phase) => {}
+            // Fails only when the proxy itself is gone.
+            _ = ending.wait_for(|phase| *phase == Phase::Stopped) => {}
+        }
+        self.is_stopping.set(true);
+    }
+
+    async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<Phase>) {
+        tokio::select! {
+            () = self.accept(&listener) => {}
+            () = self.sweep() => {}
+            _ = phase.wait_for(|phase| *phase != Phase::Open) => {}
+        }
+        drop(listener);
+        self.is_draining.set(true);
+        for line in self.lines.borrow().iter().filter_map(Weak::upgrade) {
+            line.leave(now());
+        }
+        while self.open.get() > 0 {
+            for line in self.lines.borrow().iter().filter_map(Weak::upgrade) {
+                if line.is_idle_for(PARTING) {
+                    line.close();
+                }
+            }
+            sleep(DRAIN_SWEEP).await;
+        }
+        // What was told to be done after the last bytes.
+        self.after.work(self);
+    }
+
+    async fn accept(self: &Rc<Self>, listener: &TcpListener) {
+        loop {
+            while self.open.get() >= self.most {
+                self.freed.notified().await;
+            }
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors: the connection stays in the backlog until one is free.
+                sleep(RECOVERY).await;
+                continue;
+            };
+            // Without it the first token of every stream meets Nagle and a delayed ACK: 40 ms.
+            let _ = stream.set_nodelay(true);
+            let line = Line::new(stream);
+            self.lines.borrow_mut().push(Rc::downgrade(&line));
+            let open = Open::new(self);
+            let worker = Rc::clone(self);
+            tokio::task::spawn_local(async move {
+                worker.converse(&line).await;
+                let _ = timeout(LINGER, line.linger()).await;
+                drop((line, open));
+            });
+        }
+    }
+
+    /// Serves one connection to its end.
+    async fn converse(self: &Rc<Self>, line: &Rc<Line>) {
+        let io = LineIo(Rc::clone(line));
+        match &self.tls {
+            None => {
+                let is_http2 = line.begins_with(PREFACE).await;
+                self.speak(io, is_http2, line).await;
+            }
+            Some(tls) => {
+                // In a box, so that connections without TLS do not have its size.
+                let speak = async {
+                    if let Ok(io) = tls.accept(io).await {
+                        line.has_shaken_hands();
+                        let is_http2 = io.get_ref().1.alpn_protocol() == Some(b"h2");
+                        self.speak(io, is_http2, line).await;
+                    }
+                };
+                Box::pin(speak).await;
+            }
+        }
+    }
+
+    async fn speak<I>(self: &Rc<Self>, io: I, is_http2: bool, line: &Rc<Line>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let (worker, asked) = (Rc::clone(self), Rc::clone(line));
+        let service = service_fn(move |request| {
+            let (worker, line) = (Rc::clone(&worker), Rc::clone(&asked));
+            // In a box: hyper keeps the room for it as long as the connection lives.
+            Box::pin(crate::forward::answer(worker, line, request))
+        });
+        let io = TokioIo::new(io);
+        if is_http2 {
+            let streams = Streams(Rc::clone(line));
+            let connection = Box::pin(self.http2(streams).serve_connection(io, service));
+            line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
+        } else {
+            let connection = Box::pin(self.http1().serve_connection(io, service));
+            line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
+        }
+    }
+
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            // Whoever is slow is found by the sweep.
+            .header_read_timeout(None)
+            .auto_date_header(false)
+            .max_header_size(self.limits.head_bytes)
+            .max_buf_size(self.limits.head_bytes.max(8192));
+        builder
+    }
+
+    fn http2(&self, streams: Streams) -> http2::Builder<Streams> {
+        let mut builder = http2::Builder::new(streams);
+        builder
+            .timer(TokioTimer::new())
+            .auto_date_header(false)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(SEND_BUFFER)
+            .max_concurrent_streams(STREAMS)
+            .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX));
+        builder
+    }
+
+    /// Ends connections whose clients are too slow or idle, again and again.
+    async fn sweep(&self) {
+        loop {
+            sleep(SWEEP).await;
+            let present = now();
+            self.lines.borrow_mut().retain(|line| {
+                let Some(line) = line.upgrade() else { return false };
+                let is_slow = line.sweep(&self.limits, present);
+                let slow = if is_slow { 1 } else { line.sweep_flows(&self.limits, present) };
+                self.tally.too_slow.add(slow);
+                true
+            });
+        }
+    }
+}
+
+/// An open connection, counted until it is dropped.
+struct Open(Rc<Worker>);
+
+impl Open {
+    fn new(worker: &Rc<Worker>) -> Self {
+        worker.tally.connections.add(1);
+        worker.tally.open.add(1);
+        worker.open.set(worker.open.get() + 1);
+        Self(Rc::clone(worker))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.tally.open.drop_one();
+        self.0.open.set(self.0.open.get() - 1);
+        self.0.freed.notify_one();
+    }
+}
