@@ -5,6 +5,7 @@ mod calibration;
 pub mod capacity;
 pub mod compare;
 pub mod curve;
+pub mod shadow;
 pub mod sweep;
 
 pub use calibration::{Calibration, Kind, Level, ceiling, next_level};

@@ -1,6 +1,8 @@
 //! What the blocks say about each figure.
 
-use goodput_stats::paired::{Paired, blocks_to_find, blocks_to_narrow, nominal, paired};
+use goodput_stats::paired::{
+    Discordant, Paired, blocks_to_find, blocks_to_narrow, nominal, paired,
+};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Blocks, centre, change, difference, differences, levels, sides};
@@ -74,6 +76,16 @@ pub(super) const LEAST: u32 = 3;
 
 /// Every figure of every candidate at every level, tested ones first.
 pub fn findings(design: &Design, done: &[Cell]) -> Vec<Finding> {
+    findings_of(design, done, None)
+}
+
+/// The same where failures were counted pair by pair: the interval of errors is then as wide as these
+/// counts leave it, however alike blocks are.
+pub(crate) fn findings_of(
+    design: &Design,
+    done: &[Cell],
+    failed: Option<Discordant>,
+) -> Vec<Finding> {
     let blocks = Blocks::of(design, done);
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
@@ -86,7 +98,8 @@ pub fn findings(design: &Design, done: &[Cell]) -> Vec<Finding> {
                 let values = blocks.pairs(&metric.name, level, [0, side]);
                 let is_tested = family.contains(&metric.name);
                 let is_whole = values.len() == blocks.complete.len();
-                pairs.push(Pairs { metric, level, side, values, is_tested, is_whole });
+                let counts = failed.filter(|_| metric.name == "error_share");
+                pairs.push(Pairs { metric, level, side, values, counts, is_tested, is_whole });
             }
         }
     }
@@ -103,6 +116,8 @@ struct Pairs<'a> {
     level: u32,
     side: u32,
     values: Vec<[f64; 2]>,
+    /// The trials behind a share, where they were counted.
+    counts: Option<Discordant>,
     is_tested: bool,
     /// Whether every block has it. Otherwise those that have it are a choice.
     is_whole: bool,
@@ -125,7 +140,8 @@ fn alphas(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
         let own = differences(pairs.metric, &pairs.values);
         let against = |limit: f64| {
             let shifted: Vec<f64> = own.iter().map(|own| own - limit).collect();
-            paired(&shifted, design.alpha).map_or(1.0, |found| found.p)
+            let counted = pairs.counts.map_or(0.0, |counts| counts.p(limit));
+            paired(&shifted, design.alpha).map_or(1.0, |found| found.p).max(counted)
         };
         let limits = gates(design, pairs.metric).map(|gate| difference(pairs.metric, gate.change));
         let sure = limits.filter(|limit| limit.is_finite()).map(against).reduce(f64::max);
@@ -183,23 +199,35 @@ impl Pairs<'_> {
             let values = self.values.iter().filter_map(move |pair| pair.get(side).copied());
             centre(metric, values).unwrap_or_default()
         };
-        let found = paired(&own, alphas.interval).filter(|_| n >= LEAST);
+        let mut found = self.paired(&own, alphas.interval).filter(|_| n >= LEAST);
+        if let Some((found, counts)) = found.as_mut().zip(self.counts) {
+            found.p = found.p.max(counts.p(0.0));
+        }
         let mean = own.iter().sum::<f64>() / f64::from(n.max(1));
         let shown = |difference: f64| change(metric, difference);
         let ends = |found: &Paired| [shown(found.low), shown(found.high)];
         let margin = design.margin_of(&metric.name);
         let is_told = self.is_whole || !self.is_tested;
-        let word = found.filter(|_| is_told).and_then(|_| paired(&own, alphas.word));
+        let word = found.filter(|_| is_told).and_then(|_| self.paired(&own, alphas.word));
         let outcome = word.map_or(Outcome::NoVerdict, |word| outcome(metric, ends(&word), margin));
         let further = found.filter(|_| is_told).and_then(|found| {
             let mut gates = gates(design, metric).peekable();
+            let alpha = alphas.interval;
             if gates.peek().is_some() {
                 let open = gates.filter(|gate| gate.is_kept(ends(&found)).is_none());
                 let limits = open.map(|gate| difference(metric, gate.change));
-                limits.map(|limit| blocks_to_tell(&found, limit, alphas.interval)).max()
+                let blocks = |limit| {
+                    let counted =
+                        self.counted_blocks(n, |[low, high]| low > limit || high < limit, alpha);
+                    blocks_to_tell(&found, limit, alpha).max(counted)
+                };
+                limits.map(blocks).max()
             } else {
-                (outcome == Outcome::Inconclusive)
-                    .then(|| further_blocks(&found, difference(metric, margin), alphas.interval))
+                let is_told = |ends| self::outcome(metric, ends, margin) != Outcome::Inconclusive;
+                (outcome == Outcome::Inconclusive).then(|| {
+                    further_blocks(&found, difference(metric, margin), alpha)
+                        .max(self.counted_blocks(n, is_told, alpha))
+                })
             }
         });
         Finding {
@@ -225,6 +253,37 @@ impl Pairs<'_> {
             is_doubtful: outcome != Outcome::Equivalent
                 && found.is_some_and(|found| is_doubtful(&found)),
         }
+    }
+}
+
+/// Further blocks beyond which nobody waits.
+const FURTHEST: u32 = 1_000_000;
+
+impl Pairs<'_> {
+    /// What blocks say, and no surer than the counts behind them.
+    fn paired(&self, own: &[f64], alpha: f64) -> Option<Paired> {
+        let mut found = paired(own, alpha)?;
+        if let Some([low, high]) = self.counts.and_then(|counts| counts.interval(alpha)) {
+            found.low = found.low.min(low);
+            found.high = found.high.max(high);
+        }
+        Some(found)
+    }
+
+    /// Further blocks like the `n` so far until counts alone would tell it.
+    fn counted_blocks(&self, n: u32, is_told: impl Fn([f64; 2]) -> bool, alpha: f64) -> u32 {
+        let Some(counts) = self.counts else { return 0 };
+        let with = |further: u32| {
+            let times = |count: u64| {
+                (count as f64 * f64::from(n + further) / f64::from(n.max(1))).round() as u64
+            };
+            Discordant { pairs: times(counts.pairs), only: counts.only.map(times) }
+        };
+        let mut further = 1;
+        while further < FURTHEST && !with(further).interval(alpha).is_some_and(&is_told) {
+            further += 1 + further / 8;
+        }
+        further
     }
 }
 

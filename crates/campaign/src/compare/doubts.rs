@@ -16,7 +16,7 @@ pub(super) fn spoils(difference: &Difference, metric: &str) -> bool {
 }
 
 /// Takes the verdict from figures that are not of the same thing on both sides.
-pub(super) fn silence(findings: &mut [Finding], differences: &[Difference]) {
+pub(crate) fn silence(findings: &mut [Finding], differences: &[Difference]) {
     for finding in findings {
         let is_spoilt = |difference: &Difference| {
             difference.side == finding.side && spoils(difference, &finding.metric)
@@ -30,7 +30,7 @@ pub(super) fn silence(findings: &mut [Finding], differences: &[Difference]) {
 
 /// One for each difference. One that spoils a tested figure makes the whole void, unless the user
 /// insists.
-pub(super) fn of_differences(
+pub(crate) fn of_differences(
     design: &Design,
     differences: &[Difference],
     findings: &[Finding],
@@ -221,7 +221,7 @@ fn missing(design: &Design, blocks: &Blocks<'_>) -> Vec<Caveat> {
 }
 
 /// What the figures themselves are like.
-pub(super) fn of_findings(
+pub(crate) fn of_findings(
     design: &Design,
     findings: &[Finding],
     floor: Option<&Floor>,

@@ -99,6 +99,7 @@ pub fn family(design: &Design) -> Vec<String> {
     }
     match design.quantity {
         _ if !names.is_empty() => names,
+        _ if !design.family.is_empty() => design.family.clone(),
         Quantity::Goodput => vec!["goodput_rps".to_owned()],
         Quantity::Runs => FAMILY.map(str::to_owned).to_vec(),
     }

@@ -6,20 +6,21 @@ mod answer;
 mod blocks;
 mod comparable;
 mod design;
-mod doubts;
+pub(crate) mod doubts;
 mod floor;
 mod gate;
 mod metric;
 mod rank;
 mod reported;
 mod saved;
-mod summary;
-mod table;
+pub(crate) mod summary;
+pub(crate) mod table;
 mod together;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use answer::findings_of;
 pub use answer::{Finding, Outcome, findings};
 pub use comparable::{Difference, Matter, SideFacts, differences, fingerprint};
 pub use design::{Step, blocks, estimate, next};
@@ -96,6 +97,9 @@ pub struct Design {
     /// What must hold; empty: the usual family of figures against the margin.
     #[serde(default)]
     pub gates: Vec<Gate>,
+    /// The figures that are tested where no gate says otherwise; empty: the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub family: Vec<String>,
     /// Whether both sides are the same target, to learn how much chance there is.
     #[serde(default)]
     pub same_target: bool,
@@ -119,6 +123,7 @@ impl Default for Design {
             margins: BTreeMap::new(),
             alpha: 0.05,
             gates: Vec::new(),
+            family: Vec::new(),
             same_target: false,
         }
     }

@@ -11,6 +11,7 @@ use super::{
     Cell, Design, Difference, Finding, Floor, GateResult, Outcome, Rank, findings, judge_gates,
     ranking,
 };
+use crate::shadow::ShadowReport;
 use crate::sweep::Level;
 
 /// Everything that a comparison found.
@@ -46,8 +47,11 @@ pub struct Comparison {
     pub levels: Vec<LevelSummary>,
     /// The rig's noise floor, where it is known.
     pub floor: Option<Floor>,
-    /// Every run.
+    /// Every run; of a shadow every block, once for each side.
     pub runs: Vec<Cell>,
+    /// What live traffic showed beside the figures, where that was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<ShadowReport>,
 }
 
 impl Comparison {
@@ -184,6 +188,7 @@ impl Default for Comparison {
             levels: Vec::new(),
             floor: None,
             runs: Vec::new(),
+            shadow: None,
         }
     }
 }
@@ -231,7 +236,7 @@ impl Comparison {
 
 /// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
 /// worse wins over what nobody can tell, and that over all else.
-pub(super) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
+pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
     let outcomes: Vec<Outcome> = gates
         .iter()

@@ -42,7 +42,7 @@ const COSTS: [(&str, &str, &str); 3] = [
 ];
 
 /// The table of each level, from the runs of complete blocks.
-pub(super) fn paired_table(design: &Design, sides: &[Side], done: &[Cell]) -> Vec<LevelSummary> {
+pub(crate) fn paired_table(design: &Design, sides: &[Side], done: &[Cell]) -> Vec<LevelSummary> {
     let blocks = Blocks::of(design, done);
     let runs = |level: u32| -> Vec<Vec<&Cell>> {
         (0u32..).zip(sides).map(|(side, _)| blocks.runs(level, side).collect()).collect()

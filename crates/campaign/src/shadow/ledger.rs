@@ -1,0 +1,153 @@
+//! [`Ledger`]: every pair so far, in bounded memory.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Nanos, Verdict};
+
+use super::blocks::{carries, cells, family, needed};
+use super::report::Totals;
+use super::slot::Slot;
+use super::unsent::Unsent;
+use super::{Pair, Settings, ShadowFacts, doubts};
+use crate::compare::summary::overall;
+use crate::compare::table::paired_table;
+use crate::compare::{
+    CompareFacts, Comparison, Design, Matter, Side, doubts as of_compare, findings_of, judge_gates,
+};
+
+/// Stretches of time at most; when there would be more, each becomes twice as long. So blocks grow
+/// with the time, and a week takes as much room as a morning.
+const MOST_SLOTS: u64 = 256;
+
+/// A last stretch that lasted less than this share of its length is no block of its own.
+const NEARLY: f64 = 0.9;
+
+/// Fewer blocks than this tell nothing.
+const FEWEST: usize = 3;
+
+/// Everything about the pairs so far, in bounded memory. The order in which they came does not matter.
+#[derive(Debug)]
+pub struct Ledger {
+    settings: Settings,
+    /// Length of a slot.
+    length: u64,
+    slots: BTreeMap<u64, Slot>,
+    pub(super) totals: Totals,
+}
+
+impl Ledger {
+    /// Without pairs.
+    pub fn new(settings: Settings) -> Self {
+        let length = Nanos::from_secs_f64(settings.block_s.clamp(0.001, 1e6)).0;
+        Self { settings, length, slots: BTreeMap::new(), totals: Totals::default() }
+    }
+
+    /// Adds a pair.
+    pub fn add(&mut self, pair: &Pair) {
+        while pair.at.0 / self.length >= MOST_SLOTS {
+            self.double();
+        }
+        self.slots.entry(pair.at.0 / self.length).or_default().add(pair);
+        self.totals.add(pair);
+    }
+
+    fn double(&mut self) {
+        self.length = self.length.saturating_mul(2);
+        for (number, slot) in std::mem::take(&mut self.slots) {
+            self.slots.entry(number / 2).or_default().merge(&slot);
+        }
+    }
+
+    /// Blocks with at least so many pairs as were asked for that ended well on both sides, and with
+    /// values enough for the gates; where one side hardly ever does, with so many pairs of any kind.
+    fn blocks(&self) -> Vec<Slot> {
+        let least = u64::from(self.settings.block_pairs.max(1));
+        let well = least.max(needed(&self.settings.gates));
+        let blocks =
+            self.blocks_of(|block| block.good >= well && carries(block, &self.settings.gates));
+        if blocks.len() >= FEWEST { blocks } else { self.blocks_of(|block| block.pairs >= least) }
+    }
+
+    /// Blocks that are enough, in the order of time; the last short one joins the one before.
+    fn blocks_of(&self, is_enough: impl Fn(&Slot) -> bool) -> Vec<Slot> {
+        let mut blocks: Vec<Slot> = Vec::new();
+        let mut open: Option<Slot> = None;
+        let newest = self.slots.keys().next_back().copied();
+        for (number, slot) in &self.slots {
+            let mut block = open.take().unwrap_or_default();
+            block.merge(slot);
+            let lasted = slot.last.0.saturating_sub(number * self.length) as f64;
+            let is_whole = newest != Some(*number) || lasted >= NEARLY * self.length as f64;
+            if is_whole && is_enough(&block) {
+                blocks.push(block);
+            } else {
+                open = Some(block);
+            }
+        }
+        if let Some(rest) = open {
+            match blocks.last_mut() {
+                Some(last) => last.merge(&rest),
+                None => blocks.push(rest),
+            }
+        }
+        blocks
+    }
+
+    /// What the pairs say.
+    pub fn comparison(
+        &self,
+        facts: CompareFacts,
+        shadow: &ShadowFacts,
+        sides: [Side; 2],
+    ) -> Comparison {
+        let blocks = self.blocks();
+        let runs = cells(&blocks, &self.settings.gates);
+        let differences = doubts::differences(&self.totals, &sides);
+        let is_spoilt = |metric: &str| {
+            differences.iter().any(|one| one.matter == Matter::Refuse && one.touches(metric))
+        };
+        let design = Design {
+            sides: sides.iter().map(|side| side.name.clone()).collect(),
+            looks: vec![u32::try_from(blocks.len()).unwrap_or(u32::MAX)],
+            at_once: true,
+            run_s: Nanos(self.length).as_secs(),
+            burn_in_s: 0.0,
+            settle_s: 0.0,
+            seed: 0,
+            margin: self.settings.margin,
+            alpha: self.settings.alpha,
+            gates: self.settings.gates.clone(),
+            family: family(&runs, is_spoilt),
+            ..Design::default()
+        };
+        let mut findings = findings_of(&design, &runs, Some(self.totals.discordant()));
+        of_compare::silence(&mut findings, &differences);
+        let unsent = Unsent::of(shadow);
+        unsent.mark(&mut findings);
+        let mut gates = judge_gates(&design.gates, &findings);
+        unsent.judge(&mut gates);
+        let report = self.totals.report(&self.settings, shadow, &blocks);
+        let mut caveats = of_compare::of_differences(&design, &differences, &findings, false);
+        caveats.extend(doubts::caveats(&report, &facts, &design, &runs));
+        caveats.extend(of_compare::of_findings(&design, &findings, None, None));
+        let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+        let sides = Vec::from(sides);
+        let mut levels = paired_table(&design, &sides, &runs);
+        unsent.show(&mut levels, &findings);
+        Comparison {
+            verdict: Verdict::of(&caveats),
+            caveats,
+            comparison: CompareFacts { blocks: count, ..facts },
+            outcome: overall(&gates, &findings),
+            levels,
+            design,
+            sides,
+            differences,
+            findings,
+            gates,
+            runs,
+            shadow: Some(report),
+            ..Comparison::default()
+        }
+    }
+}

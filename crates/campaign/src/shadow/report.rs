@@ -1,0 +1,318 @@
+//! What live traffic showed beside the figures: request by request, and in counts.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Likeness, RequestRecord};
+use goodput_stats::paired::{Discordant, paired};
+use serde::{Deserialize, Serialize};
+
+use super::slot::{RATIOS, Slot, TIMED};
+use super::times::Times;
+use super::{Pair, Settings, ShadowFacts};
+
+/// What live traffic showed beside the figures.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShadowReport {
+    /// How it went.
+    pub facts: ShadowFacts,
+    /// Pairs that were compared.
+    pub pairs: u64,
+    /// Those of which both sides ended well: latencies are over these.
+    pub good: u64,
+    /// Pairs of the smallest block and of the largest.
+    pub block_pairs: [u64; 2],
+    /// Share of the pairs in which the candidate took longer, by time (`ttft`, `tpot`, `e2e`).
+    pub slower: BTreeMap<String, OverBlocks>,
+    /// The candidate's time over the primary's, in the middle of the pairs of each block, by time.
+    pub ratios: BTreeMap<String, OverBlocks>,
+    /// Output tokens of an answer on average, and the candidate's over the primary's by blocks; none
+    /// where nobody counts them.
+    pub output_tokens: Option<[f64; 2]>,
+    /// The candidate's output tokens over the primary's.
+    pub output_ratio: Option<OverBlocks>,
+    /// Finish reasons of both sides, those of good answers.
+    pub finishes: Vec<Count>,
+    /// Pairs that ended well and for the same reason.
+    pub same_finish: u64,
+    /// HTTP statuses of both sides; without one, `none`.
+    pub statuses: Vec<Count>,
+    /// Failures of both sides by class.
+    pub failures: Vec<Count>,
+    /// How alike the answers are, where that was looked at.
+    pub likeness: Option<LikenessSummary>,
+}
+
+/// A figure over blocks, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OverBlocks {
+    /// The value.
+    pub value: f64,
+    /// Lower end of its 95 % interval; none where there are too few blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// How often something happened on each side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// What. Foreign text: escape it wherever it is shown.
+    pub name: String,
+    /// On the primary, and on the candidate.
+    pub counts: [u64; 2],
+}
+
+/// How alike the answers of both sides are.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LikenessSummary {
+    /// Pairs that were looked at.
+    pub pairs: u64,
+    /// Those that are the same to the byte.
+    pub exact: u64,
+    /// The median share of the longer answer that is the same from the beginning.
+    pub prefix_share: Option<f64>,
+    /// The median of the candidate's length over the primary's, in characters.
+    pub length_ratio: Option<f64>,
+    /// Characters of an answer on average, on each side.
+    pub characters: [f64; 2],
+}
+
+/// Names of one kind at most: a server may say anything.
+const MOST_NAMES: usize = 24;
+/// Letters of a name.
+const LONGEST: usize = 32;
+/// What is beyond that.
+const OTHERS: &str = "others";
+
+/// How often each of a few names was seen on each side.
+#[derive(Debug, Clone, Default)]
+struct Names(BTreeMap<String, [u64; 2]>);
+
+impl Names {
+    fn add(&mut self, side: usize, name: &str) {
+        let name: String = name.chars().take(LONGEST).collect();
+        let is_new = !self.0.contains_key(&name);
+        let name = if is_new && self.0.len() >= MOST_NAMES { OTHERS.to_owned() } else { name };
+        if let Some(count) = self.0.entry(name).or_default().get_mut(side) {
+            *count += 1;
+        }
+    }
+
+    /// Most frequent first.
+    fn counts(&self) -> Vec<Count> {
+        let one =
+            |(name, counts): (&String, &[u64; 2])| Count { name: name.clone(), counts: *counts };
+        let mut all: Vec<Count> = self.0.iter().map(one).collect();
+        all.sort_by_key(|count| std::cmp::Reverse(count.counts.iter().sum::<u64>()));
+        all
+    }
+}
+
+/// Tokens of one side, as its server counts them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tokens {
+    pub(super) sum: u64,
+    pub(super) answers: u64,
+}
+
+impl Tokens {
+    fn add(&mut self, tokens: Option<u32>) {
+        if let Some(tokens) = tokens {
+            self.sum += u64::from(tokens);
+            self.answers += 1;
+        }
+    }
+
+    pub(super) fn mean(self) -> Option<f64> {
+        (self.answers > 0).then(|| self.sum as f64 / self.answers as f64)
+    }
+}
+
+/// One side over all pairs that ended well on both.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SideTotals {
+    pub(super) failed: u64,
+    pub(super) input: Tokens,
+    pub(super) output: Tokens,
+    /// Prompt tokens from a cache and all of them, of answers that say both.
+    pub(super) cached: [u64; 2],
+    /// Who counted output tokens, and how often.
+    pub(super) sources: BTreeMap<&'static str, u64>,
+    /// Shortest round trip in milliseconds.
+    pub(super) rtt_ms: Option<f64>,
+    pub(super) ttft: Times,
+    pub(super) characters: Tokens,
+}
+
+impl SideTotals {
+    fn add(&mut self, record: &RequestRecord) {
+        let exchange = &record.exchange;
+        self.input.add(exchange.input_tokens.map(|count| count.n));
+        self.output.add(exchange.output_tokens.map(|count| count.n));
+        if let Some((cached, input)) = exchange.cached_tokens.zip(exchange.input_tokens) {
+            self.cached[0] += u64::from(cached);
+            self.cached[1] += u64::from(input.n);
+        }
+        if let Some(count) = exchange.output_tokens {
+            *self.sources.entry(count.source.name()).or_default() += 1;
+        }
+        if let Some(tcp) = exchange.tcp {
+            let rtt = tcp.min_rtt.as_ms();
+            self.rtt_ms = Some(self.rtt_ms.map_or(rtt, |least| least.min(rtt)));
+        }
+        if let Some(first) = exchange.stamps.first_token {
+            self.ttft.add((first - record.scheduled).as_ms());
+        }
+    }
+}
+
+/// Everything that is counted over all pairs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Totals {
+    pub(super) pairs: u64,
+    pub(super) good: u64,
+    /// Pairs that failed on one side alone.
+    only: [u64; 2],
+    pub(super) sides: [SideTotals; 2],
+    finishes: Names,
+    same_finish: u64,
+    statuses: Names,
+    failures: Names,
+    exact: u64,
+    prefix: Times,
+    lengths: Times,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, pair: &Pair) {
+        let both = [&pair.primary, &pair.candidate];
+        self.pairs += 1;
+        let is_good = both.iter().all(|record| record.is_ok());
+        self.good += u64::from(is_good);
+        let [one, other] = both.map(RequestRecord::is_ok);
+        self.only[0] += u64::from(!one && other);
+        self.only[1] += u64::from(one && !other);
+        for (side, record) in both.into_iter().enumerate() {
+            let exchange = &record.exchange;
+            let status = exchange.status.map_or_else(|| "none".to_owned(), |s| s.to_string());
+            self.statuses.add(side, &status);
+            if let Some(failure) = &exchange.failure {
+                self.failures.add(side, &failure.class.to_string());
+            } else {
+                self.finishes.add(side, exchange.finish.as_deref().unwrap_or("none"));
+            }
+            self.sides[side].failed += u64::from(!record.is_ok());
+            if is_good {
+                self.sides[side].add(record);
+            }
+        }
+        let is_same = pair.primary.exchange.finish == pair.candidate.exchange.finish;
+        self.same_finish += u64::from(is_good && is_same);
+        if let Some(likeness) = pair.likeness.filter(|_| is_good) {
+            self.add_likeness(likeness);
+        }
+    }
+
+    /// Pairs by who failed.
+    pub(super) fn discordant(&self) -> Discordant {
+        Discordant { pairs: self.pairs, only: self.only }
+    }
+
+    fn add_likeness(&mut self, Likeness { exact, prefix, lengths }: Likeness) {
+        self.exact += u64::from(exact);
+        let longest = lengths[0].max(lengths[1]);
+        // Two empty answers are alike.
+        let share = if longest == 0 { 1.0 } else { f64::from(prefix) / f64::from(longest) };
+        self.prefix.add(share.min(1.0));
+        if lengths[0] > 0 {
+            self.lengths.add(f64::from(lengths[1]) / f64::from(lengths[0]));
+        }
+        for (side, length) in lengths.into_iter().enumerate() {
+            self.sides[side].characters.add(Some(length));
+        }
+    }
+
+    pub(super) fn report(
+        &self,
+        settings: &Settings,
+        facts: &ShadowFacts,
+        blocks: &[Slot],
+    ) -> ShadowReport {
+        let mut report = ShadowReport {
+            facts: ShadowFacts { pairs: self.pairs, ..facts.clone() },
+            pairs: self.pairs,
+            good: self.good,
+            block_pairs: [
+                blocks.iter().map(|block| block.pairs).min().unwrap_or_default(),
+                blocks.iter().map(|block| block.pairs).max().unwrap_or_default(),
+            ],
+            finishes: self.finishes.counts(),
+            same_finish: self.same_finish,
+            statuses: self.statuses.counts(),
+            failures: self.failures.counts(),
+            likeness: self.likeness(),
+            ..ShadowReport::default()
+        };
+        for (place, time) in RATIOS.iter().enumerate() {
+            let Some(name) = TIMED.get(*time).map(|name| (*name).to_owned()) else { continue };
+            let share = |block: &Slot| {
+                let n = block.ratios.get(place)?.n();
+                (n > 0).then(|| block.slower[place] as f64 / n as f64)
+            };
+            if let Some(found) = over(blocks.iter().filter_map(share), settings.alpha) {
+                let inside = |value: f64| value.clamp(0.0, 1.0);
+                let ends = [found.low.map(inside), found.high.map(inside)];
+                let found = OverBlocks { low: ends[0], high: ends[1], ..found };
+                report.slower.insert(name.clone(), found);
+            }
+            let median = |block: &Slot| block.ratios.get(place)?.median();
+            if let Some(found) = ratio(blocks.iter().filter_map(median), settings.alpha) {
+                report.ratios.insert(name, found);
+            }
+        }
+        let counted: u64 = blocks.iter().map(|block| block.counted).sum();
+        let mean = |side: usize| {
+            let sum: u64 = blocks.iter().map(|block| block.output_tokens[side]).sum();
+            sum as f64 / counted as f64
+        };
+        report.output_tokens = (counted > 0).then(|| [mean(0), mean(1)]);
+        let lengths = |block: &Slot| {
+            let [one, other] = block.output_tokens;
+            (one > 0).then(|| other as f64 / one as f64)
+        };
+        report.output_ratio = ratio(blocks.iter().filter_map(lengths), settings.alpha);
+        report
+    }
+
+    fn likeness(&self) -> Option<LikenessSummary> {
+        let characters = [0, 1].map(|side: usize| self.sides[side].characters.mean());
+        (self.prefix.n() > 0).then(|| LikenessSummary {
+            pairs: self.prefix.n(),
+            exact: self.exact,
+            prefix_share: self.prefix.median().map(|share| share.min(1.0)),
+            length_ratio: self.lengths.median(),
+            characters: characters.map(Option::unwrap_or_default),
+        })
+    }
+}
+
+/// The mean over blocks with its interval.
+fn over(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
+    let values: Vec<f64> = blocks.collect();
+    let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
+    let found = paired(&values, alpha).filter(|found| found.n >= 3);
+    Some(OverBlocks {
+        value,
+        low: found.map(|found| found.low),
+        high: found.map(|found| found.high),
+    })
+}
+
+/// The geometric mean over blocks of a ratio with its interval.
+fn ratio(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
+    let logs = blocks.filter(|ratio| *ratio > 0.0).map(f64::ln);
+    let OverBlocks { value, low, high } = over(logs, alpha)?;
+    Some(OverBlocks { value: value.exp(), low: low.map(f64::exp), high: high.map(f64::exp) })
+}
