@@ -20,12 +20,14 @@ pub enum Kind {
     Sweeps,
     /// The same load on several targets.
     Comparison,
+    /// A share of live traffic on a candidate.
+    Shadow,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Run, Self::Repeats, Self::Sweep, Self::Sweeps, Self::Comparison];
+    pub const ALL: [Self; 6] =
+        [Self::Run, Self::Repeats, Self::Sweep, Self::Sweeps, Self::Comparison, Self::Shadow];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Kind {
             Self::Sweep => "sweep",
             Self::Sweeps => "sweeps",
             Self::Comparison => "comparison",
+            Self::Shadow => "shadow",
         }
     }
 

@@ -78,6 +78,7 @@ pub(crate) fn entry(root: &Path, place: &Place) -> Entry {
         Kind::Sweep => sweep(&mut entry, &folder, &summary),
         Kind::Sweeps => sweeps(&mut entry, &folder, &summary),
         Kind::Comparison => comparison(&mut entry, &summary),
+        Kind::Shadow => shadow(&mut entry, &folder, &summary),
     }
     // A result of a campaign that goes on is written now and then.
     if entry.state == "unfinished" || (entry.state.is_empty() && entry.verdict.is_empty()) {
@@ -229,6 +230,19 @@ fn comparison(entry: &mut Entry, summary: &Summary) {
         .unwrap_or_default();
     entry.load = clip(&words.join(", "));
     entry.says = text(&summary.outcome).replace('_', " ");
+}
+
+fn shadow(entry: &mut Entry, folder: &Path, summary: &Summary) {
+    comparison(entry, summary);
+    let asked = toml(&folder.join("shadow.toml"));
+    entry.started = first([entry.started.clone(), text(&asked["started"])]);
+    if entry.target.is_empty() {
+        let targets = [0, 1].map(|side| text(&asked["sides"][side]["target"]));
+        entry.target = clip(&targets.join(" against "));
+    }
+    let share = asked["share"].as_f64().map(|share| format!("{} % of live", number(share * 100.0)));
+    entry.load = share.unwrap_or_default();
+    entry.workload = first([entry.workload.clone(), "live traffic".to_owned()]);
 }
 
 /// The state of many runs that do not say it: what has a verdict is over.

@@ -288,6 +288,38 @@ fn a_result_is_told_by_its_figures_and_its_curve() {
 }
 
 #[test]
+fn a_shadow_is_told_by_what_was_asked_and_found() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("shadow");
+    fs::create_dir_all(&folder).unwrap();
+    let asked = "share = 0.05\nstarted = \"2026-11-16T09:00:00Z\"\n[[sides]]\ntarget = \"http://a\"\n\
+                 [[sides]]\ntarget = \"http://b\"\n";
+    fs::write(folder.join("shadow.toml"), asked).unwrap();
+    let read = || {
+        let mut index = Index::trusting(root.path());
+        index.refresh().unwrap();
+        all(&index).remove(0)
+    };
+    let begun = read();
+    assert_eq!((begun.kind, begun.state.as_str()), (Kind::Shadow, "running"));
+    assert_eq!(
+        (begun.load.as_str(), begun.target.as_str()),
+        ("5 % of live", "http://a against http://b")
+    );
+    assert_eq!((begun.started.as_str(), begun.says.as_str()), ("2026-11-16T09:00:00Z", ""));
+    let summary = json!({
+        "verdict": "valid", "outcome": "worse", "comparison": {"state": "interrupted"},
+        "sides": [{"target": "http://a", "model": "m"}, {"target": "http://b", "model": "m"}],
+    });
+    fs::write(folder.join("summary.json"), summary.to_string()).unwrap();
+    let over = read();
+    // Before the end that was asked for: one without an end is complete when it is stopped.
+    assert_eq!((over.state.as_str(), over.says.as_str()), ("interrupted", "worse"));
+    assert_eq!((over.workload.as_str(), over.model.as_str()), ("live traffic", "m"));
+    assert!(over.curves.is_empty());
+}
+
+#[test]
 fn what_goes_on_is_found_within_a_sweep() {
     let root = sweep();
     let folder = root.path().join("sweep");

@@ -18,12 +18,13 @@ const MOST_DEPTH: usize = 3;
 const MOST_FOLDERS: usize = 50_000;
 
 /// Files that an entry is made of.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "manifest.json",
     "plan.toml",
     "summary.json",
     "sweep.toml",
     "compare.toml",
+    "shadow.toml",
     "configurations",
     NOTES,
 ];
@@ -92,6 +93,8 @@ fn kind(folder: &Path) -> Option<Kind> {
     let is_folder = |name: &str| is_plain(&folder.join(name), false);
     if is_file("compare.toml") {
         Some(Kind::Comparison)
+    } else if is_file("shadow.toml") {
+        Some(Kind::Shadow)
     } else if is_file("sweep.toml") {
         Some(if is_folder("configurations") { Kind::Sweeps } else { Kind::Sweep })
     } else if is_file("manifest.json") && is_file("plan.toml") && is_file("requests.log") {

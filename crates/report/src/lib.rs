@@ -61,7 +61,7 @@ pub use html::{
 pub use junit::{repeats_junit, run_junit, sweep_junit, sweeps_junit};
 pub use markdown::{repeats_markdown, run_markdown, sweep_markdown, sweeps_markdown};
 pub use plain::plain;
-pub use preview::{Histogram, Preview, WorkloadView, workload_text};
+pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 pub use repeats::repeats_text;
 pub use reported::{files_text, reported_markdown, reported_text};
 pub use sweep::{

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthChar;
 
+use crate::clip::fit;
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
@@ -43,13 +45,34 @@ pub struct WorkloadView {
     pub pauses_s: Option<Histogram>,
     /// Gaps between arrivals of a trace, in seconds.
     pub gaps_s: Option<Histogram>,
+    /// Arrivals over the length of a trace, in seconds from its beginning.
+    pub arrivals_s: Option<Histogram>,
     /// Length of the trace in seconds.
     pub span_s: Option<f64>,
+    /// How a recorded trace was served.
+    pub served: Option<ServedView>,
     /// Share of prompt tokens that begin like an earlier prompt: what a warm cache
     /// without limits would answer.
     pub expected_hit_rate: f64,
     /// The first requests.
     pub previews: Vec<Preview>,
+}
+
+/// How the requests of a trace were served when they were recorded.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ServedView {
+    /// Requests by API.
+    pub endpoints: Vec<(String, u64)>,
+    /// Requests by model.
+    pub models: Vec<(String, u64)>,
+    /// Requests by HTTP status.
+    pub statuses: Vec<(String, u64)>,
+    /// Requests by finish reason or failure.
+    pub ends: Vec<(String, u64)>,
+    /// Times to the first token, in milliseconds.
+    pub ttft_ms: Option<Histogram>,
+    /// Share of prompt tokens that the server took from its cache, over requests whose answer says so.
+    pub cache_hit_rate: Option<f64>,
 }
 
 /// One request, cut short.
@@ -85,6 +108,9 @@ pub struct Histogram {
     /// Lower end (included), upper end, values between.
     pub bins: Vec<(f64, f64, u64)>,
 }
+
+/// Columns of the page.
+const WIDTH: usize = 80;
 
 /// Bars of a histogram, and columns of the longest.
 const BINS: usize = 10;
@@ -146,7 +172,7 @@ pub fn workload_text(view: &WorkloadView) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut page, view);
-    page
+    fit(&page, WIDTH)
 }
 
 fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
@@ -165,12 +191,11 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     field(page, "Requests", &format!("{}{sessions}{rest}", count(view.requests)))?;
     for (title, parts) in [("Classes", &view.classes), ("Constraint", &view.constraints)] {
         if parts.len() > 1 {
-            let share = |n: u64| 100.0 * n as f64 / view.requests.max(1) as f64;
-            let part = |(name, n): &(String, u64)| {
-                format!("{} {} ({:.1} %)", plain(name), count(*n), share(*n))
-            };
-            field(page, title, &parts.iter().map(part).collect::<Vec<_>>().join(", "))?;
+            field(page, title, &shares(parts))?;
         }
+    }
+    if let Some(served) = &view.served {
+        recorded(page, served)?;
     }
     if view.images > 0 {
         field(page, "Images", &count(view.images))?;
@@ -189,6 +214,9 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     histogram(page, "Requests of a session", view.turns.as_ref())?;
     histogram(page, "Pauses in sessions, s", view.pauses_s.as_ref())?;
     histogram(page, "Gaps between arrivals, s", view.gaps_s.as_ref())?;
+    histogram(page, "Arrivals over time, s", view.arrivals_s.as_ref())?;
+    let served = view.served.as_ref();
+    histogram(page, "TTFT as served, ms", served.and_then(|served| served.ttft_ms.as_ref()))?;
     for preview in &view.previews {
         let output = preview.output_tokens.map_or_else(|| "any".to_owned(), |n| n.to_string());
         writeln!(
@@ -197,11 +225,67 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
             plain(&preview.class),
             preview.input_tokens
         )?;
-        for line in wrap(&plain(&preview.body), 78) {
-            writeln!(page, "  {line}")?;
+        for line in wrap(&plain(&preview.body), WIDTH - 2) {
+            for piece in pieces(&line, WIDTH - 2) {
+                writeln!(page, "  {piece}")?;
+            }
         }
     }
     Ok(())
+}
+
+/// A line in pieces of at most so many columns: bodies need not have blanks.
+fn pieces(line: &str, columns: usize) -> Vec<String> {
+    let (mut pieces, mut used) = (Vec::new(), columns);
+    for c in line.chars() {
+        let width = c.width().unwrap_or(0);
+        if used + width > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
+/// How it was served when it was recorded.
+fn recorded(page: &mut String, served: &ServedView) -> std::fmt::Result {
+    let ServedView { endpoints, models, statuses, ends, .. } = served;
+    let parts = [("APIs", endpoints), ("Models", models), ("Status", statuses), ("Ended", ends)];
+    for (title, parts) in parts {
+        if !parts.is_empty() {
+            field(page, title, &shares(parts))?;
+        }
+    }
+    match served.cache_hit_rate {
+        Some(rate) => {
+            field(page, "Served", &format!("{:.1} % from the server's cache", 100.0 * rate))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Names with their numbers and shares; what is rare is counted together.
+fn shares(parts: &[(String, u64)]) -> String {
+    const SHOWN: usize = 12;
+    let all = parts.iter().map(|(_, n)| n).sum::<u64>().max(1);
+    let part = |name: &str, n: u64| {
+        format!("{} {} ({:.1} %)", plain(name), count(n), 100.0 * n as f64 / all as f64)
+    };
+    let mut sorted: Vec<_> = parts.iter().collect();
+    if sorted.len() > SHOWN {
+        sorted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    }
+    let (shown, rest) = sorted.split_at(sorted.len().min(SHOWN));
+    let mut shown: Vec<String> = shown.iter().map(|(name, n)| part(name, *n)).collect();
+    if !rest.is_empty() {
+        let rare = rest.iter().map(|(_, n)| n).sum();
+        shown.push(part(&format!("{} others", rest.len()), rare));
+    }
+    shown.join(", ")
 }
 
 fn field(page: &mut String, name: &str, text: &str) -> std::fmt::Result {
@@ -257,6 +341,30 @@ mod tests {
         let single = Histogram::of(vec![7.0; 5]).unwrap();
         assert_eq!(single.bins, [(7.0, 7.0, 5)]);
         assert_eq!(Histogram::of(vec![f64::NAN]), None);
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_page() {
+        let long = "m".repeat(200);
+        let served = ServedView { models: vec![(long.clone(), 1)], ..ServedView::default() };
+        let view = WorkloadView {
+            name: long.clone(),
+            served: Some(served),
+            gaps_s: Histogram::of(vec![-123_456.789, 123_456.789]),
+            previews: vec![Preview {
+                class: long,
+                input_tokens: 1,
+                output_tokens: None,
+                body: "Z".repeat(200),
+            }],
+            ..WorkloadView::default()
+        };
+        let page = workload_text(&view);
+        for line in page.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        // Of a body nothing is left out.
+        assert_eq!(page.matches('Z').count(), 200);
     }
 
     #[test]

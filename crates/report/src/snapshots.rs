@@ -12,7 +12,7 @@ use goodput_stats::{Audit, Column, Item, Source, Status};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use crate::compare::tests::fixtures as compared;
+use crate::compare::tests::{fixtures as compared, shadow as shadowed};
 use crate::text::WIDTH;
 use crate::{Histogram, Preview, WorkloadView, repeats, server, sweep, sweeps, tests as run};
 
@@ -42,6 +42,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("compare_refused", crate::compare_text(&compared::refused())),
         ("compare_saved", crate::compare_text(&compared::saved())),
         ("compare_search", crate::compare_text(&compared::search())),
+        ("compare_shadow", crate::compare_text(&shadowed::shadow())),
         ("compare_hostile", crate::compare_text(&compared::hostile())),
         ("capacity", capacity()),
         ("audit", audited()),

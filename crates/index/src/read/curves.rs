@@ -19,6 +19,7 @@ pub(super) fn of(kind: Kind, folder: &Path, summary: &Summary) -> Vec<Curve> {
         Kind::Sweep => vec![unnamed(of_points(&summary.points))],
         Kind::Sweeps => summary.configurations.iter().take(MOST_CURVES).map(of_one).collect(),
         Kind::Comparison => of_sides(summary),
+        Kind::Shadow => Vec::new(),
     };
     let tidy = |mut curve: Curve| {
         curve.points.retain(|point| point.rps.is_some() || point.output_tps.is_some());

@@ -200,6 +200,8 @@ fn undecided(comparison: &Comparison, name: &str, findings: &[&Finding]) -> Stri
         n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
     };
     let needed = match further(comparison, &open) {
+        // More pairs of the calmer minutes would not tell it.
+        None if comparison.shadow.is_some() => "the caveats say why,".to_owned(),
         None => "more are needed".to_owned(),
         Some((blocks, rest)) if rest.is_empty() => blocks,
         Some((blocks, rest)) => format!("{blocks} ({})", rest.join("; ")),

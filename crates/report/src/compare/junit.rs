@@ -5,9 +5,9 @@ use goodput_campaign::compare::{Comparison, Finding, GateResult, Outcome};
 use goodput_model::{Severity, Verdict};
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
-use super::notes;
 use super::wanting::unjudged_why;
 use super::words::{Known, candidates, counted, label, labels, level, limit, tested};
+use super::{notes, shadow};
 use crate::junit::{Case, Fault, Suite, file};
 
 /// A test case for each gate, or for each tested figure where there is no gate.
@@ -20,20 +20,32 @@ pub fn compare_junit(comparison: &Comparison) -> String {
     }
     let one = |(side, (_, said)): (u32, (String, String))| Suite {
         name: format!("{} against {}", label(&names, side), label(&names, 0)),
-        class: vec!["compare".to_owned(), label(&names, side)],
+        class: vec![shadow::verb(comparison).to_owned(), label(&names, side)],
         seconds: comparison.comparison.took_s,
         started: comparison.comparison.started.clone(),
         properties: vec![
             ("goodput", comparison.comparison.version.clone()),
             ("verdict", comparison.verdict.name().to_owned()),
-            ("requests", notes::proof(comparison)),
-            ("noise", notes::floor(comparison)),
-        ],
+        ]
+        .into_iter()
+        .chain(properties(comparison))
+        .collect(),
         cases: cases(comparison, side, &names),
         said,
     };
     let suites: Vec<Suite> = sides.into_iter().zip(answers(comparison)).map(one).collect();
-    file("goodput compare", &suites)
+    file(&format!("goodput {}", shadow::verb(comparison)), &suites)
+}
+
+fn properties(comparison: &Comparison) -> Vec<(&'static str, String)> {
+    match &comparison.shadow {
+        Some(found) => {
+            vec![("pairs", found.pairs.to_string()), ("passed", found.facts.passed.to_string())]
+        }
+        None => {
+            vec![("requests", notes::proof(comparison)), ("noise", notes::floor(comparison))]
+        }
+    }
 }
 
 fn fault(outcome: Outcome) -> Option<Fault> {

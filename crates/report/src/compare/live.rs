@@ -92,7 +92,8 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
 pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
     let names = labels(comparison);
     let (blocks, looks) = (comparison.comparison.blocks, &comparison.design.looks);
-    let most = looks.last().map_or(String::new(), |most| format!(" of at most {most}"));
+    let most = looks.last().filter(|_| comparison.shadow.is_none());
+    let most = most.map_or(String::new(), |most| format!(" of at most {most}"));
     let sides: Vec<u32> = candidates(comparison).collect();
     let room = (FIGURES / sides.len().max(1)).max(1);
     let mut parts = Vec::new();

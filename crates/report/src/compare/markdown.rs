@@ -6,7 +6,7 @@ use std::fmt::{Error, Write};
 use goodput_campaign::compare::Comparison;
 
 use super::tables::{BETTER, Table};
-use super::{DOUBTFUL, answer, notes, tables, words};
+use super::{DOUBTFUL, answer, notes, shadow, tables, words};
 use crate::markdown::{judgement, list, table, text};
 
 /// The page for a pull request or a job summary.
@@ -18,11 +18,12 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
 }
 
 fn write_page(page: &mut String, comparison: &Comparison) -> Result<(), Error> {
-    writeln!(page, "## Comparison: {}\n", words::whole(comparison))?;
+    writeln!(page, "## {}: {}\n", shadow::name(comparison), words::whole(comparison))?;
     for answer in answer::sentences(comparison) {
         writeln!(page, "**{}**\n", text(&answer))?;
     }
     list(page, &notes::compared(comparison))?;
+    live(page, comparison)?;
     if let Some(gates) = tables::gates(comparison) {
         show(page, &gates)?;
     }
@@ -52,10 +53,17 @@ fn write_page(page: &mut String, comparison: &Comparison) -> Result<(), Error> {
     for (mark, prose) in notes::differences(comparison) {
         writeln!(page, "  - **{}** {}", mark.trim(), text(&prose))?;
     }
-    writeln!(page, "- Requests: {}", text(&notes::proof(comparison)))?;
-    writeln!(page, "- Noise: {}", text(&notes::floor(comparison)))?;
+    list(page, &notes::sent(comparison))?;
     judgement(page, comparison.verdict, &notes::caveats(comparison))?;
     others(page, comparison, &pairs)
+}
+
+/// What live traffic showed beside the figures, where that was compared.
+fn live(page: &mut String, comparison: &Comparison) -> Result<(), Error> {
+    let Some(found) = &comparison.shadow else { return Ok(()) };
+    writeln!(page, "\n### {}\n", shadow::TITLE)?;
+    list(page, &shadow::notes(found))?;
+    shadow::counts(comparison, found).map_or(Ok(()), |counts| show(page, &counts))
 }
 
 /// Figures that nobody tested are there for those who look for them.

@@ -5,6 +5,7 @@ mod junit;
 mod live;
 mod markdown;
 pub(crate) mod notes;
+pub(crate) mod shadow;
 pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -44,6 +45,7 @@ pub fn compare_text(comparison: &Comparison) -> String {
     for (label, text) in notes::compared(comparison) {
         field(&mut page, label, &text);
     }
+    live(&mut page, comparison);
     findings(&mut page, comparison);
     if let Some(gates) = tables::gates(comparison) {
         let ways: [&[(&str, &[usize])]; 2] = [
@@ -68,11 +70,26 @@ pub fn compare_text(comparison: &Comparison) -> String {
     for (mark, text) in notes::differences(comparison) {
         field(&mut page, mark, &text);
     }
-    field(&mut page, "Requests", &notes::proof(comparison));
-    field(&mut page, "Noise", &notes::floor(comparison));
+    for (label, text) in notes::sent(comparison) {
+        field(&mut page, label, &text);
+    }
     judgement(&mut page, comparison.verdict, &notes::caveats(comparison));
     // Foreign words may be longer than a line.
     fit(&page, WIDTH)
+}
+
+/// What live traffic showed beside the figures, where that was compared.
+fn live(page: &mut String, comparison: &Comparison) {
+    let Some(found) = &comparison.shadow else { return };
+    page.push('\n');
+    page.push_str(shadow::TITLE);
+    page.push('\n');
+    for (label, text) in shadow::notes(found) {
+        field(page, label, &text);
+    }
+    if let Some(counts) = shadow::counts(comparison, found) {
+        counts.text(page);
+    }
 }
 
 /// For each candidate and level: what changed, how sure that is, and the figures beside.

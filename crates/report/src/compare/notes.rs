@@ -6,6 +6,7 @@ use goodput_campaign::compare::{
 
 use goodput_model::{Caveat, CaveatCode};
 
+use super::shadow;
 use super::words::{Known, label, labels, level, several, trimmed};
 use crate::number::count;
 use crate::plain::plain;
@@ -38,7 +39,10 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<Note> {
     if !facts.slo.is_empty() {
         notes.push(("SLO", plain(&facts.slo)));
     }
-    if comparison.is_paired {
+    if let Some(found) = &comparison.shadow {
+        notes.push(("Blocks", shadow::blocks(comparison, found)));
+        notes.push(("Test", test(comparison)));
+    } else if comparison.is_paired {
         notes.push(("Blocks", blocks(comparison)));
         notes.push(("Test", test(comparison)));
     } else {
@@ -124,8 +128,9 @@ fn test(comparison: &Comparison) -> String {
     let own: Vec<String> = design.margins.iter().map(own).collect();
     let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
     format!(
-        "{} %{together}, the run as the unit; {}; changes below {} % do not matter{own}",
+        "{} %{together}, {} as the unit; {}; changes below {} % do not matter{own}",
         trimmed((1.0 - design.alpha) * 100.0),
+        if comparison.shadow.is_some() { "the block" } else { "the run" },
         looks(design),
         trimmed(design.margin * 100.0)
     )
@@ -144,6 +149,9 @@ pub(crate) fn looks(design: &Design) -> String {
 }
 
 fn state(comparison: &Comparison) -> Option<Note> {
+    if comparison.shadow.is_some() {
+        return shadow::state(comparison);
+    }
     let state = match comparison.comparison.state {
         CompareState::Complete => return None,
         CompareState::Interrupted => "stopped by the user",
@@ -222,6 +230,15 @@ pub(crate) fn differs(comparison: &Comparison) -> String {
             parts.iter().filter_map(words).collect::<Vec<_>>().join(", ")
         }
     }
+}
+
+/// What was sent, and how much is chance; each pair of live traffic is one request, and no rig has a
+/// floor for it.
+pub(crate) fn sent(comparison: &Comparison) -> Vec<Note> {
+    if comparison.shadow.is_some() {
+        return Vec::new();
+    }
+    vec![("Requests", proof(comparison)), ("Noise", floor(comparison))]
 }
 
 /// Whether all sides were sent the same.

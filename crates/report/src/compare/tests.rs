@@ -5,3 +5,4 @@ pub(crate) mod fixtures;
 pub(crate) mod junit;
 mod markdown;
 mod page;
+pub(crate) mod shadow;

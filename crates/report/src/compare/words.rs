@@ -272,6 +272,7 @@ pub(crate) fn level(comparison: &Comparison, place: u32) -> String {
     let asked = design.levels.get(place).copied();
     let level = asked.or_else(|| comparison.levels.get(place).and_then(|level| level.level));
     match level {
+        _ if comparison.shadow.is_some() => "live traffic".to_owned(),
         Some(Level::Rate(rate)) => format!("{} req/s", trimmed(rate)),
         Some(Level::Users(users)) => several(users, "user"),
         // A load that changes, or comes all at once, is no number.

@@ -14,7 +14,7 @@ use super::markup::Html;
 use super::page::{Page, pictures};
 use super::pieces::{answer, caveats, facts, section};
 use super::view::{Circumstances, Picture};
-use crate::compare::{answer as answers, notes, tables, words};
+use crate::compare::{answer as answers, notes, shadow, tables, words};
 use crate::svg::Chart;
 
 /// A comparison, and what lies beside it.
@@ -55,7 +55,7 @@ pub fn compare_html<'a>(view: impl Into<CompareView<'a>>) -> String {
     }
     let sections: Vec<(&'static str, &'static str)> =
         parts.iter().map(|(id, title, _)| (*id, *title)).collect();
-    let title = format!("Comparison: {}", words::whole(comparison));
+    let title = format!("{}: {}", shadow::name(comparison), words::whole(comparison));
     Page { title: &title, about: &about(comparison), sections: &sections, body }.into_string()
 }
 
@@ -85,15 +85,16 @@ fn parts(view: CompareView<'_>) -> Vec<(&'static str, &'static str, Html)> {
     let all = [
         (CAVEATS, "Caveats", Html::of(|html| caveats(html, &notes::caveats(comparison)))),
         ("compared", "What was compared", Html::of(|html| compared(html, comparison))),
+        ("live", shadow::TITLE, Html::of(|html| parts::live(html, comparison))),
         ("gates", "Gates", Html::of(|html| parts::gates(html, comparison))),
         ("differences", "Differences", Html::of(|html| parts::differences(html, comparison))),
         ("blocks", "Block by block", Html::of(|html| blocks::write(html, comparison))),
         ("axes", "All axes", Html::of(|html| parts::axes(html, comparison))),
         ("ranking", "Ranking", Html::of(|html| ranking(html, comparison))),
-        ("noise", "Noise floor", Html::of(|html| sentence(html, &notes::floor(comparison)))),
-        ("requests", "Same requests", Html::of(|html| sentence(html, &notes::proof(comparison)))),
+        ("noise", "Noise floor", Html::of(|html| unless_live(html, comparison, notes::floor))),
+        ("requests", "Same requests", Html::of(|html| unless_live(html, comparison, notes::proof))),
         ("differs", "What differs", Html::of(|html| parts::differs(html, comparison))),
-        ("runs", "Runs", Html::of(|html| runs::write(html, view))),
+        ("runs", runs::title(comparison), Html::of(|html| runs::write(html, view))),
         ("time", "Time", Html::of(|html| repeat::time(html, comparison))),
         ("repeat", "How to repeat it", Html::of(|html| repeat::write(html, view))),
     ];
@@ -117,8 +118,11 @@ fn about(comparison: &Comparison) -> String {
     parts.join(" · ")
 }
 
-fn sentence(html: &mut Html, text: &str) {
-    html.leaf("p", &[], text);
+/// What is only said of runs.
+fn unless_live(html: &mut Html, comparison: &Comparison, text: fn(&Comparison) -> String) {
+    if comparison.shadow.is_none() {
+        html.leaf("p", &[], &text(comparison));
+    }
 }
 
 /// Sides, workload, load, blocks and the test.

@@ -5,9 +5,9 @@ use goodput_campaign::compare::{Cell as Run, Comparison, Matter, SideFacts};
 use super::forest::{READ, forest};
 use crate::compare::tables::{BETTER, CHANGE, SURE, Table};
 use crate::compare::words::{label, labels};
-use crate::compare::{DOUBTFUL, notes, tables};
+use crate::compare::{DOUBTFUL, notes, shadow, tables};
 use crate::html::markup::Html;
-use crate::html::pieces::{Cell, table};
+use crate::html::pieces::{Cell, facts, table};
 
 /// A table as the other pages have it; words that say how something went have their colour.
 fn show(html: &mut Html, table_of: &Table) {
@@ -25,6 +25,17 @@ fn cell(text: &str) -> Cell {
         _ => "",
     };
     Cell { text: text.to_owned(), class }
+}
+
+/// What live traffic showed beside the figures, where that was compared.
+pub(super) fn live(html: &mut Html, comparison: &Comparison) {
+    let Some(found) = &comparison.shadow else { return };
+    let notes = shadow::notes(found).into_iter();
+    let notes: Vec<(String, String)> = notes.map(|(name, text)| (name.to_owned(), text)).collect();
+    facts(html, &notes);
+    if let Some(counts) = shadow::counts(comparison, found) {
+        show(html, &counts);
+    }
 }
 
 pub(super) fn gates(html: &mut Html, comparison: &Comparison) {
@@ -142,7 +153,8 @@ fn sides(html: &mut Html, comparison: &Comparison) {
         comparison.runs.iter().find(is_own).map(|run| &run.facts)
     };
     let all: Vec<Option<&SideFacts>> = (0..names.len()).map(first).collect();
-    if all.iter().all(Option::is_none) {
+    // A block of live traffic says nothing of a side that the head of the page does not.
+    if all.iter().all(Option::is_none) || comparison.shadow.is_some() {
         return;
     }
     let mut head = vec![String::new()];

@@ -49,7 +49,9 @@ pub(super) fn write(html: &mut Html, view: CompareView<'_>) {
         "Load",
         if design.quantity == Quantity::Goodput { "searched for".to_owned() } else { levels },
     );
-    if view.comparison.is_paired {
+    if view.comparison.shadow.is_some() {
+        put("Each block at least", format!("{} s", trimmed(design.run_s)));
+    } else if view.comparison.is_paired {
         put("Seed", design.seed.to_string());
         put("Order", order(design).to_owned());
         put("Looks", looks(design));

@@ -13,12 +13,21 @@ use crate::html::markup::Html;
 /// More rows than this wait behind a line.
 const SHOWN: usize = 24;
 
+/// What the section is called.
+pub(super) fn title(comparison: &Comparison) -> &'static str {
+    if comparison.shadow.is_some() { "Blocks" } else { "Runs" }
+}
+
 pub(super) fn write(html: &mut Html, view: CompareView<'_>) {
-    let runs = &view.comparison.runs;
-    match runs.len() {
+    let comparison = view.comparison;
+    let all = match comparison.shadow {
+        Some(_) => several(comparison.comparison.blocks, "block"),
+        None => several(comparison.runs.len() as u32, "run"),
+    };
+    match comparison.runs.len() {
         0 => {}
         n if n <= SHOWN => table(html, view),
-        n => details(html, &format!("All {}", several(n as u32, "run")), |html| table(html, view)),
+        _ => details(html, &format!("All {all}"), |html| table(html, view)),
     }
 }
 
@@ -42,7 +51,11 @@ fn table(html: &mut Html, view: CompareView<'_>) {
     head.extend(figures.iter().map(|(_, known)| known.heading()));
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
         html.element("table", &[], |html| {
-            html.leaf("caption", &[], "Every run, in the order measured");
+            let caption = match comparison.shadow {
+                Some(_) => "Every block of time, each side over the same requests",
+                None => "Every run, in the order measured",
+            };
+            html.leaf("caption", &[], caption);
             html.element("thead", &[], |html| {
                 html.element("tr", &[], |html| {
                     for name in &head {

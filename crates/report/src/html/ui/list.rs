@@ -5,7 +5,7 @@ use super::{UiList, UiRow, query, verdict_class};
 use crate::html::markup::Html;
 use crate::number::{cell, count};
 
-const KINDS: [&str; 5] = ["run", "repeats", "sweep", "sweeps", "comparison"];
+const KINDS: [&str; 6] = ["run", "repeats", "sweep", "sweeps", "comparison", "shadow"];
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
 
 /// Names of the columns with figures, and their place among a row's figures.

@@ -1,0 +1,169 @@
+//! What a comparison of live traffic says beside its figures.
+
+use goodput_campaign::compare::{CompareState, Comparison};
+use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
+
+use super::notes::Note;
+use super::tables::Table;
+use super::words::{labels, several, trimmed};
+use crate::number::{cell, count, percent};
+use crate::plain::plain;
+use crate::sweep::duration;
+
+/// What a section of it is called.
+pub(crate) const TITLE: &str = "Live traffic";
+
+/// `shadow` or `compare`, as verbs and pages call it.
+pub(crate) fn verb(comparison: &Comparison) -> &'static str {
+    if comparison.shadow.is_some() { "shadow" } else { "compare" }
+}
+
+/// The name of the whole, at the head of a page.
+pub(crate) fn name(comparison: &Comparison) -> &'static str {
+    if comparison.shadow.is_some() { "Shadow" } else { "Comparison" }
+}
+
+/// How pairs were cut into blocks.
+pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
+    let [least, most] = shadow.block_pairs;
+    let pairs = match comparison.comparison.blocks {
+        0 => String::new(),
+        _ if least == most => format!(", {} pairs each", count(least)),
+        _ => format!(", {} to {} pairs each", count(least), count(most)),
+    };
+    let took = match comparison.comparison.took_s {
+        s if s > 0.0 => format!("; {} in all", duration(s)),
+        _ => String::new(),
+    };
+    format!(
+        "{} of at least {} s{pairs}; both sides of a block are the same requests{took}",
+        comparison.comparison.blocks,
+        trimmed(comparison.design.run_s)
+    )
+}
+
+/// How it ended, where that is not by itself.
+pub(crate) fn state(comparison: &Comparison) -> Option<Note> {
+    let text = match comparison.comparison.state {
+        CompareState::Unfinished => "still running, or killed: this is what was seen so far",
+        CompareState::TargetLost => {
+            "ended because a thread of the proxy itself ended: this is what was seen until then"
+        }
+        CompareState::Interrupted => "stopped before its end: this is what was seen until then",
+        CompareState::Complete => return None,
+    };
+    Some(("State", text.to_owned()))
+}
+
+/// What live traffic showed request by request.
+pub(crate) fn notes(shadow: &ShadowReport) -> Vec<Note> {
+    let facts = &shadow.facts;
+    let mut notes = vec![
+        (
+            "Passed",
+            format!(
+                "{} requests; {} chosen ({} asked for), {} sent to the candidate",
+                count(facts.passed),
+                count(facts.chosen),
+                percent(facts.share),
+                count(facts.mirrored)
+            ),
+        ),
+        (
+            "Pairs",
+            format!(
+                "{}, of which {} ended well on both sides",
+                count(shadow.pairs),
+                count(shadow.good)
+            ),
+        ),
+    ];
+    if !facts.dropped.is_empty() {
+        let all = facts.dropped.iter().map(|(why, n)| format!("{} {}", plain(why), count(*n)));
+        notes.push(("Dropped", all.collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(why) = &facts.ended {
+        notes.push(("Ended early", plain(why)));
+    }
+    if !shadow.slower.is_empty() {
+        let all = named(&shadow.slower, |share| {
+            format!("{}{}", percent(share.value), ends(share, percent))
+        });
+        notes.push(("Slower", format!("the candidate, in this share of the pairs: {all}")));
+    }
+    if !shadow.ratios.is_empty() {
+        let all = named(&shadow.ratios, times);
+        notes.push(("Ratio", format!("of the candidate's time, median of the pairs: {all}")));
+    }
+    if let Some([one, other]) = shadow.output_tokens {
+        let ratio = shadow.output_ratio.as_ref();
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("; {}", times(ratio)));
+        let text = format!("{} and {} tokens an answer{ratio}", cell(one), cell(other));
+        notes.push(("Output", text));
+    }
+    if shadow.good > 0 {
+        let text = format!(
+            "for the same reason on both sides in {} of {} pairs",
+            count(shadow.same_finish),
+            count(shadow.good)
+        );
+        notes.push(("Finished", text));
+    }
+    notes.extend(shadow.likeness.as_ref().map(|found| ("Answers", likeness(found))));
+    notes
+}
+
+fn likeness(found: &LikenessSummary) -> String {
+    let exact = found.exact as f64 / found.pairs.max(1) as f64;
+    let prefix = found.prefix_share.map_or_else(String::new, |share| {
+        format!("; the same from the beginning for {} of the longer one (median)", percent(share))
+    });
+    let length = found
+        .length_ratio
+        .map_or_else(String::new, |ratio| format!("; ×{ratio:.3} as long in characters (median)"));
+    let pairs = several(u32::try_from(found.pairs).unwrap_or(u32::MAX), "pair");
+    format!("the same to the byte in {} of {pairs}{prefix}{length}", percent(exact))
+}
+
+/// `TTFT …, E2E …`
+fn named(
+    all: &std::collections::BTreeMap<String, OverBlocks>,
+    text: impl Fn(&OverBlocks) -> String,
+) -> String {
+    let order = ["ttft", "tpot", "e2e"];
+    let one = |name: &str| Some(format!("{} {}", name.to_uppercase(), text(all.get(name)?)));
+    order.into_iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// `×1.102 (1.087 to 1.118)`
+fn times(ratio: &OverBlocks) -> String {
+    format!("×{:.3}{}", ratio.value, ends(ratio, |end| format!("{end:.3}")))
+}
+
+fn ends(found: &OverBlocks, text: impl Fn(f64) -> String) -> String {
+    match (found.low, found.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", text(low), text(high)),
+        _ => String::new(),
+    }
+}
+
+/// How often what happened on each side: statuses, failures, finish reasons.
+pub(crate) fn counts(comparison: &Comparison, shadow: &ShadowReport) -> Option<Table> {
+    let names = labels(comparison);
+    let kinds = [
+        ("status", &shadow.statuses),
+        ("failed", &shadow.failures),
+        ("finished", &shadow.finishes),
+    ];
+    let row = |kind: &str, one: &Count| {
+        let [primary, candidate] = one.counts.map(count);
+        vec![kind.to_owned(), primary, candidate, plain(&one.name)]
+    };
+    let rows = kinds.iter().flat_map(|(kind, all)| all.iter().map(|one| row(kind, one)));
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut head = vec![String::new()];
+    head.extend(names.into_iter().take(2));
+    head.push("which".to_owned());
+    let title = "What became of the pairs".to_owned();
+    (!rows.is_empty() && head.len() == 4).then_some(Table { title, head, rows })
+}
