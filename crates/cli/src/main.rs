@@ -15,6 +15,7 @@ mod http;
 mod hub;
 mod judge;
 mod listen;
+mod live;
 mod materials;
 mod mock;
 mod observe;
@@ -22,10 +23,12 @@ mod output;
 mod plan;
 mod progress;
 mod readiness;
+mod record;
 mod report;
 mod run;
 mod screen;
 mod serve;
+mod shadow;
 mod shell;
 mod signals;
 mod stats;
@@ -59,6 +62,8 @@ fn main() -> ExitCode {
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
+        Verb::Record(args) => record::record(&args),
+        Verb::Shadow(args) => shadow::shadow(&args),
         Verb::Ui(args) => ui::ui(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),

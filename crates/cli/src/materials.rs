@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use goodput_dataset::Turn;
 use goodput_model::{Extent, Keep, Load, Mode, Nanos, Rate, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 use goodput_workload::{Material, Setting, Workload, WorkloadError};
@@ -57,6 +58,16 @@ impl Materials {
             }
         }
         Ok(Self { tokenizer, setting, loaded })
+    }
+
+    /// Turns of a recorded trace.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = &Turn> {
+        let entries = self.loaded.iter().filter_map(|material| match material {
+            Material::Entries(loaded) => Some(&loaded.entries),
+            _ => None,
+        });
+        let turns = entries.flatten().flat_map(|entry| &entry.turns);
+        turns.filter(|turn| turn.served.is_some())
     }
 
     /// The workload, once it is known what its words cost.

@@ -164,13 +164,49 @@ pub(crate) fn until_stopped(
     })
 }
 
-/// The next of several signals.
-async fn next(signals: &mut [Signal]) {
+/// Signals that end the process no longer; those that come are kept until somebody listens.
+pub(crate) struct Ears {
+    runtime: tokio::runtime::Runtime,
+    kinds: Vec<SignalKind>,
+    signals: Vec<Signal>,
+}
+
+impl Ears {
+    /// From now on.
+    pub(crate) fn new(kinds: &[SignalKind]) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let signals = {
+            let _inside = runtime.enter();
+            kinds.iter().map(|kind| signal(*kind)).collect::<Result<Vec<_>, _>>()?
+        };
+        Ok(Self { runtime, kinds: kinds.to_vec(), signals })
+    }
+
+    /// Hears each signal, whatever it means; without one, looks up every so often. Goes on while
+    /// `heard` says so.
+    pub(crate) fn hear(
+        mut self,
+        every: std::time::Duration,
+        mut heard: impl FnMut(Option<SignalKind>) -> bool,
+    ) {
+        self.runtime.block_on(async {
+            loop {
+                let next = tokio::time::timeout(every, next(&mut self.signals)).await;
+                if !heard(next.ok().map(|place| self.kinds[place])) {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// The next of several signals, by its place among them.
+async fn next(signals: &mut [Signal]) -> usize {
     std::future::poll_fn(|cx| {
-        let any = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
-        if any { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        let any = signals.iter_mut().position(|signal| signal.poll_recv(cx).is_ready());
+        any.map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
-    .await;
+    .await
 }
 
 #[cfg(test)]

@@ -174,6 +174,13 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::capacity::price)]
     pub(crate) price_per_gpu_hour: Vec<f64>,
 
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// What a CI takes.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
     /// Write the gates (or the tested figures) as JUnit XML to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
@@ -184,7 +191,7 @@ pub(crate) struct GateArgs {
 }
 
 /// `3%` or `0.03`. A bare `3` could mean either.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim(), 0.01),
         None => (text, 1.0),

@@ -4,9 +4,13 @@ mod audit;
 mod capacity;
 mod compare;
 mod load;
+mod log;
 mod mock;
 mod observe;
+mod proxy;
+mod record;
 mod serve;
+mod shadow;
 mod slo;
 mod sweep;
 mod ui;
@@ -20,11 +24,15 @@ use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use compare::{CompareArgs, DesignArgs, GateArgs, OrderName};
+pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, GateArgs, OrderName};
 pub(crate) use load::{ClientArgs, LoadArgs, Switch};
+pub(crate) use log::LogArgs;
 pub(crate) use mock::MockArgs;
 pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
+pub(crate) use proxy::{HttpName, ProxyArgs};
+pub(crate) use record::{RecordArgs, TraceFileArgs};
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
+pub(crate) use shadow::{ByName, CandidateArgs, ShadowArgs, ShownArgs};
 pub(crate) use slo::SloArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
 pub(crate) use ui::UiArgs;
@@ -71,6 +79,8 @@ pub(crate) enum Verb {
     #[command(subcommand)]
     Workload(WorkloadVerb),
     Calibrate(CalibrateArgs),
+    Record(Box<RecordArgs>),
+    Shadow(Box<ShadowArgs>),
     Ui(UiArgs),
     /// Print a completion script for a shell
     ///

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use goodput_model::{Delay, Lengths};
 
+use super::LogArgs;
+
 const LENGTHS: &str = "LENGTHS";
 
 #[derive(Debug, Clone, Args)]
@@ -130,12 +132,13 @@ pub(crate) struct DataArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Trace")]
 pub(crate) struct TraceArgs {
-    /// Replay a trace: Mooncake, BurstGPT, Azure, or our own; with --rate or --concurrency only its
-    /// lengths and shared blocks are used
+    /// Replay a trace: Mooncake, BurstGPT, Azure, our own, or a log of LiteLLM, OpenTelemetry or
+    /// nginx; with --rate or --concurrency only its lengths and shared blocks are used
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "dataset", "input_tokens", "max_tokens", "turns"])]
     pub(crate) trace: Option<String>,
 
-    /// Its form, where it cannot be told: mooncake, bailian, burstgpt, azure, goodput
+    /// Its form, where it cannot be told: mooncake, bailian, burstgpt, azure, goodput, litellm,
+    /// nginx, otel
     #[arg(long, value_name = "FORM")]
     pub(crate) trace_format: Option<String>,
 
@@ -158,6 +161,9 @@ pub(crate) struct TraceArgs {
     /// Tokens of one block of the trace's hash_ids [default: 512, or the form's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_tokens: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -381,6 +387,9 @@ pub(crate) struct ConvertArgs {
     /// Leave out entries that cannot be read, and say how many
     #[arg(long)]
     pub(crate) skip_invalid: bool,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use goodput_campaign::compare::{CompareState, Comparison, Gate, Outcome};
 use goodput_model::Verdict;
 
-use crate::args::GateArgs;
+use crate::args::FileArgs;
 use crate::error::{Failed, exit};
 use crate::report::replace;
 
 /// Whether the files that were asked for can be written at all: an hour of work should not end at a
 /// wrong path.
-pub(super) fn check(args: &GateArgs) -> Result<(), Failed> {
+pub(crate) fn check(args: &FileArgs) -> Result<(), Failed> {
     let asked = [("--junit", &args.junit), ("--markdown", &args.markdown)];
     for (flag, path) in asked.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
         let folder = folder(path);
@@ -31,7 +31,7 @@ pub(super) fn check(args: &GateArgs) -> Result<(), Failed> {
 }
 
 /// Writes the files that were asked for.
-pub(super) fn write(args: &GateArgs, comparison: &Comparison) -> Result<(), Failed> {
+pub(crate) fn write(args: &FileArgs, comparison: &Comparison) -> Result<(), Failed> {
     if let Some(path) = &args.junit {
         replace(path, goodput_report::compare_junit(comparison).as_bytes())?;
     }
@@ -63,7 +63,7 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 /// The exit code of a comparison.
-pub(super) fn code(comparison: &Comparison) -> u8 {
+pub(crate) fn code(comparison: &Comparison) -> u8 {
     match comparison.comparison.state {
         CompareState::Interrupted => return exit::INTERRUPTED,
         CompareState::TargetLost => return exit::TARGET,

@@ -3,7 +3,6 @@
 use goodput_campaign::compare::{Better, Gate, GateError, Limit, metric};
 use goodput_model::Plan;
 
-use crate::args::GateArgs;
 use crate::error::Failed;
 use crate::output;
 
@@ -14,9 +13,9 @@ const BY_SLO: [&str; 3] = ["goodput_rps", "goodput_tokens_per_s", "attainment"];
 const BY_RECOUNT: [&str; 2] = ["recounted_tokens_per_s", "characters_per_s"];
 
 /// What was typed.
-pub(super) fn read(args: &GateArgs) -> Result<Vec<Gate>, Failed> {
+pub(crate) fn read(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     let mut gates = Vec::new();
-    for text in &args.gate {
+    for text in texts {
         gates.extend(Gate::parse_all(text).map_err(|GateError(why)| {
             Failed::usage(why).hint("write --gate 'p99 ttft < +5%, goodput > -3%'")
         })?);

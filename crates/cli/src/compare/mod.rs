@@ -17,12 +17,14 @@ use goodput_campaign::compare::Comparison;
 use goodput_model::Measure;
 use goodput_record::Host;
 
+pub(crate) use files::{check as check_files, code, write as write_files};
+pub(crate) use gates::read as read_gates;
 pub(crate) use view::html;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
 use crate::run::{Setup, show};
-use crate::{report, typed};
+use crate::{report, shadow, typed};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, and more ways
 /// to show the result.
@@ -36,7 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if foreign::is_meant(args) {
         return foreign::compare(args);
     }
-    files::check(&args.gate)?;
+    files::check(&args.gate.files)?;
     let setup =
         Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
     if args.output.dry_run && !saved::is_meant(args) {
@@ -51,13 +53,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     let page = || goodput_report::compare_text(&comparison);
     show(&args.output, &path, &report::json(&comparison), page)?;
     // Shown first: a file that cannot be written must not swallow an hour's result.
-    files::write(&args.gate, &comparison)?;
-    Ok(ExitCode::from(files::code(&comparison)))
+    files::write(&args.gate.files, &comparison)?;
+    Ok(ExitCode::from(code(&comparison)))
 }
 
-/// The comparison in a folder; none where the folder holds none.
+/// The comparison in a folder, a shadow's too; none where the folder holds none.
 pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    live::read(path).or_else(|| saved::read_summary(path))
+    live::read(path).or_else(|| shadow::read(path)).or_else(|| saved::read_summary(path))
 }
 
 /// An SLO as it is typed, and the share of requests that must keep it; empty where there is none.

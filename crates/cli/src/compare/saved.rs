@@ -38,7 +38,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
     let targets = targets::read(args)?;
     let is_live = targets.iter().any(Target::is_live);
     refuse_flags(&typed::flags(), is_live)?;
-    let gates = gates::read(&args.gate)?;
+    let gates = gates::read(&args.gate.gate)?;
     let lens = Lens { slo: &args.slo, percentiles: gates::percentiles(&gates) };
     let mut sides =
         targets.iter().map(|target| read(target, &lens)).collect::<Result<Vec<_>, _>>()?;

@@ -40,7 +40,7 @@ pub(super) const LATE: &[u64] = &[
 ];
 
 #[derive(Debug, Clone)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     bounds: &'static [u64],
     /// One for each bound, not added up.
     counts: Vec<u64>,
@@ -72,7 +72,7 @@ impl Histogram {
     }
 
     /// Bounds in seconds, each with the number of values that are not above it.
-    pub(super) fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
+    pub(crate) fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0;
         self.bounds.iter().zip(&self.counts).map(move |(bound, count)| {
             sum += count;
@@ -80,12 +80,12 @@ impl Histogram {
         })
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
     }
 
     /// In seconds.
-    pub(super) fn sum(&self) -> f64 {
+    pub(crate) fn sum(&self) -> f64 {
         self.sum as f64 / 1e9
     }
 }

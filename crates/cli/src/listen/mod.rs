@@ -27,9 +27,11 @@ use crate::error::Failed;
 use crate::output;
 use crate::readiness::Ready;
 pub(crate) use course::{Course, Offered, Stand, offered};
-use page::{Format, Look};
+pub(crate) use histogram::Histogram;
+use page::Look;
+pub(crate) use page::{Format, Sheet, label};
 use server::Server;
-use tally::Tally;
+pub(crate) use tally::Tally;
 
 /// Runs on the page at most, beyond those under way: a comparison has hundreds.
 const MOST_RUNS: usize = 16;
@@ -106,21 +108,9 @@ impl Facts {
 impl Listen {
     /// Listens, and says where.
     pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self, Failed> {
-        let refused = |error: std::io::Error| {
-            Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))
-                .hint("name another address of this machine; port 0 takes any that is free")
-        };
-        let listener = TcpListener::bind(address).map_err(refused)?;
-        let chosen = listener.local_addr().map_err(refused)?;
         let listen = Self::default();
         let own = listen.clone();
-        Server::new(Arc::new(move |format| own.page(format)), PATIENCE)
-            .start(listener)
-            .map_err(refused)?;
-        // A port that was left open can be known in no other way.
-        if !quiet || address.port() == 0 {
-            output::note(&format!("metrics of this run: http://{chosen}/metrics"));
-        }
+        serve(address, quiet, move |format| own.page(format))?;
         Ok(listen)
     }
 
@@ -158,6 +148,26 @@ impl Listen {
         let looks: Vec<Look> = shown.iter().map(|run| run.look(now())).collect();
         page::render(&looks, format)
     }
+}
+
+/// Serves a page at `/metrics` until the process ends, and says where.
+pub(crate) fn serve(
+    address: SocketAddr,
+    quiet: bool,
+    page: impl Fn(Format) -> String + Send + Sync + 'static,
+) -> Result<(), Failed> {
+    let refused = |error: std::io::Error| {
+        Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))
+            .hint("name another address of this machine; port 0 takes any that is free")
+    };
+    let listener = TcpListener::bind(address).map_err(refused)?;
+    let chosen = listener.local_addr().map_err(refused)?;
+    Server::new(Arc::new(page), PATIENCE).start(listener).map_err(refused)?;
+    // A port that was left open can be known in no other way.
+    if !quiet || address.port() == 0 {
+        output::note(&format!("metrics of this run: http://{chosen}/metrics"));
+    }
+    Ok(())
 }
 
 impl Shown {

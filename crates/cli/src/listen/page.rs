@@ -14,7 +14,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// `text/plain; version=0.0.4`
     Text,
     OpenMetrics,
@@ -34,26 +34,62 @@ pub(super) struct Look {
 /// Name, type and meaning of a family.
 type Family = (&'static str, &'static str, &'static str);
 
+/// A page that is being written, family by family.
+pub(crate) struct Sheet {
+    out: String,
+    format: Format,
+}
+
+impl Sheet {
+    /// An empty page, with the version of goodput.
+    pub(crate) fn new(format: Format, capacity: usize) -> Self {
+        let mut sheet = Self { out: String::with_capacity(capacity), format };
+        sheet.family(("goodput_build_info", "gauge", "The version of goodput"));
+        sheet.line("goodput_build_info", &label("version", VERSION), 1);
+        sheet
+    }
+
+    /// Begins a family: name, type and meaning.
+    pub(crate) fn family(&mut self, (name, kind, help): Family) {
+        // In OpenMetrics a counter is named without what its samples end in.
+        let name = match self.format {
+            Format::OpenMetrics if kind == "counter" => name.strip_suffix("_total").unwrap_or(name),
+            _ => name,
+        };
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// A sample of the family, with labels made by [`label`] and joined by commas, or none.
+    pub(crate) fn line(&mut self, name: &str, labels: &str, value: impl Display) {
+        let _ = match labels {
+            "" => writeln!(self.out, "{name} {value}"),
+            labels => writeln!(self.out, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    /// The whole page.
+    pub(crate) fn finish(mut self) -> String {
+        if self.format == Format::OpenMetrics {
+            self.out.push_str("# EOF\n");
+        }
+        self.out
+    }
+}
+
 pub(super) fn render(looks: &[Look], format: Format) -> String {
     // A run takes some 12 kB.
-    let out = String::with_capacity((looks.len() + 1) << 14);
-    let mut page =
-        Page { out, format, runs: looks.iter().map(|look| (labels(look), look)).collect() };
-    page.family(("goodput_build_info", "gauge", "The version of goodput"));
-    page.line("goodput_build_info", &label("version", VERSION), 1);
+    let sheet = Sheet::new(format, (looks.len() + 1) << 14);
+    let mut page = Page { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
     page.runs_themselves();
     page.requests();
     page.latencies();
     page.client();
-    if format == Format::OpenMetrics {
-        page.out.push_str("# EOF\n");
-    }
-    page.out
+    page.sheet.finish()
 }
 
 struct Page<'a> {
-    out: String,
-    format: Format,
+    sheet: Sheet,
     /// With the labels that all of its series have.
     runs: Vec<(String, &'a Look)>,
 }
@@ -201,20 +237,6 @@ impl Page<'_> {
         );
     }
 
-    fn family(&mut self, (name, kind, help): Family) {
-        // In OpenMetrics a counter is named without what its samples end in.
-        let name = match self.format {
-            Format::OpenMetrics if kind == "counter" => name.strip_suffix("_total").unwrap_or(name),
-            _ => name,
-        };
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn line(&mut self, name: &str, labels: &str, value: impl Display) {
-        let _ = writeln!(self.out, "{name}{{{labels}}} {value}");
-    }
-
     /// One sample of each run that has one.
     fn single<T: Display>(&mut self, family: Family, value: impl Fn(&Look) -> Option<T>) {
         self.several(family, |look| {
@@ -229,10 +251,10 @@ impl Page<'_> {
         for (common, look) in &runs {
             for (own, value) in samples(look) {
                 if !std::mem::replace(&mut is_open, true) {
-                    self.family(family);
+                    self.sheet.family(family);
                 }
                 let comma = if own.is_empty() { "" } else { "," };
-                self.line(family.0, &format!("{common}{comma}{own}"), value);
+                self.sheet.line(family.0, &format!("{common}{comma}{own}"), value);
             }
         }
         self.runs = runs;
@@ -245,18 +267,18 @@ impl Page<'_> {
     ) {
         let runs = std::mem::take(&mut self.runs);
         if !runs.is_empty() {
-            self.family((name, "histogram", help));
+            self.sheet.family((name, "histogram", help));
         }
         let bucket = format!("{name}_bucket");
         for (common, look) in &runs {
             let histogram = of(look);
             for (bound, count) in histogram.up_to() {
                 // With a point in both formats: one series must not become two.
-                self.line(&bucket, &format!("{common},le=\"{bound:?}\""), count);
+                self.sheet.line(&bucket, &format!("{common},le=\"{bound:?}\""), count);
             }
-            self.line(&bucket, &format!("{common},le=\"+Inf\""), histogram.count());
-            self.line(&format!("{name}_sum"), common, histogram.sum());
-            self.line(&format!("{name}_count"), common, histogram.count());
+            self.sheet.line(&bucket, &format!("{common},le=\"+Inf\""), histogram.count());
+            self.sheet.line(&format!("{name}_sum"), common, histogram.sum());
+            self.sheet.line(&format!("{name}_count"), common, histogram.count());
         }
         self.runs = runs;
     }
@@ -268,7 +290,7 @@ fn labels(look: &Look) -> String {
 }
 
 /// A label, its text as the formats want it.
-fn label(name: &str, text: &str) -> String {
+pub(crate) fn label(name: &str, text: &str) -> String {
     let mut out = format!("{name}=\"");
     for character in text.chars() {
         match character {

@@ -14,14 +14,14 @@ const MOST_ANSWERS: usize = 1024;
 
 /// Sums over all requests that have ended, whatever their phase.
 #[derive(Debug, Clone)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     stream: bool,
     pub(super) sent: u64,
     pub(super) prompt_tokens: u64,
-    pub(super) failed: BTreeMap<ErrorClass, u64>,
-    pub(super) ttft: Histogram,
-    pub(super) itl: Histogram,
-    pub(super) e2e: Histogram,
+    pub(crate) failed: BTreeMap<ErrorClass, u64>,
+    pub(crate) ttft: Histogram,
+    pub(crate) itl: Histogram,
+    pub(crate) e2e: Histogram,
     pub(super) slip: Histogram,
     pub(super) lag: Histogram,
     /// The largest of each look.
@@ -29,7 +29,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(stream: bool) -> Self {
+    pub(crate) fn new(stream: bool) -> Self {
         Self {
             stream,
             sent: 0,
@@ -47,7 +47,7 @@ impl Tally {
 
     /// By the definitions of the report: failed requests have no latency, and those that ran into a
     /// limit have one that is longer than anything.
-    pub(super) fn add(&mut self, record: &RequestRecord) {
+    pub(crate) fn add(&mut self, record: &RequestRecord) {
         let exchange = &record.exchange;
         let stamps = &exchange.stamps;
         self.sent += u64::from(stamps.sent_first.is_some());

@@ -192,6 +192,7 @@ fn trace(file: &str, args: &TraceArgs) -> TracePlan {
         length_s: args.trace_length.map(|time| time.as_secs_f64()),
         block_tokens: args.block_tokens,
         sha256: None,
+        log: args.log.plan(),
     }
 }
 
@@ -257,7 +258,8 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     let of_trace = trace.trace_format.is_some()
         || trace.trace_start.is_some()
         || trace.trace_length.is_some()
-        || trace.block_tokens.is_some();
+        || trace.block_tokens.is_some()
+        || !trace.log.plan().is_default();
     if of_trace && trace.trace.is_none() {
         return Err(
             Failed::usage("something about a trace, but no trace").hint("name one with --trace")

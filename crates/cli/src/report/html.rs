@@ -19,7 +19,7 @@ use super::export;
 use super::read::{self, Read};
 use crate::error::Failed;
 use crate::sweep::{self, Saved};
-use crate::{compare, output};
+use crate::{compare, output, shadow};
 
 /// What a page is called in its folder.
 pub(crate) const PAGE: &str = "report.html";
@@ -27,6 +27,9 @@ pub(crate) const PAGE: &str = "report.html";
 /// The page of whatever lies in a folder: a run, several, a sweep, sweeps, a comparison.
 pub(super) fn page(folder: &Path) -> Result<String, Failed> {
     Ok(match Found::in_folder(folder)? {
+        Found::Comparison(comparison) if comparison.shadow.is_some() => {
+            shadow::html(folder, &comparison)
+        }
         Found::Comparison(comparison) => compare::html(folder, &comparison),
         Found::Sweep(summary) => sweep_html(&Swept::read(folder, &summary).view(&summary)),
         Found::Sweeps(sweeps) => sweeps_html(&sweeps),
@@ -257,6 +260,11 @@ pub(crate) fn keep_sweeps(folder: &Path, sweeps: &Sweeps) {
 /// The same of a comparison.
 pub(crate) fn keep_comparison(folder: &Path, comparison: &Comparison) {
     keep(folder, Ok(compare::html(folder, comparison)));
+}
+
+/// The same of a shadow.
+pub(crate) fn keep_shadow(folder: &Path, comparison: &Comparison) {
+    keep(folder, Ok(shadow::html(folder, comparison)));
 }
 
 /// A page that cannot be written must not spoil a result: it can be made again.

@@ -13,7 +13,9 @@ use goodput_record::{RunFolder, SeriesFolder};
 use goodput_stats::repeats;
 
 pub(crate) use export::{converted, replace};
-pub(crate) use html::{PAGE, keep_comparison, keep_repeats, keep_run, keep_sweep, keep_sweeps};
+pub(crate) use html::{
+    PAGE, keep_comparison, keep_repeats, keep_run, keep_shadow, keep_sweep, keep_sweeps,
+};
 pub(crate) use read::{Read, json, read, read_as, summarise};
 
 use crate::args::{Format, ReportArgs};

@@ -19,7 +19,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_engine::{Control, Live};
 use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
-use goodput_screen::Campaign;
+use goodput_screen::{Campaign, Run as RunView};
 
 use crate::args::ScreenName;
 use crate::output;
@@ -29,6 +29,7 @@ use crate::signals::Signals;
 use keys::Keys;
 use terminal::{Canvas, Whose};
 
+pub(crate) use tally::Tally;
 pub(crate) use terminal::lend;
 
 /// Between two pictures, and after a key.
@@ -92,6 +93,8 @@ struct State {
     /// The run under way, or the last.
     run: Option<Arc<Run>>,
     campaign: Option<Campaign>,
+    /// A title and what stands in the place of a run, where the traffic is not ours.
+    traffic: Option<(String, RunView)>,
 }
 
 /// A run on the screen.
@@ -130,6 +133,12 @@ impl Screen {
         });
         lock(&self.0.state).run = Some(Arc::clone(&run));
         self.is_drawn().then_some(Following(run))
+    }
+
+    /// Shows traffic that is not ours as it is now. Whether the terminal can be had.
+    pub(crate) fn show_traffic(&self, title: String, run: RunView) -> bool {
+        lock(&self.0.state).traffic = Some((title, run));
+        self.is_drawn()
     }
 
     /// What the runs are a part of.

@@ -30,7 +30,7 @@ pub(super) struct Rates {
 
 /// What a run has said so far.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     stream: bool,
     ttft: Series,
     itl: Series,
@@ -57,7 +57,7 @@ struct Page {
 }
 
 impl Tally {
-    pub(super) fn new(stream: bool) -> Self {
+    pub(crate) fn new(stream: bool) -> Self {
         let series = Series::new;
         Self {
             stream,
@@ -77,7 +77,7 @@ impl Tally {
 
     /// A request has ended. By the definitions of the report: failed requests have no latency, and
     /// those that ran into a limit have one that is longer than anything.
-    pub(super) fn add(&mut self, record: &RequestRecord) {
+    pub(crate) fn add(&mut self, record: &RequestRecord) {
         let stamps = &record.exchange.stamps;
         let at = stamps.ended;
         if let Some(slip) = record.slip() {
@@ -164,7 +164,7 @@ impl Tally {
     }
 
     /// Every latency that this run has.
-    pub(super) fn latencies(&self, at: Nanos) -> Vec<Latency> {
+    pub(crate) fn latencies(&self, at: Nanos) -> Vec<Latency> {
         let all =
             [("TTFT", &self.ttft), ("ITL", &self.itl), ("TPOT", &self.tpot), ("E2E", &self.e2e)];
         let own = all.into_iter().skip(if self.stream { 0 } else { 3 });

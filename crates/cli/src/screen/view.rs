@@ -61,19 +61,20 @@ impl Seen {
 
 /// Everything at this instant.
 pub(super) fn of(shown: &Shown, keys: &Keys, at: Nanos) -> View {
-    let (run, campaign) = {
+    let (run, campaign, traffic) = {
         let state = lock(&shown.state);
-        (state.run.clone(), state.campaign.clone())
+        (state.run.clone(), state.campaign.clone(), state.traffic.clone())
     };
+    let (own, in_stead) = traffic.unzip();
     let title = run.as_ref().map_or_else(String::new, |run| {
         format!("goodput {} · {} · {}", shown.verb, run.facts.target, run.facts.model)
     });
     View {
-        title,
+        title: own.unwrap_or(title),
         pane: keys.pane,
         help: keys.help,
         colour: output::has_colour(),
-        run: run.map(|run| run.view(at, shown.signals.is_interrupted())),
+        run: in_stead.or_else(|| run.map(|run| run.view(at, shown.signals.is_interrupted()))),
         campaign,
         notes: super::notes(),
     }

@@ -25,6 +25,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failed> {
         let options = TraceOptions {
             format: format.map_err(|error| unknown(&error))?,
             skip_invalid: args.skip_invalid,
+            log: args.log.plan(),
             ..TraceOptions::default()
         };
         load_trace(&args.file, &options).map_err(|error| refused(&error))?

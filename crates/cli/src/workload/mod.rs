@@ -1,6 +1,7 @@
 //! `goodput workload`: traffic that is looked at, written and converted, but not sent.
 
 mod convert;
+mod served;
 mod show;
 
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use goodput_dataset::frozen;
 use goodput_dataset::{DatasetError, Kind, kind_of};
 use goodput_model::{Api, Keep, OutputLength, Plan};
+use goodput_report::ServedView;
 use goodput_wire::Dialect;
 use goodput_workload::{Setting, Workload};
 
@@ -36,13 +38,14 @@ pub(crate) fn dry_run(
     json: bool,
 ) -> Result<ExitCode, Failed> {
     vocabulary::by_tokenizer(&mut plan.workload, materials.tokenizer.as_ref())?;
+    let served = served::view(&materials);
     let workload = materials.workload(&plan.workload)?;
     plan::check_workload(plan, &workload)?;
     let model = plan.target.model.as_deref().unwrap_or("MODEL");
     let dialect = readiness::dialect(plan, model)?;
     let requests = materials::setting(&plan.load).requests.min(LOOKED_AT);
     output::note("nothing is sent: this is what would be");
-    show::print(&plan.workload, &workload, &dialect, (requests, json))?;
+    show::print(&plan.workload, &workload, &dialect, served, (requests, json))?;
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -54,12 +57,12 @@ fn show(args: &ShowArgs) -> Result<(), Failed> {
     if let Some(file) = &args.file {
         describe(&mut described, file)?;
     }
-    let (workload, plan) = build(&described, &args.amount)?;
+    let (workload, plan, served) = build(&described, &args.amount)?;
     let mut dialect = Dialect::new(Api::Chat, "MODEL", true).with_constraints(plan.constraints);
     if plan.output == OutputLength::Exact {
         dialect = dialect.with_exact_output();
     }
-    show::print(&plan, &workload, &dialect, (args.amount.num_requests, args.json))
+    show::print(&plan, &workload, &dialect, served, (args.amount.num_requests, args.json))
 }
 
 /// Says in flags what a file is.
@@ -73,6 +76,10 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
         args.data.dataset = Some(file.to_owned());
         return Ok(());
     }
+    if args.trace.trace_format.is_some() {
+        args.trace.trace = Some(file.to_owned());
+        return Ok(());
+    }
     match kind_of(path).map_err(|error| refused(&error))? {
         Kind::Frozen => file.clone_into(&mut args.workload),
         Kind::Trace => args.trace.trace = Some(file.to_owned()),
@@ -81,11 +88,11 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The workload that the flags describe.
+/// The workload that the flags describe, and how it was served where it was recorded.
 fn build(
     args: &WorkloadArgs,
     amount: &AmountArgs,
-) -> Result<(Workload, goodput_model::WorkloadPlan), Failed> {
+) -> Result<(Workload, goodput_model::WorkloadPlan, Option<ServedView>), Failed> {
     let mut plan = plan::workload(args)?;
     let keep = match args.trace.replay {
         ReplayName::Timestamps => Keep::Timestamps,
@@ -99,11 +106,12 @@ fn build(
     };
     let materials = Materials::gather(&mut plan, setting, &Hub::new(false))?;
     vocabulary::by_tokenizer(&mut plan, materials.tokenizer.as_ref())?;
-    Ok((materials.workload(&plan)?, plan))
+    let served = served::view(&materials);
+    Ok((materials.workload(&plan)?, plan, served))
 }
 
 fn make(args: &MakeArgs) -> Result<(), Failed> {
-    let (workload, plan) = build(&args.workload, &args.amount)?;
+    let (workload, plan, _) = build(&args.workload, &args.amount)?;
     if args.output.exists() {
         return Err(exists(&args.output));
     }

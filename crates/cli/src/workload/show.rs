@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{Nanos, Session, WorkloadPlan};
-use goodput_report::{Histogram, Preview, WorkloadView, workload_text};
+use goodput_report::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 use goodput_wire::Dialect;
 use goodput_workload::Workload;
 
@@ -19,9 +19,10 @@ pub(super) fn print(
     plan: &WorkloadPlan,
     workload: &Workload,
     dialect: &Dialect,
+    served: Option<ServedView>,
     (requests, json): (u64, bool),
 ) -> Result<(), Failed> {
-    let view = view(plan, workload, dialect, requests);
+    let view = WorkloadView { served, ..view(plan, workload, dialect, requests) };
     if json {
         let page = serde_json::to_string_pretty(&view)
             .map_err(|error| Failed::internal(error.to_string()))?;
@@ -66,6 +67,8 @@ fn view(
         pauses_s: Histogram::of(seen.pauses),
         span_s: seen.arrivals.last().copied().filter(|_| !gaps.is_empty()),
         gaps_s: Histogram::of(gaps),
+        arrivals_s: Histogram::of(seen.arrivals).filter(|arrivals| arrivals.n > 1),
+        served: None,
         expected_hit_rate: workload.cache_estimate(seen.sessions),
         previews: seen.previews,
     }

@@ -72,7 +72,7 @@ impl Asked {
         let mut plan = plan::of_flags(&flags)?;
         tell_sides_apart(&mut plan, args, targets.len())?;
         profile_in_turns(args, args.design.at_once)?;
-        let gates = gates::read(&args.gate)?;
+        let gates = gates::read(&args.gate.gate)?;
         gates::check(&gates, &plan, "this comparison")?;
         if args.design.search {
             gates::check_search(&gates)?;

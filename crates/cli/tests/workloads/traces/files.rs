@@ -36,7 +36,7 @@ fn converting_keeps_instants_and_lengths_and_says_what_is_lost() {
     let expected = row("0", 374, 44) + &row("110.0007", 396, 109) + &row("319.4101", 879, 55);
     assert_eq!(read(&session, "m.jsonl"), expected);
     convert("m.jsonl", "goodput", "g.jsonl");
-    let head = r#"{"schema":"goodput.trace/1","block_tokens":512}"#;
+    let head = r#"{"schema":"goodput.trace/2","block_tokens":512,"text":false}"#;
     let rows = [("0", 374, 44), ("0.1100007", 396, 109), ("0.3194101", 879, 55)];
     let row = |(at, input, output): (&str, u32, u32)| {
         format!(r#"{{"at":{at},"input_tokens":{input},"output_tokens":{output}}}"#) + "\n"

@@ -2,6 +2,8 @@
 //! other forms.
 
 mod files;
+mod logs;
+mod recorded;
 mod regressions;
 
 use std::fs;
@@ -315,7 +317,7 @@ fn traces_that_cannot_be_used_are_refused_with_their_place() {
             "TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,2\n".to_owned(),
             "line 2: field `TIMESTAMP` is `noon`, expected an instant like",
         ),
-        ("hello\n".to_owned(), "cannot tell its form: it begins with `hello`"),
+        ("hello\n".to_owned(), "cannot tell its form: its first line is no header"),
         (String::new(), "is empty"),
     ];
     for (content, words) in cases {

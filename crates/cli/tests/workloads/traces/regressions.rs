@@ -116,7 +116,7 @@ fn blocks_behind_another_beginning_are_not_expected_in_the_cache() {
 fn a_trace_of_another_version_says_so() {
     let session = with_files(&[("t.jsonl", "{\"schema\":\"goodput.trace/9\"}\n")]);
     let outcome = session.run(&["run", "mock:fast", "--trace", "t.jsonl"]);
-    assert!(outcome.stderr.contains("expected `goodput.trace/1`"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("expected `goodput.trace/2`"), "{}", outcome.stderr);
 }
 
 #[test]

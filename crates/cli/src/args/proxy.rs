@@ -1,0 +1,73 @@
+//! What can be typed of a proxy, whatever it does beside.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::positive_time;
+
+/// Where clients come in, and how the servers behind are spoken to.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProxyArgs {
+    /// Address to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+
+    /// Listen elsewhere than on the loopback: whoever can reach the address can use the server
+    /// behind it
+    #[arg(long)]
+    pub(crate) expose: bool,
+
+    /// Certificate chain in PEM, to speak TLS with clients
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Its private key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// HTTP version spoken with the servers behind
+    #[arg(long, value_enum, default_value = "1", value_name = "VERSION")]
+    pub(crate) upstream_http: HttpName,
+
+    /// PEM file with additional trusted certificates for the servers behind
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// Do not check the certificates of the servers behind
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Threads that pass on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) workers: u16,
+
+    /// Header that names a conversation, where clients send one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session_header: Option<String>,
+
+    /// How long answers under way may go on after a stop
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    pub(crate) drain: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HttpName {
+    /// HTTP/1.1
+    #[value(name = "1")]
+    Http1,
+    /// HTTP/2: by ALPN on https, with prior knowledge on http
+    #[value(name = "2")]
+    Http2,
+}
+
+/// A share of the traffic as in `5%`, from 0 (exclusive) to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    percent
+        .filter(|percent| *percent > 0.0 && *percent <= 100.0)
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "write it as 5%, above 0% and up to 100%".to_owned())
+}

@@ -1,0 +1,149 @@
+//! What can be typed after `goodput record`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::ProxyArgs;
+use super::positive_time;
+use super::proxy::share;
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  goodput record --upstream http://localhost:8000 --output trace.jsonl
+      Clients ask http://127.0.0.1:8080 instead; Ctrl-C ends it
+  goodput record --upstream https://llm.example/v1 --output trace.jsonl --duration 1h --share 10%
+      One hour, a tenth of the sessions
+  goodput record --upstream http://10.0.0.7:8000 --listen 0.0.0.0:443 --expose \\
+      --tls-cert chain.pem --tls-key key.pem --output /var/log/llm/trace.jsonl \\
+      --rotate-every 1d --max-size 20GB --keep-passing --metrics-listen 127.0.0.1:9400
+      In front of production: a file a day, trace-000001.jsonl and so on
+  goodput workload show --trace trace.jsonl
+  goodput run http://localhost:8000 --trace trace.jsonl
+      What was recorded, and the same traffic again
+
+Signals: SIGTERM and SIGINT take no more connections and wait for answers (--drain), a second one
+         ends at once; SIGHUP begins a new file.
+Exit codes: 0 ended by a limit or a signal, 1 internal, 2 usage or bad input, 5 requests are missing
+            from the trace (the disk was full, or could not keep up), 130 ended at once.";
+
+/// Record live traffic as a trace that `goodput run --trace` replays
+///
+/// A proxy that passes every byte on as it comes, and writes when requests came, how long prompts
+/// and answers were, how fast they were served, and which prompts begin alike: by hashes with a salt
+/// that is written nowhere. No text, no key, no header.
+#[derive(Debug, Args)]
+#[command(after_help = RECORD_EXAMPLES)]
+pub(crate) struct RecordArgs {
+    /// The server that answers
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: String,
+
+    /// The trace: a new file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) proxy: ProxyArgs,
+
+    #[command(flatten)]
+    pub(crate) trace: TraceFileArgs,
+
+    /// Show what passes as Prometheus metrics at http://ADDR/metrics; port 0 picks a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
+    /// Print the summary as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print no progress and no summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// What is written, and how much of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trace")]
+pub(crate) struct TraceFileArgs {
+    /// Record this share of the sessions, as in `10%`; everything is passed on
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
+    pub(crate) share: f64,
+
+    /// Write prompts and answers as they are, too: whoever reads the file reads what people asked
+    #[arg(long)]
+    pub(crate) save_text: bool,
+
+    /// Tokenizer to count prompts with: tokenizer.json, a folder with one, a .tiktoken file,
+    /// o200k_base, cl100k_base, …, or a model of the hub
+    #[arg(long, value_name = "NAME|FILE", default_value = "approximate")]
+    pub(crate) tokenizer: String,
+
+    /// Tokens of a block, about: prompts that begin alike are alike in whole blocks
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) block_tokens: u32,
+
+    /// Begin a new file when one has this size, as in `100MB`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) rotate_size: Option<u64>,
+
+    /// Begin a new file after this time, as in `1h`
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub(crate) rotate_every: Option<Duration>,
+
+    /// End when the files have this size together
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_size: Option<u64>,
+
+    /// End after this time
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub(crate) duration: Option<Duration>,
+
+    /// End after this many requests were recorded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_requests: Option<u64>,
+
+    /// When a limit is reached, record no more but go on passing until a signal comes
+    #[arg(long)]
+    pub(crate) keep_passing: bool,
+}
+
+/// A size as in `100MB`, `2GiB` or plain bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "write it as 500KB, 100MB or 2GB; at least 4KB".to_owned();
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number * unit as f64;
+    // Less would hold a header and a few rows.
+    if (4_000.0..1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("100MB"), Ok(100_000_000));
+        assert_eq!(size("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(size("4096"), Ok(4096));
+        for wrong in ["", "MB", "100 apples", "-5MB", "1KB", "1e5", "99999999TB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! `--metrics-listen`: both sides while they go on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use goodput_campaign::compare::Comparison;
+use goodput_campaign::shadow::ShadowReport;
+use goodput_proxy::Standing;
+
+use super::Live;
+use crate::listen::{Format, Histogram, Sheet, Tally, label};
+use crate::live;
+
+const SIDES: [&str; 2] = ["primary", "candidate"];
+
+/// The page, made when somebody asks.
+pub(super) fn page(live: &Arc<Live>, format: Format) -> String {
+    let mut sheet = Sheet::new(format, 1 << 15);
+    live::metrics(&mut sheet, &live.proxy);
+    mirrored(&mut sheet, live);
+    let seen = live.board.read();
+    single(
+        &mut sheet,
+        "goodput_shadow_pairs_total",
+        "Requests of which both sides are known",
+        seen.pairs,
+    );
+    single(
+        &mut sheet,
+        "goodput_shadow_unpaired_total",
+        "Requests that the candidate answered and that have no pair",
+        seen.unpaired,
+    );
+    single(
+        &mut sheet,
+        "goodput_shadow_unjudged_total",
+        "Requests without a pair because an answer could not be looked into",
+        seen.unjudged,
+    );
+    single(
+        &mut sheet,
+        "goodput_shadow_words_lost_total",
+        "Answers of the candidate that are in no pair because the collector could not keep up",
+        live.lost.load(Ordering::Relaxed),
+    );
+    failures(&mut sheet, &seen.sides);
+    if let Some(comparison) = &seen.so_far {
+        so_far(&mut sheet, comparison);
+    }
+    for (name, help, of) in TIMES {
+        sheet.family((name, "histogram", help));
+        for (side, tally) in SIDES.iter().zip(&seen.sides) {
+            histogram(&mut sheet, name, &label("side", side), of(tally));
+        }
+    }
+    sheet.finish()
+}
+
+type Time = (&'static str, &'static str, fn(&Tally) -> &Histogram);
+
+const TIMES: [Time; 3] = [
+    ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| &tally.ttft),
+    ("goodput_shadow_itl_seconds", "Gaps between the chunks of an answer, of the pairs", |tally| {
+        &tally.itl
+    }),
+    ("goodput_shadow_e2e_seconds", "Time to the last token, of the pairs", |tally| &tally.e2e),
+];
+
+fn single(sheet: &mut Sheet, name: &'static str, help: &'static str, value: u64) {
+    let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+    sheet.family((name, kind, help));
+    sheet.line(name, "", value);
+}
+
+fn mirrored(sheet: &mut Sheet, live: &Live) {
+    let tally = live.mirror.tally();
+    let counters = [
+        (
+            "goodput_shadow_passed_total",
+            "Requests of clients, of the paths that can be mirrored",
+            live.passed(),
+        ),
+        ("goodput_shadow_chosen_total", "Requests that were chosen", tally.chosen()),
+        ("goodput_shadow_mirrored_total", "Requests that the candidate was sent", tally.sent()),
+        ("goodput_shadow_candidate_ok_total", "Those that it answered well", tally.ok()),
+        ("goodput_shadow_candidate_failed_total", "Those that failed", tally.failed()),
+        (
+            "goodput_shadow_cut_total",
+            "Those that were given up because mirroring stopped",
+            tally.cut(),
+        ),
+        (
+            "goodput_shadow_pauses_total",
+            "Times that mirroring paused because of failures",
+            tally.pauses(),
+        ),
+        ("goodput_shadow_queued", "Requests that wait for the candidate", tally.queued()),
+        ("goodput_shadow_held_bytes", "Bytes of bodies that are held for it", tally.held_bytes()),
+        ("goodput_shadow_in_flight", "Requests under way at the candidate", tally.in_flight()),
+    ];
+    for (name, help, value) in counters {
+        single(sheet, name, help, value);
+    }
+    let name = "goodput_shadow_dropped_total";
+    sheet.family((name, "counter", "Chosen requests that were not sent, by reason"));
+    for (reason, count) in tally.dropped() {
+        sheet.line(name, &label("reason", reason), count);
+    }
+    let (name, present) = ("goodput_shadow_state", tally.standing());
+    sheet.family((name, "gauge", "1 for the state that mirroring is in, 0 for others"));
+    for (standing, word) in Standing::ALL {
+        sheet.line(name, &label("state", word), u8::from(standing == present));
+    }
+}
+
+/// What the pairs say together, as of the last look at them.
+fn so_far(sheet: &mut Sheet, comparison: &Comparison) {
+    let change = "goodput_shadow_change";
+    let help = "Change of a figure from the primary to the candidate so far: in proportion, of \
+                error_share in points; with the ends of its interval";
+    sheet.family((change, "gauge", help));
+    for finding in &comparison.findings {
+        let ends =
+            [("estimate", Some(finding.change)), ("low", finding.low), ("high", finding.high)];
+        for (end, value) in ends {
+            if let Some(value) = value {
+                let labels = [label("figure", &finding.metric), label("end", end)];
+                sheet.line(change, &labels.join(","), value);
+            }
+        }
+    }
+    let tpot = "goodput_shadow_tpot_seconds";
+    sheet.family((tpot, "gauge", "Time per output token after the first so far, by quantile"));
+    for finding in &comparison.findings {
+        let percent = finding.metric.strip_prefix("tpot_p").map(str::parse::<f64>);
+        let Some(Ok(percent)) = percent else { continue };
+        let quantile = ((percent * 1e4).round() / 1e6).to_string();
+        for (side, value) in SIDES.iter().zip([finding.reference, finding.candidate]) {
+            let labels = [label("side", side), label("quantile", &quantile)];
+            sheet.line(tpot, &labels.join(","), value / 1e3);
+        }
+    }
+    if let Some(report) = &comparison.shadow {
+        counts(sheet, report);
+    }
+}
+
+/// Lengths, ends and likeness of answers.
+fn counts(sheet: &mut Sheet, report: &ShadowReport) {
+    let tokens = "goodput_shadow_output_tokens";
+    sheet.family((tokens, "gauge", "Output tokens of an answer on average so far"));
+    for (side, mean) in SIDES.iter().zip(report.output_tokens.into_iter().flatten()) {
+        sheet.line(tokens, &label("side", side), mean);
+    }
+    let finish = "goodput_shadow_finish_total";
+    sheet.family((finish, "counter", "Good answers of the pairs by finish reason"));
+    for count in &report.finishes {
+        for (side, value) in SIDES.iter().zip(count.counts) {
+            let labels = [label("side", side), label("reason", &count.name)];
+            sheet.line(finish, &labels.join(","), value);
+        }
+    }
+    let Some(likeness) = &report.likeness else { return };
+    let alike = [
+        ("goodput_shadow_likened_total", "Pairs whose answers were compared", likeness.pairs),
+        ("goodput_shadow_same_total", "Those that are the same to the byte", likeness.exact),
+    ];
+    for (name, help, value) in alike {
+        single(sheet, name, help, value);
+    }
+    let medians = [
+        (
+            "goodput_shadow_prefix_share",
+            "Median share of the longer answer that is the same from the beginning",
+            likeness.prefix_share,
+        ),
+        (
+            "goodput_shadow_length_ratio",
+            "Median of the candidate's length over the primary's, in characters",
+            likeness.length_ratio,
+        ),
+    ];
+    for (name, help, value) in medians {
+        sheet.family((name, "gauge", help));
+        if let Some(value) = value {
+            sheet.line(name, "", value);
+        }
+    }
+}
+
+fn failures(sheet: &mut Sheet, sides: &[Tally; 2]) {
+    let name = "goodput_shadow_requests_failed_total";
+    sheet.family((name, "counter", "Requests of the pairs that failed, by class of error"));
+    for (side, tally) in SIDES.iter().zip(sides) {
+        for (class, count) in &tally.failed {
+            let labels = [label("side", side), label("class", &class.to_string())];
+            sheet.line(name, &labels.join(","), count);
+        }
+    }
+}
+
+fn histogram(sheet: &mut Sheet, name: &str, side: &str, histogram: &Histogram) {
+    let bucket = format!("{name}_bucket");
+    for (bound, count) in histogram.up_to() {
+        sheet.line(&bucket, &format!("{side},le=\"{bound:?}\""), count);
+    }
+    sheet.line(&bucket, &format!("{side},le=\"+Inf\""), histogram.count());
+    sheet.line(&format!("{name}_sum"), side, histogram.sum());
+    sheet.line(&format!("{name}_count"), side, histogram.count());
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_campaign::compare::{Finding, Outcome};
+    use goodput_campaign::shadow::{Count, LikenessSummary};
+
+    use super::*;
+
+    fn finding(metric: &str, [reference, candidate]: [f64; 2]) -> Finding {
+        Finding {
+            metric: metric.to_owned(),
+            side: 1,
+            level: 0,
+            n: 8,
+            reference,
+            candidate,
+            change: candidate / reference - 1.0,
+            low: Some(0.25),
+            high: None,
+            confidence: 0.95,
+            p: None,
+            wilcoxon_p: None,
+            hodges_lehmann: None,
+            sd: None,
+            is_tested: true,
+            margin: 0.03,
+            outcome: Outcome::Worse,
+            further_blocks: None,
+            is_doubtful: false,
+        }
+    }
+
+    #[test]
+    fn the_last_comparison_is_on_the_page() {
+        let report = ShadowReport {
+            output_tokens: Some([10.0, 12.5]),
+            finishes: vec![Count { name: "stop".to_owned(), counts: [3, 2] }],
+            likeness: Some(LikenessSummary {
+                pairs: 4,
+                exact: 1,
+                prefix_share: Some(0.5),
+                length_ratio: Some(2.0),
+                characters: [1.0, 2.0],
+            }),
+            ..ShadowReport::default()
+        };
+        let comparison = Comparison {
+            findings: vec![finding("tpot_p99", [20.0, 30.0]), finding("ttft_p50", [80.0, 120.0])],
+            shadow: Some(report),
+            ..Comparison::default()
+        };
+        let mut sheet = Sheet::new(Format::Text, 0);
+        so_far(&mut sheet, &comparison);
+        let page = sheet.finish();
+        for line in [
+            r#"goodput_shadow_change{figure="ttft_p50",end="estimate"} 0.5"#,
+            r#"goodput_shadow_change{figure="tpot_p99",end="low"} 0.25"#,
+            r#"goodput_shadow_tpot_seconds{side="primary",quantile="0.99"} 0.02"#,
+            r#"goodput_shadow_tpot_seconds{side="candidate",quantile="0.99"} 0.03"#,
+            r#"goodput_shadow_output_tokens{side="candidate"} 12.5"#,
+            r#"goodput_shadow_finish_total{side="primary",reason="stop"} 3"#,
+            "goodput_shadow_likened_total 4",
+            "goodput_shadow_same_total 1",
+            "goodput_shadow_prefix_share 0.5",
+            "goodput_shadow_length_ratio 2",
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}: {page}");
+        }
+        assert!(!page.contains("high") && !page.contains(r#"quantile="0.5""#), "{page}");
+    }
+}
