@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 23] = [
+const OURS: [(&str, &[&str]); 25] = [
     ("goodput-random", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
@@ -15,6 +15,8 @@ const OURS: [(&str, &[&str]); 23] = [
     ("goodput-dataset", &["goodput-model", "goodput-random"]),
     ("goodput-workload", &["goodput-model", "goodput-random", "goodput-tokens", "goodput-dataset"]),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
+    ("goodput-proxy", &["goodput-model", "goodput-clock", "goodput-wire"]),
+    ("goodput-traffic", &["goodput-model", "goodput-tokens", "goodput-dataset"]),
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
@@ -40,11 +42,21 @@ const OURS: [(&str, &[&str]); 23] = [
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
 const WALLS: [(&str, &[&str]); 18] = [
-    ("hyper", &["goodput-wire", "goodput-mock"]),
-    ("hyper-util", &["goodput-wire", "goodput-mock"]),
-    ("rustls", &["goodput-wire", "goodput-mock"]),
-    ("tokio-rustls", &["goodput-wire", "goodput-mock"]),
-    ("tokio", &["goodput-clock", "goodput-wire", "goodput-engine", "goodput-mock", "goodput"]),
+    ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("rustls", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    (
+        "tokio",
+        &[
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-engine",
+            "goodput-mock",
+            "goodput-proxy",
+            "goodput",
+        ],
+    ),
     ("clap", &["goodput"]),
     ("ratatui", &["goodput-screen", "goodput"]),
     ("prost", &["goodput-record"]),

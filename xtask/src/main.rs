@@ -21,7 +21,7 @@ const TASKS: [(&str, &str); 8] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
-        "[--seconds N] [--peers]: the budgets, against a raw-epoll floor and a server of known timing",
+        "[--seconds N] [--peers] [--only NAME]: the budgets, against a raw-epoll floor and a server of known timing",
     ),
     ("gates", "instructions on the hot path against fixed limits; needs valgrind"),
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),

@@ -104,7 +104,7 @@ impl Mock {
 
 /// The address in `mock engine on http://127.0.0.1:1234 · …`
 fn address(said: &str) -> Option<String> {
-    let (_, after) = said.split_once("http://")?;
+    let (_, after) = said.split_once(" on http://")?;
     after.split_whitespace().next().map(str::to_owned)
 }
 

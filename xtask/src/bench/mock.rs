@@ -78,7 +78,7 @@ fn start(bench: &Bench, itl_ms: u32) -> Result<Mock, String> {
 }
 
 /// User and system time of a process so far.
-fn cpu_s(id: u32) -> Result<f64, String> {
+pub(super) fn cpu_s(id: u32) -> Result<f64, String> {
     let path = format!("/proc/{id}/stat");
     let stat = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     // The name of the program may hold anything but comes before the last parenthesis.

@@ -9,6 +9,9 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 
+/// Becomes a server with as many files as may be.
+const SERVE: &str = "ulimit -n \"$(ulimit -Hn)\"; exec \"$@\"";
+
 /// How the programs of a benchmark run.
 pub(super) struct Bench {
     /// Length of one run.
@@ -17,8 +20,9 @@ pub(super) struct Bench {
     scratch: PathBuf,
 }
 
+/// Which of two.
 #[derive(Clone, Copy)]
-enum Core {
+pub(super) enum Core {
     Server,
     Client,
 }
@@ -72,9 +76,8 @@ impl Bench {
 
     /// Runs a client to its end and says the most memory it had, in KiB.
     pub(super) fn peak_kib(&self, client: &[String]) -> Result<f64, String> {
-        let script = "ulimit -n \"$(ulimit -Hn)\"; exec \"$@\"";
         let mut child = self
-            .shell(Core::Client, script, client)
+            .shell(Core::Client, SERVE, client)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -98,7 +101,7 @@ impl Bench {
 
     /// A server that is ready to be started.
     pub(super) fn serve(&self, server: &[String]) -> Command {
-        self.shell(Core::Server, "ulimit -n \"$(ulimit -Hn)\"; exec \"$@\"", server)
+        self.shell(Core::Server, SERVE, server)
     }
 
     fn shell(&self, core: Core, script: &str, command: &[String]) -> Command {
@@ -132,7 +135,7 @@ fn is_good(status: ExitStatus) -> bool {
 }
 
 /// `VmHWM:   1234 kB`
-fn high_water(status: &str) -> Option<f64> {
+pub(super) fn high_water(status: &str) -> Option<f64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
@@ -147,11 +150,20 @@ pub(super) struct Server {
 impl Server {
     /// Starts one with these delays; it listens when this returns.
     pub(super) fn start(bench: &Bench, ttft_ms: u32, itl_ms: u32) -> Result<Self, String> {
+        Self::start_on(bench, Core::Server, (ttft_ms, itl_ms))
+    }
+
+    /// The same on a core of choice.
+    pub(super) fn start_on(
+        bench: &Bench,
+        core: Core,
+        (ttft_ms, itl_ms): (u32, u32),
+    ) -> Result<Self, String> {
         let command = format!("--port 0 --ttft-us {ttft_ms}000 --itl-us {itl_ms}000");
         let mut words = vec![crate::release("goodput-truth").display().to_string()];
         words.extend(command.split_whitespace().map(str::to_owned));
         let mut child = bench
-            .serve(&words)
+            .shell(core, SERVE, &words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

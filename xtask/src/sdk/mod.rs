@@ -1,4 +1,5 @@
-//! The official OpenAI client for Python as the judge of the simulated engine's API.
+//! The official OpenAI client for Python as the judge of the simulated engine's API, and of the proxy
+//! in front of it.
 //!
 //! It lives in a virtual environment below the target folder, and `check.py` holds what it reads
 //! from running servers against what was asked.
@@ -11,7 +12,7 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::python;
-use crate::running::{KEY, Mock, Running};
+use crate::running::{KEY, Mock, Running, Scratch};
 
 /// The version that is known to judge rightly.
 const VERSION: &str = "3.49.0";
@@ -48,26 +49,41 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
             return Ok(());
         }
     };
+    // In a file, so that a failure shows its line.
+    let script = python.with_file_name("check.py");
+    fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
     let mut mocks = Vec::new();
     for (name, flags) in SERVERS {
         mocks
             .push((name, Mock::start(goodput, flags).map_err(|error| format!("{name}: {error}"))?));
     }
-    // In a file, so that a failure shows its line.
-    let script = python.with_file_name("check.py");
-    fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
-    let mut command = Command::new(&python);
+    ask(&python, &script, &mocks)?;
+    eprintln!("  the OpenAI client {VERSION} reads every answer");
+    let folder = Scratch::new()?;
+    let mut proxies = Vec::new();
+    for (name, mock) in &mocks {
+        let (upstream, trace) = (format!("http://{}", mock.address()), folder.path(name));
+        let mut command = Command::new(goodput);
+        command.args(["record", "--listen", "127.0.0.1:0", "--upstream", &upstream, "--output"]);
+        let proxy = Mock::run(command.arg(trace)).map_err(|error| format!("{name}: {error}"))?;
+        proxies.push((*name, proxy));
+    }
+    ask(&python, &script, &proxies)?;
+    eprintln!("  and every answer through a proxy that records");
+    Ok(())
+}
+
+/// Lets the client ask these servers.
+fn ask(python: &Path, script: &Path, servers: &[(&str, Mock)]) -> Result<(), String> {
+    let mut command = Command::new(python);
     command.arg(script);
-    command.args(mocks.iter().map(|(name, mock)| format!("{name}={}", mock.address())));
+    command.args(servers.iter().map(|(name, server)| format!("{name}={}", server.address())));
     for name in OWNERS.into_iter().chain(python::OWNERS) {
         command.env_remove(name);
     }
     match Running::start(&mut command)?.outcome(now() + PATIENCE) {
-        Some(true) => {
-            eprintln!("  the OpenAI client {VERSION} reads every answer");
-            Ok(())
-        }
-        Some(false) => Err("the OpenAI client does not accept the simulated engine".to_owned()),
+        Some(true) => Ok(()),
+        Some(false) => Err("the OpenAI client does not accept what it is answered".to_owned()),
         None => {
             Err(format!("the OpenAI client did not end within {} s", PATIENCE.0 / 1_000_000_000))
         }
