@@ -102,9 +102,11 @@ impl Mock {
     }
 }
 
-/// The address in `mock engine on http://127.0.0.1:1234 · …`
+/// The address in `mock engine on http://127.0.0.1:1234 · …`, `listening on http://127.0.0.1:1234` or
+/// `metrics of this run: http://127.0.0.1:1234/metrics`.
 fn address(said: &str) -> Option<String> {
-    let (_, after) = said.split_once(" on http://")?;
+    let before = [" on http://", " run: http://"];
+    let (_, after) = before.into_iter().find_map(|words| said.split_once(words))?;
     after.split_whitespace().next().map(str::to_owned)
 }
 
@@ -139,6 +141,9 @@ mod tests {
     fn the_address_is_found() {
         let said = "mock engine on http://127.0.0.1:1234 · model mock · TTFT 0s\n";
         assert_eq!(address(said).as_deref(), Some("127.0.0.1:1234"));
+        let said = "takes 22 s\nmetrics of this run: http://127.0.0.1:4/metrics\n";
+        assert_eq!(address(said).as_deref(), Some("127.0.0.1:4/metrics"));
+        assert_eq!(address("listening on http://[::1]:5\n").as_deref(), Some("[::1]:5"));
         assert_eq!(address("error: no\n"), None);
     }
 }

@@ -52,14 +52,10 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     // In a file, so that a failure shows its line.
     let script = python.with_file_name("check.py");
     fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
-    let mut mocks = Vec::new();
-    for (name, flags) in SERVERS {
-        mocks
-            .push((name, Mock::start(goodput, flags).map_err(|error| format!("{name}: {error}"))?));
-    }
-    ask(&python, &script, &mocks)?;
+    ask(&python, &script, &start_all(goodput)?)?;
     eprintln!("  the OpenAI client {VERSION} reads every answer");
-    let folder = Scratch::new()?;
+    // Other ones: some count what they were asked.
+    let (mocks, folder) = (start_all(goodput)?, Scratch::new()?);
     let mut proxies = Vec::new();
     for (name, mock) in &mocks {
         let (upstream, trace) = (format!("http://{}", mock.address()), folder.path(name));
@@ -71,6 +67,15 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     ask(&python, &script, &proxies)?;
     eprintln!("  and every answer through a proxy that records");
     Ok(())
+}
+
+/// A server of each kind.
+fn start_all(goodput: &Path) -> Result<Vec<(&'static str, Mock)>, String> {
+    let start = |(name, flags): (&'static str, &[&str])| {
+        let mock = Mock::start(goodput, flags).map_err(|error| format!("{name}: {error}"))?;
+        Ok((name, mock))
+    };
+    SERVERS.into_iter().map(start).collect()
 }
 
 /// Lets the client ask these servers.
