@@ -26,8 +26,9 @@ Examples:
 
 Signals: SIGTERM and SIGINT take no more connections and wait for answers (--drain), a second one
          ends at once; SIGHUP begins a new file.
-Exit codes: 0 ended by a limit or a signal, 1 internal, 2 usage or bad input, 5 requests are missing
-            from the trace (the disk was full, or could not keep up), 130 ended at once.";
+Exit codes: 0 ended by a limit or a signal, 1 internal, 2 usage or bad input, 3 nobody knows the
+            server's name, 5 requests are missing from the trace (the disk was full, or could not
+            keep up), 130 ended at once.";
 
 /// Record live traffic as a trace that `goodput run --trace` replays
 ///

@@ -25,10 +25,11 @@ Examples:
   kill -USR1 PID
       Stops mirroring at once; once more, and it goes on
 
-Clients' keys and cookies are never sent to the candidate unless --forward-credentials says so.
+Cookies of clients are never sent to the candidate, their keys only with --forward-credentials.
 Exit codes: 0 fine (better or equivalent, or every gate holds), 1 internal, 2 usage or bad input,
-            4 worse, or a gate failed, 5 inconclusive or void, 130 stopped before --duration or
-            --pairs; the result is written all the same.";
+            3 nobody knows the primary's name, or the proxy broke, 4 worse, or a gate failed,
+            5 inconclusive or void, 130 stopped before --duration or --pairs; the result is written
+            all the same.";
 
 /// Send a share of live traffic to a candidate too, and compare it with the server that answers
 ///
