@@ -202,6 +202,43 @@ codes! {
     BlocksDepend = "blocks_depend",
     /// The candidate was not asked any more.
     ShadowEnded = "shadow_ended",
+    /// Clients of a merged run left no record.
+    ShardMissing = "shard_missing",
+    /// The record of a client of a merged run ends early.
+    ShardCut = "shard_cut",
+    /// A client of a merged run distorted its part.
+    ShardSick = "shard_sick",
+    /// The clients of a merged run did not begin together.
+    ShardsApart = "shards_apart",
+    /// The wall clock of a client of a merged run is off.
+    ShardClock = "shard_clock",
+}
+
+impl CaveatCode {
+    /// Whether it speaks of the client that measured rather than of the server or the method: of one
+    /// client of several it says that its part of the figures is in doubt.
+    pub fn is_of_client(self) -> bool {
+        matches!(
+            self,
+            Self::ScheduleSlip
+                | Self::ClientStarved
+                | Self::ClientStalled
+                | Self::ClientLag
+                | Self::TokensMerged
+                | Self::CpuContended
+                | Self::CpuCrowded
+                | Self::ClientBusy
+                | Self::CpuThrottled
+                | Self::CpuStolen
+                | Self::Canary
+                | Self::NotObserved
+                | Self::NearCeiling
+                | Self::ClientLimited
+                | Self::ClockSuspicious
+                | Self::NotDelivered
+                | Self::RecordsLost
+        )
+    }
 }
 
 impl fmt::Display for CaveatCode {
@@ -228,6 +265,11 @@ impl Caveat {
     /// A caveat with its evidence.
     pub fn new(code: CaveatCode, severity: Severity, message: impl Into<String>) -> Self {
         Self { code, severity, message: message.into(), advice: None }
+    }
+
+    /// The first of the worst.
+    pub fn worst(all: &[Self]) -> Option<&Self> {
+        all.iter().min_by_key(|caveat| std::cmp::Reverse(caveat.severity))
     }
 
     /// The same with advice.
@@ -281,6 +323,16 @@ mod tests {
         assert_eq!(Verdict::of(&[]), Verdict::Valid);
         assert_eq!(Verdict::of(&[caveat(Severity::Info)]), Verdict::Valid);
         assert_eq!(Verdict::of(&[caveat(Severity::Void), caveat(Severity::Warn)]), Verdict::Void);
+        let named = |severity, name: &str| Caveat::new(CaveatCode::Canary, severity, name);
+        let (warn, void) = (Severity::Warn, Severity::Void);
+        let all = [named(warn, "a"), named(void, "b"), named(void, "c")];
+        assert_eq!(Caveat::worst(&all).map(|caveat| caveat.message.as_str()), Some("b"));
+    }
+
+    #[test]
+    fn a_client_is_not_to_blame_for_its_server() {
+        assert!(CaveatCode::CpuStolen.is_of_client() && CaveatCode::RecordsLost.is_of_client());
+        assert!(!CaveatCode::OverSaturated.is_of_client() && !CaveatCode::Errors.is_of_client());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod reported;
 mod request;
 mod server;
 mod shape;
+mod shard;
 mod slo;
 mod time;
 mod trace;
@@ -51,6 +52,7 @@ pub use server::{
     SystemFacts,
 };
 pub use shape::{Shape, Stage as LoadStage};
+pub use shard::{ClockOffset, Shard, ShardFacts, ShardPart, have_common_start};
 pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
 pub use time::Nanos;
 pub use trace::{TraceIds, Tracer};
