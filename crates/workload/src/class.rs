@@ -126,6 +126,31 @@ impl Class {
         }
     }
 
+    /// Requests of a session.
+    pub(crate) fn requests(&self, author: &Author, number: u64, local: u64) -> Option<u64> {
+        match &self.source {
+            Source::Lengths { .. } | Source::Pairs(_) => {
+                let plan = self.session.as_ref();
+                let draws =
+                    |plan| synthetic::requests(&mut Maker::new(author, self, number, local), plan);
+                Some(plan.map_or(1, draws))
+            }
+            Source::Entries(entries) => entries.requests(local),
+            Source::Trace(trace) => trace.requests(local),
+            Source::Frozen { sessions, .. } => {
+                sessions.get(usize::try_from(local).ok()?).map(|(_, session)| session.requests())
+            }
+        }
+    }
+
+    /// In whose turn a session of a trace is dealt out. A class of a trace is alone.
+    pub(crate) fn turn(&self, local: u64) -> Option<u64> {
+        match &self.source {
+            Source::Trace(trace) => trace.turn(local),
+            _ => None,
+        }
+    }
+
     /// When a session arrives, in sources that say so.
     pub(crate) fn arrival(&self, local: u64) -> Option<Nanos> {
         match &self.source {

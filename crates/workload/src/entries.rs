@@ -32,6 +32,12 @@ impl Entries {
             history: plan.history,
         }
     }
+
+    /// Requests of the session that [`session`] makes.
+    pub(crate) fn requests(&self, local: u64) -> Option<u64> {
+        let entry = self.list.get(local.checked_rem(self.list.len() as u64)? as usize)?;
+        Some(entry.turns.len().min(self.turns) as u64)
+    }
 }
 
 /// The session of an entry. Past the end of the file it begins again, with a fresh nonce in front

@@ -195,6 +195,19 @@ impl Workload {
         self.0.classes.get(class)?.session(&self.0.author, number, local)
     }
 
+    /// How many requests session `number` has, without making it where that can be.
+    pub fn requests(&self, number: u64) -> Option<u64> {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.requests(&self.0.author, number, local)
+    }
+
+    /// In whose turn a session is dealt out to one of several clients: its own, but for rows of a trace
+    /// that are played one by one, which have that of the session they were taken from.
+    pub fn turn(&self, number: u64) -> u64 {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class).and_then(|class| class.turn(local)).unwrap_or(number)
+    }
+
     /// Sessions in all, of a workload that ends.
     pub fn sessions(&self) -> Option<u64> {
         self.0.classes.iter().find_map(|class| match &class.source {

@@ -67,6 +67,30 @@ pub(crate) fn session(maker: &mut Maker) -> Session {
     Session { steps: talk.steps, history }
 }
 
+/// Requests of the session that [`session`] makes, by the draws that decide on them.
+pub(crate) fn requests(maker: &mut Maker, plan: &SessionPlan) -> u64 {
+    let turns = plan.turns.draw(&mut maker.pauses).max(1);
+    let (mut steps, mut requests) = (1, 1);
+    for turn in 0..turns {
+        if turn > 0 {
+            if steps >= MOST_STEPS {
+                break;
+            }
+            plan.think.draw(&mut maker.pauses);
+            (steps, requests) = (steps + 1, requests + 1);
+        }
+        let Some(tools) = &plan.tools else { continue };
+        for _ in 0..tools.calls.draw(&mut maker.pauses) {
+            if steps >= MOST_STEPS {
+                break;
+            }
+            tools.delay.draw(&mut maker.pauses);
+            (steps, requests) = (steps + 1, requests + 1 + u64::from(tools.fan_out));
+        }
+    }
+    requests
+}
+
 /// The folder's words instead of ours, behind the system prompt. What comes again has a nonce.
 fn caption(maker: &mut Maker, opening: &mut prefix::Opening, mut text: String) {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);

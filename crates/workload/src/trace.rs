@@ -22,6 +22,8 @@ pub(crate) struct Trace {
     entries: Vec<Row>,
     /// Rows of each session, in the order of their first instants.
     sessions: Vec<Vec<usize>>,
+    /// Which of the linked sessions each of these belongs to, in the order in which they begin.
+    turns: Vec<u64>,
     block: u32,
     scale: f64,
 }
@@ -71,7 +73,8 @@ impl Trace {
         rows.sort_by_key(|row| row.at);
         remember(&mut rows, block);
         let sessions = link(&mut rows, setting.keep);
-        Ok(Self { entries: rows, sessions, block, scale: setting.time_scale })
+        let turns = turns(&rows, &sessions);
+        Ok(Self { entries: rows, sessions, turns, block, scale: setting.time_scale })
     }
 
     pub(crate) fn arrival(&self, number: u64) -> Option<Nanos> {
@@ -79,9 +82,35 @@ impl Trace {
         rows.first().and_then(|row| self.entries.get(*row)).map(|row| scale(row.at, self.scale))
     }
 
+    /// Requests of a session.
+    pub(crate) fn requests(&self, number: u64) -> Option<u64> {
+        let rows = self.sessions.get(usize::try_from(number).ok()?)?;
+        let rows = rows.iter().filter_map(|row| self.entries.get(*row));
+        Some(rows.map(|row| row.entry.turns.len() as u64).sum())
+    }
+
+    /// In whose turn a session is dealt out: those that a linked one was taken apart into have one.
+    pub(crate) fn turn(&self, number: u64) -> Option<u64> {
+        self.turns.get(usize::try_from(number).ok()?).copied()
+    }
+
     pub(crate) fn sessions(&self) -> usize {
         self.sessions.len()
     }
+}
+
+/// Numbers linked sessions, and rows that are linked to none, in the order in which they begin.
+fn turns(rows: &[Row], sessions: &[Vec<usize>]) -> Vec<u64> {
+    let mut turns: Vec<u64> = Vec::with_capacity(sessions.len());
+    let mut next = 0;
+    for session in sessions {
+        let link = session.first().and_then(|first| rows.get(*first)?.link);
+        let begun = link.and_then(|(linked, _)| turns.get(usize::try_from(linked).ok()?));
+        let turn = begun.copied().unwrap_or(next);
+        next = next.max(turn + 1);
+        turns.push(turn);
+    }
+    turns
 }
 
 /// What a cache without limits would hold of each prompt: the blocks at its beginning that were

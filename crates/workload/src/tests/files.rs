@@ -49,6 +49,21 @@ fn an_entry_is_sent_as_it_is() {
 }
 
 #[test]
+fn requests_of_entries_are_counted_without_making_them() {
+    let talk = |turns: usize| entry(vec![turn("Hello", Some("Hi")); turns]);
+    let class = data(DatasetPlan { turns: Some(3), ..DatasetPlan::default() });
+    let workload = load(class, vec![talk(1), talk(2), talk(7)], 9);
+    for number in 0..9 {
+        let made = workload.session(number).map(|session| session.requests());
+        assert_eq!(workload.requests(number), made, "session {number}");
+    }
+    let counted: Vec<_> = (0..4).map(|number| workload.requests(number)).collect();
+    let mut sorted = counted[..3].to_vec();
+    sorted.sort_unstable();
+    assert_eq!((sorted, counted[3]), (vec![Some(1), Some(2), Some(3)], counted[0]));
+}
+
+#[test]
 fn answer_lengths_come_from_the_plan_then_the_file_then_the_answer() {
     let output = |plan: Option<Lengths>, stated: Option<u32>, answer: Option<&str>| {
         let only = Turn { output_tokens: stated, ..turn("Hello", answer) };

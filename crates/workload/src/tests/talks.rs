@@ -96,3 +96,33 @@ fn turns_and_pauses_are_drawn_for_each_session() {
     assert_eq!(turns.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(workload.session(5), workload.session(5));
 }
+
+#[test]
+fn requests_are_counted_without_making_them() {
+    let tools = ToolsPlan {
+        calls: Lengths::Uniform(1, 4),
+        result: Lengths::Fixed(20),
+        delay: Delay::Exponential(Duration::from_secs(1)),
+        fan_out: 2,
+        tool_role: true,
+    };
+    let agent = SessionPlan {
+        turns: Lengths::Uniform(1, 5),
+        think: Delay::Exponential(Duration::from_secs(5)),
+        tools: Some(tools),
+        ..plan()
+    };
+    let agents = ClassPlan { session: Some(agent), ..fixed(100, 30) };
+    let endless = SessionPlan { turns: Lengths::Fixed(1_000_000), ..plan() };
+    let endless = ClassPlan { session: Some(endless), ..fixed(1, 1) };
+    for (class, sessions) in
+        [(agents, 200), (preset("multi_turn").unwrap(), 200), (fixed(9, 9), 5), (endless, 1)]
+    {
+        let workload = build(class);
+        for number in 0..sessions {
+            let made = workload.session(number).unwrap().requests();
+            assert_eq!(workload.requests(number), Some(made), "session {number}");
+            assert_eq!(workload.turn(number), number);
+        }
+    }
+}

@@ -115,7 +115,21 @@ fn timestamps_keep_every_row_at_its_instant() {
     let last = first(&workload, 2).planned;
     assert_eq!((last.input_tokens, last.trace_at), (120, ms(450)));
     assert_eq!((last.session, last.turn), (Some(0), 1));
-    assert_eq!(workload.session(3), None);
+    // Rows of one session are sent by one client.
+    let turns = [0, 1, 2].map(|number| workload.turn(number));
+    assert_eq!((turns, workload.requests(2)), ([0, 1, 0], Some(1)));
+    assert_eq!((workload.session(3), workload.requests(3)), (None, None));
+}
+
+/// Whatever the number of rows in a session: every third row begins one here.
+#[test]
+fn sessions_of_a_trace_are_dealt_out_evenly() {
+    let name = |row: u64| format!("{}", row / 3);
+    let mut entries: Vec<_> = (0..9).map(|at| linked(at * 10, 50, &name(at))).collect();
+    entries.push(row(90, 50, &[]));
+    let workload = load(entries, Setting::of(1), 0);
+    let turns: Vec<u64> = (0..10).map(|number| workload.turn(number)).collect();
+    assert_eq!(turns, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
 }
 
 #[test]
@@ -141,6 +155,8 @@ fn think_times_follow_the_answer_before() {
     assert_eq!(inputs, [50, 120, 200, 300]);
     let turns: Vec<u32> = session.steps.iter().map(|s| s.requests[0].planned.turn).collect();
     assert_eq!(turns, [0, 1, 2, 3]);
+    assert_eq!([0, 1].map(|number| workload.requests(number)), [Some(4), Some(1)]);
+    assert_eq!([0, 1].map(|number| workload.turn(number)), [0, 1]);
 }
 
 #[test]
