@@ -1,6 +1,6 @@
 //! [`Control`]: stopping a run from outside, gently or at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use goodput_clock::now;
@@ -25,6 +25,8 @@ pub struct Control {
     stopping: Arc<AtomicBool>,
     /// Everything has been sent.
     draining: Arc<AtomicBool>,
+    /// What was asked from outside so far.
+    told: Arc<AtomicU8>,
     /// When it was stopped from outside, while there was still something to send.
     stopped_at: Arc<OnceLock<Nanos>>,
 }
@@ -36,6 +38,7 @@ impl Control {
             state: watch::Sender::new(Stop::No),
             stopping: Arc::default(),
             draining: Arc::default(),
+            told: Arc::default(),
             stopped_at: Arc::default(),
         }
     }
@@ -43,13 +46,26 @@ impl Control {
     /// Send nothing more, wait for what is under way.
     pub fn stop(&self) {
         self.note_instant();
+        self.told.fetch_max(Stop::Sending as u8, Ordering::Relaxed);
         self.reach(Stop::Sending);
     }
 
     /// Wait for nothing more.
     pub fn abort(&self) {
         self.note_instant();
+        self.told.fetch_max(Stop::Waiting as u8, Ordering::Relaxed);
         self.reach(Stop::Waiting);
+    }
+
+    /// Whether somebody has called [`Control::stop`] or [`Control::abort`]: a run that has sent
+    /// everything stops by itself.
+    pub fn was_told_to_stop(&self) -> bool {
+        self.told.load(Ordering::Relaxed) >= Stop::Sending as u8
+    }
+
+    /// Whether somebody has called [`Control::abort`].
+    pub fn was_told_to_abort(&self) -> bool {
+        self.told.load(Ordering::Relaxed) >= Stop::Waiting as u8
     }
 
     /// Whether nothing more is to be sent.

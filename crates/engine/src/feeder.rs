@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::pause;
-use goodput_model::{Nanos, Session};
+use goodput_model::{Nanos, Session, Shard};
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_workload::Workload;
 
@@ -30,6 +30,14 @@ pub trait Sessions: Send {
     fn session(&self, number: u64) -> Option<Session>;
     /// When session `number` arrives, in workloads that bring their own instants; in order.
     fn arrival(&self, number: u64) -> Option<Nanos>;
+    /// How many requests session `number` has.
+    fn requests(&self, number: u64) -> Option<u64> {
+        self.session(number).map(|session| session.requests())
+    }
+    /// In whose turn it is dealt out to a client: sessions of one turn stay together.
+    fn turn(&self, number: u64) -> u64 {
+        number
+    }
 }
 
 impl Sessions for Workload {
@@ -40,11 +48,21 @@ impl Sessions for Workload {
     fn arrival(&self, number: u64) -> Option<Nanos> {
         Workload::arrival(self, number)
     }
+
+    fn requests(&self, number: u64) -> Option<u64> {
+        Workload::requests(self, number)
+    }
+
+    fn turn(&self, number: u64) -> u64 {
+        Workload::turn(self, number)
+    }
 }
 
 /// Builds sessions, and numbers their requests: first those of session 0, then those of session 1.
+/// Those of other shards are counted, not built.
 pub(crate) struct Feeder {
     sessions: Box<dyn Sessions>,
+    shard: Shard,
     scribe: Scribe,
     senders: Senders,
     number: u64,
@@ -52,8 +70,29 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    pub(crate) fn new(sessions: Box<dyn Sessions>, scribe: Scribe, senders: Senders) -> Self {
-        Self { sessions, scribe, senders, number: 0, index: 0 }
+    pub(crate) fn new(
+        (sessions, shard): (Box<dyn Sessions>, Shard),
+        scribe: Scribe,
+        senders: Senders,
+    ) -> Self {
+        Self { sessions, shard, scribe, senders, number: 0, index: 0 }
+    }
+
+    /// The next session, and how many requests it has; none to send where it is another shard's.
+    fn step(&mut self) -> Option<(u64, Option<Visit>)> {
+        let place = (self.number, self.index);
+        let is_own = self.shard.takes(self.sessions.turn(self.number));
+        let (requests, visit) = if is_own {
+            let session = self.sessions.session(self.number)?;
+            let requests = session.requests();
+            (requests, Some(Visit::new(session, place, &self.scribe, &self.senders)?))
+        } else {
+            // One that asks nothing ends the feed, whosever it is.
+            (self.sessions.requests(self.number).filter(|requests| *requests > 0)?, None)
+        };
+        self.number += 1;
+        self.index += requests;
+        Some((requests, visit))
     }
 
     /// When the next session arrives, by the workload's own instants.
@@ -66,11 +105,11 @@ impl Iterator for Feeder {
     type Item = Visit;
 
     fn next(&mut self) -> Option<Visit> {
-        let session = self.sessions.session(self.number)?;
-        let place = (self.number, self.index);
-        self.number += 1;
-        self.index += session.requests();
-        Visit::new(session, place, &self.scribe, &self.senders)
+        loop {
+            if let (_, Some(visit)) = self.step()? {
+                return Some(visit);
+            }
+        }
     }
 }
 
@@ -124,13 +163,19 @@ impl OpenFeed {
     }
 
     fn next(&mut self) -> Option<Arrival> {
-        let at = match &mut self.arrivals {
-            Some(arrivals) => arrivals.next(),
-            None => self.feeder.arrival(),
-        }?;
-        let mut visit = self.feeder.next()?;
-        visit.place(self.timeline.place_session(at, visit.requests())?);
-        Some(Arrival { at, visit })
+        loop {
+            let at = match &mut self.arrivals {
+                Some(arrivals) => arrivals.next(),
+                None => self.feeder.arrival(),
+            }?;
+            let (requests, visit) = self.feeder.step()?;
+            // Those of others use up the counts too.
+            let placed = self.timeline.place_session(at, requests)?;
+            if let Some(mut visit) = visit {
+                visit.place(placed);
+                return Some(Arrival { at, visit });
+            }
+        }
     }
 }
 
@@ -177,66 +222,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use goodput_model::{Api, History, Planned, Request, Step};
-    use goodput_wire::Dialect;
-
-    use super::*;
-
-    /// Sessions whose second step has a text of 32 MiB, which they share.
-    struct Large(Session);
-
-    impl Sessions for Large {
-        fn session(&self, _: u64) -> Option<Session> {
-            Some(self.0.clone())
-        }
-
-        fn arrival(&self, _: u64) -> Option<Nanos> {
-            None
-        }
-    }
-
-    fn feeder() -> Feeder {
-        let step = |text: &str| Step {
-            after: Nanos::ZERO,
-            requests: vec![Request::prompt(text, Planned::new("test", 1, None))],
-            reply: None,
-        };
-        let steps = vec![step("small"), step(&"x".repeat(32 << 20))];
-        let large = Large(Session { steps, history: History::Server });
-        let dialect = Dialect::new(Api::Chat, "m", true);
-        let scribe = Scribe { dialect, keep_text: false, hash_bodies: false };
-        Feeder::new(Box::new(large), scribe, Senders::default())
-    }
-
-    #[test]
-    fn requests_are_numbered_session_by_session() {
-        let visits: Vec<Visit> = feeder().take(3).collect();
-        let numbers: Vec<(u64, u64)> =
-            visits.iter().map(|visit| (visit.first.main.session, visit.first.main.index)).collect();
-        assert_eq!(numbers, [(0, 0), (1, 2), (2, 4)]);
-    }
-
-    #[test]
-    fn what_is_ahead_is_bounded_in_bytes() {
-        let queue = Arc::new(Queue::new(AHEAD));
-        let feeding = {
-            let queue = Arc::clone(&queue);
-            std::thread::spawn(move || queue.feed(feeder()))
-        };
-        let fill = || {
-            while !queue.is_full() {
-                pause(Nanos::from_millis(1));
-            }
-            // Time to do wrong.
-            pause(REST);
-            queue.len()
-        };
-        // 256 MiB: eight texts, for there are bodies beside them.
-        assert_eq!(fill(), 8);
-        assert!(queue.pop().is_some());
-        assert_eq!(fill(), 8);
-        drop(queue);
-        assert!(feeding.join().is_ok());
-    }
-}
+mod tests;

@@ -41,4 +41,4 @@ pub use heart::Canary;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{Live, Snapshot};
 pub use pacer::Pacing;
-pub use run::{Ended, EngineError, Run, Sink, run};
+pub use run::{Begin, Ended, EngineError, Run, Sink, run};

@@ -1,6 +1,8 @@
 //! [`Live`]: what a run looks like while it goes on. Counters only; the numbers come from the record.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Counters that workers add to and displays read. Relaxed: nothing depends on their order.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub struct Live {
     pub(crate) lost: AtomicU64,
     pub(crate) sessions: AtomicU64,
     pub(crate) ended_sessions: AtomicU64,
+    /// What other clients of the same run have said of themselves.
+    others: Mutex<Snapshot>,
 }
 
 /// One look at [`Live`].
@@ -40,7 +44,17 @@ pub struct Snapshot {
 }
 
 impl Live {
-    /// The counters now.
+    /// The counters of all clients, as far as they are known here: for whoever looks.
+    pub fn of_all(&self) -> Snapshot {
+        self.snapshot() + *self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What other clients have counted so far.
+    pub fn set_others(&self, others: Snapshot) {
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+    }
+
+    /// The counters of this client now.
     pub fn snapshot(&self) -> Snapshot {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot {
@@ -57,9 +71,29 @@ impl Live {
     }
 }
 
+impl Add for Snapshot {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        // Others may say what they like.
+        let sum = u64::saturating_add;
+        Self {
+            started: sum(self.started, other.started),
+            ok: sum(self.ok, other.ok),
+            failed: sum(self.failed, other.failed),
+            tokens: sum(self.tokens, other.tokens),
+            ttft_sum_ns: sum(self.ttft_sum_ns, other.ttft_sum_ns),
+            ttft_count: sum(self.ttft_count, other.ttft_count),
+            lost: sum(self.lost, other.lost),
+            sessions: sum(self.sessions, other.sessions),
+            ended_sessions: sum(self.ended_sessions, other.ended_sessions),
+        }
+    }
+}
+
 impl Snapshot {
     /// Requests under way.
     pub fn in_flight(&self) -> u64 {
-        self.started.saturating_sub(self.ok + self.failed)
+        self.started.saturating_sub(self.ok).saturating_sub(self.failed)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_clock::{now, pause};
 use goodput_model::{
-    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape, Tracer,
+    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape, Shard, Tracer,
 };
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint, SessionHeader};
@@ -34,10 +34,17 @@ const BURST_AHEAD: usize = 1 << 16;
 /// How long the feeder may build ahead before the first request is due.
 const HEAD_START: Nanos = Nanos::from_millis(10);
 
+/// Waits until the run may begin, and gives its first instant.
+pub type Begin = Box<dyn FnOnce() -> Nanos + Send>;
+
 /// What to run.
 pub struct Run {
-    /// How much, when, for how long.
+    /// How much, when, for how long, over all shards.
     pub load: Load,
+    /// Which part of it this client sends.
+    pub shard: Shard,
+    /// Called once everything is ready to be sent; without it the run begins at once.
+    pub begin: Option<Begin>,
     /// Limit for one request.
     pub timeout: Duration,
     /// What to send.
@@ -113,6 +120,7 @@ pub fn run<S: Sink + 'static>(
     live: &Arc<Live>,
     sink: S,
 ) -> Result<Ended<S>, EngineError> {
+    let load = run.shard.of_load(&run.load);
     let (records, collected) = sync_channel(RECORD_QUEUE);
     let (epoch, seen) = (Arc::new(OnceLock::new()), Arc::new(Observations::new()));
     let collector = {
@@ -132,12 +140,12 @@ pub fn run<S: Sink + 'static>(
         seen,
         canary: run.canary,
         pacing: run.pacing,
-        workers: run.load.mode.workers(run.load.workers),
+        workers: load.mode.workers(load.workers),
         pin_to: run.pin_to,
-        cap: run.load.mode.cap().map(|cap| Semaphore::new(cap as usize)),
+        cap: load.mode.cap().map(|cap| Semaphore::new(cap as usize)),
         connections: run.connections,
-        timeline: Arc::new(Timeline::new(&run.load)),
-        is_closed: matches!(run.load.mode, Mode::Closed { .. }),
+        timeline: Arc::new(Timeline::new(&load)),
+        is_closed: matches!(load.mode, Mode::Closed { .. }),
         scribe: scribe.clone(),
         keep_answers: run.keep_text || run.keep_answers,
         session_header: run.session_header,
@@ -147,9 +155,10 @@ pub fn run<S: Sink + 'static>(
         fed_all: AtomicBool::new(false),
         cut_requests: AtomicU64::new(0),
     });
-    let feeder = Feeder::new(run.workload, scribe, senders);
-    let team = start(&run.load, feeder, &shared)?;
-    let outcome = see_through(team, &shared, Nanos::from(run.load.drain));
+    let feeder = Feeder::new((run.workload, run.shard), scribe, senders);
+    let begin = run.begin.unwrap_or_else(|| Box::new(soon));
+    let team = start(&load, feeder, begin, &shared)?;
+    let outcome = see_through(team, &shared, Nanos::from(load.drain));
     let cut_requests = shared.cut_requests.load(Ordering::Relaxed);
     let epoch = shared.epoch.get().copied();
     let stopped = control.stopped_at().zip(epoch).map(|(stopped, epoch)| stopped - epoch);
@@ -160,21 +169,26 @@ pub fn run<S: Sink + 'static>(
     Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, epoch, sink })
 }
 
-fn start(load: &Load, feeder: Feeder, shared: &Arc<Shared>) -> Result<Team, EngineError> {
+fn start(
+    load: &Load,
+    feeder: Feeder,
+    begin: Begin,
+    shared: &Arc<Shared>,
+) -> Result<Team, EngineError> {
     match &load.mode {
         Mode::Open { rate, arrivals, .. } => {
             let arrivals = Arrivals::new(*rate, *arrivals, load.seed);
-            start_open(load, Some(arrivals), feeder, shared)
+            start_open(load, Some(arrivals), feeder, begin, shared)
         }
         Mode::Shaped { shape, arrivals, .. } => {
             let arrivals = Arrivals::shaped(shape, *arrivals, load.seed);
-            start_open(load, Some(arrivals), feeder, shared)
+            start_open(load, Some(arrivals), feeder, begin, shared)
         }
-        Mode::Replay { .. } => start_open(load, None, feeder, shared),
+        Mode::Replay { .. } => start_open(load, None, feeder, begin, shared),
         Mode::Closed { concurrency, think_time, pause_first } => {
             let think_time = Nanos::from(*think_time);
             let habits = Habits { think_time, pause_first: *pause_first };
-            start_closed((*concurrency, habits), feeder, shared)
+            start_closed((*concurrency, habits), feeder, begin, shared)
         }
     }
 }
@@ -192,6 +206,7 @@ fn start_open(
     load: &Load,
     arrivals: Option<Arrivals>,
     feeder: Feeder,
+    begin: Begin,
     shared: &Arc<Shared>,
 ) -> Result<Team, EngineError> {
     let is_burst = arrivals.as_ref().is_some_and(Arrivals::is_burst);
@@ -217,18 +232,18 @@ fn start_open(
     }
     drop(ready);
     wait_for_all(&all_ready);
-    let begin = now();
+    let since = now();
     let needed = if is_burst { capacity } else { burst.clamp(1, capacity) } as u64;
     while (is_burst || !ahead.is_full()) && !feeder.is_finished() {
         let fed = ahead.fed.load(Ordering::Relaxed);
-        if fed >= capacity as u64 || (fed >= needed && now() - begin > HEAD_START) {
+        if fed >= capacity as u64 || (fed >= needed && now() - since > HEAD_START) {
             break;
         }
         pause(Nanos::from_micros(200));
     }
     let sender = shared.senders.enter();
     let pacer = Pacer {
-        epoch: set_epoch(shared),
+        epoch: set_epoch(shared, begin),
         pacing: shared.pacing,
         arrivals: due,
         ahead,
@@ -254,6 +269,7 @@ fn burst(load: &Load, is_burst: bool) -> usize {
 fn start_closed(
     (concurrency, habits): (u32, Habits),
     feeder: Feeder,
+    begin: Begin,
     shared: &Arc<Shared>,
 ) -> Result<Team, EngineError> {
     let (ready, all_ready) = channel();
@@ -282,7 +298,7 @@ fn start_closed(
     while queue.len() < concurrency as usize && !queue.is_full() && !feeder.is_finished() {
         pause(Nanos::from_micros(200));
     }
-    let epoch = set_epoch(shared);
+    let epoch = set_epoch(shared, begin);
     drop(queue);
     for start in starts {
         // A worker that is gone shows when it is joined.
@@ -301,9 +317,13 @@ impl Drop for FedAll {
     }
 }
 
-/// The first instant: soon, but ahead of every thread that will look at it.
-fn set_epoch(shared: &Shared) -> Nanos {
-    *shared.epoch.get_or_init(|| now() + Nanos::from_millis(1))
+/// The first instant: ahead of every thread that will look at it.
+fn set_epoch(shared: &Shared, begin: Begin) -> Nanos {
+    *shared.epoch.get_or_init(begin)
+}
+
+fn soon() -> Nanos {
+    now() + Nanos::from_millis(1)
 }
 
 fn wait_for_all(ready: &Receiver<()>) {

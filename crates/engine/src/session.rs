@@ -93,10 +93,6 @@ impl Visit {
         Some(Self { first, rest, bytes })
     }
 
-    pub(crate) fn requests(&self) -> u64 {
-        self.first.len() + self.rest.as_ref().map_or(0, |rest| rest.left)
-    }
-
     /// Puts the first step into its phase, and leaves out what the run does not ask for.
     pub(crate) fn place(&mut self, Placed { phase, allowed }: Placed) {
         let mut allowed = allowed;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use goodput_engine::{Control, Ended, Live, Pacing, Run, Sessions, Sink, run};
 use goodput_model::{
     Api, Arrivals, Beat, CanaryReading, ConnectionPolicy, Extent, History, Http, Load, Message,
-    Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, Step,
+    Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, Shard, Step,
 };
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, chunk, end_events, token_event};
 use goodput_wire::{Dialect, Endpoint, Settings};
@@ -123,6 +123,8 @@ pub(crate) fn plan(load: Load, sessions: Vec<Session>, arrivals: &[u64], server:
     let arrivals = arrivals.iter().map(|ms| Nanos::from_millis(*ms)).collect();
     Run {
         load,
+        shard: Shard::WHOLE,
+        begin: None,
         timeout: Duration::from_secs(20),
         workload: Box::new(Made { sessions, arrivals }),
         dialect: dialect(),
