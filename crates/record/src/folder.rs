@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::campaign::{read_toml, without_secrets};
 use crate::log::{LogReader, LogWriter, Unwritten};
@@ -78,13 +79,16 @@ pub enum FolderError {
 
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
-const LOG: &str = "requests.log";
-const SAMPLES: &str = "server.log";
+pub(crate) const LOG: &str = "requests.log";
+pub(crate) const SAMPLES: &str = "server.log";
 pub(crate) const JUDGEMENTS: &str = "judgements.log";
 pub(crate) const SUMMARY: &str = "summary.json";
-const TEXT: &str = "text.jsonl";
+pub(crate) const TEXT: &str = "text.jsonl";
 
 impl RunFolder {
+    /// Where the folders of the clients lie whose records were merged into one.
+    pub const SHARDS: &'static str = "shards";
+
     /// Makes a new folder with its plan, manifest and empty logs.
     pub fn create(
         path: &Path,
@@ -94,15 +98,31 @@ impl RunFolder {
         let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
         new_folder(path)?;
         let folder = Self::at(path);
-        let text = toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
-            path: folder.file(PLAN),
-            error: error.to_string(),
-        })?;
-        folder.replace(PLAN, text.as_bytes())?;
+        folder.replace(PLAN, plan_text(plan)?.as_bytes())?;
         folder.write_manifest(manifest)?;
         let create = |name| LogWriter::create(&folder.file(name)).map_err(io("create a log in"));
         let logs = Logs { requests: create(LOG)?, samples: create(SAMPLES)? };
         Ok((folder, logs))
+    }
+
+    /// Whether a run may be made here: nothing is there yet, but perhaps its parts.
+    pub fn check_free(path: &Path) -> Result<(), FolderError> {
+        match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(FolderError::Io { action: "read", path: path.to_owned(), error }),
+            Ok(mut entries) => {
+                let is_taken = entries.any(|entry| entry.is_ok_and(|entry| !is_part(&entry)));
+                if is_taken { Err(FolderError::Occupied(path.to_owned())) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Takes back a run of which nothing is worth keeping, and nothing else that lies in its folder.
+    pub fn discard(path: &Path) {
+        for name in [PLAN, MANIFEST, LOG, SAMPLES, JUDGEMENTS, SUMMARY, TEXT] {
+            let _ = fs::remove_file(path.join(name));
+        }
+        let _ = fs::remove_dir(path);
     }
 
     /// Opens an existing folder.
@@ -182,6 +202,11 @@ impl RunFolder {
         self.replace(SUMMARY, json(summary).as_bytes())
     }
 
+    /// The numbers as they were written; none where they were not, or cannot be read.
+    pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(&self.read(SUMMARY).ok()?).ok()
+    }
+
     /// Appends prompt and answer of one request to the folder at `folder`.
     pub fn append_text(folder: &Path, record: &RequestRecord) -> Result<(), FolderError> {
         #[derive(Serialize)]
@@ -206,7 +231,7 @@ impl RunFolder {
             .map_err(|error| FolderError::Io { action: "write", path, error })
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -222,12 +247,17 @@ impl RunFolder {
 
 /// Makes a folder that must not hold anything yet.
 pub(crate) fn new_folder(path: &Path) -> Result<(), FolderError> {
-    let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
-    fs::create_dir_all(path).map_err(io("create"))?;
-    if fs::read_dir(path).map_err(io("read"))?.next().is_some() {
-        return Err(FolderError::Occupied(path.to_owned()));
-    }
-    Ok(())
+    fs::create_dir_all(path).map_err(|error| FolderError::Io {
+        action: "create",
+        path: path.to_owned(),
+        error,
+    })?;
+    RunFolder::check_free(path)
+}
+
+/// The parts of a run are there before the whole.
+fn is_part(entry: &fs::DirEntry) -> bool {
+    entry.file_name() == RunFolder::SHARDS
 }
 
 /// Writes a file whole or not at all: beside its place, then renamed.
@@ -255,6 +285,25 @@ fn check_format(found: &str, known: &str, path: &Path) -> Result<(), FolderError
     }
     let error = format!("its format is `{found}`; this version reads `{known}`");
     Err(FolderError::Damaged { path: path.to_owned(), error })
+}
+
+/// A plan as a file has it, without its secrets.
+pub fn plan_text(plan: &Plan) -> Result<String, FolderError> {
+    toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
+        path: PathBuf::from(PLAN),
+        error: error.to_string(),
+    })
+}
+
+/// Reads a plan from its text.
+pub fn plan_of(text: &str) -> Result<Plan, FolderError> {
+    let path = Path::new(PLAN);
+    let plan: Plan = toml::from_str(text).map_err(|error| FolderError::Damaged {
+        path: path.to_owned(),
+        error: error.to_string(),
+    })?;
+    check_format(&plan.schema, Plan::SCHEMA, path)?;
+    Ok(plan)
 }
 
 /// The plan as it may be written: header values and query values may be secrets.

@@ -125,6 +125,13 @@ pub(crate) struct Frame {
     body_hash: Option<u64>,
 }
 
+impl Frame {
+    /// Its number in the plan, its worker, and when it ended.
+    pub(crate) fn place(&self) -> (u64, u32, Nanos) {
+        (self.index, self.worker, Nanos(self.scheduled_ns) + Nanos(self.ended))
+    }
+}
+
 const PHASES: [Phase; 3] = [Phase::Warmup, Phase::Measured, Phase::Cooldown];
 const SOURCES: [TokenSource; 5] = [
     TokenSource::Usage,

@@ -24,6 +24,9 @@ const BACKLOG: usize = 64 << 20;
 /// Bytes that are worth a write, where nobody waits for them.
 const FLUSH_AT: usize = 1 << 18;
 
+/// Bytes that are read at once.
+pub(crate) const BUFFER: usize = 1 << 18;
+
 /// Length and checksum before each message.
 pub(crate) const FRAME_HEAD: usize = 8;
 
@@ -38,6 +41,8 @@ pub struct LogWriter {
     pending: Vec<u8>,
     /// Bytes of each frame in `pending`, to say how many were lost.
     pending_frames: VecDeque<usize>,
+    /// Frames in the file, whole ones.
+    written: u64,
     lost: u64,
     last_error: Option<String>,
 }
@@ -55,6 +60,7 @@ impl LogWriter {
             file,
             pending: Vec::new(),
             pending_frames: VecDeque::new(),
+            written: 0,
             lost: 0,
             last_error: None,
         })
@@ -66,15 +72,19 @@ impl LogWriter {
             self.lost += 1;
             return;
         }
-        let message = record.encode();
+        self.append_message(&record.encode());
+    }
+
+    /// Takes a message as it stands.
+    pub(crate) fn append_message(&mut self, message: &[u8]) {
         // A reader would stop at it and lose what follows.
         if message.len() > FRAME_LIMIT as usize {
             self.lost += 1;
             return;
         }
         self.pending.extend_from_slice(&(message.len() as u32).to_le_bytes());
-        self.pending.extend_from_slice(&crc32fast::hash(&message).to_le_bytes());
-        self.pending.extend_from_slice(&message);
+        self.pending.extend_from_slice(&crc32fast::hash(message).to_le_bytes());
+        self.pending.extend_from_slice(message);
         self.pending_frames.push_back(message.len() + FRAME_HEAD);
     }
 
@@ -109,6 +119,7 @@ impl LogWriter {
             }
             bytes -= *first;
             self.pending_frames.pop_front();
+            self.written += 1;
         }
     }
 
@@ -136,6 +147,7 @@ impl LogWriter {
         Unwritten {
             bytes: self.pending,
             frames: self.pending_frames.len() as u64,
+            written: self.written,
             lost: self.lost,
             error: self.last_error,
         }
@@ -149,6 +161,8 @@ pub struct Unwritten {
     pub bytes: Vec<u8>,
     /// How many they are.
     pub frames: u64,
+    /// Frames that did.
+    pub written: u64,
     /// Records that were given up for lack of memory.
     pub lost: u64,
     /// The latest error of the disk.
@@ -171,7 +185,12 @@ impl<T: Framed> LogReader<T> {
     }
 
     /// Reads a file that stands at its beginning.
-    pub(crate) fn of(mut file: File, unwritten: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn of(file: File, unwritten: Vec<u8>) -> io::Result<Self> {
+        Self::buffered(file, unwritten, BUFFER)
+    }
+
+    /// The same with a buffer of so many bytes.
+    pub(crate) fn buffered(mut file: File, unwritten: Vec<u8>, bytes: usize) -> io::Result<Self> {
         let mut mark = [0; MARK.len()];
         // A log that was cut within its mark is an empty one.
         let is_empty = file.read_exact(&mut mark).is_err();
@@ -183,7 +202,7 @@ impl<T: Framed> LogReader<T> {
             };
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        let input = BufReader::with_capacity(1 << 18, file).chain(io::Cursor::new(unwritten));
+        let input = BufReader::with_capacity(bytes, file).chain(io::Cursor::new(unwritten));
         let (message, damaged) = (Vec::new(), Arc::default());
         Ok(Self { input: Box::new(input), message, damaged, kind: PhantomData })
     }
@@ -417,6 +436,7 @@ mod tests {
             file,
             pending: Vec::new(),
             pending_frames: VecDeque::new(),
+            written: 0,
             lost: 0,
             last_error: None,
         };

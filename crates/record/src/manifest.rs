@@ -1,6 +1,6 @@
 //! `manifest.json`: the circumstances of a run.
 
-use goodput_model::{Ceiling, EndedBy, Nanos, Repeat, SystemFacts};
+use goodput_model::{Ceiling, EndedBy, Nanos, Repeat, ShardFacts, ShardPart, SystemFacts};
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -26,7 +26,13 @@ pub struct Manifest {
     /// Which of several runs of one plan this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
-    /// The machine that sent.
+    /// Which of several clients of one plan this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardFacts>,
+    /// The clients whose records were merged into this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardPart>,
+    /// The machine that sent; of merged records, that of the first.
     pub host: Host,
     /// The server that answered.
     pub target: TargetFacts,
@@ -45,6 +51,9 @@ pub struct Manifest {
     /// What this client carries on this machine, where `goodput calibrate` has found that out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
+    /// Records in its log when that was closed: a log that has fewer was cut later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
     /// Records that were measured and lost: the sink or the disk could not take them.
     #[serde(default)]
     pub lost_records: u64,
@@ -95,6 +104,9 @@ pub enum State {
 /// The machine that sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
+    /// What it is called, where it is one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Operating system and kernel.
     pub system: String,
     /// Processor.

@@ -1,15 +1,16 @@
 //! A run folder of many requests that nobody sent, to measure what a report of it takes.
 //!
-//! `goodput-million FOLDER [REQUESTS [TOKENS]]`: a million requests of about a hundred tokens by
-//! default, 550 a second, of three classes and four workers, with first tokens after 50 to 550 ms,
-//! gaps of 10 to 30 ms and a stall now and then.
+//! `goodput-million FOLDER [REQUESTS [TOKENS [SHARDS]]]`: a million requests of about a hundred tokens
+//! by default, 550 a second, of three classes and four workers, with first tokens after 50 to 550 ms,
+//! gaps of 10 to 30 ms and a stall now and then. With shards the same requests lie in `FOLDER/0`,
+//! `FOLDER/1` and so on, dealt out in turn, for `goodput merge`.
 
 use std::path::Path;
 
 use goodput_bench::{manifest, plan};
 use goodput_model::{
-    Chunk, ErrorClass, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Stage, Stamps,
-    TokenCount, TokenSource,
+    Beat, Chunk, ErrorClass, Exchange, Failure, HostSample, Nanos, Phase, Planned, RequestRecord,
+    Sample, Shard, ShardFacts, Stage, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::{RunFolder, State};
 use serde_json::json;
@@ -36,27 +37,66 @@ impl Numbers {
 
 fn main() -> Outcome {
     let mut args = std::env::args().skip(1);
-    let folder = args.next().ok_or("goodput-million FOLDER [REQUESTS [TOKENS]]")?;
+    let folder = args.next().ok_or("goodput-million FOLDER [REQUESTS [TOKENS [SHARDS]]]")?;
     let mut number = |otherwise: u64| args.next().map_or(Ok(otherwise), |text| text.parse());
-    let (requests, tokens) = (number(1_000_000)?, number(100)?);
+    let (requests, tokens, shards) = (number(1_000_000)?, number(100)?, number(1)?);
     let seconds = requests.div_ceil(RATE);
     let mut plan = plan(&json!({
         "seed": 1, "duration": format!("{seconds}s"), "warmup": "0s", "cooldown": "0s",
-        "drain": "1m", "workers": 1,
+        "drain": "1m", "workers": 4,
         "mode": {"kind": "open", "rate": format!("{RATE}/s"), "arrivals": "constant"},
     }))?;
+    plan.measure.canary = false;
     plan.measure.slo = Some("ttft < 500ms, tpot < 25ms".parse()?);
-    let (_, logs) = RunFolder::create(Path::new(&folder), &plan, &manifest(State::Complete))?;
-    let mut log = logs.requests;
+    let mut logs = Vec::new();
+    for index in 0..u32::try_from(shards)?.max(1) {
+        let shard = Shard::new(index, u32::try_from(shards)?.max(1)).ok_or("too many shards")?;
+        let mut manifest = manifest(State::Complete);
+        manifest.shard = shard.is_part().then_some(ShardFacts { shard, fleet: None, clock: None });
+        manifest.epoch_ns = Some(0);
+        manifest.host.name = shard.is_part().then(|| format!("node-{index}"));
+        let whole = Path::new(&folder).to_owned();
+        let path = if shard.is_part() { whole.join(index.to_string()) } else { whole };
+        logs.push(RunFolder::create(&path, &plan, &manifest)?.1);
+    }
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for index in 0..requests {
+        let place = (index % logs.len() as u64) as usize;
+        let log = &mut logs[place].requests;
         log.append(&record(index, tokens, &mut numbers));
-        if index % 64 == 0 {
+        if index / shards.max(1) % 64 == 0 {
             log.flush();
         }
     }
-    logs.samples.finish();
-    log.finish().error.map_or(Ok(()), |error| Err(error.into()))
+    let is_sharded = logs.len() > 1;
+    for mut log in logs {
+        for second in (1..=seconds).filter(|_| is_sharded) {
+            log.samples.append(&look(second));
+            log.samples.flush();
+        }
+        log.samples.finish();
+        if let Some(error) = log.requests.finish().error {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// What a client that is well sees of itself in a second: a beat of each worker every 20 ms, and idle
+/// processors.
+fn look(second: u64) -> Sample {
+    let beat = |k: u64| Beat {
+        worker: (k % 4) as u32,
+        due: Nanos::from_millis(1_000 * (second - 1) + k / 4 * 20),
+        lag: Nanos(50_000 + 1_000 * (k % 7)),
+    };
+    let idle = Nanos::from_millis(3_600 * second);
+    Sample {
+        at: Nanos::from_millis(1_000 * second),
+        host: HostSample { cpus: 4, idle, open_files: 600, ..HostSample::default() },
+        beats: (0..200).map(beat).collect(),
+        ..Sample::default()
+    }
 }
 
 fn record(index: u64, about: u64, numbers: &mut Numbers) -> RequestRecord {
