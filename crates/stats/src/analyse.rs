@@ -19,6 +19,7 @@ use crate::request::Latencies;
 use crate::sample::{Sample, Wanted};
 use crate::series::SeriesTally;
 use crate::server::ServerTally;
+use crate::share;
 use crate::slo::{RunFigures, SloSummary, SloTally};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, Summary,
@@ -59,7 +60,8 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
         series.add(&record);
     }
     let run = run();
-    let course = Course::of(&series, &plan.load, extremes.window(&plan.load, &run));
+    let own = share::own_plan(plan, &run);
+    let course = Course::of(&series, &own.load, extremes.window(&own.load, &run));
     let window = course.window;
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
@@ -70,7 +72,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
     let caveats = CaveatTally::new(plan, window);
     let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
-    tally.slo = SloTally::new(plan, window, &run);
+    tally.slo = SloTally::new(&own, window, &run);
     tally.server = ServerTally::new(plan, samples, window);
     tally.until = UntilTally::new(plan);
     for mut record in records() {
@@ -284,7 +286,7 @@ impl Tally {
     ) -> Summary {
         self.tidy();
         course.forget_unless(self.requests.ok > 0);
-        let load = self.load(plan);
+        let load = self.load(plan, &run);
         let client = self.client(samples, &load);
         let key = self.metrics.key_figures();
         let throughput = self.in_window.rates(self.window);
@@ -293,8 +295,9 @@ impl Tally {
         let counted = self.caveats.finish();
         let (until, known) = std::mem::take(&mut self.until).finish(self.window.seconds()).unzip();
         let tokens = WindowTokens::of(&throughput, slo.as_ref(), self.window);
-        let server = std::mem::take(&mut self.server).finish(samples, &run.system);
-        let gpu = gpu::summary(samples, self.window, tokens, &run.system);
+        let mut server = std::mem::take(&mut self.server).finish(samples, &run.system);
+        let mut gpu = gpu::summary(samples, self.window, tokens, &run.system);
+        share::forget_totals(&run, server.as_mut(), gpu.as_mut());
         let mut caveats = caveats::find(&Evidence {
             plan,
             run: &run,
@@ -398,10 +401,11 @@ impl Tally {
         })
     }
 
-    fn load(&mut self, plan: &Plan) -> LoadSummary {
+    fn load(&mut self, plan: &Plan, run: &RunFacts) -> LoadSummary {
         self.scheduled.sort_unstable();
         self.sent.sort_unstable();
-        let mode = &plan.load.mode;
+        let shard = share::shard(run);
+        let mode = &shard.of_load(&plan.load).mode;
         let (arrivals, shape, concurrency) = match mode {
             Mode::Open { arrivals, .. } => (Some(arrivals.to_string()), None, None),
             Mode::Shaped { arrivals, shape, .. } => {
@@ -410,7 +414,7 @@ impl Tally {
             Mode::Replay { .. } => (None, None, None),
             Mode::Closed { concurrency, .. } => (None, None, Some(*concurrency)),
         };
-        let offered_rps = self.offered(mode);
+        let offered_rps = self.offered(mode).map(|rate| share::of_rate(mode, shard, rate));
         // What arrives by schedule is the session, not each of its requests.
         let sessions = &mut self.workload.sessions;
         sessions.due.sort_unstable();
@@ -420,7 +424,7 @@ impl Tally {
         } else {
             (&sessions.due, &sessions.sent)
         };
-        let poisson = poisson_rate(plan);
+        let poisson = poisson_rate(plan).filter(|_| !share::is_partial(run));
         let seconds = self.window.seconds();
         LoadSummary {
             mode: mode.name().to_owned(),

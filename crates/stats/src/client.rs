@@ -6,6 +6,7 @@ use goodput_model::{
     Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, Network, RequestRecord, Sample as Seen,
 };
 
+use crate::runs::Micros;
 use crate::sample::Sample;
 use crate::summary::{
     CanarySummary, ClientSummary, HostSummary, Quick, Stalls, TcpSummary, ThreadSummary,
@@ -19,7 +20,7 @@ pub(crate) const STALL: Nanos = Nanos::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct ClientTally {
     /// How long bytes waited for their read, in microseconds, once per read.
-    lag_us: Vec<u32>,
+    lag_us: Micros,
     stamped_by_kernel: u64,
     stamped_by_read: u64,
     pacer_lag: Sample,
@@ -64,13 +65,12 @@ impl ClientTally {
     }
 
     /// `last` is the end of the last answer: until then a stall spoils measured requests.
-    pub(crate) fn finish(mut self, samples: &[Seen], window: Window, last: Nanos) -> ClientSummary {
+    pub(crate) fn finish(self, samples: &[Seen], window: Window, last: Nanos) -> ClientSummary {
         // The last look at the server is later, and says nothing of the client.
         let samples = match samples {
-            [before @ .., last] if last.host == HostSample::default() => before,
+            [before @ .., last] if says_nothing(last) => before,
             all => all,
         };
-        self.lag_us.sort_unstable();
         let followed = Window { end: window.end.max(last), ..window };
         let beats = || samples.iter().flat_map(|sample| &sample.beats);
         let beats = || {
@@ -91,7 +91,7 @@ impl ClientTally {
                 _ => "mixed",
             }
             .to_owned(),
-            lag_ms: quick_us(&self.lag_us),
+            lag_ms: quick_us(self.lag_us),
             pacer_lag_ms: self.pacer_lag.quick(),
             loop_lag_ms: beats().map(|beat| beat.lag.as_ms()).collect::<Sample>().quick(),
             tcp: self.tcp,
@@ -102,6 +102,10 @@ impl ClientTally {
         summary.add_host(samples, followed);
         summary
     }
+}
+
+fn says_nothing(sample: &Seen) -> bool {
+    sample.host == HostSample::default() && sample.beats.is_empty() && sample.canary.is_empty()
 }
 
 /// Workers that stand still at the same time stand still once: the worst of them counts.
@@ -128,7 +132,13 @@ fn stalls<'a>(late: impl Iterator<Item = &'a Beat>) -> Stalls {
 impl ClientSummary {
     /// What the host's counters say about the time of the window.
     fn add_host(&mut self, samples: &[Seen], window: Window) {
-        self.open_files_max = samples.iter().map(|sample| sample.host.open_files).max();
+        // Of a run of several clients, each has told for itself.
+        let hosts = || samples.iter().map(|sample| &sample.host);
+        let hosts = || hosts().filter(|host| **host != HostSample::default());
+        self.open_files_max = hosts().map(|host| host.open_files).max();
+        if hosts().next().is_none() {
+            return;
+        }
         // The sample before the window begins, to the one after it ends.
         let first = samples.iter().rposition(|sample| sample.at <= window.start).unwrap_or(0);
         let last = samples.iter().position(|sample| sample.at >= window.end);
@@ -253,11 +263,38 @@ fn canary_summary(readings: &[&CanaryReading]) -> Option<CanarySummary> {
     })
 }
 
-/// Three numbers of sorted microseconds, in milliseconds, by the same rule as every percentile.
-fn quick_us(sorted: &[u32]) -> Quick {
+/// Three numbers of microseconds, in milliseconds, by the same rule as every percentile.
+fn quick_us(mut all: Micros) -> Quick {
+    let sorted: Vec<(u32, u32)> = all.sorted().collect();
+    let n: u64 = sorted.iter().map(|(_, count)| u64::from(*count)).sum();
     let at = |percent: f64| {
-        let rank = (sorted.len() as f64 * percent / 100.0 - 1e-9).ceil().max(1.0) as usize;
-        sorted.get(rank - 1).map(|us| f64::from(*us) / 1e3)
+        let rank = (n as f64 * percent / 100.0 - 1e-9).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let is_it = |(_, count): &&(u32, u32)| {
+            seen += u64::from(*count);
+            seen >= rank
+        };
+        sorted.iter().find(is_it).map(|(us, _)| f64::from(*us) / 1e3)
     };
     Quick { p50: at(50.0), p99: at(99.0), max: at(100.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each value many times: what is counted has the ranks of what is listed.
+    #[test]
+    fn counted_lags_have_the_percentiles_of_all() {
+        let lags: Vec<u32> = (0..1000).map(|k| (k * 7919) % 211 * 1000).collect();
+        let mut all = Micros::default();
+        for us in &lags {
+            all.push(*us);
+        }
+        let mut sorted = lags;
+        sorted.sort_unstable();
+        let ms = |rank: usize| Some(f64::from(sorted[rank - 1]) / 1e3);
+        assert_eq!(quick_us(all), Quick { p50: ms(500), p99: ms(990), max: ms(1000) });
+        assert_eq!(quick_us(Micros::default()), Quick::default());
+    }
 }

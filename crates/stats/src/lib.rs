@@ -28,6 +28,7 @@ mod sample;
 pub mod saturation;
 mod series;
 mod server;
+mod share;
 mod slo;
 pub mod steady;
 mod summary;
@@ -61,6 +62,7 @@ pub use server::{
     LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, ServerSummary, TimelinePoint,
     TtftByQueue,
 };
+pub use share::{fails_alone, usual_failures};
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
     CanarySummary, ClientSummary, ErrorDetail, GapTest, HostSummary, LittlesLaw, LoadSummary,

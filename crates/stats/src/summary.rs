@@ -4,7 +4,9 @@ mod client;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, Ceiling, EndedBy, Repeat, SystemFacts, Verdict};
+use goodput_model::{
+    Caveat, Ceiling, EndedBy, Repeat, ShardFacts, ShardPart, SystemFacts, Verdict,
+};
 use serde::{Deserialize, Serialize};
 
 pub use client::{
@@ -167,6 +169,12 @@ pub struct RunFacts {
     /// Which of several runs of one plan this is.
     #[serde(default)]
     pub repeat: Option<Repeat>,
+    /// Which of several clients of one plan this is.
+    #[serde(default)]
+    pub shard: Option<ShardFacts>,
+    /// The clients whose records were merged into this one.
+    #[serde(default)]
+    pub shards: Vec<ShardPart>,
     /// The server's side, as far as it is known.
     #[serde(default)]
     pub system: SystemFacts,

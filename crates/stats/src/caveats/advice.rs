@@ -5,6 +5,7 @@ use std::time::Duration;
 use goodput_model::{Mode, Rate};
 
 use super::Evidence;
+use crate::share::shard;
 
 /// A time as flags take it, rounded up: whole seconds to two minutes, then minutes, then hours.
 pub(super) fn time(seconds: f64) -> String {
@@ -41,6 +42,7 @@ pub(super) fn lasting(e: &Evidence<'_>, seconds: f64) -> String {
             format!("replay {} of the trace", time(seconds))
         }
         (_, None, Some(rate)) if load.num_requests.is_some() => {
+            let rate = rate * f64::from(shard(e.run).of());
             format!("--num-requests {} lasts {}", (seconds * rate).ceil(), time(seconds))
         }
         _ => format!("--duration {}", time(seconds)),
@@ -67,6 +69,8 @@ pub(super) fn less_load(e: &Evidence<'_>) -> String {
         Mode::Open { rate: Rate::PerSecond(rate), .. } => {
             // Below what it has been seen to answer.
             let answered = e.completions_per_s.filter(|answered| *answered > 0.0);
+            // The flag is of all clients, and this may be one of several.
+            let answered = answered.map(|answered| answered * f64::from(shard(e.run).of()));
             let less = answered.map_or(rate / 2.0, |answered| (0.8 * answered).min(rate / 2.0));
             format!("offer less, such as --rate {}", self::rate(less))
         }

@@ -3,6 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Mode, Severity, Shape};
 
 use super::{Evidence, advice};
+use crate::share::own_load;
 use crate::summary::{ClientSummary, ThreadSummary};
 
 /// METHOD 3.9: what may be off without harm, max(1 ms, 1 % of the TTFT median).
@@ -27,7 +28,8 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
 pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
-    let Mode::Closed { concurrency, think_time, .. } = e.plan.load.mode else { return None };
+    let load = own_load(&e.plan.load, e.run);
+    let Mode::Closed { concurrency, think_time, .. } = load.mode else { return None };
     let between_steps = e.figures.sessions.and_then(|sessions| sessions.thinking_mean);
     let between_visits = match e.figures.sessions {
         // A user pauses after a session, not after each of its requests.

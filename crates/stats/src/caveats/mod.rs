@@ -4,6 +4,7 @@ mod advice;
 mod client;
 mod clocks;
 mod course;
+mod fleet;
 mod gpu;
 mod method;
 mod minutes;
@@ -125,6 +126,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     ];
     let mut found: Vec<_> =
         checks.iter().chain(&server::CHECKS).filter_map(|check| check(evidence)).collect();
+    fleet::judge(evidence, &mut found);
     if found.iter().any(|caveat| caveat.code == CaveatCode::OverSaturated) {
         // What follows from it would only point elsewhere.
         found.retain(|caveat| {

@@ -3,6 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity};
 
 use super::{Evidence, advice};
+use crate::share::own_load;
 use crate::summary::{CUT_OFF, Requests, RunState};
 
 /// A stopped run must have come so far, in requests and in shares of its plan.
@@ -195,7 +196,7 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// How much of the planned measured part took place, where the plan says.
 fn done(e: &Evidence<'_>) -> Option<f64> {
-    let load = &e.plan.load;
+    let load = own_load(&e.plan.load, e.run);
     let measured = e.window.seconds() + e.course.cut_s();
     let by_time = load.duration.map(|planned| measured / planned.as_secs_f64().max(1e-9));
     let sent = if e.course.has_cut() { e.requests.warmup } else { 0 } + e.requests.scheduled;

@@ -4,6 +4,7 @@ use goodput_model::{Caveat, CaveatCode, Nanos, Severity, TokenSource};
 
 use super::{Check, Evidence, advice};
 use crate::server::{EndpointSummary, KV_FULL, Mark, Reconciled, ServerSummary};
+use crate::share::shard;
 use crate::summary::RunState;
 
 /// The server may have generated so much more than the client received, as a share and in tokens.
@@ -160,7 +161,9 @@ fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
 
 fn preemptions(e: &Evidence<'_>) -> Option<Caveat> {
     let total = e.server?.counters.get("preemptions")?.total;
-    let share = total / e.requests.scheduled.max(1) as f64;
+    // The server counts those of all clients.
+    let clients = f64::from(shard(e.run).of());
+    let share = total / clients / e.requests.scheduled.max(1) as f64;
     (total > 0.0).then(|| {
         let severity = if share > PREEMPTED { Severity::Warn } else { Severity::Info };
         let message = format!(

@@ -2,6 +2,7 @@
 
 mod caveats;
 mod clean;
+mod fleet;
 mod gpu;
 mod health;
 mod slo;
