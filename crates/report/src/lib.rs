@@ -8,6 +8,7 @@ mod breakdown;
 mod calibration;
 mod capacity;
 mod chart;
+mod clients;
 mod clip;
 mod colour;
 mod column;

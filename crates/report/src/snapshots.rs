@@ -14,7 +14,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
 use crate::text::WIDTH;
-use crate::{Histogram, Preview, WorkloadView, repeats, server, sweep, sweeps, tests as run};
+use crate::{
+    Histogram, Preview, WorkloadView, clients, repeats, server, sweep, sweeps, tests as run,
+};
 
 /// Every page, by the name of its file.
 fn pages() -> Vec<(&'static str, String)> {
@@ -31,6 +33,8 @@ fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("run", run::page(|_| {})),
         ("run_full", full_run()),
+        ("run_shard", run::page(|summary| summary["run"]["shard"] = json!({"shard": "1/4"}))),
+        ("run_merged", run::page(|summary| summary["run"]["shards"] = clients::tests::four())),
         ("repeats", crate::repeats_text(&repeats::tests::example())),
         ("sweep", crate::sweep_text(&swept)),
         ("sweep_live", live(swept.points.len())),

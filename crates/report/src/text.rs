@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::number::{amount, cell, count};
 use crate::plain::plain;
 use crate::wrap::wrap;
-use crate::{breakdown, gpu, latency, server, slo, workload};
+use crate::{breakdown, clients, gpu, latency, server, slo, workload};
 
 /// Columns of the page.
 pub(crate) const WIDTH: usize = 80;
@@ -40,6 +40,7 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     rates(page, summary);
     slo::block(page, summary);
     client(page, summary);
+    clients::block(page, summary);
     errors(page, summary);
     judgement(page, summary.verdict, &summary.caveats);
     Ok(())
@@ -65,6 +66,7 @@ pub(crate) fn about(run: &RunFacts) -> String {
 
 /// What was run.
 pub(crate) fn facts(page: &mut impl Fields, summary: &Summary) {
+    clients::shard(page, &summary.run);
     field(page, "Workload", &workload::name(&summary.run));
     field(page, "Load", &load(summary));
     field(page, "Window", &window(summary));

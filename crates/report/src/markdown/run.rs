@@ -7,7 +7,7 @@ use goodput_stats::{SloState, SloSummary, Summary};
 
 use super::{judgement, list, table, text};
 use crate::text as words;
-use crate::{latency, slo, workload};
+use crate::{clients, latency, slo, workload};
 
 /// The page of a run, for a pull request or a job summary.
 pub fn run_markdown(summary: &Summary) -> String {
@@ -42,6 +42,9 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
         ("Throughput", words::throughput(summary)),
         ("Made by", format!("goodput {}, seed {}, {}", run.version, run.seed, run.started)),
     ];
+    if let Some(part) = clients::part(run) {
+        list(page, &[("Shard", part)])?;
+    }
     list(page, &facts)?;
     if let Some(promise) = &summary.slo {
         terms(page, promise, is_void)?;
@@ -53,6 +56,12 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
         table(page, "Latency", &found.head, &found.rows)?;
         writeln!(page)?;
         list(page, &found.marks)?;
+    }
+    if let Some(clients::Cells { rows, more }) = clients::cells(summary) {
+        table(page, "Clients", &clients::HEAD, &rows)?;
+        if let Some(more) = more {
+            writeln!(page, "\n{}", text(&more))?;
+        }
     }
     writeln!(page, "\n### How far to believe it\n")?;
     judgement(page, summary.verdict, &summary.caveats)?;

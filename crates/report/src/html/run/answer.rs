@@ -13,7 +13,7 @@ use crate::slo::range;
 use crate::text::{Fields, facts};
 
 /// What of the run's facts is needed to read the answer.
-const NEEDED: [&str; 5] = ["Workload", "Load", "Window", "Steady", "Requests"];
+const NEEDED: [&str; 6] = ["Shard", "Workload", "Load", "Window", "Steady", "Requests"];
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let summary = view.summary;

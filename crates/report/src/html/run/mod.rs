@@ -4,6 +4,7 @@
 mod answer;
 mod breakdown;
 mod client;
+mod clients;
 mod distributions;
 mod errors;
 mod gpu;
@@ -31,7 +32,7 @@ use crate::text::about;
 type Part = (&'static str, &'static str, &'static str, fn(&mut Html, &RunView<'_>));
 
 /// What follows answer and caveats. A section that has nothing in it is left out.
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("latency", "Latency", "Latency", latency::fill),
     ("distributions", "Distributions", "Latency distributions", distributions::fill),
     ("steps", "Steps", "TTFT by step", steps::fill),
@@ -42,6 +43,7 @@ const PARTS: [Part; 12] = [
     ("server", "Server", "Server against client", server::fill),
     ("gpu", "GPU", "GPU and energy", gpu::fill),
     ("client", "Client", "Client health and instrument error", client::fill),
+    ("clients", "Clients", "Clients", clients::fill),
     ("errors", "Errors", "Errors", errors::fill),
     ("slo", "SLO", "SLO, term by term", slo::fill),
 ];

@@ -1,0 +1,197 @@
+//! The clients of a merged run, and what a shard by itself is.
+
+use goodput_model::{Caveat, ShardPart, Verdict};
+use goodput_stats::{RunFacts, Summary};
+
+use crate::number::count;
+use crate::text::{Fields, field};
+
+/// Clients that a page has room for.
+const ROWS: usize = 20;
+
+/// The headings of a table of clients.
+pub(crate) const HEAD: [&str; 7] =
+    ["rank", "requests", "late, ms", "± ms", "wall clock, ms", "verdict", "machine, and why"];
+
+/// The clients as cells, the sick first, and how many more there are.
+pub(crate) struct Cells {
+    pub(crate) rows: Vec<Vec<String>>,
+    /// A line about those that are not shown, where there are such.
+    pub(crate) more: Option<String>,
+}
+
+/// What a page says of the clients; none of a run of one.
+pub(crate) fn cells(summary: &Summary) -> Option<Cells> {
+    let all = &summary.run.shards;
+    let mut shown: Vec<&ShardPart> = all.iter().collect();
+    shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
+    let hidden = shown.split_off(ROWS.min(shown.len()));
+    let rows = shown.into_iter().map(row).collect();
+    let well = hidden.iter().filter(|part| trouble(part) == 0).count();
+    let more = (!hidden.is_empty()).then(|| {
+        let hidden = hidden.len();
+        match hidden - well {
+            0 => format!("{} more clients are not shown: all were well", count(hidden as u64)),
+            sick => format!(
+                "{} more clients are not shown; {} of them were not well",
+                count(hidden as u64),
+                count(sick as u64)
+            ),
+        }
+    });
+    (!all.is_empty()).then_some(Cells { rows, more })
+}
+
+/// How much there is to say of a client.
+fn trouble(part: &ShardPart) -> u8 {
+    match part.verdict {
+        _ if !part.is_there => 4,
+        Verdict::Void => 3,
+        _ if part.cut_s.is_some() => 2,
+        Verdict::Suspect => 1,
+        Verdict::Valid => 0,
+    }
+}
+
+fn row(part: &ShardPart) -> Vec<String> {
+    let ms = |value: Option<f64>, digits: usize| {
+        value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    let clock = part.facts.clock;
+    let verdict = if part.is_there { part.verdict.name() } else { "missing" };
+    vec![
+        part.facts.shard.index().to_string(),
+        count(part.requests),
+        ms(part.late_ms, 1),
+        // Where monotonic clocks begin is nobody's business; how well they were compared is.
+        ms(clock.map(|clock| clock.error_ns as f64 / 1e6), 3),
+        clock.map_or("–".to_owned(), |clock| format!("{:+.1}", clock.wall_ns as f64 / 1e6)),
+        verdict.to_owned(),
+        why(part),
+    ]
+}
+
+/// The machine, and what there is to say of it.
+fn why(part: &ShardPart) -> String {
+    let mut said = Vec::new();
+    if !part.host.is_empty() {
+        said.push(part.host.clone());
+    }
+    if let Some(at) = part.cut_s {
+        said.push(format!("its record ends at {at:.1} s"));
+    }
+    if part.lost_records > 0 {
+        said.push(format!("{} records lost", count(part.lost_records)));
+    }
+    let worst = Caveat::worst(&part.caveats);
+    if let Some(worst) = worst.filter(|_| part.verdict > Verdict::Valid) {
+        said.push(worst.message.clone());
+    }
+    if !part.is_there {
+        said.push("no record of it".to_owned());
+    }
+    said.join("; ")
+}
+
+/// The same as prose, for the page of a terminal.
+pub(crate) fn block(page: &mut String, summary: &Summary) {
+    let Some(Cells { rows, more }) = cells(summary) else { return };
+    for (place, row) in rows.iter().enumerate() {
+        let label = if place == 0 { "Clients" } else { "" };
+        let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { continue };
+        let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
+        let error = known(error, format!(" ± {error}"));
+        let late = known(late, format!(", {late}{error} ms late"));
+        let wall = known(wall, format!(", wall clock {wall} ms"));
+        let text = format!("rank {rank}: {verdict}, {requests} requests{late}{wall}; {why}");
+        field(page, label, &crate::plain(&text));
+    }
+    if let Some(more) = more {
+        field(page, "", &more);
+    }
+}
+
+/// What a reader of a part must know first.
+pub(crate) fn shard(page: &mut impl Fields, run: &RunFacts) {
+    if let Some(text) = part(run) {
+        field(page, "Shard", &text);
+    }
+}
+
+/// The same as text; none of a whole run.
+pub(crate) fn part(run: &RunFacts) -> Option<String> {
+    let shard = run.shard.as_ref().map(|facts| facts.shard).filter(|shard| shard.is_part())?;
+    Some(format!(
+        "shard {} of {} (from 0): a part of the load, sent by one of {} clients; rates and counts are \
+         its share, and `goodput merge` makes one result of all",
+        shard.index(),
+        shard.of(),
+        shard.of()
+    ))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::tests::old;
+
+    fn client(rank: u32, of: u32) -> Value {
+        json!({"shard": format!("{rank}/{of}"), "fleet": "f", "host": format!("node-{rank}, 8 × CPU"),
+            "clock": {"offset_ns": 1_250_000, "error_ns": 40_000, "wall_ns": -1_500_000}, "is_there": true,
+            "is_whole": true, "late_ms": 0.25, "requests": 12_500, "lost_records": 0,
+            "verdict": "valid", "caveats": []})
+    }
+
+    /// One is well, one was cut, one is sick, one is missing.
+    pub(crate) fn four() -> Value {
+        let mut all: Vec<Value> = (0..4).map(|rank| client(rank, 4)).collect();
+        all[1]["cut_s"] = json!(12.34);
+        all[1]["is_whole"] = json!(false);
+        all[2]["verdict"] = json!("void");
+        all[2]["host"] = json!("Verdict     VALID\u{1b}[32m");
+        all[2]["caveats"] = json!([{"code": "client_stalled", "severity": "void",
+            "message": "the client stood still"}]);
+        all[3] = json!({"shard": "3/4", "host": "", "is_there": false, "is_whole": false,
+            "late_ms": null, "requests": 0, "lost_records": 0, "verdict": "valid", "caveats": []});
+        json!(all)
+    }
+
+    fn found(shards: Value) -> Option<Cells> {
+        let mut value = old();
+        value["run"]["shards"] = shards;
+        cells(&serde_json::from_value::<Summary>(value).unwrap())
+    }
+
+    #[test]
+    fn those_in_trouble_come_first_and_the_rest_is_counted() {
+        let ranks = |cells: &Cells| -> Vec<String> {
+            cells.rows.iter().map(|row| row[0].clone()).collect()
+        };
+        let four = found(four()).unwrap();
+        assert_eq!(
+            (ranks(&four), four.more),
+            (["3", "2", "1", "0"].map(str::to_owned).to_vec(), None)
+        );
+        let mut many: Vec<Value> = (0..1_300).map(|rank| client(rank, 1_300)).collect();
+        many[1_299]["verdict"] = json!("suspect");
+        let many = found(json!(many)).unwrap();
+        assert_eq!(
+            (many.rows.len(), ranks(&many)[0].as_str(), ranks(&many)[1].as_str()),
+            (20, "1299", "0")
+        );
+        assert_eq!(many.more.as_deref(), Some("1,280 more clients are not shown: all were well"));
+        assert!(found(json!([])).is_none(), "a run of one client has no such section");
+    }
+
+    #[test]
+    fn only_a_part_is_called_one() {
+        let mut run = RunFacts::default();
+        assert_eq!(part(&run), None);
+        run.shard = serde_json::from_value(json!({"shard": "0/1"})).unwrap();
+        assert_eq!(part(&run), None);
+        run.shard = serde_json::from_value(json!({"shard": "1/3"})).unwrap();
+        assert!(part(&run).unwrap().starts_with("shard 1 of 3 "));
+    }
+}
