@@ -181,6 +181,10 @@ impl Basis {
                 "run it with --slo 'p99 ttft < 500ms', or name a figure with --goodput-rps",
             ));
         };
+        if let Some(facts) = summary.run.shard.as_ref().filter(|facts| facts.shard.is_part()) {
+            let what = format!("the run is a part of a load, that of client {}", facts.shard);
+            return Err(Refused::new(what).hint("`goodput merge` makes one run of all parts"));
+        }
         if slo.state != SloState::Met {
             let what = format!("the run's SLO was {}, not met: `{}`", slo.state.name(), slo.slo);
             return Err(Refused::new(what).hint(SWEEP));

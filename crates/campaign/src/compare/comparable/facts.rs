@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::{Calibration, Http, Mode, Plan, Rate, SourcePlan, WorkloadPlan};
-use goodput_stats::Summary;
+use goodput_stats::{RunFacts, Summary};
 
 use super::SideFacts;
 
@@ -37,7 +37,7 @@ impl SideFacts {
             workload_hash: run.workload_hash.clone(),
             shape: shape(&plan.workload),
             calibration: plan.workload.calibration.as_ref().map(calibration).unwrap_or_default(),
-            load: load(&plan.load.mode),
+            load: load(&plan.load.mode) + &part(run),
             seed: run.seed,
             window_s: summary.window.end_s - summary.window.start_s,
             warmup: plan.load.warmup.to_string(),
@@ -132,6 +132,12 @@ fn mean(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
 
 pub(super) fn percent(share: f64) -> String {
     format!("{}%", (share * 1e3).round() / 10.0)
+}
+
+/// A part of a load is another load; which of equal parts does not matter.
+fn part(run: &RunFacts) -> String {
+    let part = run.shard.as_ref().filter(|facts| facts.shard.is_part());
+    part.map(|facts| format!(", one of {} parts of it", facts.shard.of())).unwrap_or_default()
 }
 
 fn load(mode: &Mode) -> String {
