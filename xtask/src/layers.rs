@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 25] = [
+const OURS: [(&str, &[&str]); 26] = [
     ("goodput-random", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
@@ -16,6 +16,7 @@ const OURS: [(&str, &[&str]); 25] = [
     ("goodput-workload", &["goodput-model", "goodput-random", "goodput-tokens", "goodput-dataset"]),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
     ("goodput-proxy", &["goodput-model", "goodput-clock", "goodput-wire"]),
+    ("goodput-fleet", &["goodput-model", "goodput-clock"]),
     ("goodput-traffic", &["goodput-model", "goodput-tokens", "goodput-dataset"]),
     ("goodput-record", &["goodput-model"]),
     ("goodput-stats", &["goodput-model"]),
@@ -54,6 +55,7 @@ const WALLS: [(&str, &[&str]); 18] = [
             "goodput-engine",
             "goodput-mock",
             "goodput-proxy",
+            "goodput-fleet",
             "goodput",
         ],
     ),

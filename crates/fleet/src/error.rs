@@ -1,0 +1,149 @@
+//! What can go wrong at a rendezvous, and what to do about it.
+
+use std::io;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::PROTOCOL;
+
+/// Why a rendezvous failed.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The token is too short, too long, or has blanks.
+    #[error("the fleet's token is not fit to be one")]
+    UnfitToken,
+    /// A fleet beyond the loopback without a token.
+    #[error("a fleet at {0} needs a token: it can be reached from other machines")]
+    TokenRequired(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// There was no rank 0 until the deadline, or the caller gave up.
+    #[error("rank 0 was not found at `{address}`: {why}")]
+    NoLeader {
+        /// Where it was looked for.
+        address: String,
+        /// What the last try said.
+        why: String,
+    },
+    /// Rank 0 does not want this member.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// What listens there cannot prove that it has the token.
+    #[error("what listens at the rendezvous does not know the token")]
+    Impostor,
+    /// The other end is not there any more, or not heard any more.
+    #[error("the other end is lost: {0}")]
+    Lost(String),
+    /// More than a message may hold.
+    #[error("{what} is too large to be sent: {bytes} bytes of {most}")]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        most: usize,
+    },
+    /// Orders are numbered upwards.
+    #[error("order {0} is not after the one before")]
+    OutOfOrder(u64),
+    /// Files could not be handed over.
+    #[error("the files were not taken: {0}")]
+    Upload(String),
+    /// The system refuses something that it should not.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
+}
+
+impl FleetError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::UnfitToken => {
+                "16 to 256 letters and digits, such as `openssl rand -hex 24` gives, in \
+                 GOODPUT_FLEET_TOKEN at every rank"
+            }
+            Self::TokenRequired(_) => {
+                "set GOODPUT_FLEET_TOKEN to the same secret at every rank: `openssl rand -hex 24`"
+            }
+            Self::Listen(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
+                "another program is there: name another port at every rank"
+            }
+            Self::Listen(..) => "rank 0 listens on an address of its own machine",
+            Self::NoLeader { .. } => "rank 0 must run, and its port must be open to this machine",
+            Self::Refused(refusal) => refusal.hint(),
+            Self::Impostor => {
+                "another program listens there, or GOODPUT_FLEET_TOKEN is not the same at every rank"
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Why rank 0 turns a member away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// Another version of the protocol or of goodput.
+    #[error(
+        "rank 0 runs goodput {leader} (protocol {protocol}), this is goodput {member} (protocol {PROTOCOL})"
+    )]
+    Version {
+        /// The protocol that rank 0 speaks.
+        protocol: u32,
+        /// The version of rank 0.
+        leader: String,
+        /// The version of the member.
+        member: String,
+    },
+    /// Another token, or one where none is, or none where one is.
+    #[error("rank 0 has another token")]
+    Token,
+    /// There is such a rank already.
+    #[error("rank {0} is there already")]
+    Taken(u32),
+    /// Rank 0 waits for another number of clients.
+    #[error("rank 0 waits for {leader} clients, this is one of {member}")]
+    Count {
+        /// How many rank 0 waits for, itself included.
+        leader: u32,
+        /// How many the member was told.
+        member: u32,
+    },
+    /// Rank 0 is the one that listens.
+    #[error("rank 0 is the one that listens, and cannot join")]
+    Zero,
+    /// The run has begun, and there is but one.
+    #[error("the run has begun without this client")]
+    Begun,
+}
+
+impl Refusal {
+    /// The same, as rank 0 says it of the one that came.
+    pub(crate) fn of_other(&self) -> String {
+        match self {
+            Self::Version { leader, member, .. } => {
+                format!("runs goodput {member}, and this is goodput {leader}")
+            }
+            Self::Token => "has another token".to_owned(),
+            Self::Taken(_) => "came a second time".to_owned(),
+            Self::Count { leader, member } => {
+                format!("is one of {member} clients, and there are {leader} here")
+            }
+            Self::Zero => "cannot join: there is one rank 0, which listens".to_owned(),
+            Self::Begun => "came after the start".to_owned(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Version { .. } => "install one version of goodput on all machines",
+            Self::Token => "GOODPUT_FLEET_TOKEN must be the same at every rank",
+            Self::Taken(_) => "every client needs a rank of its own: look at `--shard`",
+            Self::Count { .. } => "N of `--shard K/N` must be the same at every rank",
+            Self::Zero => "one client alone is shard 0/N",
+            Self::Begun => "start all clients at about the same time, or let rank 0 wait longer",
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! One member, as rank 0 sees it.
+
+use std::sync::Arc;
+
+use goodput_model::Nanos;
+use tokio::sync::{Notify, mpsc};
+
+use super::collect::Upload;
+use super::state::{Said, message};
+use super::{MemberState, Phase};
+use crate::Totals;
+use crate::burst::{Burst, Measured, there};
+use crate::message::ToMember;
+
+/// A member.
+#[derive(Debug)]
+pub(super) struct Peer {
+    connection: u64,
+    host: String,
+    /// None once it is gone.
+    out: Option<mpsc::Sender<Said>>,
+    cut: Arc<Notify>,
+    pub(super) phase: Phase,
+    /// It was told to begin this order.
+    has_begun: bool,
+    /// Why it was lost first since this order was placed.
+    pub(super) lost: Option<String>,
+    clock: Option<Measured>,
+    burst: Option<Burst>,
+    heard: Nanos,
+    /// It is we who do not read: its silence proves nothing.
+    pub(super) is_held: bool,
+    pub(super) totals: Option<Totals>,
+    pub(super) summary: Option<String>,
+    pub(super) upload: Upload,
+}
+
+impl Peer {
+    pub(super) fn new(connection: u64, host: String, out: mpsc::Sender<Said>) -> Self {
+        Self {
+            connection,
+            host,
+            out: Some(out),
+            cut: Arc::default(),
+            phase: Phase::Joined,
+            has_begun: false,
+            lost: None,
+            clock: None,
+            burst: None,
+            heard: goodput_clock::now(),
+            is_held: false,
+            totals: None,
+            summary: None,
+            upload: Upload::default(),
+        }
+    }
+
+    pub(super) fn state(&self, rank: u32) -> MemberState {
+        MemberState {
+            rank,
+            host: self.host.clone(),
+            is_there: self.is_there(),
+            phase: self.phase.clone(),
+            has_begun: self.has_begun,
+            lost: self.lost.clone(),
+            clock: self.clock.map(|measured| measured.clock),
+            totals: self.totals.clone(),
+            summary: self.summary.clone(),
+        }
+    }
+
+    pub(super) fn is(&self, connection: u64) -> bool {
+        self.connection == connection
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.out.is_some()
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_there() && self.phase == Phase::Ready
+    }
+
+    /// Whether it may yet be ready: it prepares, or its clock is not known.
+    pub(super) fn is_to_come(&self) -> bool {
+        let lacks_clock = self.is_ready() && self.clock.is_none();
+        self.is_there() && self.phase == Phase::Preparing || lacks_clock
+    }
+
+    /// What ends its task at once.
+    pub(super) fn cut(&self) -> Arc<Notify> {
+        Arc::clone(&self.cut)
+    }
+
+    pub(super) fn tell(&mut self, what: &ToMember) {
+        self.put(&message(what));
+    }
+
+    pub(super) fn put(&mut self, said: &Said) {
+        let Some(out) = &self.out else { return };
+        if out.try_send(Arc::clone(said)).is_err() {
+            self.lose("it does not read what it is told");
+        }
+    }
+
+    /// Nothing more is said to it.
+    pub(super) fn close(&mut self) {
+        self.out = None;
+    }
+
+    /// It is gone. One that was done, or could not go on, stays so.
+    pub(super) fn lose(&mut self, why: &str) {
+        self.out = None;
+        self.burst = None;
+        self.lost.get_or_insert_with(|| why.to_owned());
+        if !matches!(self.phase, Phase::Done | Phase::Refused(_) | Phase::Lost(_)) {
+            self.phase = Phase::Lost(why.to_owned());
+        }
+        self.cut.notify_one();
+    }
+
+    pub(super) fn hear(&mut self, at: Nanos) {
+        self.heard = at;
+    }
+
+    pub(super) fn is_silent(&self, at: Nanos, silence: Nanos) -> bool {
+        !self.is_held && at - self.heard > silence
+    }
+
+    pub(super) fn prepare(&mut self, order: &Said) {
+        self.phase = Phase::Preparing;
+        self.put(order);
+    }
+
+    pub(super) fn forget_order(&mut self) {
+        self.totals = None;
+        self.summary = None;
+        self.upload.forget();
+        self.has_begun = false;
+        if self.is_there() {
+            self.lost = None;
+        } else if !matches!(self.phase, Phase::Lost(_)) {
+            // It was done with the order before, and has no part in this one.
+            self.phase = Phase::Lost("it left after an earlier order".to_owned());
+        }
+    }
+
+    /// It cannot go on: with the order, or, when that is done, with handing over its files.
+    pub(super) fn cannot(&mut self, why: String) {
+        match self.phase {
+            Phase::Preparing | Phase::Ready | Phase::Running => {
+                self.upload.forget();
+                self.phase = Phase::Refused(why);
+            }
+            Phase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
+                self.upload = Upload::Refused(why);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the place of one that was lost: what that one has done of this order is not forgotten.
+    pub(super) fn follow(&mut self, before: Self) {
+        if before.has_begun {
+            self.has_begun = true;
+            (self.lost, self.totals) = (before.lost, before.totals);
+            if matches!(before.upload, Upload::InPlace) {
+                self.upload = Upload::InPlace;
+            }
+        }
+    }
+
+    /// Says when to begin, if it is ready and its clock known.
+    pub(super) fn go(&mut self, number: u64, at: Nanos) -> bool {
+        let Some(Measured { clock, .. }) = self.clock.filter(|_| self.is_ready()) else {
+            return false;
+        };
+        self.phase = Phase::Running;
+        self.has_begun = true;
+        self.tell(&ToMember::Go { number, at: there(at, clock), clock });
+        self.is_there()
+    }
+
+    /// Begins a burst of questions for its clock.
+    pub(super) fn compare(&mut self, id: u64, at: Nanos) {
+        let mut burst = Burst::default();
+        burst.ask(id, at);
+        self.burst = Some(burst);
+        self.tell(&ToMember::Ping { id });
+    }
+
+    pub(super) fn is_comparing(&self) -> bool {
+        self.burst.is_some()
+    }
+
+    /// Whether it was asked lately, and may answer yet.
+    pub(super) fn is_asked(&self, at: Nanos) -> bool {
+        self.burst.as_ref().is_some_and(|burst| burst.is_fresh(at))
+    }
+
+    /// Its clocks, as it answers a question; `next` numbers the one after.
+    pub(super) fn hear_clock(
+        &mut self,
+        id: u64,
+        theirs: (Nanos, Nanos),
+        ours: (Nanos, Nanos),
+        next: u64,
+    ) {
+        let Some(burst) = &mut self.burst else { return };
+        if !burst.hear(id, theirs, ours) {
+            return;
+        }
+        let Some(clock) = burst.best() else { return };
+        let measured = Measured { clock, at: ours.0 };
+        if !burst.is_over() {
+            // The first is better than nothing.
+            self.clock = self.clock.or(Some(measured));
+            // The clock once more: what was done since is not the way.
+            burst.ask(next, goodput_clock::now());
+            self.tell(&ToMember::Ping { id: next });
+            return;
+        }
+        self.burst = None;
+        let clock = measured.or_better(self.clock, ours.0);
+        self.clock = Some(clock);
+        self.tell(&ToMember::Clock(clock.clock));
+    }
+}

@@ -1,0 +1,357 @@
+//! The thread that serves all members: one task for each, one that lets them in, and one that keeps
+//! the beat.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::{now, now_and_unix};
+use goodput_model::Nanos;
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+use super::collect::{Taking, reason};
+use super::state::{Admitted, Said, Shared, message};
+use super::store::{self, Item};
+use super::{Leader, LeaderSettings, Phase};
+use crate::frame::{Direction, FrameError, Kind};
+use crate::handshake::{self, Failed, Session};
+use crate::message::{Hello, ToLeader, ToMember, short};
+use crate::{FleetError, Token};
+
+/// Those that have proved nothing yet, at most, beside as many as are missing: where more come, the
+/// oldest make way, so that nobody can keep the others out by waiting.
+const STRANGERS: usize = 64;
+/// The system's queue: as many as may start at once.
+const BACKLOG: u32 = 4_096;
+/// How long is waited after the system has refused a connection (no descriptors, mostly).
+const BREATH: Duration = Duration::from_millis(50);
+/// How often clocks are compared, at most and for each member: a hundred of them in a second take
+/// little of a core that has to make load too.
+const COMPARE_EVERY: (Nanos, Nanos) = (Nanos::from_millis(5_000), Nanos::from_millis(10));
+/// Letters of a member's words that are kept.
+const WORDS: usize = 4_096;
+
+/// How often each end says that it is alive.
+pub(crate) fn beat_of(silence: Nanos) -> Nanos {
+    Nanos(silence.0 / 10).clamp(Nanos::from_millis(10), Nanos::from_millis(1_000))
+}
+
+/// Listens and starts the threads.
+pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Leader, FleetError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _context = runtime.enter();
+        listen(address).map_err(|error| FleetError::Listen(address, error))?
+    };
+    let address = listener.local_addr()?;
+    let shared = Arc::new(Shared::new(settings));
+    let (store, items) = mpsc::channel(store::WAITING);
+    let mut threads = Vec::new();
+    let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
+        threads.push(thread);
+        std::io::Result::Ok(())
+    };
+    let (ours, theirs) = (Arc::clone(&shared), Arc::clone(&shared));
+    spawn("fleet", Box::new(move || serve(&runtime, &ours, listener, &store)))?;
+    spawn("fleet-files", Box::new(move || store::run(&theirs, items)))?;
+    Ok(Leader { shared, address, threads })
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn serve(
+    runtime: &Runtime,
+    shared: &Arc<Shared>,
+    listener: TcpListener,
+    store: &mpsc::Sender<Item>,
+) {
+    runtime.block_on(async {
+        tokio::select! {
+            () = let_in(shared, listener, store) => {}
+            () = keep_beat(shared) => {}
+            () = shared.stop.notified() => {}
+        }
+    });
+}
+
+async fn keep_beat(shared: &Shared) {
+    let silence = shared.settings.limits.silence;
+    let beat = beat_of(silence);
+    let every = COMPARE_EVERY.0.max(Nanos(COMPARE_EVERY.1.0 * u64::from(shared.settings.of)));
+    let (mut before, mut compared) = (now(), now());
+    loop {
+        tokio::time::sleep(beat.into()).await;
+        let present = now();
+        let mut state = shared.lock();
+        if present - before > beat + Nanos(silence.0 / 2) {
+            state.forgive(present);
+        }
+        let is_time = present - compared >= every;
+        if is_time {
+            compared = present;
+        }
+        state.beat(present, silence, is_time);
+        before = present;
+        drop(state);
+        shared.changed.notify_all();
+    }
+}
+
+async fn let_in(shared: &Arc<Shared>, listener: TcpListener, store: &mpsc::Sender<Item>) {
+    let mut strangers = VecDeque::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) if is_welcome(shared.settings.token.as_ref(), from.ip()) => {
+                make_way(&mut strangers, shared);
+                let (place, displaced) = oneshot::channel();
+                strangers.push_back(place);
+                let (shared, store) = (Arc::clone(shared), store.clone());
+                tokio::spawn(
+                    async move { meet(&shared, stream, from.ip(), displaced, &store).await },
+                );
+            }
+            Ok((_, from)) => note(shared, from.ip(), "is another machine, and there is no token"),
+            Err(_) => tokio::time::sleep(BREATH).await,
+        }
+    }
+}
+
+/// A place among strangers: who has it goes when it is dropped.
+type Place = oneshot::Sender<()>;
+
+/// Lets one more in, at the cost of those who have been strangers for the longest.
+fn make_way(strangers: &mut VecDeque<Place>, shared: &Shared) {
+    let missing = (shared.settings.of as usize).saturating_sub(1 + shared.lock().connections);
+    let most = STRANGERS + missing;
+    if strangers.len() >= most {
+        strangers.retain(|place| !place.is_closed());
+        let too_many = (strangers.len() + 1).saturating_sub(most);
+        strangers.drain(..too_many);
+    }
+}
+
+fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
+    token.is_some() || from.to_canonical().is_loopback()
+}
+
+/// Notes that a stranger was turned away.
+fn note(shared: &Shared, from: IpAddr, why: &str) {
+    let sentence = format!("someone at {} {why}", from.to_canonical());
+    shared.lock().turned_away.note(sentence);
+}
+
+/// One who has connected: a stranger at first, then a member until it leaves.
+async fn meet(
+    shared: &Arc<Shared>,
+    mut stream: TcpStream,
+    from: IpAddr,
+    mut displaced: oneshot::Receiver<()>,
+    store: &mpsc::Sender<Item>,
+) {
+    // Where it is refused, messages are late, and the clock's error says so.
+    let _ = stream.set_nodelay(true);
+    let token = shared.settings.token.clone().unwrap_or_else(Token::none);
+    let proof = handshake::admit(&mut stream, &token, &shared.settings.version);
+    let proved = tokio::select! {
+        proved = tokio::time::timeout(shared.settings.limits.proof.into(), proof) => proved.ok(),
+        _ = &mut displaced => None,
+    };
+    let (hello, mut session) = match proved {
+        Some(Ok(proved)) => proved,
+        Some(Err(Failed::Refused(refusal))) => {
+            note(shared, from, &refusal.of_other());
+            tokio::select! {
+                () = part(stream) => {}
+                _ = displaced => {}
+            }
+            return;
+        }
+        Some(Err(_)) => return note(shared, from, "spoke something else, or broke off"),
+        None => return note(shared, from, "proved nothing in time"),
+    };
+    // A stranger no more.
+    drop(displaced);
+    let admitted = shared.lock().admit(&hello, &shared.settings);
+    match admitted {
+        Ok(admitted) => be_with(shared, (hello, session), admitted, (stream, store)).await,
+        Err(refusal) => {
+            let (rank, from) = (hello.rank, from.to_canonical());
+            let sentence = format!("rank {rank} at {from} {}", refusal.of_other());
+            shared.lock().turned_away.note(sentence);
+            let said = message(&ToMember::Refused(refusal));
+            let _ = stream.write_all(&session.send.seal(Kind::Message, &said)).await;
+            part(stream).await;
+        }
+    }
+}
+
+/// Lets the last words arrive: a socket that is closed with something unread forgets them.
+async fn part(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let mut rest = [0; 512];
+    let read_out = async {
+        use tokio::io::AsyncReadExt;
+        while matches!(stream.read(&mut rest).await, Ok(read) if read > 0) {}
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), read_out).await;
+}
+
+/// One member, until it leaves or is lost.
+async fn be_with(
+    shared: &Arc<Shared>,
+    (hello, session): (Hello, Session),
+    admitted: Admitted,
+    (stream, store): (TcpStream, &mpsc::Sender<Item>),
+) {
+    shared.changed.notify_all();
+    let Admitted { connection, queue, cut } = admitted;
+    let (reader, writer) = stream.into_split();
+    let ear = Ear { shared, rank: hello.rank, connection, store };
+    let why = tokio::select! {
+        why = ear.listen(reader, session.receive) => why,
+        why = talk(writer, session.send, queue) => format!("the connection failed: {why}"),
+        () = cut.notified() => "it was cut off".to_owned(),
+    };
+    let _ = store.send(Item::Gone { connection }).await;
+    shared.lock().leave(hello.rank, connection, &why);
+    shared.changed.notify_all();
+}
+
+/// Sends what is in the queue; once that has ended, waits for the other end to close.
+async fn talk(
+    mut to: OwnedWriteHalf,
+    mut send: Direction,
+    mut queue: mpsc::Receiver<Said>,
+) -> std::io::Error {
+    while let Some(said) = queue.recv().await {
+        if let Err(error) = to.write_all(&send.seal(Kind::Message, &said)).await {
+            return error;
+        }
+    }
+    match to.shutdown().await {
+        Ok(()) => std::future::pending().await,
+        Err(error) => error,
+    }
+}
+
+/// Hears one member.
+struct Ear<'a> {
+    shared: &'a Arc<Shared>,
+    rank: u32,
+    connection: u64,
+    store: &'a mpsc::Sender<Item>,
+}
+
+impl Ear<'_> {
+    /// Hears until nothing more comes; says why.
+    async fn listen(&self, from: OwnedReadHalf, mut receive: Direction) -> String {
+        let mut from = BufReader::new(from);
+        loop {
+            let (kind, said) = match receive.read(&mut from).await {
+                Ok(frame) => frame,
+                Err(FrameError::Closed) => return "it has left".to_owned(),
+                Err(error) => return error.to_string(),
+            };
+            let clocks = now_and_unix();
+            if let Some(peer) = self.shared.lock().peer(self.rank, self.connection) {
+                peer.hear(clocks.0);
+            }
+            let item = match kind {
+                Kind::Piece => Some(Item::Piece { connection: self.connection, bytes: said }),
+                Kind::Message => match serde_json::from_slice(&said) {
+                    Ok(message) => self.hear(message, clocks),
+                    Err(_) => return FrameError::Garbage.to_string(),
+                },
+            };
+            if let Some(item) = item
+                && let Err(why) = self.keep(item).await
+            {
+                return why.to_owned();
+            }
+        }
+    }
+
+    /// Hands on what is to be written, and waits for the disk if it must.
+    async fn keep(&self, item: Item) -> Result<(), &'static str> {
+        let is_last = matches!(item, Item::Sent { .. } | Item::Cut { .. });
+        let first = match self.shared.lock().taking(self.rank, self.connection, is_last)? {
+            Taking::Ignored => return Ok(()),
+            Taking::More => None,
+            Taking::First(item) => Some(item),
+        };
+        self.hold(true);
+        for item in first.into_iter().chain([item]) {
+            self.store.send(item).await.map_err(|_| "nothing is written any more")?;
+        }
+        self.hold(false);
+        Ok(())
+    }
+
+    fn hold(&self, is_held: bool) {
+        if let Some(peer) = self.shared.lock().peer(self.rank, self.connection) {
+            peer.is_held = is_held;
+            peer.hear(now());
+        }
+    }
+
+    /// Takes in a message; says what is to be written because of it.
+    fn hear(&self, message: ToLeader, clocks: (Nanos, Nanos)) -> Option<Item> {
+        let mut guard = self.shared.lock();
+        let state = &mut *guard;
+        let (next, present) = (state.id(), state.number());
+        let peer = state.peer(self.rank, self.connection)?;
+        let connection = self.connection;
+        match message {
+            ToLeader::Pong { id, mono, wall } => {
+                peer.hear_clock(id, (mono, wall), clocks, next);
+                if peer.is_comparing() {
+                    return None;
+                }
+                state.ask_next();
+            }
+            ToLeader::Ready { number } if Some(number) == present => {
+                if peer.phase == Phase::Preparing {
+                    peer.phase = Phase::Ready;
+                }
+            }
+            ToLeader::Cannot { number, why } if Some(number) == present => {
+                peer.cannot(short(&why, WORDS));
+            }
+            ToLeader::Totals { number, totals } if Some(number) == present => {
+                peer.totals = Some(*totals);
+            }
+            ToLeader::Done { number, summary } if Some(number) == present => {
+                if peer.phase == Phase::Running {
+                    peer.phase = Phase::Done;
+                    peer.summary = Some(short(&summary, WORDS));
+                }
+            }
+            ToLeader::Kept { number } if Some(number) == present => {
+                state.kept(self.rank);
+            }
+            ToLeader::Offer { number, files } => {
+                state.offered(self.rank, number, files, self.shared.settings.limits.upload);
+            }
+            ToLeader::File { name } => return Some(Item::File { connection, name }),
+            ToLeader::Sum(sum) => return Some(Item::Sum { connection, sum }),
+            ToLeader::Sent => return Some(Item::Sent { connection }),
+            ToLeader::Cut(why) => return Some(Item::Cut { connection, why: reason(&why) }),
+            // A beat, or a word about an order that is over.
+            _ => return None,
+        }
+        drop(guard);
+        self.shared.changed.notify_all();
+        None
+    }
+}

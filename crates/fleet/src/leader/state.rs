@@ -1,0 +1,347 @@
+//! What rank 0 knows of its members, and what it tells them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use tokio::sync::{Notify, mpsc};
+
+use super::away::TurnedAway;
+use super::collect::Collecting;
+use super::peer::Peer;
+use super::{LeaderSettings, MemberState, Phase};
+use crate::message::{Hello, ToMember};
+use crate::{Order, OrderKind, Refusal};
+
+/// Messages that wait for a member at most; one that does not read is lost.
+pub(super) const QUEUE: usize = 64;
+
+/// Members whose clocks are compared at once.
+const ASKED_AT_ONCE: usize = 16;
+
+/// A message, written once for all who get it.
+pub(super) type Said = Arc<[u8]>;
+
+/// In JSON.
+pub(super) fn message(what: &ToMember) -> Said {
+    // Plain data with text keys can always be written.
+    serde_json::to_vec(what).unwrap_or_default().into()
+}
+
+/// What the threads of rank 0 share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    pub(super) changed: Condvar,
+    pub(super) stop: Notify,
+    pub(super) settings: LeaderSettings,
+}
+
+impl Shared {
+    pub(super) fn new(settings: LeaderSettings) -> Self {
+        let state = Mutex::new(State::default());
+        Self { state, changed: Condvar::new(), stop: Notify::new(), settings }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something has changed, or until this instant.
+    pub(super) fn pause(&self, until: Nanos) {
+        let left = Duration::from(until - now());
+        // What woke it does not matter: the caller looks again.
+        drop(self.changed.wait_timeout(self.lock(), left));
+    }
+}
+
+/// The order of the moment.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) number: u64,
+    kind: OrderKind,
+    said: Said,
+    has_begun: bool,
+}
+
+impl Placed {
+    pub(super) fn new(order: Order) -> Self {
+        let (number, kind) = (order.number, order.kind);
+        Self { number, kind, said: message(&ToMember::Order(order)), has_begun: false }
+    }
+
+    /// How long the message is.
+    pub(super) fn bytes(&self) -> usize {
+        self.said.len()
+    }
+}
+
+/// All that rank 0 knows.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) peers: BTreeMap<u32, Peer>,
+    pub(super) order: Option<Placed>,
+    pub(super) turned_away: TurnedAway,
+    pub(super) collecting: Option<Collecting>,
+    /// Tasks that serve a member.
+    pub(super) connections: usize,
+    has_ended: bool,
+    last_id: u64,
+    /// Ranks whose clock is to be asked for, and those that were asked.
+    to_ask: BTreeSet<u32>,
+    asked: BTreeSet<u32>,
+}
+
+/// A member that was let in.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) connection: u64,
+    pub(super) queue: mpsc::Receiver<Said>,
+    pub(super) cut: Arc<Notify>,
+}
+
+impl State {
+    /// A number that was not used before.
+    pub(super) fn id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// The number of the order of the moment.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.order.as_ref().map(|placed| placed.number)
+    }
+
+    pub(super) fn members(&self) -> Vec<MemberState> {
+        self.peers.iter().map(|(rank, peer)| peer.state(*rank)).collect()
+    }
+
+    /// The ranks that are connected.
+    pub(super) fn there(&self) -> Vec<u32> {
+        self.peers.iter().filter(|(_, peer)| peer.is_there()).map(|(rank, _)| *rank).collect()
+    }
+
+    /// The peer of this rank, if it is still the one of this connection.
+    pub(super) fn peer(&mut self, rank: u32, connection: u64) -> Option<&mut Peer> {
+        self.peers.get_mut(&rank).filter(|peer| peer.is(connection))
+    }
+
+    fn refusal(&self, hello: &Hello, of: u32) -> Option<Refusal> {
+        let is_over = self.has_ended
+            || self
+                .order
+                .as_ref()
+                .is_some_and(|placed| placed.has_begun && placed.kind == OrderKind::Run);
+        if hello.of != of || hello.rank >= of {
+            Some(Refusal::Count { leader: of, member: hello.of })
+        } else if hello.rank == 0 {
+            Some(Refusal::Zero)
+        } else if self.peers.get(&hello.rank).is_some_and(Peer::is_there) {
+            Some(Refusal::Taken(hello.rank))
+        } else if is_over {
+            Some(Refusal::Begun)
+        } else {
+            None
+        }
+    }
+
+    /// Lets in one who has proved to have the token, or says why not.
+    pub(super) fn admit(
+        &mut self,
+        hello: &Hello,
+        settings: &LeaderSettings,
+    ) -> Result<Admitted, Refusal> {
+        if let Some(refusal) = self.refusal(hello, settings.of) {
+            return Err(refusal);
+        }
+        let (out, queue) = mpsc::channel(QUEUE);
+        let connection = self.id();
+        let mut peer = Peer::new(connection, hello.host.clone(), out);
+        let cut = peer.cut();
+        let silence = settings.limits.silence;
+        peer.tell(&ToMember::Welcome { fleet: settings.fleet.clone(), silence });
+        match &self.order {
+            Some(placed) if !placed.has_begun => peer.prepare(&placed.said),
+            _ => {}
+        }
+        if let Some(before) = self.peers.remove(&hello.rank) {
+            peer.follow(before);
+        }
+        self.peers.insert(hello.rank, peer);
+        self.connections += 1;
+        self.compare([hello.rank]);
+        Ok(Admitted { connection, queue, cut })
+    }
+
+    /// The connection of a member has ended.
+    pub(super) fn leave(&mut self, rank: u32, connection: u64, why: &str) {
+        self.connections = self.connections.saturating_sub(1);
+        // Another may have taken its place since.
+        if let Some(peer) = self.peer(rank, connection) {
+            peer.lose(why);
+            // It may have been given up before, for a reason of its own.
+            let why = peer.lost.clone().unwrap_or_default();
+            self.was_lost(rank, &why);
+        }
+    }
+
+    /// Puts an order before all who are there.
+    pub(super) fn place(&mut self, placed: Placed) {
+        let said = Arc::clone(&placed.said);
+        self.order = Some(placed);
+        for peer in self.peers.values_mut() {
+            peer.forget_order();
+            if peer.is_there() {
+                peer.prepare(&said);
+            }
+        }
+    }
+
+    /// Begins to compare clocks with all who are ready.
+    pub(super) fn compare_ready(&mut self) {
+        let ready = self.peers.iter().filter(|(_, peer)| peer.is_ready());
+        let ranks: Vec<_> = ready.map(|(rank, _)| *rank).collect();
+        self.compare(ranks);
+    }
+
+    /// Whether clocks are still compared with someone.
+    pub(super) fn is_comparing(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Asks these for their clocks, each when it is its turn: where thousands are asked at once, the
+    /// answers wait for each other, and that would be taken for the way.
+    fn compare(&mut self, ranks: impl IntoIterator<Item = u32>) {
+        self.to_ask.extend(ranks);
+        self.ask_next();
+    }
+
+    /// Asks those whose turn it is.
+    pub(super) fn ask_next(&mut self) {
+        let (peers, at) = (&self.peers, now());
+        self.asked.retain(|rank| peers.get(rank).is_some_and(|peer| peer.is_asked(at)));
+        while self.asked.len() < ASKED_AT_ONCE
+            && let Some(rank) = self.to_ask.pop_first()
+        {
+            let id = self.id();
+            if let Some(peer) = self.peers.get_mut(&rank).filter(|peer| peer.is_there()) {
+                peer.compare(id, at);
+                self.asked.insert(rank);
+            }
+        }
+    }
+
+    /// Says go to all who are ready, at this instant, each on its own clock; says who they are.
+    pub(super) fn begin(&mut self, at: Nanos) -> Vec<u32> {
+        let Some(placed) = &mut self.order else { return Vec::new() };
+        placed.has_begun = true;
+        let number = placed.number;
+        let mut told = Vec::new();
+        for (rank, peer) in &mut self.peers {
+            if peer.go(number, at) {
+                told.push(*rank);
+            } else if peer.is_there() {
+                peer.tell(&ToMember::Off { number });
+            }
+        }
+        told
+    }
+
+    /// Tells something about this order to all who are so far.
+    pub(super) fn tell(&mut self, what: impl Fn(u64) -> ToMember, to: impl Fn(&Phase) -> bool) {
+        let Some(number) = self.number() else { return };
+        let said = message(&what(number));
+        for peer in self.peers.values_mut().filter(|peer| to(&peer.phase)) {
+            peer.put(&said);
+        }
+    }
+
+    /// Nothing follows: every queue ends with these words.
+    pub(super) fn say_goodbye(&mut self) {
+        self.has_ended = true;
+        let said = message(&ToMember::End);
+        for peer in self.peers.values_mut() {
+            peer.put(&said);
+            peer.close();
+        }
+    }
+
+    /// Once a beat: says that we are alive, looks who is silent, and compares clocks now and then.
+    pub(super) fn beat(&mut self, at: Nanos, silence: Nanos, compares: bool) {
+        let said = message(&ToMember::Beat);
+        for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_there()) {
+            if peer.is_silent(at, silence) {
+                peer.lose(&format!("not heard for {:.0} s", silence.as_secs()));
+                continue;
+            }
+            peer.put(&said);
+            if compares && !peer.is_comparing() {
+                self.to_ask.insert(*rank);
+            }
+        }
+        self.ask_next();
+    }
+
+    /// We were stopped ourselves: nobody is silent because of that.
+    pub(super) fn forgive(&mut self, at: Nanos) {
+        self.peers.values_mut().for_each(|peer| peer.hear(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, PROTOCOL};
+
+    /// Rank 1 of 2, let in just now, and what it is told.
+    fn with_one() -> (State, Admitted) {
+        let settings = LeaderSettings {
+            of: 2,
+            token: None,
+            fleet: String::new(),
+            version: String::new(),
+            limits: Limits::default(),
+        };
+        let hello = Hello {
+            goodput_fleet: PROTOCOL,
+            version: String::new(),
+            rank: 1,
+            of: 2,
+            host: String::new(),
+            nonce: [0; 32],
+        };
+        let mut state = State::default();
+        let admitted = state.admit(&hello, &settings).unwrap();
+        (state, admitted)
+    }
+
+    #[test]
+    fn our_own_sleep_is_not_the_silence_of_others() {
+        let (minute, silence) = (Nanos::from_millis(60_000), Nanos::from_millis(10_000));
+        let (mut state, _queue) = with_one();
+        state.forgive(now() + minute);
+        state.beat(now() + minute, silence, false);
+        assert_eq!(state.there(), [1]);
+        state.beat(now() + minute + minute, silence, false);
+        assert!(state.there().is_empty());
+    }
+
+    #[test]
+    fn who_was_done_and_left_has_no_part_in_the_next_order() {
+        let text = String::new;
+        let order = |number| {
+            let (plan, folder, workload) = (text(), text(), text());
+            Placed::new(Order { number, kind: OrderKind::Run, plan, folder, workload })
+        };
+        let (mut state, admitted) = with_one();
+        state.place(order(1));
+        state.peer(1, admitted.connection).unwrap().phase = Phase::Done;
+        state.leave(1, admitted.connection, "it has left");
+        assert_eq!(state.members()[0].phase, Phase::Done);
+        state.place(order(2));
+        assert!(matches!(state.members()[0].phase, Phase::Lost(_)));
+        assert_eq!(state.begin(Nanos::ZERO), Vec::<u32>::new());
+    }
+}

@@ -1,0 +1,201 @@
+//! Writes what members hand over: on a thread of its own, as disks may wait and clocks may not.
+//!
+//! The files of a member go into a folder beside the one that is meant, which gets its name when all
+//! are there and each has the sum that the member says.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+
+use super::collect::Files;
+use super::state::Shared;
+use crate::crypto::{Bytes32, is_same};
+
+/// Pieces that wait for the disk at most: 16 MiB.
+pub(super) const WAITING: usize = 64;
+
+/// What is to be written, by connection.
+#[derive(Debug)]
+pub(super) enum Item {
+    Begin {
+        connection: u64,
+        rank: u32,
+        into: PathBuf,
+        files: Files,
+    },
+    File {
+        connection: u64,
+        name: String,
+    },
+    Piece {
+        connection: u64,
+        bytes: Vec<u8>,
+    },
+    Sum {
+        connection: u64,
+        sum: Bytes32,
+    },
+    Sent {
+        connection: u64,
+    },
+    Cut {
+        connection: u64,
+        why: String,
+    },
+    /// The connection has ended.
+    Gone {
+        connection: u64,
+    },
+}
+
+/// Writes until nobody can send anything more.
+pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
+    let mut folders: HashMap<u64, Folder> = HashMap::new();
+    while let Some(item) = items.blocking_recv() {
+        let connection = match &item {
+            Item::Begin { connection, .. }
+            | Item::File { connection, .. }
+            | Item::Piece { connection, .. }
+            | Item::Sum { connection, .. }
+            | Item::Sent { connection }
+            | Item::Cut { connection, .. }
+            | Item::Gone { connection } => *connection,
+        };
+        if let Item::Begin { rank, into, files, .. } = item {
+            folders.insert(connection, Folder::new(rank, into, files));
+            continue;
+        }
+        let Some(folder) = folders.get_mut(&connection) else { continue };
+        let done = match item {
+            Item::Gone { .. } => {
+                folders.remove(&connection);
+                continue;
+            }
+            Item::Sent { .. } => Some(folder.finish()),
+            Item::Cut { why, .. } => Some(Err(why)),
+            item => folder.take(item).err().map(Err),
+        };
+        if let Some(result) = done {
+            let rank = folder.rank;
+            // What was not finished is removed with it.
+            folders.remove(&connection);
+            shared.lock().stored(rank, connection, result);
+            shared.changed.notify_all();
+        }
+    }
+}
+
+/// The folder of a member, under way.
+#[derive(Debug)]
+struct Folder {
+    rank: u32,
+    into: PathBuf,
+    part: PathBuf,
+    /// Those that have not begun.
+    files: Files,
+    current: Option<Current>,
+    is_made: bool,
+}
+
+/// The file that is written.
+#[derive(Debug)]
+struct Current {
+    file: File,
+    left: u64,
+    sum: Sha256,
+}
+
+impl Folder {
+    fn new(rank: u32, into: PathBuf, files: Files) -> Self {
+        let mut part = into.clone().into_os_string();
+        part.push(".part");
+        Self { rank, part: part.into(), into, files, current: None, is_made: false }
+    }
+
+    fn make(&mut self) -> Result<(), String> {
+        if self.is_made {
+            return Ok(());
+        }
+        if self.into.symlink_metadata().is_ok() {
+            return Err(format!("`{}` is there already", self.into.display()));
+        }
+        if let Some(above) = self.into.parent() {
+            fs::create_dir_all(above).map_err(|error| cannot(above, &error))?;
+        }
+        // Left by one who did not come to an end.
+        let _ = fs::remove_dir_all(&self.part);
+        fs::create_dir(&self.part).map_err(|error| cannot(&self.part, &error))?;
+        self.is_made = true;
+        Ok(())
+    }
+
+    fn take(&mut self, item: Item) -> Result<(), String> {
+        match item {
+            Item::File { name, .. } => self.open(&name),
+            Item::Piece { bytes, .. } => self.write(&bytes),
+            Item::Sum { sum, .. } => self.close(&sum),
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, name: &str) -> Result<(), String> {
+        self.make()?;
+        let place = self.files.iter().position(|(offered, _)| offered == name);
+        let (Some(place), None) = (place, &self.current) else {
+            return Err("a file came that was not offered, or out of turn".to_owned());
+        };
+        // From the fixed list: the name as it was offered was looked at.
+        let (name, left) = self.files.swap_remove(place);
+        let path = self.part.join(name);
+        let file = File::create_new(&path).map_err(|error| cannot(&path, &error))?;
+        self.current = Some(Current { file, left, sum: Sha256::new() });
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let current = self.current.as_mut().ok_or("a piece came without its file")?;
+        current.left = (current.left.checked_sub(bytes.len() as u64))
+            .ok_or("a file is longer than was said")?;
+        current.sum.update(bytes);
+        current.file.write_all(bytes).map_err(|error| cannot(&self.part, &error))
+    }
+
+    fn close(&mut self, sum: &Bytes32) -> Result<(), String> {
+        let current = self.current.take().ok_or("a sum came without its file")?;
+        if current.left > 0 {
+            return Err("a file is shorter than was said".to_owned());
+        }
+        if !is_same(&current.sum.finalize().into(), sum) {
+            return Err("a file has another sum than was said".to_owned());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<PathBuf, String> {
+        if self.current.is_some() || !self.files.is_empty() {
+            return Err("not all files came that were offered".to_owned());
+        }
+        self.make()?;
+        fs::rename(&self.part, &self.into).map_err(|error| cannot(&self.into, &error))?;
+        self.is_made = false;
+        Ok(self.into.clone())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_made {
+            // What is not whole is of no use here: the member has it all.
+            let _ = fs::remove_dir_all(&self.part);
+        }
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> String {
+    format!("cannot write `{}`: {error}", path.display())
+}

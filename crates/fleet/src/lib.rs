@@ -1,0 +1,37 @@
+//! *Many machines*: the rendezvous at which the clients of one run meet.
+//!
+//! Rank 0 is the [`Leader`]: it listens, the others ([`Member`]) join. It sends an order (a plan, as
+//! text), hears who is ready, says at which instant all begin, each on its own clock, hears live
+//! counts, and takes the files that each leaves. What an order means, what is in the files and how
+//! counts are shown is not known here.
+//!
+//! Every connection is authenticated in both directions by a [`Token`] that never crosses the wire,
+//! and every frame after that carries a tag; nothing is encrypted. All that a peer may send is
+//! bounded. The protocol is written down in docs/design/019-fleet.md.
+
+mod burst;
+mod crypto;
+mod error;
+mod frame;
+mod handshake;
+mod leader;
+mod member;
+mod message;
+#[cfg(test)]
+mod tests;
+mod token;
+mod totals;
+
+pub use error::{FleetError, Refusal};
+pub use frame::{LARGEST_MESSAGE, LARGEST_PIECE};
+pub use leader::{Go, Leader, LeaderSettings, Limits, MemberState, Phase};
+pub use member::{Member, MemberSettings, Next, Start};
+pub use message::{Order, OrderKind, UPLOADED};
+pub use token::Token;
+pub use totals::{Histogram, Totals};
+
+/// The version of the protocol; both ends must speak the same.
+pub const PROTOCOL: u32 = 1;
+
+/// Reads both clocks of a machine: the monotonic one, and Unix time.
+pub type Clocks = fn() -> (goodput_model::Nanos, goodput_model::Nanos);

@@ -1,0 +1,265 @@
+//! The thread of a member: hears rank 0, answers for its clock, and sends what waits.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_model::{ClockOffset, Nanos};
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Notify, mpsc};
+
+use super::{Start, message};
+use crate::frame::{Direction, FrameError, Kind};
+use crate::handshake::Session;
+use crate::leader::beat_of;
+use crate::message::{ToLeader, ToMember, short};
+use crate::{Clocks, Order, Totals};
+
+/// How long the farewell may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Letters of a word of rank 0 that are kept.
+const WORDS: usize = 4_096;
+
+/// A frame that waits to be sent.
+pub(super) type Out = (Kind, Vec<u8>);
+
+/// What was heard.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) order: Option<Order>,
+    go: Option<(u64, Nanos, ClockOffset)>,
+    off: Option<u64>,
+    pub(super) clock: Option<ClockOffset>,
+    /// The order whose files may be sent.
+    pub(super) take: Option<u64>,
+    /// The order whose files were taken, or why not.
+    pub(super) taken: Option<(u64, Option<String>)>,
+    pub(super) has_ended: bool,
+    pub(super) lost: Option<String>,
+    at: Nanos,
+}
+
+impl Heard {
+    /// Whether the order of this number begins.
+    pub(super) fn start(&self, number: u64) -> Start {
+        match (self.go, self.off, &self.order, &self.lost) {
+            (Some((of, at, clock)), ..) if of == number => Start::At { at, clock },
+            (_, Some(off), ..) if off >= number => Start::Missed,
+            (_, _, Some(order), _) if order.number > number => Start::Missed,
+            _ if self.has_ended => Start::End,
+            (.., Some(why)) => Start::Lost(why.clone()),
+            _ => Start::Waiting,
+        }
+    }
+}
+
+/// What the threads of a member share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    heard: Mutex<Heard>,
+    changed: Condvar,
+    /// The order that is carried out.
+    pub(super) number: AtomicU64,
+    /// One more than the last order that was stopped; 0 where none was.
+    pub(super) stopped: AtomicU64,
+    /// The same for those given up.
+    pub(super) aborted: AtomicU64,
+    pub(super) is_lost: AtomicBool,
+    totals: Mutex<Option<(u64, Totals)>>,
+    /// The member leaves.
+    pub(super) leaves: Notify,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at what was heard.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut Heard) -> T) -> T {
+        look(&mut self.lock())
+    }
+
+    /// Waits until something was heard, or until this instant.
+    pub(super) fn pause(&self, until: Nanos) {
+        let left = Duration::from(until - now());
+        // What woke it does not matter: the caller looks again.
+        drop(self.changed.wait_timeout(self.lock(), left));
+    }
+
+    pub(super) fn report(&self, number: u64, totals: Totals) {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, totals));
+    }
+
+    /// Whether the present order is among those up to the one that is noted.
+    pub(super) fn is_past(&self, noted: &AtomicU64) -> bool {
+        noted.load(Ordering::Acquire) > self.number.load(Ordering::Acquire)
+    }
+
+    fn lose(&self, why: String) {
+        let mut heard = self.lock();
+        heard.lost.get_or_insert(why);
+        if !heard.has_ended {
+            self.is_lost.store(true, Ordering::Release);
+        }
+        drop(heard);
+        self.changed.notify_all();
+    }
+}
+
+/// What the thread has.
+pub(super) struct Line {
+    pub(super) shared: Arc<Shared>,
+    pub(super) clocks: Clocks,
+    pub(super) silence: Nanos,
+    /// Counts go with every so manieth beat.
+    pub(super) every: u32,
+    /// For answers; it does not keep the queue open.
+    pub(super) control: mpsc::WeakSender<Out>,
+}
+
+type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
+
+/// Speaks with rank 0 until it is lost, or the member leaves.
+pub(super) async fn run(line: Line, stream: TcpStream, session: Session, queues: Queues) {
+    let (reader, writer) = stream.into_split();
+    line.shared.lock().at = now();
+    let why = tokio::select! {
+        why = line.listen(reader, session.receive) => why,
+        why = line.talk(writer, session.send, queues) => why,
+        why = line.watch() => why,
+        () = line.farewell() => "this member has left".to_owned(),
+    };
+    line.shared.lose(why);
+}
+
+impl Line {
+    async fn listen(&self, from: OwnedReadHalf, mut receive: Direction) -> String {
+        let mut from = BufReader::new(from);
+        loop {
+            let said = match receive.read(&mut from).await {
+                Ok((Kind::Message, said)) => said,
+                Ok((Kind::Piece, _)) => return FrameError::Garbage.to_string(),
+                Err(error) => return error.to_string(),
+            };
+            // Read before anything else is done: what takes time here is taken for the way.
+            let clocks = (self.clocks)();
+            let Ok(message) = serde_json::from_slice(&said) else {
+                return FrameError::Garbage.to_string();
+            };
+            self.hear(message, clocks);
+        }
+    }
+
+    fn hear(&self, message: ToMember, (mono, wall): (Nanos, Nanos)) {
+        let shared = &self.shared;
+        let mut heard = shared.lock();
+        heard.at = now();
+        match message {
+            ToMember::Ping { id } => {
+                drop(heard);
+                return self.answer(&ToLeader::Pong { id, mono, wall });
+            }
+            ToMember::Beat | ToMember::Welcome { .. } | ToMember::Refused(_) => return,
+            ToMember::Clock(clock) => heard.clock = Some(clock),
+            ToMember::Order(order) => heard.order = Some(order),
+            ToMember::Go { number, at, clock } => {
+                heard.go = Some((number, at, clock));
+                heard.clock = Some(clock);
+            }
+            ToMember::Off { number } => heard.off = Some(number),
+            ToMember::Stop { number } => {
+                shared.stopped.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+            }
+            ToMember::Abort { number } => {
+                shared.aborted.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+            }
+            ToMember::Take { number } => heard.take = Some(number),
+            ToMember::Taken { number, refused } => {
+                heard.taken = Some((number, refused.map(|why| short(&why, WORDS))));
+            }
+            ToMember::End => heard.has_ended = true,
+        }
+        drop(heard);
+        shared.changed.notify_all();
+    }
+
+    fn answer(&self, what: &ToLeader) {
+        if let (Some(control), Ok(out)) = (self.control.upgrade(), message(what)) {
+            // Where the queue is full there is nobody to hear it in time.
+            let _ = control.try_send(out);
+        }
+    }
+
+    /// Sends what waits: answers and words first, files last.
+    async fn talk(
+        &self,
+        mut to: OwnedWriteHalf,
+        mut send: Direction,
+        (mut control, mut files): Queues,
+    ) -> String {
+        let mut beat = tokio::time::interval(beat_of(self.silence).into());
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut beats = 0u32;
+        loop {
+            let out = tokio::select! {
+                biased;
+                out = control.recv() => match out {
+                    Some(out) => Some(out),
+                    None => break,
+                },
+                _ = beat.tick() => {
+                    beats = beats.wrapping_add(1);
+                    // What was counted is a sign of life too.
+                    let totals = if beats.is_multiple_of(self.every) { self.totals() } else { None };
+                    totals.or_else(|| message(&ToLeader::Beat).ok())
+                }
+                Some(out) = files.recv() => Some(out),
+            };
+            if let Some((kind, said)) = out
+                && let Err(error) = to.write_all(&send.seal(kind, &said)).await
+            {
+                return format!("the connection failed: {error}");
+            }
+        }
+        // The member leaves: rank 0 closes when it has read all.
+        match to.shutdown().await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => format!("the connection failed: {error}"),
+        }
+    }
+
+    /// Ends when the member has left and was given time to say so.
+    async fn farewell(&self) {
+        self.shared.leaves.notified().await;
+        tokio::time::sleep(FAREWELL).await;
+    }
+
+    fn totals(&self) -> Option<Out> {
+        let totals = self.shared.totals.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (number, totals) = totals?;
+        message(&ToLeader::Totals { number, totals: Box::new(totals) }).ok()
+    }
+
+    /// Ends when rank 0 was not heard for too long.
+    async fn watch(&self) -> String {
+        let beat = beat_of(self.silence);
+        let mut before = now();
+        loop {
+            tokio::time::sleep(beat.into()).await;
+            let present = now();
+            let mut heard = self.shared.lock();
+            // We were stopped ourselves: that is not its silence.
+            if present - before > beat + Nanos(self.silence.0 / 2) {
+                heard.at = present;
+            }
+            if present - heard.at > self.silence {
+                return format!("not heard for {:.0} s", self.silence.as_secs());
+            }
+            before = present;
+        }
+    }
+}

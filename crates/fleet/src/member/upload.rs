@@ -1,0 +1,184 @@
+//! Handing over the files of a run.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+use sha2::{Digest, Sha256};
+
+use super::link::Out;
+use super::{LOOK_UP, Member, message};
+use crate::FleetError;
+use crate::frame::{Kind, LARGEST_PIECE};
+use crate::message::{ToLeader, UPLOADED};
+
+/// How long is waited when the queue is full.
+const BREATH: Nanos = Nanos::from_millis(1);
+
+/// What rank 0 has said about the files.
+enum Word {
+    Take,
+    Taken(Option<String>),
+}
+
+/// How long something may take.
+struct Patience<'a> {
+    deadline: Nanos,
+    /// Whether the caller still wants it.
+    look: &'a mut dyn FnMut() -> bool,
+}
+
+impl Patience<'_> {
+    fn check(&mut self) -> Result<(), FleetError> {
+        let why = match now() {
+            at if at >= self.deadline => "rank 0 did not take them in time",
+            _ if !(self.look)() => "it was given up here",
+            _ => return Ok(()),
+        };
+        Err(FleetError::Upload(why.to_owned()))
+    }
+}
+
+impl Member {
+    /// Says that what was measured lies where rank 0 wants it already: there is nothing to hand over.
+    pub fn keep(&self) -> Result<(), FleetError> {
+        self.say(&ToLeader::Kept { number: self.number() })
+    }
+
+    /// Hands over the files of a run that lie in this folder. Waits for its turn for as long as rank 0
+    /// is heard, as that may measure for longer than this one; what follows may take so long. Meanwhile
+    /// `look` is called; `false` gives up. The files stay where they are.
+    pub fn upload(
+        &self,
+        folder: &Path,
+        within: Nanos,
+        mut look: impl FnMut() -> bool,
+    ) -> Result<(), FleetError> {
+        let files = found(folder).map_err(|error| {
+            let failed = unreadable(folder, &error);
+            // Rank 0 would wait for them; where it is lost, it does not.
+            let _ = self.refuse(&failed.to_string());
+            failed
+        })?;
+        // What was said of taken ones stays: rank 0 may have given these up already.
+        self.shared.look(|heard| heard.take = None);
+        let offer = files.iter().map(|(name, bytes, _)| ((*name).to_owned(), *bytes)).collect();
+        self.say(&ToLeader::Offer { number: self.number(), files: offer })?;
+        let mut patience = Patience { deadline: Nanos(u64::MAX), look: &mut look };
+        let turn = self.wait_for_word(true, &mut patience);
+        patience.deadline = now() + within;
+        let sent = match turn {
+            Ok(Word::Take) => {
+                files.into_iter().try_for_each(|file| self.send_file(file, &mut patience))
+            }
+            Ok(Word::Taken(refused)) => outcome(refused),
+            Err(error) => Err(error),
+        };
+        // The last word is said whatever happened: rank 0 may wait for it.
+        let last = match &sent {
+            Ok(()) => ToLeader::Sent,
+            Err(error) => ToLeader::Cut(error.to_string()),
+        };
+        let mut brief = Patience { deadline: now() + LOOK_UP, look: &mut || true };
+        let patience = if sent.is_ok() { &mut patience } else { &mut brief };
+        self.send(message(&last)?, patience)?;
+        sent?;
+        match self.wait_for_word(false, patience)? {
+            Word::Taken(refused) => outcome(refused),
+            Word::Take => Ok(()),
+        }
+    }
+
+    fn word(&self, counts_take: bool) -> Option<Word> {
+        let number = self.number();
+        self.shared.look(|heard| match (&heard.taken, &heard.order) {
+            (Some((of, refused)), _) if *of == number => Some(Word::Taken(refused.clone())),
+            (_, Some(order)) if order.number > number => {
+                Some(Word::Taken(Some("rank 0 went on without them".to_owned())))
+            }
+            _ if counts_take && heard.take == Some(number) => Some(Word::Take),
+            _ => None,
+        })
+    }
+
+    fn wait_for_word(
+        &self,
+        counts_take: bool,
+        patience: &mut Patience<'_>,
+    ) -> Result<Word, FleetError> {
+        loop {
+            if let Some(word) = self.word(counts_take) {
+                return Ok(word);
+            }
+            if self.shared.look(|heard| heard.has_ended || heard.lost.is_some()) {
+                return Err(self.lost());
+            }
+            patience.check()?;
+            self.shared.pause(patience.deadline.min(now() + LOOK_UP));
+        }
+    }
+
+    fn send_file(
+        &self,
+        (name, bytes, file): (&str, u64, File),
+        patience: &mut Patience<'_>,
+    ) -> Result<(), FleetError> {
+        self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
+        let (mut left, mut sum, mut file) = (bytes, Sha256::new(), file);
+        while left > 0 {
+            let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
+            file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;
+            sum.update(&piece);
+            left -= piece.len() as u64;
+            self.send((Kind::Piece, piece), patience)?;
+            if let Some(Word::Taken(Some(why))) = self.word(false) {
+                return Err(FleetError::Upload(why));
+            }
+        }
+        self.send(message(&ToLeader::Sum(sum.finalize().into()))?, patience)
+    }
+
+    /// Puts a frame into the queue of files, when there is room.
+    fn send(&self, mut out: Out, patience: &mut Patience<'_>) -> Result<(), FleetError> {
+        use tokio::sync::mpsc::error::TrySendError;
+        let Some(files) = &self.files else { return Err(self.lost()) };
+        loop {
+            match files.try_send(out) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Closed(_)) => return Err(self.lost()),
+                Err(TrySendError::Full(back)) => out = back,
+            }
+            patience.check()?;
+            pause(BREATH);
+        }
+    }
+}
+
+/// The files of a run in a folder, with their sizes.
+fn found(folder: &Path) -> io::Result<Vec<(&'static str, u64, File)>> {
+    let mut files = Vec::new();
+    for name in UPLOADED {
+        let path = folder.join(name);
+        match path.symlink_metadata() {
+            Ok(facts) if facts.is_file() => {
+                let file = File::open(path)?;
+                files.push((name, file.metadata()?.len(), file));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if files.is_empty() { Err(io::Error::other("no files of a run")) } else { Ok(files) }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> FleetError {
+    FleetError::Upload(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// What became of the files, as rank 0 says.
+fn outcome(refused: Option<String>) -> Result<(), FleetError> {
+    refused.map_or(Ok(()), |why| Err(FleetError::Upload(why)))
+}

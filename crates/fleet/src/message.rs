@@ -1,0 +1,159 @@
+//! What is said, as JSON in frames. Fields that a version does not know are skipped; versions that
+//! differ do not meet, though.
+
+use goodput_model::{ClockOffset, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::Bytes32;
+use crate::{Refusal, Totals};
+
+/// The files that a member may hand over, and no others.
+pub const UPLOADED: [&str; 7] = [
+    "plan.toml",
+    "manifest.json",
+    "requests.log",
+    "server.log",
+    "judgements.log",
+    "text.jsonl",
+    "summary.json",
+];
+
+/// What all members are to do together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Numbered upwards.
+    pub number: u64,
+    /// What it is part of.
+    pub kind: OrderKind,
+    /// The whole plan as text; secrets are not in it.
+    pub plan: String,
+    /// Where rank 0 keeps what members leave, for those that share its disk.
+    pub folder: String,
+    /// The hash of what it sends: who would send something else must refuse.
+    pub workload: String,
+}
+
+/// What an order is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OrderKind {
+    /// The one run: who comes after its start is turned away.
+    Run,
+    /// A point of several: who comes late waits for the next.
+    Point,
+}
+
+/// The first words of a member. What comes before `rank` is read by every version of the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) goodput_fleet: u32,
+    pub(crate) version: String,
+    pub(crate) rank: u32,
+    pub(crate) of: u32,
+    pub(crate) host: String,
+    pub(crate) nonce: Bytes32,
+}
+
+/// As much of a [`Hello`] as any version has.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Greeting {
+    pub(crate) goodput_fleet: u32,
+    pub(crate) version: String,
+}
+
+/// What rank 0 answers before it knows who asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Challenge { nonce: Bytes32 },
+    Proof(Bytes32),
+    Refused(Refusal),
+}
+
+/// From a member to rank 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToLeader {
+    Beat,
+    Pong {
+        id: u64,
+        mono: Nanos,
+        wall: Nanos,
+    },
+    Ready {
+        number: u64,
+    },
+    Cannot {
+        number: u64,
+        why: String,
+    },
+    Totals {
+        number: u64,
+        totals: Box<Totals>,
+    },
+    Done {
+        number: u64,
+        summary: String,
+    },
+    Offer {
+        number: u64,
+        files: Vec<(String, u64)>,
+    },
+    /// The files are where they belong.
+    Kept {
+        number: u64,
+    },
+    /// The next file of those offered; so many bytes follow as pieces.
+    File {
+        name: String,
+    },
+    /// The end of a file.
+    Sum(Bytes32),
+    /// All files are sent.
+    Sent,
+    /// The rest will not come.
+    Cut(String),
+}
+
+/// From rank 0 to a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToMember {
+    Welcome {
+        fleet: String,
+        silence: Nanos,
+    },
+    Refused(Refusal),
+    Beat,
+    Ping {
+        id: u64,
+    },
+    Clock(ClockOffset),
+    Order(Order),
+    Go {
+        number: u64,
+        at: Nanos,
+        clock: ClockOffset,
+    },
+    /// Go was said without this member.
+    Off {
+        number: u64,
+    },
+    Stop {
+        number: u64,
+    },
+    Abort {
+        number: u64,
+    },
+    /// The files that were offered may be sent.
+    Take {
+        number: u64,
+    },
+    /// What became of them.
+    Taken {
+        number: u64,
+        refused: Option<String>,
+    },
+    End,
+}
+
+/// Text of a peer, cut to what is shown of it.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}

@@ -1,0 +1,135 @@
+//! The whole, on the loopback.
+
+mod abuse;
+mod files;
+mod hostile;
+mod life;
+mod relay;
+mod scale;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use goodput_clock::{now, now_and_unix, pause};
+use goodput_model::{Nanos, Shard};
+
+use crate::{
+    FleetError, Leader, LeaderSettings, Limits, Member, MemberSettings, MemberState, Next, Order,
+    OrderKind, Phase, Start, Token,
+};
+
+/// Longer than anything takes, on any machine.
+const LONG: Nanos = Nanos::from_millis(30_000);
+/// A silence that a busy machine does not keep.
+const SILENCE: Nanos = Nanos::from_millis(2_000);
+const SECRET: &str = "a-secret-for-these-tests";
+
+fn soon() -> Nanos {
+    now() + LONG
+}
+
+fn leader_of(of: u32) -> LeaderSettings {
+    LeaderSettings {
+        of,
+        token: Some(Token::new(SECRET).unwrap()),
+        fleet: "tests".to_owned(),
+        version: "1.0.0".to_owned(),
+        limits: Limits { silence: SILENCE, ..Limits::default() },
+    }
+}
+
+fn lead(of: u32) -> Leader {
+    Leader::listen(SocketAddr::from(([127, 0, 0, 1], 0)), leader_of(of)).unwrap()
+}
+
+fn settings(rank: u32, of: u32) -> MemberSettings {
+    MemberSettings {
+        shard: Shard::new(rank, of).unwrap(),
+        token: Some(Token::new(SECRET).unwrap()),
+        host: format!("host {rank}"),
+        version: "1.0.0".to_owned(),
+        deadline: soon(),
+        clocks: now_and_unix,
+    }
+}
+
+fn join(at: SocketAddr, settings: &MemberSettings) -> Result<Member, FleetError> {
+    Member::join(&at.to_string(), settings, |_| true)
+}
+
+fn joined(leader: &Leader, rank: u32, of: u32) -> Member {
+    join(leader.address(), &settings(rank, of)).unwrap()
+}
+
+fn order(number: u64, kind: OrderKind) -> Order {
+    Order {
+        number,
+        kind,
+        plan: format!("plan = {number}"),
+        folder: String::new(),
+        workload: "hash".to_owned(),
+    }
+}
+
+fn run(number: u64) -> Order {
+    order(number, OrderKind::Run)
+}
+
+fn point(number: u64) -> Order {
+    order(number, OrderKind::Point)
+}
+
+/// Waits until something is so; fails when it never is.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = soon();
+    while !is_so() {
+        assert!(now() < deadline, "{what} never came");
+        pause(Nanos::from_millis(2));
+    }
+}
+
+fn member(leader: &Leader, rank: u32) -> MemberState {
+    leader.members().into_iter().find(|member| member.rank == rank).unwrap()
+}
+
+fn taken(member: &Member) -> Order {
+    match member.next(LONG) {
+        Next::Order(order) => order,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Lets a member take the order, and be ready.
+fn make_ready(member: &Member) -> Order {
+    let order = taken(member);
+    member.ready().unwrap();
+    order
+}
+
+/// Lets the members carry an order as far as its start.
+fn begin(leader: &Leader, members: &[&Member], order: Order) -> Nanos {
+    leader.prepare(order).unwrap();
+    for member in members {
+        make_ready(member);
+    }
+    leader.wait_ready(soon(), || true);
+    let go = leader.go(Nanos::from_millis(1));
+    assert_eq!(go.ranks.len(), members.len());
+    go.at
+}
+
+fn is_lost(leader: &Leader, rank: u32) -> bool {
+    matches!(member(leader, rank).phase, Phase::Lost(_))
+}
+
+/// Calls of a clock, for tests that must know whether it was read.
+static READ: AtomicU32 = AtomicU32::new(0);
+
+/// Clocks that are ahead: the monotonic one by 1000 s, the wall clock by 3 s.
+fn ahead() -> (Nanos, Nanos) {
+    READ.fetch_add(1, Ordering::Relaxed);
+    let (mono, wall) = now_and_unix();
+    (mono + AHEAD, wall + Nanos::from_millis(3_000))
+}
+
+const AHEAD: Nanos = Nanos::from_millis(1_000_000);

@@ -1,0 +1,263 @@
+//! Files that members hand over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::relay::{Do, Relay};
+use super::*;
+
+/// A folder of a run: a log of so many bytes, and others.
+fn folder(bytes: usize) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let log: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
+    fs::write(folder.path().join("requests.log"), log).unwrap();
+    fs::write(folder.path().join("manifest.json"), "{}").unwrap();
+    fs::write(folder.path().join("server.log"), "").unwrap();
+    fs::write(folder.path().join("text.jsonl"), "{}").unwrap();
+    fs::write(folder.path().join("private.txt"), "not to be sent").unwrap();
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// What rank 0 got, and what the members were told.
+type Outcome = (Vec<(u32, Result<PathBuf, String>)>, Vec<Result<(), FleetError>>);
+
+/// Lets members hand over their folders, while rank 0 takes them into `into`.
+fn hand_over(leader: &Leader, members: &[(&Member, &Path)], into: &Path) -> Outcome {
+    std::thread::scope(|scope| {
+        let told: Vec<_> = members
+            .iter()
+            .map(|(member, folder)| scope.spawn(|| member.upload(folder, LONG, || true)))
+            .collect();
+        let got = leader.collect(|rank| into.join(format!("shard-{rank}")), soon(), |_| true);
+        (got, told.into_iter().map(|told| told.join().unwrap()).collect())
+    })
+}
+
+#[test]
+fn folders_arrive_whole() {
+    let (leader, into) = (lead(4), tempfile::tempdir().unwrap());
+    let members: Vec<_> = (1..4).map(|rank| joined(&leader, rank, 4)).collect();
+    // Rank 3 takes no part; the files are several pieces long.
+    leader.prepare(run(1)).unwrap();
+    make_ready(&members[0]);
+    make_ready(&members[1]);
+    until("two", || leader.members().iter().filter(|it| it.phase != Phase::Preparing).count() == 2);
+    leader.go(Nanos::ZERO);
+    let folders = [folder(1_000_000), folder(0)];
+    let given: Vec<_> = members.iter().zip(&folders).map(|(it, from)| (it, from.path())).collect();
+    let (got, told) = hand_over(&leader, &given, into.path());
+    assert!(told.iter().all(Result::is_ok), "{told:?}");
+    assert_eq!(names(into.path()), ["shard-1", "shard-2"]);
+    for (rank, from) in [(1, &folders[0]), (2, &folders[1])] {
+        let into = into.path().join(format!("shard-{rank}"));
+        assert_eq!(got[rank - 1], (rank as u32, Ok(into.clone())));
+        assert_eq!(names(&into), ["manifest.json", "requests.log", "server.log", "text.jsonl"]);
+        let log = |folder: &Path| fs::read(folder.join("requests.log")).unwrap();
+        assert!(log(&into) == log(from.path()));
+    }
+    assert_eq!(got[2], (3, Err("it took no part".to_owned())));
+}
+
+#[test]
+fn what_is_there_is_never_written_over() {
+    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
+    let member = joined(&leader, 1, 2);
+    begin(&leader, &[&member], point(1));
+    fs::create_dir(into.path().join("shard-1")).unwrap();
+    let from = folder(10);
+    let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
+    assert!(got[0].1.as_ref().unwrap_err().contains("there already"), "{got:?}");
+    assert!(matches!(&told[0], Err(FleetError::Upload(_))), "{told:?}");
+    // The next order's files are taken as if nothing had been.
+    begin(&leader, &[&member], point(2));
+    let other = into.path().join("second");
+    let (got, told) = hand_over(&leader, &[(&member, from.path())], &other);
+    assert!(got[0].1.is_ok() && told[0].is_ok(), "{got:?} {told:?}");
+}
+
+#[test]
+fn too_much_is_refused() {
+    let mut small = leader_of(2);
+    small.limits.upload = 1_000;
+    let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), small).unwrap();
+    let (member, into) = (joined(&leader, 1, 2), tempfile::tempdir().unwrap());
+    begin(&leader, &[&member], point(1));
+    // The manifest has two bytes, and so have the texts.
+    let (large, fit) = (folder(997), folder(996));
+    let (got, told) = hand_over(&leader, &[(&member, large.path())], into.path());
+    let why = "1001 bytes of files, and 1000 are allowed";
+    assert_eq!(got[0], (1, Err(why.to_owned())));
+    assert_eq!(
+        told[0].as_ref().unwrap_err().to_string(),
+        format!("the files were not taken: {why}")
+    );
+    assert_eq!(names(into.path()), Vec::<String>::new());
+    begin(&leader, &[&member], point(2));
+    let (got, _) = hand_over(&leader, &[(&member, fit.path())], into.path());
+    assert!(got[0].1.is_ok(), "{got:?}");
+}
+
+#[test]
+fn a_folder_that_is_cut_off_leaves_nothing() {
+    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
+    let relay = Relay::to(leader.address());
+    let member = join(relay.address, &settings(1, 2)).unwrap();
+    begin(&leader, &[&member], run(1));
+    let from = folder(40_000_000);
+    let before = relay.frames.load(Ordering::SeqCst);
+    let (got, told) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until("some pieces", || relay.frames.load(Ordering::SeqCst) > before + 8);
+            relay.set(Do::Hold);
+        });
+        hand_over(&leader, &[(&member, from.path())], into.path())
+    });
+    assert!(got[0].1.as_ref().unwrap_err().contains("not heard for 2 s"), "{got:?}");
+    assert!(matches!(told[0], Err(FleetError::Lost(_))), "{told:?}");
+    until("the end of what was begun", || names(into.path()).is_empty());
+}
+
+#[test]
+fn who_does_not_come_in_time_is_named() {
+    let (leader, into) = (lead(3), tempfile::tempdir().unwrap());
+    let member = joined(&leader, 1, 3);
+    begin(&leader, &[&member], run(1));
+    let got = leader.collect(|_| into.path().join("x"), now(), |_| true);
+    assert_eq!(got[0], (1, Err("its files were not here in time".to_owned())));
+    assert_eq!(got[1], (2, Err("it never joined".to_owned())));
+    // Rank 0 does not collect any more: the member, which has heard so, is not kept waiting.
+    leader.stop();
+    until("the word after that", || member.is_stopping());
+    let from = folder(10);
+    let deadline = soon();
+    let told = member.upload(from.path(), LONG, || now() < deadline).unwrap_err().to_string();
+    assert_eq!(told, "the files were not taken: its files were not here in time");
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(member.upload(empty.path(), LONG, || true), Err(FleetError::Upload(_))));
+}
+
+#[test]
+fn who_fails_after_the_start_is_not_waited_for() {
+    let (leader, into) = (lead(4), tempfile::tempdir().unwrap());
+    let members: Vec<_> = (1..4).map(|rank| joined(&leader, rank, 4)).collect();
+    begin(&leader, &members.iter().collect::<Vec<_>>(), run(1));
+    members[0].refuse("the disk is full").unwrap();
+    // Another has measured all, and its folder is gone.
+    members[1].done("").unwrap();
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(members[1].upload(empty.path(), LONG, || true), Err(FleetError::Upload(_))));
+    let from = folder(10);
+    let (got, told) = hand_over(&leader, &[(&members[2], from.path())], into.path());
+    assert!(told[0].is_ok(), "{told:?}");
+    assert_eq!(got[0], (1, Err("the disk is full".to_owned())));
+    assert!(got[1].1.as_ref().unwrap_err().contains("no files of a run"), "{got:?}");
+    assert!(got[2].1.is_ok(), "{got:?}");
+    let fate = member(&leader, 1);
+    assert_eq!((fate.phase, fate.has_begun), (Phase::Refused("the disk is full".to_owned()), true));
+    assert_eq!(member(&leader, 2).phase, Phase::Done);
+}
+
+#[test]
+fn of_every_rank_is_known_whether_it_began_and_was_lost() {
+    let (leader, into) = (lead(5), tempfile::tempdir().unwrap());
+    let mut members: Vec<_> = (1..5).map(|rank| joined(&leader, rank, 5)).collect();
+    leader.prepare(point(1)).unwrap();
+    members[..3].iter().for_each(|member| drop(make_ready(member)));
+    taken(&members[3]);
+    until("three", || leader.members().iter().filter(|it| it.phase == Phase::Ready).count() == 3);
+    assert_eq!(leader.go(Nanos::ZERO).ranks, [1, 2, 3]);
+    // The first is done and has left, the second has died and is there again, the third died for good.
+    members[0].done("").unwrap();
+    until("the end", || member(&leader, 1).phase == Phase::Done);
+    members.drain(..3);
+    until("their loss", || leader.members()[..3].iter().all(|it| !it.is_there));
+    let _again = joined(&leader, 2, 5);
+    let fates: Vec<_> = leader.members().into_iter().map(|it| (it.has_begun, it.lost)).collect();
+    let gone = Some("it has left".to_owned());
+    assert_eq!(fates, [(true, gone.clone()), (true, gone.clone()), (true, gone), (false, None)]);
+    let got = leader.collect(|_| into.path().join("x"), soon(), |_| true);
+    let why: Vec<_> = got.into_iter().map(|(_, outcome)| outcome.unwrap_err()).collect();
+    let lost = "it was lost: it has left";
+    assert_eq!(why, [lost, lost, lost, "it took no part"]);
+    // Of the next order nothing is known yet.
+    leader.prepare(point(2)).unwrap();
+    let fates: Vec<_> = leader.members().into_iter().map(|it| (it.has_begun, it.lost)).collect();
+    assert_eq!(fates[1], (false, None));
+    assert_eq!(fates[2], (false, Some("it has left".to_owned())));
+}
+
+#[test]
+fn who_does_not_want_to_wait_gets_what_is_there() {
+    let (leader, into) = (lead(3), tempfile::tempdir().unwrap());
+    let members = [joined(&leader, 1, 3), joined(&leader, 2, 3)];
+    begin(&leader, &[&members[0], &members[1]], run(1));
+    let from = folder(10);
+    let mut refused = 0;
+    let got = std::thread::scope(|scope| {
+        scope.spawn(|| members[0].upload(from.path(), LONG, || true));
+        leader.collect(
+            |rank| into.path().join(rank.to_string()),
+            soon(),
+            |settled| {
+                refused += usize::from(settled == 1);
+                settled == 0
+            },
+        )
+    });
+    // It was not asked again.
+    assert_eq!(refused, 1);
+    assert_eq!(got[0], (1, Ok(into.path().join("1"))));
+    assert_eq!(got[1], (2, Err("its files were not here in time".to_owned())));
+}
+
+#[test]
+fn files_wait_for_a_rank_0_that_is_not_done_yet() {
+    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
+    let (member, from) = (joined(&leader, 1, 2), folder(10));
+    begin(&leader, &[&member], run(1));
+    // Handing over may take so long, and rank 0 is not done before that is over.
+    let within = Nanos::from_millis(1_500);
+    std::thread::scope(|scope| {
+        let told = scope.spawn(|| member.upload(from.path(), within, || true));
+        pause(within + Nanos::from_millis(300));
+        let got = leader.collect(|_| into.path().join("1"), soon(), |_| true);
+        assert_eq!(got[0], (1, Ok(into.path().join("1"))));
+        told.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn who_waits_for_its_turn_may_give_up_and_follows_rank_0() {
+    let leader = lead(2);
+    let (member, from) = (joined(&leader, 1, 2), folder(10));
+    begin(&leader, &[&member], point(1));
+    let told = member.upload(from.path(), LONG, || false).unwrap_err().to_string();
+    assert_eq!(told, "the files were not taken: it was given up here");
+    begin(&leader, &[&member], point(2));
+    // Rank 0 never takes them, and gives the next order.
+    let asked = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let told = scope.spawn(|| {
+            let deadline = soon();
+            let look = || {
+                asked.store(true, Ordering::SeqCst);
+                now() < deadline
+            };
+            member.upload(from.path(), LONG, look)
+        });
+        until("its wait", || asked.load(Ordering::SeqCst));
+        leader.prepare(point(3)).unwrap();
+        let told = told.join().unwrap().unwrap_err().to_string();
+        assert_eq!(told, "the files were not taken: rank 0 went on without them");
+    });
+    assert_eq!(taken(&member), point(3));
+}

@@ -1,0 +1,122 @@
+//! How far one leader goes: `cargo test -p goodput-fleet scale -- --ignored --nocapture`.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::frame::Kind;
+use crate::handshake;
+use crate::message::{Hello, ToLeader, ToMember};
+use crate::{PROTOCOL, Totals};
+
+/// A member without a thread of its own: answers for its clock, is ready, and sends counts.
+async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Option<()> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    stream.set_nodelay(true).ok()?;
+    let hello = Hello {
+        goodput_fleet: PROTOCOL,
+        version: "1.0.0".to_owned(),
+        rank,
+        of,
+        host: String::new(),
+        nonce: [0; 32],
+    };
+    let token = Token::new(SECRET).ok()?;
+    let mut session = handshake::join(&mut stream, &token, hello).await.ok()?;
+    let (mut from, mut to) = stream.into_split();
+    let mut beats = 0;
+    loop {
+        let (_, said) = session.receive.read(&mut from).await.ok()?;
+        let answer = match serde_json::from_slice(&said).ok()? {
+            ToMember::Ping { id } => ToLeader::Pong { id, mono: now(), wall: now() },
+            ToMember::Order(order) => ToLeader::Ready { number: order.number },
+            ToMember::Beat => {
+                beats += 1;
+                if beats % of.div_ceil(512) == 0 {
+                    ToLeader::Totals { number: 1, totals: Box::new(totals.clone()) }
+                } else {
+                    ToLeader::Beat
+                }
+            }
+            ToMember::End => {
+                to.shutdown().await.ok()?;
+                let _ = from.read(&mut [0; 8]).await;
+                return Some(());
+            }
+            _ => continue,
+        };
+        let frame = session.send.seal(Kind::Message, &serde_json::to_vec(&answer).ok()?);
+        to.write_all(&frame).await.ok()?;
+    }
+}
+
+/// Seconds of processor time of the thread that serves.
+fn served() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let stat = tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok())
+        .find(|stat| stat.contains("(fleet) "))
+        .unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+}
+
+fn look(of: u32) {
+    let mut settings = leader_of(of);
+    settings.limits.silence = Limits::default().silence;
+    let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let address = leader.address();
+    let mut totals = Totals { started: 1 << 40, ended: 1 << 40, ..Totals::default() };
+    for bucket in 0..200 {
+        for histogram in [&mut totals.ttft, &mut totals.itl, &mut totals.e2e] {
+            histogram.counts.insert(500 + bucket, 123_456);
+        }
+    }
+    let members = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let all: Vec<_> = (1..of)
+                .map(|rank| tokio::spawn(light(address, rank, of, totals.clone())))
+                .collect();
+            for one in all {
+                assert_eq!(one.await.unwrap(), Some(()));
+            }
+        });
+    });
+    let begin = now();
+    assert_eq!(leader.gather(soon(), |_| true).len(), of as usize - 1);
+    let joined = now() - begin;
+    leader.prepare(Order { plan: "x".repeat(20_000), ..run(1) }).unwrap();
+    leader.wait_ready(soon(), || true);
+    let ready = now() - begin - joined;
+    let before = now();
+    let go = leader.go(Nanos::ZERO);
+    let states = leader.members();
+    let odd = states.iter().find(|member| !matches!(member.phase, Phase::Running));
+    assert_eq!(go.ranks.len(), of as usize - 1, "{odd:?}");
+    let told = now() - before;
+    let mut errors: Vec<_> =
+        leader.members().iter().map(|member| member.clock.unwrap().error_ns / 1_000).collect();
+    errors.sort_unstable();
+    let (from, work) = (now(), served());
+    pause(Nanos::from_millis(5_000));
+    let share = (served() - work) / (now() - from).as_secs() * 100.0;
+    println!(
+        "{of}: joined {:.0} ms, ready {:.0} ms, go {:.0} ms, error p50 {} µs, max {} µs, {share:.1} % of a core",
+        joined.as_ms(),
+        ready.as_ms(),
+        told.as_ms(),
+        errors[errors.len() / 2],
+        errors[errors.len() - 1]
+    );
+    leader.end();
+    members.join().unwrap();
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn scale() {
+    for of in [10, 100, 1_000, 4_000] {
+        look(of);
+    }
+}
