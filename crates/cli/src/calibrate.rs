@@ -11,7 +11,7 @@ use goodput_engine::{Control, Live, Run, Sink};
 use goodput_model::{
     Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
     Http, Lengths, Load, Measure, Mode, Nanos, ObservePlan, Plan, Rate, RequestRecord, Sample,
-    Target, WorkloadPlan,
+    Shard, Target, WorkloadPlan,
 };
 use goodput_observe::Host;
 use goodput_stats::{RunFacts, Summary, analyse};
@@ -131,6 +131,8 @@ impl Bench {
         let plan = self.plan(kind, level, tokens);
         let run = Run {
             load: plan.load.clone(),
+            shard: Shard::WHOLE,
+            begin: None,
             timeout: plan.target.timeout,
             workload: Box::new(Workload::new(&plan.workload, &Setting::of(plan.load.seed))?),
             dialect: Dialect::new(Api::Chat, "truth", true),

@@ -13,12 +13,18 @@ pub(crate) fn facts(fd_limit: u64) -> Host {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Host {
+        name: None,
         system: format!("{} {}", text(system.sysname()), text(system.release())),
         cpu: cpu_model().unwrap_or_else(|| text(system.machine())),
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
         fd_limit,
         cpu_quota: goodput_observe::cpu_quota(),
     }
+}
+
+/// What this machine is called among others.
+pub(crate) fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Spinning is exact where CPU time is free; in a container with a ration of less than two

@@ -10,6 +10,7 @@ mod compare;
 mod curve;
 mod emptying;
 mod error;
+mod fleet;
 mod host;
 mod http;
 mod hub;
@@ -17,6 +18,7 @@ mod judge;
 mod listen;
 mod live;
 mod materials;
+mod merge;
 mod mock;
 mod observe;
 mod output;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Report(args) => report::report(&args),
+        Verb::Merge(args) => merge::verb(&args),
         Verb::Audit(args) => audit::audit(&args),
         Verb::Stats(args) => stats::stats(&args),
         Verb::Plan(args) => capacity::capacity(&args),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Verb::Record(args) => record::record(&args),
         Verb::Shadow(args) => shadow::shadow(&args),
         Verb::Ui(args) => ui::ui(&args),
+        Verb::Fleet(args) => fleet::fleet(&args),
         Verb::Completions { shell } => output::completions(shell),
         Verb::Man { verb } => output::man_page(verb.as_deref()),
         Verb::ColdStart(args) => serve::cold_start(&args),

@@ -70,7 +70,7 @@ fn show(shown: &Shown, done: &AtomicBool) {
     let is_terminal = shown.is_rewritten;
     let every = if is_terminal { TERMINAL } else { PLAIN };
     let begin = now();
-    let mut earlier = (begin, live.snapshot());
+    let mut earlier = (begin, live.of_all());
     let mut next = begin + every;
     while !done.load(Ordering::Relaxed) {
         pause(Nanos::from_millis(20));
@@ -79,7 +79,7 @@ fn show(shown: &Shown, done: &AtomicBool) {
             continue;
         }
         next = present + every;
-        let snapshot = live.snapshot();
+        let snapshot = live.of_all();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
         let text = line(&shown.label, parts, &confidence_live(&shown.board.read()));
         let mut err = std::io::stderr().lock();

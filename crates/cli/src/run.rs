@@ -5,26 +5,31 @@ mod recorder;
 mod series;
 mod start;
 
-pub(crate) use once::{dry_run, prepare, prepare_on};
+pub(crate) use once::{Prepared, dry_run, prepare, prepare_on};
 pub(crate) use recorder::Board;
 pub(crate) use start::Start;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use goodput_engine::FdLimit;
-use goodput_model::{EndedBy, Mode, Plan, Rate, Repeat, Verdict};
+use goodput_engine::{Control, FdLimit, Live};
+use goodput_fleet::Totals;
+use goodput_model::{
+    ClockOffset, EndedBy, Mode, Nanos, Plan, Rate, Repeat, Shard, ShardFacts, Verdict,
+};
 use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::{RunState, SloState, Summary};
 
 use crate::args::{EndpointArgs, OutputArgs, RunArgs};
 use crate::beside::Beside;
 use crate::error::{Failed, exit};
+use crate::fleet::{self, Leading, Part};
 use crate::hub::Hub;
 use crate::listen::Listen;
-use crate::screen::Progress;
+use crate::screen::{Progress, Tally};
 use crate::signals::Signals;
 use crate::{host, output, plan, report, typed};
 
@@ -45,6 +50,12 @@ pub(crate) struct Setup {
     pub(crate) beside: Beside,
     /// How runs show how far they are.
     pub(crate) progress: Progress,
+    /// The part of the load that this client sends.
+    pub(crate) shard: Shard,
+    /// Another client leads this one.
+    pub(crate) is_led: bool,
+    /// The other clients, where this one leads them.
+    pub(crate) fleet: Option<Leading>,
 }
 
 impl Setup {
@@ -60,6 +71,9 @@ impl Setup {
             listen: None,
             beside: Beside::default(),
             progress: Progress::None,
+            shard: Shard::WHOLE,
+            is_led: false,
+            fleet: None,
         }
     }
 
@@ -103,6 +117,37 @@ pub(crate) struct Place {
     pub(crate) is_silent: bool,
     /// Where it begins at the same instant as others.
     pub(crate) start: Option<Start>,
+    /// Which of several clients this is.
+    pub(crate) shard: Option<ShardFacts>,
+    /// Gives the instant at which all clients begin, once they can.
+    pub(crate) begin: Option<Common>,
+    /// What another thread stops the run by, and shows what others have done.
+    pub(crate) hands: Option<Hands>,
+}
+
+/// A run in the hands of somebody else.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hands {
+    pub(crate) control: Control,
+    pub(crate) live: Arc<Live>,
+    /// What other clients have counted so far.
+    pub(crate) others: Arc<Mutex<Totals>>,
+    /// Somebody else decides when enough is known, and is told what was counted here.
+    pub(crate) told: Option<Arc<Mutex<Tally>>>,
+    /// This machine's clocks beside those of who leads, as they were when all began.
+    pub(crate) clock: Arc<OnceLock<ClockOffset>>,
+    /// It did not begin with the others.
+    pub(crate) is_off: Arc<AtomicBool>,
+}
+
+/// Waits until all clients are ready; gives the common first instant on this machine's clock.
+#[derive(Clone)]
+pub(crate) struct Common(pub(crate) Arc<dyn Fn() -> Nanos + Send + Sync>);
+
+impl std::fmt::Debug for Common {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Common")
+    }
 }
 
 /// What may stand beside `--plan`.
@@ -134,17 +179,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
         typed::refuse_beside("plan", &BESIDE_PLAN)?;
     }
     let plan = plan::resolve(args)?;
-    let setup =
-        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
+    let path = folder_path(args.output.out.as_deref(), &plan, "run");
+    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
+    let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    setup.shard = part.shard();
+    if let Part::Other(other) = part {
+        return other.follow(setup, &plan, &path);
+    }
+    let setup = setup.beside(&args.endpoint)?;
     say_what_it_takes(&plan, args);
     if args.output.dry_run {
         return dry_run(plan, &setup.hub, args.output.json);
     }
-    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
-    let path = folder_path(args.output.out.as_deref(), &plan, "run");
+    let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
+    let mut place = Place::default();
+    match part {
+        Part::Whole | Part::Other(_) => {}
+        Part::Alone(_) if args.repeat.is_some() => {
+            return Err(Failed::usage("several runs of several clients need one that leads").hint(
+                "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
+            ));
+        }
+        Part::Alone(shard) => place.shard = Some(fleet::alone(shard, &plan)?),
+        Part::First(first) => {
+            setup.fleet = Some(first.gather(&setup, &plan, args.repeat.is_some())?);
+        }
+    }
     match args.repeat {
         None => {
-            let summary = prepare(&setup, plan)?.measure(&setup, &path, &Place::default())?;
+            let summary = prepare(&setup, plan)?.measure(&setup, &path, &place)?;
             report::keep_run(&path, &summary);
             show(&args.output, &path, &report::json(&summary), || goodput_report::text(&summary))?;
             Ok(ExitCode::from(code(&summary)))
@@ -218,7 +281,8 @@ fn shown(path: &Path) -> String {
     goodput_report::plain(&path.display().to_string())
 }
 
-fn code(summary: &Summary) -> u8 {
+/// What the process ends with.
+pub(crate) fn code(summary: &Summary) -> u8 {
     // What came in after a stop by the rule may widen it a little.
     let by_rule = summary.run.ended_by == Some(EndedBy::Until);
     let is_sure =

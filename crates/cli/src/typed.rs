@@ -9,7 +9,7 @@ use crate::args::Arguments;
 use crate::error::Failed;
 
 /// What runs beside a run and how its result is shown may be chosen anew each time.
-const ALWAYS: [&str; 11] = [
+const ALWAYS: [&str; 14] = [
     "color",
     "screen",
     "headers",
@@ -21,6 +21,9 @@ const ALWAYS: [&str; 11] = [
     "before_cmd",
     "after_cmd",
     "profile",
+    "shard",
+    "rendezvous",
+    "join_within",
 ];
 
 /// The flags of this process' command line by their ids (`slo`, `num_requests`), each with what it

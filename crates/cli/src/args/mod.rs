@@ -3,14 +3,17 @@
 mod audit;
 mod capacity;
 mod compare;
+mod fleet;
 mod load;
 mod log;
+mod merge;
 mod mock;
 mod observe;
 mod proxy;
 mod record;
 mod serve;
 mod shadow;
+mod shard;
 mod slo;
 mod sweep;
 mod ui;
@@ -25,14 +28,17 @@ use clap_complete::Shell;
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, GateArgs, OrderName};
+pub(crate) use fleet::{FleetArgs, FleetVerb, KubernetesArgs, LaunchArgs, RayArgs, SlurmArgs};
 pub(crate) use load::{ClientArgs, LoadArgs, Switch};
 pub(crate) use log::LogArgs;
+pub(crate) use merge::MergeArgs;
 pub(crate) use mock::MockArgs;
 pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
 pub(crate) use proxy::{HttpName, ProxyArgs};
 pub(crate) use record::{RecordArgs, TraceFileArgs};
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use shadow::{ByName, CandidateArgs, ShadowArgs, ShownArgs};
+pub(crate) use shard::{ShardArgs, ShardName};
 pub(crate) use slo::SloArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
 pub(crate) use ui::UiArgs;
@@ -71,6 +77,7 @@ pub(crate) enum Verb {
     Sweep(Box<SweepArgs>),
     Compare(Box<CompareArgs>),
     Report(ReportArgs),
+    Merge(MergeArgs),
     Audit(AuditArgs),
     Stats(StatsArgs),
     Plan(Box<CapacityArgs>),
@@ -82,6 +89,7 @@ pub(crate) enum Verb {
     Record(Box<RecordArgs>),
     Shadow(Box<ShadowArgs>),
     Ui(UiArgs),
+    Fleet(FleetArgs),
     /// Print a completion script for a shell
     ///
     /// For example: goodput completions bash > /etc/bash_completion.d/goodput
@@ -163,6 +171,8 @@ pub(crate) struct RunArgs {
     pub(crate) slo: SloArgs,
     #[command(flatten)]
     pub(crate) endpoint: EndpointArgs,
+    #[command(flatten)]
+    pub(crate) shard: ShardArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{Arrivals, Rate};
 
-use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs, positive_time};
+use super::{
+    ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs, positive_time,
+};
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
@@ -63,6 +65,8 @@ pub(crate) struct SweepArgs {
     pub(crate) workload: WorkloadArgs,
     #[command(flatten)]
     pub(crate) endpoint: EndpointArgs,
+    #[command(flatten)]
+    pub(crate) shard: ShardArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use goodput_model::Plan;
+use goodput_model::{Nanos, Phase, Plan};
 use goodput_record::{Damage, FolderError, LogReader, Manifest, RunFolder, SeriesFolder, State};
 use goodput_stats::{RunFacts, RunState, Summary, analyse_found};
 use serde::Serialize;
@@ -88,14 +88,24 @@ pub(crate) fn summarise(
         stopped_s: manifest.stopped_s,
         ended_by: manifest.ended_by,
         repeat: manifest.repeat,
+        shard: manifest.shard.clone(),
+        shards: manifest.shards.clone(),
         system: manifest.system.clone(),
     };
     // Opened once already: a log that vanishes in between reads as empty.
     let samples: Vec<_> = folder.samples().collect();
+    // Of several clients some may have gone on when the others had stopped: that is another load.
+    let over = manifest.stopped_s.filter(|_| !manifest.shards.is_empty());
+    let over = over.map_or(Nanos(u64::MAX), Nanos::from_secs_f64);
     let records = || {
         let log = folder.records().ok();
         damages.borrow_mut().extend(log.as_ref().map(LogReader::damage));
-        log.into_iter().flat_map(LogReader::ahead)
+        log.into_iter().flat_map(LogReader::ahead).map(move |mut record| {
+            if record.scheduled > over {
+                record.phase = Phase::Cooldown;
+            }
+            record
+        })
     };
     Ok(analyse_found(plan, facts, records, &samples, folder.judgements()))
 }

@@ -2,17 +2,21 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use goodput_engine::{Control, Ended, FdLimit, Run, Snapshot};
-use goodput_model::{EndedBy, Extent, Load, Mode, Nanos, Plan, Rate, SystemFacts, Tracer};
+use goodput_engine::{Begin, Ended, Run, Snapshot};
+use goodput_model::{
+    ClockOffset, EndedBy, Extent, GpuPlan, Load, Mode, Nanos, Plan, Rate, Shard, SystemFacts,
+    Tracer,
+};
 use goodput_observe::Host;
 use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, WorkloadFacts};
-use goodput_stats::{Summary, Watch};
+use goodput_stats::Summary;
 use goodput_workload::Workload;
 
-use super::recorder::{Board, Recorder, Watcher};
-use super::{Place, Setup, folder_failed};
+use super::recorder::{Recorder, Watcher};
+use super::{Common, Hands, Place, Setup, folder_failed};
 use crate::beside::{self, Around};
 use crate::error::Failed;
 use crate::hub::Hub;
@@ -47,7 +51,7 @@ pub(crate) struct Prepared {
 /// Gathers what the plan needs and waits for its target.
 pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
-    check_connections(&plan, setup.fd_limit)?;
+    check_connections(&plan, setup)?;
     let ready = Arc::new(readiness::wait(&mut plan, setup.quiet)?);
     settle(setup, plan, materials, ready)
 }
@@ -59,7 +63,7 @@ pub(crate) fn prepare_on(
     ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
-    check_connections(&plan, setup.fd_limit)?;
+    check_connections(&plan, setup)?;
     settle(setup, plan, materials, ready)
 }
 
@@ -71,7 +75,9 @@ fn settle(
 ) -> Result<Prepared, Failed> {
     let asking = (setup.may_ask, setup.quiet);
     vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), asking)?;
-    readiness::reset_cache(&plan, &ready)?;
+    if !setup.is_led {
+        readiness::reset_cache(&plan, &ready)?;
+    }
     let tokenizer = materials.tokenizer.clone();
     let workload = materials.workload(&plan.workload)?;
     let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &setup.hub)?;
@@ -85,17 +91,29 @@ impl Prepared {
         self.workload.hash()
     }
 
-    /// Sends the load, records it in a folder at `path`, and turns it into numbers.
+    /// Sends the load, records it in a folder at `path`, and turns it into numbers: alone, or with the
+    /// other clients.
     pub(crate) fn measure(
         self,
         setup: &Setup,
         path: &Path,
         place: &Place,
     ) -> Result<Summary, Failed> {
+        match &setup.fleet {
+            Some(fleet) => fleet.measure(self, setup, path, place),
+            None => self.measure_here(setup, path, place),
+        }
+    }
+
+    /// What this client sends of it.
+    pub(crate) fn measure_here(
+        self,
+        setup: &Setup,
+        path: &Path,
+        place: &Place,
+    ) -> Result<Summary, Failed> {
         let Self { plan, ready, workload, judge } = self;
-        let mut manifest = manifest(&plan, &ready, &workload, setup.fd_limit.0);
-        manifest.repeat = place.repeat;
-        manifest.system.profiled = setup.beside.profile;
+        let mut manifest = manifest(&plan, &ready, &workload, setup, place);
         let tracer = beside::tracer(&plan, &mut manifest);
         let (folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
@@ -103,13 +121,10 @@ impl Prepared {
             Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
         })?;
         let texts = plan.workload.save_text.then(|| path.to_owned());
-        let watcher = Watcher {
-            watch: Watch::new(&plan),
-            live: Arc::default(),
-            control: Control::new(),
-            board: Board::default(),
-            ended_by: None,
-        };
+        let hands = place.hands.clone().unwrap_or_default();
+        let seen = seen_by(&plan, setup);
+        let watcher = Watcher::new(&seen, &hands);
+        let Hands { clock, told, .. } = hands;
         // Until the report is written a signal stops the run, not the process.
         let _listening = setup
             .signals
@@ -117,7 +132,7 @@ impl Prepared {
             .map_err(|error| Failed::internal(error.to_string()))?;
         let around = Around::new(setup, (&plan, &ready), path, place);
         around.before()?;
-        let observer = around.or_after(Observer::start(&plan, &ready, setup))?;
+        let observer = around.or_after(Observer::start(&seen, &ready, setup))?;
         observer.describe(&mut manifest.system);
         // Of a run that is killed, what is known; a disk that is full shows soon enough.
         let _ = folder.write_manifest(&manifest);
@@ -130,10 +145,21 @@ impl Prepared {
             screen.follow((&plan, &ready), place, (live, board, control))
         });
         let (host, looks) = (Host::new(), observer.looks());
-        let recorder =
-            Recorder { logs, host, texts, answers, watcher, looks, shown, screen, epoch: None };
+        let recorder = Recorder {
+            logs,
+            host,
+            texts,
+            answers,
+            watcher,
+            looks,
+            shown,
+            screen,
+            told,
+            epoch: None,
+        };
         around.start()?;
-        let sent = send(setup, &plan, &ready, (workload, place, tracer), recorder);
+        let begin = place.begin.clone().map(|begin| noted(begin, path, &manifest, &clock));
+        let sent = send(setup, &plan, &ready, (workload, place, tracer, begin), recorder);
         manifest.ended = Some(host::timestamp());
         // The last look first: what follows may stop the server.
         let observer = observer.finish(&plan);
@@ -145,13 +171,14 @@ impl Prepared {
         around.end();
         let mut sent = sent?;
         observer.describe(&mut manifest.system);
-        manifest.epoch_ns = sent.ended.epoch.map(|epoch| epoch.0);
+        began(&mut manifest, sent.ended.epoch, &clock);
         manifest.workload.cache_counters = observer.cache_counters();
-        if let (Some(judge), Some(answers)) = (judge, sent.ended.sink.answers.take()) {
-            // The run is over: its numbers must not be lost with its judgements.
-            if let Err(failed) = judge.judge(answers, path, setup.quiet) {
-                output::note(&format!("warning: {failed}"));
-            }
+        let answers = sent.ended.sink.answers.take();
+        // The run is over: its numbers must not be lost with its judgements.
+        if let Some((judge, answers)) = judge.zip(answers)
+            && let Err(failed) = judge.judge(answers, path, setup.quiet)
+        {
+            output::note(&format!("warning: {failed}"));
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
         around.export();
@@ -162,14 +189,50 @@ impl Prepared {
     }
 }
 
+/// What is looked at beside the load. A client that is led does not end a run by itself, and leaves the
+/// server to the one that leads.
+fn seen_by(plan: &Plan, setup: &Setup) -> Plan {
+    let mut plan = plan.clone();
+    if setup.is_led {
+        (plan.measure.until, plan.measure.stop_early) = (None, None);
+        (plan.observe.metrics, plan.observe.gpu) = (false, GpuPlan::Off);
+        plan.observe.gpu_idle = Duration::ZERO;
+    }
+    plan
+}
+
+/// A common start that is on disk before the first request: a client that is killed leaves behind when
+/// it began.
+fn noted(
+    Common(begin): Common,
+    path: &Path,
+    manifest: &Manifest,
+    clock: &Arc<OnceLock<ClockOffset>>,
+) -> Begin {
+    let (path, mut manifest, clock) = (path.to_owned(), manifest.clone(), Arc::clone(clock));
+    Box::new(move || {
+        let at = begin();
+        began(&mut manifest, Some(at), &clock);
+        // A disk that is full shows soon enough.
+        let _ = RunFolder::open(&path).map(|folder| folder.write_manifest(&manifest));
+        at
+    })
+}
+
+/// Notes when a run began, on clocks that differ from those of who leads by so much.
+fn began(manifest: &mut Manifest, epoch: Option<Nanos>, clock: &OnceLock<ClockOffset>) {
+    manifest.epoch_ns = epoch.map(|epoch| epoch.0);
+    if let (Some(shard), Some(clock)) = (&mut manifest.shard, clock.get()) {
+        shard.clock = Some(*clock);
+    }
+}
+
 /// How sending ended.
 struct Sent {
     ended: Ended<Recorder>,
     interrupted: bool,
-    /// Requests that were let go.
-    requests: u64,
-    /// The workload had no more sessions.
-    is_exhausted: bool,
+    /// The workload had no more sessions, and the load would have gone on.
+    ended_early: bool,
     /// What came of the workload that could not be known beforehand.
     notes: Vec<String>,
 }
@@ -179,7 +242,7 @@ fn send(
     setup: &Setup,
     plan: &Plan,
     ready: &Ready,
-    (workload, place, tracer): (Workload, &Place, Option<Tracer>),
+    (workload, place, tracer, begin): (Workload, &Place, Option<Tracer>, Option<Begin>),
     recorder: Recorder,
 ) -> Result<Sent, Failed> {
     let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
@@ -189,6 +252,8 @@ fn send(
     let (_server, canary) = plan.measure.canary.then(canary::start).and_then(started).unzip();
     let run = Run {
         load: plan.load.clone(),
+        shard: place.shard.as_ref().map_or(Shard::WHOLE, |facts| facts.shard),
+        begin,
         timeout: plan.target.timeout,
         workload: Box::new(workload),
         dialect: ready.dialect.clone(),
@@ -212,10 +277,22 @@ fn send(
     let ended =
         goodput_engine::run(run, &control, &live, recorder).map_err(|error| internal(&error))?;
     let Snapshot { sessions, started: requests, .. } = live.snapshot();
-    let is_exhausted = kept.sessions().is_some_and(|all| sessions >= all);
-    let notes = kept.repeats(sessions);
+    let shard = place.shard.as_ref().map_or(Shard::WHOLE, |facts| facts.shard);
+    let is_exhausted =
+        kept.sessions().is_some_and(|all| sessions >= own_sessions(&kept, all, shard));
+    // Of all clients, about: each sends its turn.
+    let notes = kept.repeats(sessions.saturating_mul(u64::from(shard.of())));
+    let ended_early = is_exhausted && wants_more(&plan.load, shard, (requests, &kept));
     let interrupted = setup.signals.is_interrupted();
-    Ok(Sent { ended, interrupted, requests, is_exhausted, notes })
+    Ok(Sent { ended, interrupted, ended_early, notes })
+}
+
+/// Sessions of so many that this client sends.
+fn own_sessions(workload: &Workload, all: u64, shard: Shard) -> u64 {
+    if !shard.is_part() {
+        return all;
+    }
+    (0..all).filter(|number| shard.takes(workload.turn(*number))).count() as u64
 }
 
 /// A run goes on without its canary, and says so.
@@ -239,10 +316,11 @@ fn conclude(
     manifest.stopped_s = stopped;
     let otherwise = if stopped.is_some() { EndedBy::User } else { EndedBy::Plan };
     manifest.ended_by = Some(watcher.ended_by.unwrap_or(otherwise));
+    manifest.records = Some(unwritten.written);
     manifest.lost_records = sent.ended.lost + unwritten.lost;
     manifest.workload.cut_requests = sent.ended.cut_requests;
     manifest.workload.notes.extend(sent.notes);
-    manifest.workload.ended_early = sent.is_exhausted && wants_more(&plan.load, sent.requests);
+    manifest.workload.ended_early = sent.ended_early;
     if manifest.workload.ended_early {
         let note = "the workload ended before the run did: there was nothing more to send";
         manifest.workload.notes.push(note.to_owned());
@@ -262,20 +340,29 @@ fn conclude(
     Ok(summary)
 }
 
-/// Whether the load would have gone on after so many requests.
-fn wants_more(load: &Load, sent: u64) -> bool {
-    let warmup = match load.warmup {
+/// Whether the load would have gone on after all sessions of a workload that ends, of which this client
+/// has sent so many requests.
+fn wants_more(load: &Load, shard: Shard, (sent, workload): (u64, &Workload)) -> bool {
+    let own = shard.of_load(load);
+    let warmup = match own.warmup {
         Extent::Requests(requests) => requests,
         Extent::Time(_) | Extent::Auto => 0,
     };
-    match load.num_requests {
-        Some(asked) => sent < asked.saturating_add(warmup),
+    let is_closed = matches!(load.mode, Mode::Closed { .. });
+    match own.num_requests {
+        // The users of this client alone; else the sessions of all count, by their number.
+        Some(asked) if is_closed || !shard.is_part() => sent < asked.saturating_add(warmup),
+        Some(asked) => {
+            let all = (0..workload.sessions().unwrap_or(0)).filter_map(|it| workload.requests(it));
+            all.sum::<u64>() < asked.saturating_add(warmup)
+        }
         None => load.duration.is_some(),
     }
 }
 
 /// A closed loop, a cap or a burst says how many connections it takes.
-fn check_connections(plan: &Plan, limit: FdLimit) -> Result<(), Failed> {
+fn check_connections(plan: &Plan, setup: &Setup) -> Result<(), Failed> {
+    let limit = setup.fd_limit;
     let wanted = match plan.load.mode {
         Mode::Closed { concurrency, .. } => u64::from(concurrency),
         Mode::Open { rate: Rate::Infinite, .. } if plan.load.mode.cap().is_none() => {
@@ -283,6 +370,7 @@ fn check_connections(plan: &Plan, limit: FdLimit) -> Result<(), Failed> {
         }
         _ => plan.load.mode.cap().map_or(0, u64::from),
     };
+    let wanted = setup.shard.share(wanted);
     // The engine inside the process holds the other end of every connection.
     let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };
     if wanted.saturating_mul(ends) <= limit.connections() {
@@ -295,7 +383,13 @@ fn check_connections(plan: &Plan, limit: FdLimit) -> Result<(), Failed> {
     .hint("raise it with `ulimit -n`, or ask for fewer at once (--concurrency, --max-concurrency)"))
 }
 
-fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> Manifest {
+fn manifest(
+    plan: &Plan,
+    ready: &Ready,
+    workload: &Workload,
+    setup: &Setup,
+    place: &Place,
+) -> Manifest {
     let calibration = plan.workload.calibration.as_ref();
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),
@@ -305,8 +399,13 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
         ended: None,
         stopped_s: None,
         ended_by: None,
-        repeat: None,
-        host: host::facts(fd_limit),
+        repeat: place.repeat,
+        shard: place.shard.clone(),
+        shards: Vec::new(),
+        host: goodput_record::Host {
+            name: place.shard.as_ref().map(|_| host::name()),
+            ..host::facts(setup.fd_limit.0)
+        },
         target: TargetFacts {
             url: ready.shown.clone(),
             route: ready.endpoint.route().to_owned(),
@@ -323,6 +422,7 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
         epoch_ns: None,
         trace_nonce: None,
         ceiling: calibrate::ceiling(plan),
+        records: None,
         lost_records: 0,
         workload: WorkloadFacts {
             hash: workload.hash(),
@@ -335,6 +435,7 @@ fn manifest(plan: &Plan, ready: &Ready, workload: &Workload, fd_limit: u64) -> M
         system: SystemFacts {
             found: system::facts(plan, ready),
             said: plan.system.clone(),
+            profiled: setup.beside.profile,
             ..SystemFacts::default()
         },
     }

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::now;
 use goodput_engine::{Control, Live, Sink};
-use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, RequestRecord, Sample};
+use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, Plan, RequestRecord, Sample};
 use goodput_observe::Host;
 use goodput_record::{Logs, RunFolder, Spool, Spooled};
 use goodput_stats::{Look, Watch};
 
+use super::Hands;
 use crate::listen::Following;
 use crate::observe::Looks;
 use crate::{output, screen};
@@ -40,6 +41,17 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
+    /// Watches a run of this plan, in these hands.
+    pub(super) fn new(plan: &Plan, hands: &Hands) -> Self {
+        Self {
+            watch: Watch::new(plan),
+            live: Arc::clone(&hands.live),
+            control: hands.control.clone(),
+            board: Board::default(),
+            ended_by: None,
+        }
+    }
+
     fn observe(&mut self, at: Nanos) {
         let seen = self.live.snapshot();
         self.watch.tick(at, seen.started, seen.in_flight());
@@ -73,6 +85,8 @@ pub(super) struct Recorder {
     pub(super) shown: Option<Following>,
     /// The same on the screen.
     pub(super) screen: Option<screen::Following>,
+    /// Who leads is told what is counted here.
+    pub(super) told: Option<Arc<Mutex<screen::Tally>>>,
     /// The run's first instant, once it is known.
     pub(super) epoch: Option<Nanos>,
 }
@@ -99,6 +113,9 @@ impl Sink for Recorder {
         }
         if let Some(screen) = &self.screen {
             screen.record(&record);
+        }
+        if let Some(told) = &self.told {
+            told.lock().unwrap_or_else(PoisonError::into_inner).add(&record);
         }
         if let Some(path) = &self.texts
             && let Err(error) = RunFolder::append_text(path, &record)

@@ -53,9 +53,43 @@ impl Histogram {
         for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
             *sum = sum.saturating_add(*count);
         }
-        self.n += other.n;
-        self.unfinished += other.unfinished;
+        self.n = self.n.saturating_add(other.n);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
         self.max = self.max.max(other.max);
+    }
+
+    /// The same counts for another client, and those of another client.
+    fn told(&self) -> goodput_fleet::Histogram {
+        let counts = (0u16..).zip(&self.counts).filter(|(_, count)| **count > 0);
+        goodput_fleet::Histogram {
+            counts: counts.map(|(place, count)| (place, u64::from(*count))).collect(),
+            unfinished: self.unfinished,
+            max: self.max,
+        }
+    }
+
+    fn heard(told: &goodput_fleet::Histogram) -> Self {
+        let mut own = Self::new();
+        for (place, count) in &told.counts {
+            if let Some(sum) = own.counts.get_mut(usize::from(*place)) {
+                *sum = u32::try_from(*count).unwrap_or(u32::MAX);
+                own.n = own.n.saturating_add(*count);
+            }
+        }
+        own.n = own.n.saturating_add(told.unfinished);
+        (own.unfinished, own.max) = (told.unfinished, told.max);
+        own
+    }
+
+    /// What came since these counts.
+    fn since(&self, before: &Self) -> Self {
+        let pairs = self.counts.iter().zip(&before.counts);
+        Self {
+            counts: pairs.map(|(now, then)| now.saturating_sub(*then)).collect(),
+            n: self.n.saturating_sub(before.n),
+            unfinished: self.unfinished.saturating_sub(before.unfinished),
+            max: self.max,
+        }
     }
 
     /// Percentiles in milliseconds, within 2 %.
@@ -103,13 +137,32 @@ fn middle(place: usize) -> Nanos {
 #[derive(Debug)]
 pub(super) struct Series {
     all: Histogram,
+    /// What other clients have counted so far.
+    others: Option<Histogram>,
     /// Of the last seconds, each in its place, with the second that it is of.
     seconds: Vec<(u64, Histogram)>,
 }
 
 impl Series {
     pub(super) fn new() -> Self {
-        Self { all: Histogram::new(), seconds: vec![(0, Histogram::new()); SECONDS] }
+        let seconds = vec![(0, Histogram::new()); SECONDS];
+        Self { all: Histogram::new(), others: None, seconds }
+    }
+
+    /// What this client has counted so far, for another one.
+    pub(super) fn told(&self) -> goodput_fleet::Histogram {
+        self.all.told()
+    }
+
+    /// What all other clients have counted so far. What is new came about now.
+    pub(super) fn hear(&mut self, at: Nanos, told: &goodput_fleet::Histogram) {
+        let heard = Histogram::heard(told);
+        let before = self.others.take().unwrap_or_else(Histogram::new);
+        let new = heard.since(&before);
+        self.others = Some(heard);
+        if let Some(second) = self.second(at) {
+            second.merge(&new);
+        }
     }
 
     /// A value that was complete at this instant.
@@ -148,7 +201,9 @@ impl Series {
                 lately.merge(histogram);
             }
         }
-        (lately.percentiles(), self.all.percentiles())
+        let mut all = self.all.clone();
+        all.merge(self.others.as_ref().unwrap_or(&Histogram::new()));
+        (lately.percentiles(), all.percentiles())
     }
 }
 
@@ -189,6 +244,27 @@ mod tests {
         assert!(about(now.p50, 500.0) && about(now.max, 500.0), "{now:?}");
         assert!(about(all.p50, 55.0) && about(all.p90, 99.0) && about(all.p95, 500.0), "{all:?}");
         assert_eq!(series.percentiles(ms(60_000)).0, Percentiles::default());
+    }
+
+    #[test]
+    fn what_other_clients_counted_counts() {
+        let (mut one, mut other, ms) = (Series::new(), Series::new(), Nanos::from_millis);
+        let (mut whole, mut both) = (Series::new(), Series::new());
+        for n in 1..=100 {
+            [&mut one, &mut other][n as usize % 2].add(ms(500), ms(n));
+            whole.add(ms(500), ms(n));
+        }
+        // Told twice, it counts once.
+        both.hear(ms(600), &one.told());
+        let mut sum = one.told();
+        sum.merge(&other.told());
+        both.hear(ms(700), &sum);
+        assert_eq!(both.percentiles(ms(800)), whole.percentiles(ms(800)));
+        // A client may say anything.
+        sum.counts.insert(u16::MAX, u64::MAX);
+        sum.counts.insert(7, u64::MAX);
+        both.hear(ms(900), &sum);
+        assert!(both.percentiles(ms(900)).1.p99.is_some());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{Control, Live};
+use goodput_fleet::Totals;
 use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
 use goodput_screen::{Campaign, Run as RunView};
 
@@ -105,6 +106,8 @@ struct Run {
     control: Control,
     board: Board,
     seen: Mutex<view::Seen>,
+    /// What other clients of the run have counted.
+    others: Option<Arc<Mutex<Totals>>>,
 }
 
 /// A run that is shown while it lasts.
@@ -130,6 +133,7 @@ impl Screen {
             control: control.clone(),
             board: board.clone(),
             seen: Mutex::new(view::Seen::new(plan)),
+            others: place.hands.as_ref().map(|hands| Arc::clone(&hands.others)),
         });
         lock(&self.0.state).run = Some(Arc::clone(&run));
         self.is_drawn().then_some(Following(run))
@@ -209,8 +213,11 @@ impl Following {
         beats: &[Beat],
         (scrapes, gpus): (&[Scrape], &[GpuSample]),
     ) {
-        let snapshot = self.0.live.snapshot();
+        let snapshot = self.0.live.of_all();
         let mut seen = lock(&self.0.seen);
+        if let Some(others) = &self.0.others {
+            seen.tally.hear(at, &lock(others));
+        }
         seen.epoch = Some(now() - at);
         seen.course.look(at, snapshot.started);
         seen.tally.look(scrapes, gpus);

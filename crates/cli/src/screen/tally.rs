@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use goodput_engine::Snapshot;
+use goodput_fleet::Totals;
 use goodput_model::{
     Beat, ErrorClass, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue,
 };
@@ -107,6 +108,25 @@ impl Tally {
             Some(last) => self.e2e.add(at, last - record.scheduled),
             None => {}
         }
+    }
+
+    /// What this client has counted, for the one that leads.
+    pub(crate) fn told(&self) -> Totals {
+        Totals {
+            ttft: self.ttft.told(),
+            itl: self.itl.told(),
+            tpot: self.tpot.told(),
+            e2e: self.e2e.told(),
+            ..Totals::default()
+        }
+    }
+
+    /// What all other clients have counted so far.
+    pub(super) fn hear(&mut self, at: Nanos, others: &Totals) {
+        self.ttft.hear(at, &others.ttft);
+        self.itl.hear(at, &others.itl);
+        self.tpot.hear(at, &others.tpot);
+        self.e2e.hear(at, &others.e2e);
     }
 
     /// Between the chunks of each answer.

@@ -82,7 +82,7 @@ pub(super) fn of(shown: &Shown, keys: &Keys, at: Nanos) -> View {
 
 impl Run {
     fn view(&self, at: Nanos, is_stopped: bool) -> RunView {
-        let snapshot = self.live.snapshot();
+        let snapshot = self.live.of_all();
         let mut seen = lock(&self.seen);
         let since = seen.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
         let elapsed = seen.took.unwrap_or(since);

@@ -90,7 +90,7 @@ fn is_bearer(word: &str) -> bool {
 
 /// Whether a flag or a variable has a secret for its value. `--max-num-batched-tokens` counts, and
 /// hides nothing.
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["key", "token", "secret", "password", "authorization", "bearer"];
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| words.contains(&part))

@@ -10,7 +10,7 @@ mod place;
 mod supervise;
 
 pub(crate) use cold_start::cold_start;
-pub(crate) use command::{Command, without_secrets};
+pub(crate) use command::{Command, is_secret, without_secrets};
 pub(crate) use log::last_lines;
 pub(crate) use place::Place;
 pub(crate) use supervise::supervise;

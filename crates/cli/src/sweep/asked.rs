@@ -99,6 +99,13 @@ impl Asked {
         self.vary.is_empty() && self.serve.is_none()
     }
 
+    /// Whether configurations differ in where requests go, or how.
+    pub(super) fn varies_target(&self) -> bool {
+        let is_of_target =
+            |text: &&String| text.starts_with("target.") && !text.starts_with("target.model=");
+        self.vary.iter().any(|text| is_of_target(&text))
+    }
+
     /// What flags and files can both get wrong.
     pub(super) fn check(&self) -> Result<(), Failed> {
         if self.schema != Self::SCHEMA {

@@ -23,15 +23,24 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
+use crate::fleet::Part;
 use crate::readiness::Ready;
 use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
-use crate::{plan, report, typed};
+use crate::{host, plan, report, typed};
 use asked::Asked;
 
 /// Runs the verb.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
-    let setup =
-        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
+    let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
+    setup.shard = part.shard();
+    if let Part::Other(other) = part {
+        let path = args.output.out.clone().unwrap_or_else(|| {
+            PathBuf::from(format!("runs/{}-sweep", host::timestamp().replace(':', "-")))
+        });
+        return other.follow(setup, &own_plan(args)?, &path);
+    }
+    let setup = setup.beside(&args.endpoint)?;
     let (resumed, asked) = match &args.resume {
         Some(path) => {
             typed::refuse_beside("resume", &["target", "metrics_urls", "gpu"])?;
@@ -43,7 +52,20 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     if args.output.dry_run {
         return dry_run(asked.plan, &setup.hub, args.output.json);
     }
-    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
+    let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
+    match part {
+        Part::First(_) if asked.varies_target() => {
+            return Err(Failed::usage("each client says for itself where it sends requests")
+                .hint("of the target only its model can vary: --vary target.model=a,b"));
+        }
+        Part::First(first) => setup.fleet = Some(first.gather(&setup, &asked.plan, true)?),
+        Part::Alone(_) => {
+            return Err(Failed::usage("a sweep of several clients needs one that decides").hint(
+                "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
+            ));
+        }
+        Part::Whole | Part::Other(_) => {}
+    }
     if asked.is_one() {
         // A target that is not there leaves no folder behind.
         let prepared = prepare(&setup, asked.plan.clone())?;
@@ -81,6 +103,20 @@ pub(crate) fn search(
     one::sweep(setup, &asked, folder.map_err(|error| folder_failed(&error))?, settled)
 }
 
+/// What a client that is led settles for itself. The sweep is another's to go on with.
+fn own_plan(args: &SweepArgs) -> Result<Plan, Failed> {
+    let Some(path) = &args.resume else { return Asked::of(args).map(|asked| asked.plan) };
+    let asked = CampaignFolder::open(Campaign::Sweep, path).map(|folder| folder.asked::<Asked>());
+    match (asked, &args.target) {
+        (Some(asked), _) => {
+            complete(asked.map_err(|error| folder_failed(&error))?, args).map(|asked| asked.plan)
+        }
+        (None, Some(_)) => Asked::of(args).map(|asked| asked.plan),
+        (None, None) => Err(Failed::usage("the folder of this sweep is not on this machine")
+            .hint("say the target too: goodput sweep URL --resume FOLDER")),
+    }
+}
+
 fn create(args: &SweepArgs, asked: &Asked) -> Result<CampaignFolder, Failed> {
     let path: PathBuf = folder_path(args.output.out.as_deref(), &asked.plan, "sweep");
     CampaignFolder::create(Campaign::Sweep, &path, &asked.written())
@@ -97,14 +133,19 @@ fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, Asked), Fail
         }
     };
     let folder = CampaignFolder::resume(Campaign::Sweep, path).map_err(failed)?;
-    let mut asked: Asked = folder.asked().map_err(failed)?;
+    let asked = complete(folder.asked().map_err(failed)?, args)?;
+    Ok((folder, asked))
+}
+
+/// What was asked, with what is never saved.
+fn complete(mut asked: Asked, args: &SweepArgs) -> Result<Asked, Failed> {
     if let Some(target) = &args.target {
         asked.plan.target.url = asked::target(target);
     }
     asked.check()?;
     plan::complete_headers(&mut asked.plan, &args.endpoint)?;
     plan::check(&asked.plan)?;
-    Ok((folder, asked))
+    Ok(asked)
 }
 
 /// The exit code of a sweep.

@@ -117,7 +117,7 @@ fn token_in(path: &Path) -> Result<String, Failed> {
 }
 
 /// 32 bytes that nobody can guess, in hexadecimal.
-fn secret() -> io::Result<String> {
+pub(crate) fn secret() -> io::Result<String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(guard::hex(&bytes))

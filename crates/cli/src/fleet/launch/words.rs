@@ -1,0 +1,274 @@
+//! The words that every rank gets: checked here, before anything is started anywhere.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use goodput_model::{Extent, Mode, Plan};
+use goodput_record::{plan_of, read_plan};
+
+use super::secrets;
+use crate::args::{Arguments, EndpointArgs, LaunchArgs, OutputArgs, RunArgs, Verb};
+use crate::error::Failed;
+use crate::{output, plan};
+
+/// What a launcher adds itself.
+const OURS: [&str; 2] = ["--shard", "--rendezvous"];
+
+/// Bytes of a plan that is carried along, at most: what a ConfigMap holds.
+const MOST: usize = 1_000_000;
+
+/// What was asked of every rank.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked {
+    /// `run …` or `sweep …`, without --plan.
+    words: Vec<String>,
+    /// The file of --plan.
+    pub(super) plan: Option<PathBuf>,
+    /// The folder of the result, where one is named.
+    pub(super) out: Option<PathBuf>,
+    /// The variable that holds the API key.
+    pub(super) key_env: String,
+}
+
+impl Asked {
+    /// Checks what was typed.
+    pub(super) fn read(launch: &LaunchArgs) -> Result<Self, Failed> {
+        let mut words = launch.words.clone();
+        if words.is_empty() {
+            words.push("run".to_owned());
+        }
+        if let Some(twice) = words.iter().find_map(|word| ours(word)) {
+            return Err(Failed::usage(format!("{twice} is what the launcher gives each rank"))
+                .hint(format!("leave {twice} out of the words after `--`")));
+        }
+        if let Some(file) = &launch.plan {
+            let file = file.to_str().ok_or_else(|| {
+                Failed::usage("the name of the plan file is no text").hint("rename it")
+            })?;
+            words.extend(["--plan".to_owned(), file.to_owned()]);
+        }
+        let asked = match parse(&words)? {
+            Verb::Run(args) => of_run(&args)?,
+            Verb::Sweep(args) => {
+                if args.serve.serve.is_some() {
+                    return Err(Failed::usage("every rank would start the server of --serve")
+                        .hint("start it once, and give its URL"));
+                }
+                check_target(args.target.as_deref())?;
+                of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?
+            }
+            _ => return Err(wrong_verb()),
+        };
+        Ok(Self { words: without_plan(words), ..asked })
+    }
+
+    /// The words of a rank, with the plan read from there.
+    pub(super) fn words(&self, plan: Option<&str>) -> Vec<String> {
+        let plan = plan.map(|plan| ["--plan".to_owned(), plan.to_owned()]);
+        let auto = ["--shard".to_owned(), "auto".to_owned()];
+        self.words.iter().cloned().chain(plan.into_iter().flatten()).chain(auto).collect()
+    }
+
+    /// The same, with the plan where it lies here.
+    pub(super) fn words_here(&self) -> Vec<String> {
+        self.words(self.plan.as_deref().and_then(|plan| plan.to_str()))
+    }
+
+    /// The plan's text, to be written into what many can read. It names files of this machine, and
+    /// must hold no secret.
+    pub(super) fn plan_text(&self) -> Result<Option<String>, Failed> {
+        let Some(path) = &self.plan else { return Ok(None) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
+        if text.len() > MOST {
+            return Err(Failed::usage("the plan is too large to be carried along"));
+        }
+        let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
+        secrets::check_plan(&plan)?;
+        if let Some(file) = plan.target.cacert {
+            let file = goodput_report::plain(&file);
+            output::note(&format!("warning: the plan names `{file}`, which every rank must have"));
+        }
+        Ok(Some(text))
+    }
+
+    /// How long it takes at most once it has begun, where that can be said.
+    pub(super) fn length(&self) -> Result<Option<Duration>, Failed> {
+        let mut words = self.words_here();
+        words.truncate(words.len() - 2);
+        let Verb::Run(args) = parse(&words)? else { return Ok(None) };
+        Ok(length(&plan::resolve(&args)?, args.repeat.unwrap_or(1)))
+    }
+}
+
+fn parse(words: &[String]) -> Result<Verb, Failed> {
+    let line = std::iter::once("goodput").chain(words.iter().map(String::as_str));
+    Arguments::try_parse_from(line).map(|arguments| arguments.verb).map_err(|error| {
+        let said = error.to_string();
+        let said = said.trim_start_matches("error: ").trim_end().to_owned();
+        Failed::usage(format!("the words after `--`: {said}"))
+    })
+}
+
+/// The flag of ours that a word is.
+fn ours(word: &str) -> Option<&'static str> {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    OURS.into_iter().find(|flag| *flag == name)
+}
+
+fn wrong_verb() -> Failed {
+    Failed::usage("only `run` and `sweep` can be sent by many")
+        .hint("write `-- run URL …` or `-- sweep URL …`")
+}
+
+fn of_run(args: &RunArgs) -> Result<Asked, Failed> {
+    let plan = args.plan.as_deref().map(read_plan).transpose().map_err(|error| {
+        Failed::usage(error.to_string()).hint("plan.toml of a run folder is such a file")
+    })?;
+    let planned = plan.as_ref().map(|plan| plan.target.url.as_str());
+    check_target(args.target.as_deref().or(planned))?;
+    let mut asked = of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?;
+    asked.plan.clone_from(&args.plan);
+    if let (None, Some(plan)) = (&args.endpoint.api_key_env, plan) {
+        asked.key_env = plan.target.api_key_env;
+    }
+    Ok(asked)
+}
+
+fn of_endpoint(
+    target: Option<&str>,
+    args: &EndpointArgs,
+    output: &OutputArgs,
+) -> Result<Asked, Failed> {
+    secrets::check_words(target, args)?;
+    let key_env = args.api_key_env.as_deref().unwrap_or(plan::DEFAULT_KEY_ENV);
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if key_env.is_empty() || !key_env.bytes().all(is_fit) {
+        return Err(Failed::usage(format!("`{key_env}` is no name of a variable")));
+    }
+    let (words, out) = (Vec::new(), output.out.clone());
+    Ok(Asked { words, plan: None, out, key_env: key_env.to_owned() })
+}
+
+/// A target that every machine can reach.
+fn check_target(target: Option<&str>) -> Result<(), Failed> {
+    let Some(url) = target else { return Ok(()) };
+    let lower = url.to_ascii_lowercase();
+    if lower.starts_with("http://") || lower.starts_with("https://") {
+        return Ok(());
+    }
+    Err(Failed::usage(format!("`{url}` is no target that many can share"))
+        .hint("give an http:// or https:// URL; `goodput mock --listen …` serves one"))
+}
+
+/// The words without `--plan FILE`.
+fn without_plan(words: Vec<String>) -> Vec<String> {
+    let mut kept = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        if word == "--plan" {
+            words.next();
+        } else if !word.starts_with("--plan=") {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+/// How long such a run takes at most, where it is bounded by time.
+fn length(plan: &Plan, repeats: u32) -> Option<Duration> {
+    let load = &plan.load;
+    let shaped = match &load.mode {
+        Mode::Shaped { shape, .. } => shape.length(),
+        _ => None,
+    };
+    let measured = load.duration.or(shaped)?;
+    let warmup = match load.warmup {
+        Extent::Time(time) => time,
+        Extent::Requests(0) | Extent::Auto => Duration::ZERO,
+        Extent::Requests(_) => return None,
+    };
+    let once = measured + warmup + load.cooldown + load.drain + plan.target.wait_ready;
+    Some(once * repeats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &str) -> Result<Asked, String> {
+        let line = format!("goodput fleet slurm --ranks 2 -- {words}");
+        let Verb::Fleet(args) = Arguments::try_parse_from(line.split_whitespace()).unwrap().verb
+        else {
+            panic!("{line}")
+        };
+        let crate::args::FleetVerb::Slurm(args) = args.engine else { panic!("{line}") };
+        Asked::read(&args.launch).map_err(|failed| failed.to_string())
+    }
+
+    #[test]
+    fn only_what_many_can_do_is_taken() {
+        let table = [
+            ("report runs/x", "only `run` and `sweep`"),
+            ("run mock --rate 1", "no target that many can share"),
+            ("run mock", "no target that many can share"),
+            ("run http://h --rate 1 --shard 0/2", "--shard is what the launcher gives"),
+            ("run http://h --rate 1 --shard=0/2", "--shard is what the launcher gives"),
+            ("run http://h --rate 1 --rendezvous h:1", "--rendezvous is what the launcher gives"),
+            ("run http://h --no-such-flag", "unexpected argument '--no-such-flag'"),
+            ("run http://me:pw@h/v1 --rate 1", "the user in a URL would be written"),
+            ("run http://h --rate 1 -H Authorization:x", "header `Authorization` would be"),
+            ("run http://h --rate 1 --header X-Auth:x", "header `X-Auth` would be"),
+            ("sweep http://h --header cookie:x", "header `cookie` would be"),
+            ("run http://h --rate 1 --header x", "has no colon"),
+            ("run http://h?api_key=x --rate 1", "`?api_key` in a URL would be"),
+            ("run http://h --rate 1 --metrics-url http://h/m?t=x", "`?t` in a URL would be"),
+            ("run http://h --rate 1 --gpu http://me:pw@h/m", "the user in a URL would be"),
+            ("run http://h --rate 1 --traces http://h?t=x", "`?t` in a URL would be"),
+            (
+                "run http://h --rate 1 --extra-body {\"api_key\":\"x\"}",
+                "`api_key` of the extra body",
+            ),
+            ("run http://h --rate 1 --meta hf-token=x", "`hf-token` would be"),
+            ("run http://h --rate 1 --after-cmd a;TOKEN=x", "a secret in --after-cmd would be"),
+            ("run http://h --api-key-env A-B --rate 1", "no name of a variable"),
+            ("sweep http://h --serve x", "every rank would start the server"),
+            ("run --plan /no/such/plan.toml", "plan.toml"),
+        ];
+        for (words, expected) in table {
+            let said = asked(words).unwrap_err();
+            assert!(said.contains(expected), "{words}: {said}");
+        }
+    }
+
+    #[test]
+    fn every_rank_gets_the_same_words_and_finds_its_shard() {
+        let asked = asked("run http://h --rate 5 --api-key-env KEY --header user-agent:b").unwrap();
+        let line = "run http://h --rate 5 --api-key-env KEY --header user-agent:b --shard auto";
+        assert_eq!(asked.words_here().join(" "), line);
+        assert_eq!(asked.key_env, "KEY");
+        let line = line.replace("--shard", "--plan /p --shard");
+        assert_eq!(asked.words(Some("/p")).join(" "), line);
+    }
+
+    #[test]
+    fn a_plan_is_named_once_however_it_was_typed() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in ["run --plan a --json", "run --plan=a --json", "run --json --plan a"] {
+            assert_eq!(without_plan(words(line)), ["run", "--json"]);
+        }
+    }
+
+    #[test]
+    fn the_length_of_what_is_bounded_by_time_is_known() {
+        let seconds =
+            |words: &str| asked(words).unwrap().length().unwrap().map(|length| length.as_secs());
+        let line = "run http://h --rate 5 --duration 100s --warmup 7s --cooldown 3s --drain 20s";
+        assert_eq!(seconds(line), Some(130));
+        assert_eq!(seconds(&format!("{line} --repeat 3")), Some(390));
+        assert_eq!(seconds("run http://h --schedule 60s@5,30s@10 --drain 0s"), Some(90));
+        assert_eq!(seconds("run http://h --rate 5 --num-requests 9"), None);
+        assert_eq!(seconds("sweep http://h"), None);
+    }
+}

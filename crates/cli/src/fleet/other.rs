@@ -1,0 +1,262 @@
+//! A client that is led: prepares what it is told, begins with the others, and hands over what it
+//! measured. What it measured stays on its own disk whatever becomes of client 0.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use goodput_clock::{now, pause};
+use goodput_fleet::{Member, MemberSettings, Next, Order, OrderKind, Start};
+use goodput_model::{Nanos, Plan, ShardFacts};
+use goodput_record::{RunFolder, plan_of};
+use goodput_report::plain;
+
+use super::{Meeting, mark, part, said};
+use crate::error::{Failed, exit};
+use crate::run::{Common, Hands, Place, Setup, folder_failed, prepare};
+use crate::screen::Tally;
+use crate::signals::Patience;
+use crate::{host, output, plan};
+
+/// How long to wait for a word before looking at other things.
+const LOOK_UP: Nanos = Nanos::from_millis(500);
+
+/// How often what was counted is told.
+const EVERY: Nanos = Nanos::from_millis(1_000);
+
+/// How long handing over may take.
+const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
+
+/// A client that is led, before it has joined.
+pub(crate) struct Other(pub(super) Meeting);
+
+impl Other {
+    /// Does what client 0 says until it says that nothing follows. Where requests go, and with which
+    /// keys, its own plan says: nobody else does.
+    pub(crate) fn follow(
+        self,
+        mut setup: Setup,
+        own: &Plan,
+        path: &Path,
+    ) -> Result<ExitCode, Failed> {
+        setup.is_led = true;
+        let setup = &setup;
+        let member = Arc::new(self.join(setup)?);
+        let path = own_path(path, &self.0);
+        let mut last = None;
+        let mut worst = exit::OK;
+        loop {
+            match member.next(LOOK_UP) {
+                Next::Nothing if setup.signals.is_interrupted() => {
+                    return Ok(ExitCode::from(exit::INTERRUPTED));
+                }
+                Next::Nothing => {}
+                Next::End if last.is_none() && worst == exit::OK => {
+                    return Err(Failed::target("client 0 ended before anything was measured")
+                        .hint("it says why"));
+                }
+                Next::End => return Ok(ExitCode::from(worst)),
+                Next::Lost(why) => {
+                    output::note(&plain(&format!("warning: client 0 is lost: {why}")));
+                    return lost(last.as_deref());
+                }
+                Next::Order(order) => {
+                    let shared = shared(&order, member.fleet(), &self.0);
+                    let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
+                    match self.carry_out(setup, own, (&member, &order), &folder) {
+                        Ok(()) => {
+                            hand_over(setup, &member, &folder, shared.is_some());
+                            last = Some(folder);
+                        }
+                        Err(failed) => {
+                            let _ = member.refuse(&failed.to_string());
+                            output::note(&format!("warning: {failed}"));
+                            worst = exit::TARGET;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn join(&self, setup: &Setup) -> Result<Member, Failed> {
+        let Meeting { shard, at, token, join_within } = &self.0;
+        setup.signals.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        let settings = MemberSettings {
+            shard: *shard,
+            token: token.clone(),
+            host: host::name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            deadline: now() + Nanos::from(*join_within),
+            clocks: goodput_clock::now_and_unix,
+        };
+        let joined = Member::join(at, &settings, |_| !setup.signals.is_interrupted());
+        if setup.signals.is_interrupted() {
+            return Err(Failed::interrupted("stopped before client 0 was found"));
+        }
+        let member = joined.map_err(|error| said(&error))?;
+        if !setup.quiet {
+            output::note(&format!("client {} of {}: joined {at}", shard.index(), shard.of()));
+        }
+        Ok(member)
+    }
+
+    /// One run.
+    fn carry_out(
+        &self,
+        setup: &Setup,
+        own: &Plan,
+        (member, order): (&Arc<Member>, &Order),
+        folder: &Path,
+    ) -> Result<(), Failed> {
+        let prepared = prepare(setup, complete(order, own)?)?;
+        if prepared.workload_hash() != order.workload {
+            return Err(Failed::usage("this client would send something else than client 0")
+                .hint("data sets, traces and tokenizers must be the same files everywhere"));
+        }
+        let tally = Tally::new(prepared.plan.target.stream);
+        let hands = Hands { told: Some(Arc::new(Mutex::new(tally))), ..Hands::default() };
+        let label = format!("client {} of {} · ", self.0.shard.index(), self.0.shard.of());
+        let place = Place {
+            label,
+            is_silent: true,
+            shard: Some(ShardFacts {
+                shard: self.0.shard,
+                fleet: Some(member.fleet().to_owned()),
+                clock: member.clock(),
+            }),
+            begin: Some(begin(member, &hands)),
+            hands: Some(hands.clone()),
+            ..Place::default()
+        };
+        let over = Arc::new(AtomicBool::new(false));
+        let telling = tell(member, &hands, &over);
+        let measured = prepared.measure_here(setup, folder, &place);
+        over.store(true, Ordering::Relaxed);
+        if let Some(telling) = telling {
+            let _ = telling.join();
+        }
+        let summary = measured?;
+        if hands.is_off.load(Ordering::Relaxed) {
+            RunFolder::discard(folder);
+            return Err(Failed::target("the others began without this client, or not at all"));
+        }
+        let line = format!("{} requests, {:?}", summary.requests.scheduled, summary.verdict);
+        let _ = member.done(&line);
+        Ok(())
+    }
+}
+
+/// What cannot be handed over is still here, and who leads says that it is missing.
+fn hand_over(setup: &Setup, member: &Member, folder: &Path, is_shared: bool) {
+    let patience = Patience::new(&setup.signals).ok();
+    let waits = || patience.as_ref().is_none_or(|patience| !patience.is_over());
+    let handed = if is_shared { member.keep() } else { member.upload(folder, HANDING_OVER, waits) };
+    if let Err(error) = handed {
+        output::note(&plain(&format!(
+            "warning: {error}; what was measured is in {}",
+            folder.display()
+        )));
+    }
+}
+
+/// The place of this client among the parts, where client 0 and this one share a disk.
+fn shared(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
+    let parts = Path::new(&order.folder);
+    let is_shared = parts.is_absolute() && mark(parts, fleet).is_file();
+    is_shared.then(|| part(parts, meeting.shard.index()))
+}
+
+/// The plan, with what each client settles for itself from its own: it lacks all secrets, and who leads
+/// does not say where keys are sent.
+fn complete(order: &Order, own: &Plan) -> Result<Plan, Failed> {
+    let mut plan = plan_of(&order.plan).map_err(|error| folder_failed(&error))?;
+    let (target, own_target) = (&mut plan.target, &own.target);
+    target.url.clone_from(&own_target.url);
+    target.headers.clone_from(&own_target.headers);
+    target.api_key_env.clone_from(&own_target.api_key_env);
+    target.cacert.clone_from(&own_target.cacert);
+    target.insecure = own_target.insecure;
+    plan.observe.clone_from(&own.observe);
+    plan::check(&plan)?;
+    Ok(plan)
+}
+
+/// Says that this client is ready, and waits for the word.
+fn begin(member: &Arc<Member>, hands: &Hands) -> Common {
+    let (member, control) = (Arc::clone(member), hands.control.clone());
+    let is_off = Arc::clone(&hands.is_off);
+    let clock = Arc::clone(&hands.clock);
+    Common(Arc::new(move || {
+        let _ = member.ready();
+        loop {
+            match member.wait_go(LOOK_UP) {
+                Start::At { at, clock: offset } => {
+                    let _ = clock.set(offset);
+                    return at;
+                }
+                Start::Waiting if !control.is_stopping() => {}
+                Start::Waiting | Start::Missed | Start::End | Start::Lost(_) => {
+                    // Nothing is sent of a run that begins elsewhere, or nowhere.
+                    is_off.store(true, Ordering::Relaxed);
+                    control.abort();
+                    return now();
+                }
+            }
+        }
+    }))
+}
+
+/// Tells client 0 once a second what was counted, and stops when it says so.
+fn tell(
+    member: &Arc<Member>,
+    hands: &Hands,
+    over: &Arc<AtomicBool>,
+) -> Option<std::thread::JoinHandle<()>> {
+    let (member, hands, over) = (Arc::clone(member), hands.clone(), Arc::clone(over));
+    let tell = move || {
+        let mut next = now();
+        while !over.load(Ordering::Relaxed) {
+            if member.is_aborted() {
+                hands.control.abort();
+            } else if member.is_stopping() {
+                hands.control.stop();
+            }
+            if now() >= next {
+                next = now() + EVERY;
+                member.report(super::totals::of(&hands));
+            }
+            pause(Nanos::from_millis(50));
+        }
+        member.report(super::totals::of(&hands));
+    };
+    std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
+}
+
+/// Where this client keeps what it measures: beside where client 0 puts the whole, so that both may
+/// lie on one disk.
+fn own_path(path: &Path, meeting: &Meeting) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-shard-{:04}", meeting.shard.index()));
+    path.with_file_name(name)
+}
+
+fn folder(path: &Path, order: &Order) -> PathBuf {
+    match &order.kind {
+        OrderKind::Run => path.to_owned(),
+        OrderKind::Point => path.join(format!("{:04}", order.number)),
+    }
+}
+
+/// Client 0 is gone: what there is can be merged by hand.
+fn lost(last: Option<&Path>) -> Result<ExitCode, Failed> {
+    let failed = Failed::target("client 0 went away before it said that nothing follows");
+    Err(match last {
+        Some(folder) => failed.hint(format!(
+            "what was measured is in {}; `goodput merge` makes one run of the folders of all clients",
+            folder.display()
+        )),
+        None => failed.hint("nothing was measured here"),
+    })
+}

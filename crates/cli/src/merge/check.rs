@@ -1,0 +1,196 @@
+//! Whether folders are the shards of one run.
+
+use std::path::PathBuf;
+
+use goodput_model::{Plan, ShardFacts};
+use goodput_record::{FolderError, Manifest, RunFolder};
+use serde_json::Value;
+
+use crate::error::Failed;
+use crate::output;
+
+/// The folder of one client.
+pub(super) struct Client {
+    pub(super) folder: RunFolder,
+    pub(super) plan: Plan,
+    pub(super) manifest: Manifest,
+    pub(super) facts: ShardFacts,
+}
+
+impl Client {
+    fn shown(&self) -> String {
+        format!("`{}`", self.folder.path().display())
+    }
+}
+
+/// What each client settles for itself, or what is compared elsewhere.
+const OWN: [&str; 10] = [
+    "/observe",
+    "/target/url",
+    "/target/model",
+    "/target/cacert",
+    "/target/api_key_env",
+    "/target/insecure",
+    "/target/probe",
+    "/target/wait_ready",
+    "/load/workers",
+    "/load/pin",
+];
+
+/// Opens the folders, in the order of their ranks.
+pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
+    let unreadable = |error: FolderError| {
+        Failed::usage(error.to_string())
+            .hint("name the run folders of the shards, each with plan.toml, manifest.json and requests.log")
+    };
+    let mut clients = Vec::new();
+    for path in folders {
+        let folder = RunFolder::open(path).map_err(unreadable)?;
+        let plan = folder.plan().map_err(unreadable)?;
+        let manifest = folder.manifest().map_err(unreadable)?;
+        let Some(facts) = manifest.shard.clone() else {
+            let what =
+                if manifest.shards.is_empty() { "a whole run" } else { "a merged run already" };
+            return Err(Failed::usage(format!("`{}` is {what}, not a shard", path.display()))
+                .hint("shards are measured with --shard K/N; `goodput compare` sets whole runs beside each other"));
+        };
+        clients.push(Client { folder, plan, manifest, facts });
+    }
+    clients.sort_by_key(|client| client.facts.shard.index());
+    Ok(clients)
+}
+
+/// There is no folder at all.
+pub(super) fn nothing() -> Failed {
+    Failed::usage("there is no shard to merge").hint("name the run folders of the shards")
+}
+
+/// Refuses what does not belong together; `force` lets pass what may have a reason.
+pub(super) fn agree(clients: &[Client], expected: Option<u32>, force: bool) -> Result<(), Failed> {
+    let Some(first) = clients.first() else { return Err(nothing()) };
+    let of = first.facts.shard.of();
+    if let Some(expected) = expected.filter(|expected| *expected != of) {
+        let message = format!("{} is one of {of} shards, not of {expected}", first.shown());
+        return Err(Failed::usage(message).hint("merge the shards of one run"));
+    }
+    for pair in clients.windows(2) {
+        let [one, other] = pair else { continue };
+        let shards = (one.facts.shard, other.facts.shard);
+        if shards.0.of() != shards.1.of() {
+            let message = format!(
+                "{} is shard {} and {} is shard {}: not the same number of shards",
+                one.shown(),
+                shards.0,
+                other.shown(),
+                shards.1
+            );
+            return Err(Failed::usage(message).hint("merge the shards of one run"));
+        }
+        if shards.0 == shards.1 {
+            let message =
+                format!("{} and {} are both shard {}", one.shown(), other.shown(), shards.0);
+            return Err(Failed::usage(message).hint("name each shard once"));
+        }
+    }
+    clients[1..].iter().try_for_each(|client| same(first, client, force))
+}
+
+/// Whether two clients sent parts of one load to one server.
+fn same(one: &Client, other: &Client, force: bool) -> Result<(), Failed> {
+    let refuse = |what: &str, a: &str, b: &str| {
+        let message =
+            format!("{} and {} have another {what}: {a} and {b}", one.shown(), other.shown());
+        Failed::usage(message)
+    };
+    let parts = "the shards of a run are parts of one plan: run all of them with the same flags";
+    if let Some((field, a, b)) = difference(&plain(&one.plan), &plain(&other.plan), "") {
+        return Err(refuse(&format!("plan ({field})"), &a, &b).hint(parts));
+    }
+    let (a, b) = (&one.manifest.workload.hash, &other.manifest.workload.hash);
+    if a != b {
+        let hint = "the files that the plan names, or their tokenizer, differ between the clients";
+        return Err(refuse("workload (its hash)", a, b).hint(hint));
+    }
+    let fleet = |client: &Client| client.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
+    let may_differ = [
+        ("target", one.plan.target.url.clone(), other.plan.target.url.clone()),
+        ("model", one.manifest.target.model.clone(), other.manifest.target.model.clone()),
+        ("version of goodput", one.manifest.version.clone(), other.manifest.version.clone()),
+        ("common start", fleet(one), fleet(other)),
+    ];
+    for (what, a, b) in may_differ.iter().filter(|(_, a, b)| a != b) {
+        let refused = refuse(what, a, b);
+        if !force {
+            return Err(refused.hint("--force merges them all the same"));
+        }
+        output::note(&format!("warning: {refused}"));
+    }
+    Ok(())
+}
+
+/// A plan without what each client settles for itself.
+fn plain(plan: &Plan) -> Value {
+    let mut value = serde_json::to_value(plan).unwrap_or_default();
+    for pointer in OWN {
+        if let Some(field) = value.pointer_mut(pointer) {
+            *field = Value::Null;
+        }
+    }
+    // Absent in one and named in the other is the same then.
+    if let Some(target) = value.pointer_mut("/target").and_then(Value::as_object_mut) {
+        target.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+/// The first field that differs, and both its values.
+fn difference(one: &Value, other: &Value, path: &str) -> Option<(String, String, String)> {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match (one, other) {
+        _ if one == other => None,
+        (Value::Object(a), Value::Object(b)) => {
+            let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
+            let of = |fields: &serde_json::Map<String, Value>, name: &str| {
+                fields.get(name).cloned().unwrap_or_default()
+            };
+            let mut all = names.map(|name| difference(&of(a, name), &of(b, name), &below(name)));
+            all.find_map(|found| found)
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let mut all = a.iter().zip(b).enumerate();
+            all.find_map(|(place, (a, b))| difference(a, b, &below(&place.to_string())))
+        }
+        _ => Some((path.to_owned(), shortened(one), shortened(other))),
+    }
+}
+
+fn shortened(value: &Value) -> String {
+    let text = if value.is_null() { "nothing".to_owned() } else { value.to_string() };
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named_with_both_values() {
+        let plan = |rate: &str, seed: u64| json!({"load": {"mode": {"rate": rate}, "seed": seed}, "list": [1, 2]});
+        assert_eq!(difference(&plan("2/s", 1), &plan("2/s", 1), ""), None);
+        let found = difference(&plan("2/s", 1), &plan("3/s", 1), "");
+        let expected = ("load.mode.rate".to_owned(), "\"2/s\"".to_owned(), "\"3/s\"".to_owned());
+        assert_eq!(found, Some(expected));
+        let found = difference(&json!({"a": [1, 2]}), &json!({"a": [1, 3]}), "");
+        assert_eq!(found, Some(("a.1".to_owned(), "2".to_owned(), "3".to_owned())));
+        let found = difference(&json!({}), &json!({"b": 1}), "");
+        assert_eq!(found, Some(("b".to_owned(), "nothing".to_owned(), "1".to_owned())));
+    }
+}

@@ -1,0 +1,189 @@
+//! How each client of a merged run fared, by its own record.
+
+use goodput_model::{
+    Caveat, CaveatCode, EndedBy, Nanos, Severity, Shard, ShardPart, Verdict, have_common_start,
+};
+use goodput_record::{Host, Manifest, Merged, State};
+use goodput_stats::{Requests, Summary, fails_alone, usual_failures};
+
+use super::check::Client;
+use crate::error::Failed;
+use crate::report;
+
+/// Clients that stop together do so within this time.
+const TOGETHER_S: f64 = 1.0;
+
+/// Characters of what a machine calls itself.
+const LONGEST: usize = 120;
+
+/// Every client of the plan, those that left no record too.
+pub(super) fn of_all(clients: &[(&Client, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
+    let Some((first, _)) = clients.first() else { return Ok(Vec::new()) };
+    let (of, fleet) = (first.facts.shard.of(), &first.facts.fleet);
+    let begun = first_instants(clients);
+    let (mut found, mut requests) = (Vec::new(), Vec::new());
+    for ((client, merged), begun) in clients.iter().zip(begun) {
+        let summary = summary(client, merged)?;
+        found.push(ShardPart { late_ms: begun, ..part(client, merged, &summary) });
+        requests.push(summary.requests);
+    }
+    set_failures(&mut found, &requests);
+    leave_out_common(&mut found);
+    set_cuts(clients, &mut found);
+    let mut found = found.into_iter().peekable();
+    let shards = (0..of).filter_map(|index| Shard::new(index, of));
+    Ok(shards
+        .map(|shard| {
+            let there = found.next_if(|part| part.facts.shard == shard);
+            there.unwrap_or_else(|| ShardPart::missing(shard, fleet.clone()))
+        })
+        .collect())
+}
+
+fn part(client: &Client, merged: &Merged, summary: &Summary) -> ShardPart {
+    let of_client = |caveat: &&Caveat| caveat.code.is_of_client() || is_of_path(caveat.code);
+    let mut caveats: Vec<Caveat> = summary.caveats.iter().filter(of_client).cloned().collect();
+    let manifest = &client.manifest;
+    // What is no longer in a log, to the frame, looks like any other end of one.
+    let cut = manifest.records.unwrap_or(0).saturating_sub(merged.records);
+    caveats.extend((cut > 0 && !merged.is_damaged).then(|| shorter(cut, merged)));
+    let is_ended = manifest.state == State::Complete && manifest.ended_by != Some(EndedBy::User);
+    let is_whole = is_ended && !merged.is_damaged;
+    ShardPart {
+        facts: client.facts.clone(),
+        host: host(&manifest.host),
+        is_there: true,
+        is_whole,
+        late_ms: None,
+        cut_s: None,
+        requests: merged.records,
+        lost_records: manifest.lost_records.saturating_add(cut),
+        failed_alone: 0,
+        verdict: Verdict::of(&caveats),
+        caveats,
+    }
+}
+
+/// Its numbers as it wrote them, or computed from its log where it could not, or where the log is not
+/// what it was then.
+fn summary(client: &Client, merged: &Merged) -> Result<Summary, Failed> {
+    let written = client.folder.summary::<Summary>().filter(|summary| {
+        summary.schema == Summary::SCHEMA
+            && client.manifest.state != State::Running
+            && summary.run.log_damaged == merged.is_damaged
+            && counted(summary) == merged.records
+    });
+    match written {
+        Some(summary) => Ok(summary),
+        None => report::summarise(&client.folder, &client.plan, &client.manifest, 0),
+    }
+}
+
+fn counted(summary: &Summary) -> u64 {
+    let requests = &summary.requests;
+    requests.scheduled + requests.warmup + requests.cooldown
+}
+
+fn shorter(cut: u64, merged: &Merged) -> Caveat {
+    let message = format!(
+        "its log holds {} records and held {} when it was closed: the rest is lost",
+        merged.records,
+        merged.records + cut
+    );
+    Caveat::new(CaveatCode::RecordsLost, Severity::Void, message).advise("copy its folder again")
+}
+
+/// Those whose requests fail more often than those of most others are cut off from a server that is
+/// well.
+fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
+    let counts: Vec<_> = requests.iter().map(|one| (one.failed, one.scheduled)).collect();
+    let usual = usual_failures(&counts);
+    for (part, (failed, due)) in parts.iter_mut().zip(counts) {
+        if fails_alone(failed, due, usual) {
+            part.failed_alone = failed;
+            let message = format!(
+                "{failed} of its {due} requests failed, and {:.1} % of those of the client in the \
+                 middle: what lies between it and the server is broken, not the server",
+                usual * 100.0
+            );
+            let is_most = 2 * failed > due;
+            let severity = if is_most { Severity::Void } else { Severity::Warn };
+            part.caveats.push(Caveat::new(CaveatCode::Errors, severity, message));
+            part.verdict = Verdict::of(&part.caveats);
+        }
+    }
+}
+
+/// What lies between a client and the server: its own where the others do not have it.
+fn is_of_path(code: CaveatCode) -> bool {
+    matches!(code, CaveatCode::PacketsLost | CaveatCode::ConnectInTtft)
+}
+
+/// Where half of the clients or more have it, it is of the server, and is said of the whole.
+fn leave_out_common(parts: &mut [ShardPart]) {
+    for code in [CaveatCode::PacketsLost, CaveatCode::ConnectInTtft] {
+        let has = |part: &ShardPart| part.caveats.iter().any(|caveat| caveat.code == code);
+        if 2 * parts.iter().filter(|part| has(part)).count() < parts.len() {
+            continue;
+        }
+        for part in &mut *parts {
+            part.caveats.retain(|caveat| caveat.code != code);
+            part.verdict = Verdict::of(&part.caveats);
+        }
+    }
+}
+
+/// How long after the first each began, in milliseconds.
+fn first_instants(clients: &[(&Client, &Merged)]) -> Vec<Option<f64>> {
+    let is_common = have_common_start(clients.iter().map(|(client, _)| &client.facts));
+    let instant = |client: &Client| {
+        let manifest = &client.manifest;
+        let epoch = i128::from(manifest.epoch_ns?);
+        Some(if is_common {
+            epoch - client.facts.clock.map_or(0, |clock| i128::from(clock.offset_ns))
+        } else {
+            i128::from(manifest.unix_ns(Nanos::ZERO))
+        })
+    };
+    let all: Vec<Option<i128>> = clients.iter().map(|(client, _)| instant(client)).collect();
+    let first = all.iter().flatten().min().copied().unwrap_or_default();
+    all.into_iter().map(|at| Some((at? - first) as f64 / 1e6)).collect()
+}
+
+/// When a rule ended the run for all, in seconds since its first instant.
+pub(super) fn decided_s(clients: &[(&Client, &Merged)]) -> Option<f64> {
+    let decided = |manifest: &&Manifest| {
+        !matches!(manifest.ended_by, None | Some(EndedBy::Plan | EndedBy::User))
+    };
+    let all = clients.iter().map(|(client, _)| &client.manifest).filter(decided);
+    all.filter_map(|manifest| manifest.stopped_s).min_by(f64::total_cmp)
+}
+
+/// Those that ended before the others, and when: stopped alone, killed, or with a log that was cut.
+/// Who went on until a rule ended the run was there to its end.
+fn set_cuts(clients: &[(&Client, &Merged)], parts: &mut [ShardPart]) {
+    let end = |(client, merged): &(&Client, &Merged)| {
+        client.manifest.stopped_s.unwrap_or(merged.last_end.as_secs())
+    };
+    let decided = decided_s(clients).unwrap_or(f64::INFINITY);
+    for (part, client) in parts.iter_mut().zip(clients) {
+        part.is_whole |= !client.1.is_damaged && end(client) + TOGETHER_S >= decided;
+    }
+    let has_whole = parts.iter().any(|part| part.is_whole);
+    let last = clients.iter().map(end).fold(0.0, f64::max);
+    for (part, client) in parts.iter_mut().zip(clients) {
+        let at = end(client);
+        let stopped_alone = has_whole || at + TOGETHER_S < last;
+        let is_killed = client.0.manifest.state == State::Running && clients.len() > 1;
+        if !part.is_whole && (stopped_alone || is_killed) {
+            part.cut_s = Some(at);
+        }
+    }
+}
+
+/// A machine in a few words.
+fn host(host: &Host) -> String {
+    let about = format!("{} × {}", host.cpus, host.cpu);
+    let text = host.name.as_ref().map_or_else(|| about.clone(), |name| format!("{name}, {about}"));
+    text.chars().take(LONGEST).collect()
+}
