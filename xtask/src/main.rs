@@ -4,6 +4,7 @@ mod bench;
 mod browser;
 mod exports;
 mod fit;
+mod fleet;
 mod gates;
 mod layers;
 mod prometheus;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 8] = [
+const TASKS: [(&str, &str); 9] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -30,6 +31,10 @@ const TASKS: [(&str, &str); 8] = [
         "the OpenAI client, Prometheus, a browser, readers of tables and Python tokenizers against ours",
     ),
     ("browser", "of these judges the browser alone: pages of real runs, opened from disk"),
+    (
+        "test-fleet",
+        "fleets under a real Slurm and Ray, killed, cut off, with clocks that are off; needs root",
+    ),
     ("schemas", "write docs/schema/ anew, from the types that are written to files"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
@@ -46,11 +51,12 @@ fn main() -> ExitCode {
         "judges" => judges(),
         "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
+        "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
         _ => {
             eprintln!("usage: cargo xtask TASK");
             for (name, what) in TASKS {
-                eprintln!("  {name:8} {what}");
+                eprintln!("  {name:10} {what}");
             }
             return ExitCode::from(2);
         }
