@@ -48,6 +48,10 @@ impl Failed {
         Self { code: exit::TARGET, message: message.into(), hint: None }
     }
 
+    pub(crate) fn void(message: impl Into<String>) -> Self {
+        Self { code: exit::VOID, message: message.into(), hint: None }
+    }
+
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { code: exit::INTERRUPTED, message: message.into(), hint: None }
     }

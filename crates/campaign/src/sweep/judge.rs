@@ -13,7 +13,7 @@ const FAILED: f64 = 0.01;
 pub(crate) const ATTAINMENT: f64 = 0.99;
 
 /// Doubts that are about this client and its record. The first doubt of a void run made it void.
-const CLIENT: [CaveatCode; 11] = [
+const CLIENT: [CaveatCode; 15] = [
     CaveatCode::ScheduleSlip,
     CaveatCode::ClientStarved,
     CaveatCode::ClientStalled,
@@ -25,6 +25,10 @@ const CLIENT: [CaveatCode; 11] = [
     CaveatCode::ClockSuspicious,
     CaveatCode::NotDelivered,
     CaveatCode::RecordsLost,
+    CaveatCode::ShardMissing,
+    CaveatCode::ShardCut,
+    CaveatCode::ShardSick,
+    CaveatCode::ShardsApart,
 ];
 
 /// What came of a point.

@@ -178,7 +178,7 @@ impl Leading {
         }
         match missing.as_str() {
             "" => Ok(()),
-            _ if self.has_several => Err(Failed::target(format!(
+            _ if self.has_several => Err(Failed::void(format!(
                 "client {missing} is not there: what follows would be measured with a smaller load"
             ))
             .hint("start all clients again; a sweep goes on with --resume FOLDER")),

@@ -110,6 +110,7 @@ fn a_void_run_is_told_apart_by_its_first_doubt() {
     };
     assert_eq!(void(&["schedule_slip", "errors"]), Standing::Unclear(Unclear::Client));
     assert_eq!(void(&["canary"]), Standing::Unclear(Unclear::Client));
+    assert_eq!(void(&["shard_cut"]), Standing::Unclear(Unclear::Client));
     assert_eq!(void(&["never_steady", "schedule_slip"]), Standing::Met);
     for code in CLIENT {
         assert_eq!(void(&[code.name()]), Standing::Unclear(Unclear::Client));
