@@ -2,6 +2,7 @@
 
 mod check;
 mod health;
+mod progress;
 mod whole;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::error::Failed;
 use crate::run::{self, folder_failed};
 use crate::{output, report};
 use check::Client;
+use progress::Telling;
 
 /// Runs the verb.
 pub(crate) fn verb(args: &MergeArgs) -> Result<ExitCode, Failed> {
@@ -26,7 +28,7 @@ pub(crate) fn verb(args: &MergeArgs) -> Result<ExitCode, Failed> {
     let plan = clients.first().map(|client| &client.plan);
     let out = plan.map(|plan| run::folder_path(args.out.as_deref(), plan, "merge"));
     let out = out.unwrap_or_default();
-    let summary = merge_clients(&clients, &out)?;
+    let summary = merge_clients(&clients, &out, false)?;
     if args.json {
         output::data(report::json(&summary).as_bytes())?;
     } else {
@@ -44,20 +46,23 @@ pub(crate) fn merge(
     folders: &[PathBuf],
     out: &Path,
     expected: Option<u32>,
+    is_quiet: bool,
 ) -> Result<Summary, Failed> {
     let clients = check::open(folders)?;
     // They were brought together by one who led: what differs then was meant.
     check::agree(&clients, expected, true)?;
-    merge_clients(&clients, out)
+    merge_clients(&clients, out, is_quiet)
 }
 
 /// The same of folders that belong together, in the order of their ranks.
-fn merge_clients(clients: &[Client], out: &Path) -> Result<Summary, Failed> {
+fn merge_clients(clients: &[Client], out: &Path, is_quiet: bool) -> Result<Summary, Failed> {
     let Some(first) = clients.first() else { return Err(check::nothing()) };
     let begun = whole::begin(clients);
     let (folder, logs) =
         RunFolder::create(out, &first.plan, &begun).map_err(|error| folder_failed(&error))?;
-    let summary = fill((&folder, logs), &first.plan, clients, begun);
+    let telling = (!is_quiet).then(|| Telling::start(clients, out));
+    let summary = fill((&folder, logs), &first.plan, clients, begun, telling.as_ref());
+    drop(telling);
     match &summary {
         Ok(summary) => report::keep_run(out, summary),
         // The folders of the shards still have everything.
@@ -72,8 +77,10 @@ fn fill(
     plan: &Plan,
     clients: &[Client],
     begun: Manifest,
+    telling: Option<&Telling>,
 ) -> Result<Summary, Failed> {
     let found = merge_logs(&parts(clients), logs, folder.path()).map_err(|error| failed(&error))?;
+    telling.inspect(|telling| telling.merged());
     let clients: Vec<_> = clients.iter().zip(&found).collect();
     let shards = health::of_all(&clients)?;
     let manifest = whole::end(&clients, begun, shards);

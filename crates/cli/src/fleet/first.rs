@@ -163,7 +163,7 @@ impl Leading {
         own?;
         let folders = self.collect(setup, &parts)?;
         drop(mark);
-        merge::merge(&folders, path, Some(self.meeting.shard.of()))
+        merge::merge(&folders, path, Some(self.meeting.shard.of()), setup.quiet)
     }
 
     /// Says who is missing. One run goes on without them; of several, none would be of the load that is
