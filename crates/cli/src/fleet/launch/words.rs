@@ -95,15 +95,17 @@ impl Asked {
 
     /// How long it takes at most once it has begun, where that can be said.
     pub(super) fn length(&self) -> Result<Option<Duration>, Failed> {
-        let mut words = self.words_here();
-        words.truncate(words.len() - 2);
-        let Verb::Run(args) = parse(&words)? else { return Ok(None) };
+        let Verb::Run(args) = parse(&self.words_here())? else { return Ok(None) };
         Ok(length(&plan::resolve(&args)?, args.repeat.unwrap_or(1)))
     }
 }
 
+/// As a rank reads it, whose shard is among its words.
 fn parse(words: &[String]) -> Result<Verb, Failed> {
-    let line = std::iter::once("goodput").chain(words.iter().map(String::as_str));
+    let has_shard = words.iter().any(|word| word == "--shard");
+    let is_ours = matches!(words.first().map(String::as_str), Some("run" | "sweep"));
+    let shard = ["--shard", "auto"].into_iter().filter(|_| is_ours && !has_shard);
+    let line = std::iter::once("goodput").chain(words.iter().map(String::as_str)).chain(shard);
     Arguments::try_parse_from(line).map(|arguments| arguments.verb).map_err(|error| {
         let said = error.to_string();
         let said = said.trim_start_matches("error: ").trim_end().to_owned();
@@ -205,6 +207,14 @@ mod tests {
         };
         let crate::args::FleetVerb::Slurm(args) = args.engine else { panic!("{line}") };
         Asked::read(&args.launch).map_err(|failed| failed.to_string())
+    }
+
+    #[test]
+    fn ranks_may_wait_longer_for_each_other() {
+        let asked = asked("run http://h --rate 1 --duration 9s --join-within 15m").unwrap();
+        let words = asked.words_here().join(" ");
+        assert_eq!(words, "run http://h --rate 1 --duration 9s --join-within 15m --shard auto");
+        assert!(asked.length().unwrap().is_some());
     }
 
     #[test]
