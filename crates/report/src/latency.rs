@@ -187,7 +187,7 @@ pub(crate) fn largest(metric: &Metric) -> String {
 pub(crate) fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
     let mark = match percentile.quality {
         Quality::Ok => "",
-        Quality::Few => "~",
+        Quality::Few | Quality::Rough => "~",
         Quality::NotEstimable if is_enough(percent, n) => "?",
         Quality::NotEstimable => return "n/e".to_owned(),
     };

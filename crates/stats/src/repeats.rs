@@ -10,7 +10,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::estimate::{BATCHES, Quality, TAIL, student_quantile};
+use crate::estimate::{BATCHES, TAIL, student_quantile};
 use crate::summary::{RunFacts, RunState, Summary};
 
 /// What several runs of one plan say together.
@@ -136,7 +136,7 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
         }
         percents.into_iter().filter_map(move |percent| {
             // What one run cannot say several do not either.
-            let found = stated?.get(&percent).filter(|p| p.quality != Quality::NotEstimable)?;
+            let found = stated?.get(&percent).filter(|p| p.quality.has_interval())?;
             let ends = found.low.zip(found.high);
             Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
         })

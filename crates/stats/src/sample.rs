@@ -3,7 +3,8 @@
 use std::iter::repeat_n;
 
 use crate::estimate::{
-    self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_figure,
+    self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_estimate,
+    minimum_for_figure,
 };
 use crate::request::Seen;
 use crate::summary::{Metric, Percentile, Quick};
@@ -276,11 +277,12 @@ impl Sample {
         let effective = if self.is_batched { self.effective(value) } else { independent };
         let ranks = effective.and_then(|effective| estimate::ranks(n, effective, q));
         let (low, high) = ranks.map_or((None, None), |(low, high)| (Some(low), Some(high)));
-        let quality = match minimum_for_figure(q) {
-            Some(_) if ranks.is_none() => Quality::NotEstimable,
-            Some(minimum) if n >= minimum => Quality::Ok,
-            Some(_) => Quality::Few,
-            None => Quality::NotEstimable,
+        let quality = match (minimum_for_estimate(q), minimum_for_figure(q)) {
+            (Some(any), _) if n < any => Quality::NotEstimable,
+            (Some(_), Some(_)) if ranks.is_none() => Quality::Rough,
+            (Some(_), Some(alone)) if n >= alone => Quality::Ok,
+            (Some(_), Some(_)) => Quality::Few,
+            _ => Quality::NotEstimable,
         };
         Percentile {
             value,

@@ -2,7 +2,7 @@
 
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, Verdict};
 use goodput_stats::steady::State;
-use goodput_stats::{Metric, Quality, RunState, SloTermSummary, Summary};
+use goodput_stats::{Metric, RunState, SloTermSummary, Summary};
 use serde::{Deserialize, Serialize};
 
 /// A figure and its 95 % interval.
@@ -216,6 +216,6 @@ fn spread(summary: &Summary, name: &str) -> Spread {
 
 fn percentile(metric: &Metric, percent: &str) -> Option<Bounded> {
     let found = metric.percentiles.get(percent)?;
-    let value = found.value.filter(|_| found.quality != Quality::NotEstimable)?;
+    let value = found.value.filter(|_| found.quality.has_interval())?;
     Some(Bounded { value, low: found.low, high: found.high })
 }

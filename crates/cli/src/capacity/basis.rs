@@ -9,7 +9,7 @@ use goodput_campaign::capacity::{
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_model::{Phase, RequestRecord};
 use goodput_record::RunFolder;
-use goodput_stats::{Metric, Quality, Summary};
+use goodput_stats::{Metric, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn known(metric: &Metric) -> Vec<(f64, f64)> {
     let mut known: Vec<(f64, f64)> = metric
         .percentiles
         .iter()
-        .filter(|(_, found)| found.quality != Quality::NotEstimable)
+        .filter(|(_, found)| found.quality.has_interval())
         .filter_map(|(percent, found)| Some((percent.parse::<f64>().ok()? / 100.0, found.value?)))
         .collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));

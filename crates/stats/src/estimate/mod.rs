@@ -21,7 +21,7 @@ pub(crate) use early_stopping::early_stopping_rank;
 pub(crate) use interval::ranks;
 pub(crate) use needed::times;
 pub use needed::{DEFAULT_SIGMA, requests_before, requests_before_mean, requests_needed};
-pub(crate) use quality::MINIMUM_FOR_MEAN;
+pub(crate) use quality::{MINIMUM_FOR_MEAN, minimum_for_estimate};
 pub use quality::{Quality, minimum_for_figure};
 pub use student::{normal_quantile, student_quantile};
 

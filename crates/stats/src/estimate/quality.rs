@@ -11,8 +11,18 @@ pub enum Quality {
     Ok,
     /// Few samples: the interval stands, the bare figure does not.
     Few,
-    /// The interval is not estimable: too few samples, or too dependent ones.
+    /// There is a figure, but at most one end of its interval can be trusted: too few samples, or
+    /// neighbors that are too much alike.
+    Rough,
+    /// There are too few samples for any figure: fewer than one is expected beyond it.
     NotEstimable,
+}
+
+impl Quality {
+    /// Whether both ends of its interval are known.
+    pub fn has_interval(self) -> bool {
+        matches!(self, Self::Ok | Self::Few)
+    }
 }
 
 /// The fewest samples for a figure of quantile `q` that stands without its interval: ten beyond it
@@ -21,6 +31,12 @@ pub fn minimum_for_figure(q: f64) -> Option<u64> {
     let beyond = if q > 0.99 { 100.0 } else { 10.0 };
     // 10 / (1 - 0.99) is 1000, whatever binary fractions make of it.
     (q > 0.0 && q < 1.0).then(|| (beyond / (1.0 - q) * (1.0 - 1e-9)).ceil() as u64)
+}
+
+/// The fewest samples for any figure of quantile `q`: one of them is expected beyond it. None
+/// outside (0, 1).
+pub(crate) fn minimum_for_estimate(q: f64) -> Option<u64> {
+    (q > 0.0 && q < 1.0).then(|| (1.0 / (1.0 - q).min(q) * (1.0 - 1e-9)).ceil() as u64)
 }
 
 /// The same of a mean: five in each of twenty batches.

@@ -1,6 +1,6 @@
 //! How sure shares, means and percentiles of dependent requests are.
 
-use crate::estimate::{self, Effective, Quality, TAIL, normal_quantile};
+use crate::estimate::{self, Effective, TAIL, normal_quantile};
 use crate::summary::{Metric, Percentile};
 
 /// Batches that the window is cut into.
@@ -49,7 +49,7 @@ impl Estimate {
 impl From<&Percentile> for Estimate {
     fn from(found: &Percentile) -> Self {
         // An end that is not there although there is an interval lies beyond the time limit.
-        let has_ends = found.quality != Quality::NotEstimable;
+        let has_ends = found.quality.has_interval();
         let end = |end: Option<f64>| end.or(has_ends.then_some(f64::INFINITY));
         Self { value: found.value, low: end(found.low), high: end(found.high), n_eff: found.n_eff }
     }

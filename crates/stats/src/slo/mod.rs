@@ -126,6 +126,9 @@ impl SloTally {
         };
         let terms: Vec<SloTermSummary> =
             self.terms.into_iter().map(|term| term.finish(run)).collect();
+        let reached = self.target.zip(attainment).map(|(target, share)| share >= target - 1e-9);
+        let kept: Vec<bool> = terms.iter().filter_map(|term| term.kept).chain(reached).collect();
+        let kept = (!kept.is_empty()).then(|| kept.iter().all(|kept| *kept));
         let states: Vec<SloState> =
             terms.iter().map(|term| term.state).chain([attainment_state]).collect();
         let seconds = self.window.seconds();
@@ -138,6 +141,7 @@ impl SloTally {
         SloSummary {
             slo: self.slo.to_string(),
             state: SloState::worst(&states),
+            kept,
             target: self.target,
             attainment_state,
             judged_by: match self.judge.by {

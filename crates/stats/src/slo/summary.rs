@@ -9,6 +9,10 @@ pub struct SloSummary {
     pub slo: String,
     /// The worst of its terms and of the attainment.
     pub state: SloState,
+    /// Whether the figures as measured keep all of it, failures among them, whatever their intervals;
+    /// none where nothing was asked or seen.
+    #[serde(default)]
+    pub kept: Option<bool>,
     /// Term by term.
     pub terms: Vec<SloTermSummary>,
     /// The share of good requests that was asked for.
@@ -78,6 +82,10 @@ pub struct SloTermSummary {
     pub high: Option<f64>,
     /// What came of it.
     pub state: SloState,
+    /// Whether the figure as measured keeps the limit, whatever its interval; none where nothing was
+    /// seen, and for single requests.
+    #[serde(default)]
+    pub kept: Option<bool>,
     /// Good answers for which it says nothing: TPOT of a single token, say.
     pub vacuous: u64,
 }

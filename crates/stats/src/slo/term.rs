@@ -18,18 +18,28 @@ pub(super) struct TermTally {
     /// Good answers, and those of them that it says nothing about.
     whole: u64,
     vacuous: u64,
+    /// Whether a value lies beyond the time limit.
+    is_cut: bool,
     /// For a statistic that the table of metrics does not have.
     values: Sample,
 }
 
 impl TermTally {
     pub(super) fn new(term: SloTerm) -> Self {
-        Self { term, batches: [(0, 0); BATCHES], whole: 0, vacuous: 0, values: Sample::default() }
+        Self {
+            term,
+            batches: [(0, 0); BATCHES],
+            whole: 0,
+            vacuous: 0,
+            is_cut: false,
+            values: Sample::default(),
+        }
     }
 
     /// Takes a request of this part of the window.
     pub(super) fn add(&mut self, judged: &Judged<'_>, batch: u8) {
         self.gather(judged, batch);
+        self.is_cut |= judged.value(self.term.metric) == Seen::Beyond;
         if judged.is_spoilt {
             return;
         }
@@ -100,6 +110,7 @@ impl TermTally {
             low: finite(figure.low),
             high: finite(figure.high),
             state,
+            kept: self.kept(kind, figure, share),
             vacuous: if metric.is_of_run() { 0 } else { self.vacuous },
         }
     }
@@ -108,8 +119,7 @@ impl TermTally {
     /// a percentile of those that ended cannot hide them; and a share has an interval where a
     /// percentile has none.
     fn by_share(&self, percent: f64, share: Estimate) -> Option<SloState> {
-        let q = percent / 100.0;
-        let needed = if self.term.relation.is_floor() { 1.0 - q } else { q };
+        let needed = self.needed(percent);
         // A share that rounding leaves just below is not below.
         let is_below = |end: Option<f64>| end.is_some_and(|end| end < needed - 1e-9);
         match () {
@@ -118,6 +128,27 @@ impl TermTally {
             () if share.low.is_some() && !is_below(share.low) => Some(SloState::Met),
             () => None,
         }
+    }
+
+    /// Whether the figure as measured keeps the limit. A percentile is judged by the share of requests
+    /// inside it, failures among those outside.
+    fn kept(&self, kind: &str, figure: Estimate, share: Estimate) -> Option<bool> {
+        let SloTerm { relation, limit, statistic, .. } = self.term;
+        match (kind, statistic) {
+            ("request", _) => None,
+            (_, SloStatistic::Percentile(percent)) => {
+                share.value.map(|share| share >= self.needed(percent) - 1e-9)
+            }
+            // A mean of which a part never came is longer than any limit.
+            ("mean", _) if self.is_cut => Some(relation.is_floor()),
+            _ => figure.value.map(|value| relation.holds(value, limit.base)),
+        }
+    }
+
+    /// The share of requests that must be inside the limit of a percentile.
+    fn needed(&self, percent: f64) -> f64 {
+        let q = percent / 100.0;
+        if self.term.relation.is_floor() { 1.0 - q } else { q }
     }
 
     /// A figure of the run as it is; a statistic when its whole interval lies on one side.
