@@ -283,6 +283,41 @@ fn study_of_saved_runs() {
     worst(&[1], Some(4), &[1, 6, 8]);
 }
 
+/// Errors in eight blocks, as one of six figures, with a margin of a point: how often they are called
+/// equivalent by blocks alone, and where the interval is no narrower than counts leave it; and how
+/// often the latter misses.
+#[test]
+#[ignore = "a study of some minutes: 20,000 comparisons a cell"]
+fn study_of_counts() {
+    let (alpha, blocks) = (simultaneous(&[8], 0.05, 6), 8u64);
+    for shares in [[0.0, 0.01], [0.02, 0.03], [0.0, 0.0], [0.002, 0.002]] {
+        for requests in [20u64, 60, 100, 200, 600] {
+            let mut said = [0u32; 3];
+            for index in 0..20_000 {
+                let mut stream = Stream::new(20_261_118, Domain::Service, index);
+                let mut failed =
+                    |share: f64| (0..requests).filter(|_| stream.unit() < share).count() as u64;
+                let pairs: Vec<[u64; 2]> = (0..blocks).map(|_| shares.map(&mut failed)).collect();
+                let share = |failed: u64| failed as f64 / requests as f64;
+                let own: Vec<f64> = pairs.iter().map(|[a, b]| share(*b) - share(*a)).collect();
+                let found = paired(&own, alpha).unwrap();
+                let events = [0, 1].map(|side: usize| pairs.iter().map(|pair| pair[side]).sum());
+                let counts = Counts { trials: [blocks * requests; 2], events };
+                let [low, high] = counts.interval(alpha).unwrap();
+                let (low, high) = (low.min(found.low), high.max(found.high));
+                let truth = shares[1] - shares[0];
+                said[0] += u32::from(found.low > -0.01 && found.high < 0.01);
+                said[1] += u32::from(low > -0.01 && high < 0.01);
+                said[2] += u32::from(truth < low || truth > high);
+            }
+            let said = said.map(|count| f64::from(count) / 200.0);
+            println!(
+                "{shares:?}, 8 × {requests}: equivalent by blocks, with counts; misses: {said:.1?} %"
+            );
+        }
+    }
+}
+
 #[test]
 #[ignore = "a study of a minute: what one level for all costs, in 20,000 comparisons a cell"]
 fn price() {
