@@ -324,7 +324,10 @@ fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> S
     if let ([finding], 2) = (own.as_slice(), names.len()) {
         return match finding.outcome {
             Outcome::NoVerdict => "?".to_owned(),
-            _ if !finding.is_tested => in_these_runs(description(finding)),
+            _ if !finding.is_tested => match description(finding) {
+                word @ ("higher" | "lower") => in_these_runs(word),
+                word => word.to_owned(),
+            },
             Outcome::Better => label(names, finding.side),
             Outcome::Worse => label(names, 0),
             Outcome::Equivalent => "same".to_owned(),

@@ -83,7 +83,11 @@ Verdict     VALID
 /// What was not tested is described, whatever word its file has, and no page names who is ahead by it.
 #[test]
 fn what_is_described_has_no_winner() {
-    for (change, word) in [(0.04, "higher"), (-0.04, "lower"), (0.004, "not told apart")] {
+    for (change, word, axis) in [
+        (0.04, "higher", "higher in these runs"),
+        (-0.04, "lower", "lower in these runs"),
+        (0.004, "not told apart", "not told apart"),
+    ] {
         let page = |outcome: Outcome| {
             let other = finding("e2e_p50", (5000.0, 5000.0 * (1.0 + change)), 0.012, outcome);
             let comparison = changed(|c| {
@@ -94,9 +98,9 @@ fn what_is_described_has_no_winner() {
         };
         let [text, markdown] = page(Outcome::Described);
         has(&text, &format!("  {word}\n"));
-        has(&text, &format!("p50 E2E, ms             5000.0  5250.0  {word} in these runs\n"));
+        has(&text, &format!("p50 E2E, ms             5000.0  5250.0  {axis}\n"));
         has(&markdown, &format!(" | {word} |\n"));
-        has(&markdown, &format!("| p50 E2E, ms | 5000.0 | 5250.0 | {word} in these runs |\n"));
+        has(&markdown, &format!("| p50 E2E, ms | 5000.0 | 5250.0 | {axis} |\n"));
         assert_eq!(page(Outcome::Worse), [text, markdown], "as older files have it");
     }
 }
