@@ -152,7 +152,7 @@ fn shown(percentile: &Value) -> Option<Shown> {
         quality if quality == "rough" => true,
         _ => return None,
     };
-    // Beyond the time limit there is no value, whatever stands there.
+    // Beyond the time limit a value does not count.
     let is_censored = percentile["is_censored"] == true;
     let value = percentile["value"].as_f64().filter(|_| !is_censored)?;
     Some(Shown { value, is_rough })
@@ -281,11 +281,11 @@ fn asked(entry: &mut Entry, asked: &Value) {
     entry.workload = text(&plan["workload"]["name"]);
 }
 
-/// What a sweep says at its answer; what was beyond that is no figure of it. Without a question: the
+/// What a sweep says at its answer; what was beyond that does not count. Without an SLO: the
 /// most that points of the curve reached.
 fn answer(points: &[Value], goodput: &Value) -> Figures {
     let level = |point: &&Value| curves::level_number(&point["ask"]["level"]);
-    // Levels pass through files: the last digit is no other level.
+    // Levels pass through files, so the last digit does not make another level.
     let is_at = |point: &&Value, at: f64| {
         level(point).is_some_and(|own| (own - at).abs() <= 1e-9 * at.abs())
     };

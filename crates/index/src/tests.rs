@@ -414,7 +414,7 @@ fn a_sweep_shows_its_answer_and_not_the_most_that_was_tried() {
     let found = json!({"state": "found", "confirmed": 10.0, "confirmed_rps": 9.75});
     assert_eq!(figures(found), (Some(9.75), Some(1000.0), Some(9.75)));
     assert_eq!(figures(json!({"state": "unreachable", "confirmed": null})), (None, None, None));
-    // Nobody asked for an answer.
+    // Without an SLO.
     assert_eq!(figures(json!(null)), (Some(19.5), Some(2000.0), None));
 }
 

@@ -155,7 +155,7 @@ pub(super) fn gates<'a>(design: &'a Design, metric: &'a Metric) -> impl Iterator
 }
 
 /// The levels of each of a family with these p. Which of them differ goes by steps, the surest first;
-/// with gates nobody asks whether a figure differs, and the interval says that too.
+/// gates ask about their limits instead, and the interval says whether a gated figure differs too.
 pub(super) fn family_alphas(design: &Design, looks: &[u32], p: &[f64]) -> Vec<Alphas> {
     let interval = simultaneous(looks, design.alpha, p.len());
     let mut all = vec![Alphas { interval, differs: interval }; p.len()];

@@ -78,7 +78,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// What was counted behind a share in the runs of two sides; none of what is no share, or where a run
+/// What was counted behind a share in the runs of two sides; none of a figure that is not a share, or where a run
 /// with it does not say of how many requests.
 pub(super) fn counts(name: &str, sides: &[Vec<&Cell>; 2]) -> Option<Counts> {
     let mut all = Counts::default();

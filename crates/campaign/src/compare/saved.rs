@@ -297,7 +297,7 @@ impl Saved<'_> {
             compared.estimate.p().filter(|_| compared.is_whole).unwrap_or(1.0)
         };
         let tested: Vec<f64> = all.iter().filter(|compared| compared.is_tested).map(p).collect();
-        // Nobody looked before.
+        // Saved runs have one look.
         let mut family = family_alphas(self.design, &[], &tested).into_iter();
         let alone = Alphas { interval: self.design.alpha, differs: self.design.alpha };
         let finding = |compared: &Compared| {

@@ -268,7 +268,7 @@ fn gates_are_the_family_and_share_the_chance() {
     close(all[1].confidence, 0.975);
 }
 
-/// The word of a gated figure goes by the interval of the family: nobody asked whether it differs.
+/// The word of a gated figure goes by the interval of the family: a gate asks about its limit.
 #[test]
 fn the_word_of_a_gated_figure_is_as_sure_as_the_family() {
     // Plainly below its limit, and below zero with p = 0.03: less than 5 %, more than half of that.
