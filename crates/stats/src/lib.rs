@@ -43,6 +43,7 @@ mod tests;
 
 pub use analyse::{analyse, analyse_found};
 pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
+pub use caveats::flag_time;
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use details::{
     Details, Distribution, PositionBand, SloGrid, StallView, Timeline, completed, details,

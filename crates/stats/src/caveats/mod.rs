@@ -25,6 +25,7 @@ use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, Tokens};
 use crate::window::Window;
 use crate::workload::Figures;
 
+pub use advice::time as flag_time;
 pub(crate) use tally::{CaveatTally, Counted};
 
 /// What the checks look at.
