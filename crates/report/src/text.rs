@@ -204,13 +204,19 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 
 /// Whether the window was one state, where somebody can say.
 fn steadiness(page: &mut impl Fields, summary: &Summary) {
-    let Some(Steadiness { state, trend, .. }) = &summary.steadiness else { return };
+    let Some(Steadiness { state, trend, cut, .. }) = &summary.steadiness else { return };
     let drift = trend.as_ref().map_or(String::new(), |trend| {
         format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
     });
     let text = match state {
-        Steady::Steady => format!("yes: no trend and no shift beyond chance{drift}"),
-        Steady::TooShort => "too short to say".to_owned(),
+        Steady::Steady => {
+            let from = match cut.cut_s {
+                cut_s if cut_s > 0.0 => format!(", after its first {cut_s:.0} s"),
+                _ => String::new(),
+            };
+            format!("yes{from}: no trend and no shift beyond chance{drift}")
+        }
+        Steady::TooShort => "too short to tell".to_owned(),
         Steady::Drifting => format!("no, it drifts{drift}"),
         Steady::Shifted => "no, its level changes".to_owned(),
         Steady::NeverSteady => "never".to_owned(),

@@ -289,6 +289,7 @@ impl Tally {
         let load = self.load(plan, &run);
         let client = self.client(samples, &load);
         let key = self.metrics.key_figures();
+        course.doubt_if_short(key.e2e_p99_ms);
         let throughput = self.in_window.rates(self.window);
         let (metrics, slo) = self.against_slo(plan, &run, &load, &key);
         let figures = self.workload.finish(plan, &run);

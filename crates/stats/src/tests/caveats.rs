@@ -3,6 +3,7 @@
 use goodput_model::{Caveat, Connect, Shape, Span};
 
 use super::*;
+use crate::steady::State;
 
 fn caveat<'a>(summary: &'a Summary, code: &str) -> Option<&'a Caveat> {
     summary.caveats.iter().find(|caveat| caveat.code.name() == code)
@@ -10,6 +11,10 @@ fn caveat<'a>(summary: &'a Summary, code: &str) -> Option<&'a Caveat> {
 
 fn advice(summary: &Summary, code: &str) -> String {
     caveat(summary, code).unwrap().advice.clone().unwrap()
+}
+
+fn message(summary: &Summary, code: &str) -> String {
+    caveat(summary, code).unwrap().message.clone()
 }
 
 /// Requests every 100 ms.
@@ -87,6 +92,15 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     let s = of(60, 20_000.0);
     assert_eq!(severity_of(&s, "short_window"), Some(Severity::Info));
     assert_eq!(advice(&s, "short_window"), "--duration 100s");
+    assert_eq!(
+        message(&s, "short_window"),
+        "60.0 s measured, 3.0 times the p99 of E2E (20.0 s): most of the run is start and end"
+    );
+    assert_eq!(
+        message(&of(15, 10_000.0), "short_window"),
+        "15.0 s measured, 1.5 times the p99 of E2E (10.0 s): most of the run is start and end, and its \
+         rates say little"
+    );
     let mut by_count = plan(None, Some(20), NO_WARMUP);
     let s = summary(&by_count, &steady(20));
     // 19 of the 20 fall into (0, 1.9 s]: ten a second.
@@ -98,6 +112,27 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
         max_concurrency: None,
     };
     assert_eq!(advice(&summary(&by_count, &steady(20)), "short_window"), "make the shape last 60s");
+}
+
+/// Whether a run is steady takes time and requests to tell; until then nothing seen says nothing.
+#[test]
+fn steadiness_takes_as_long_as_five_answers_and_as_many_requests() {
+    let state = |summary: &Summary| summary.steadiness.as_ref().unwrap().state;
+    // One in fifty takes so long: the mean is short, and the p99 is not.
+    let of = |slow_ms: f64| {
+        let mut records = steady(600);
+        for record in records.iter_mut().step_by(50) {
+            let end = record.scheduled + ms(slow_ms);
+            let stamps = &mut record.exchange.stamps;
+            (stamps.last_token, stamps.done, stamps.ended) = (Some(end), Some(end), end);
+        }
+        summary(&plan(Some(60), None, NO_WARMUP), &records)
+    };
+    assert_eq!(state(&of(11_900.0)), State::Steady);
+    assert_eq!(state(&of(12_100.0)), State::TooShort);
+    // A request every two seconds: none of the tests has enough of them in half a minute.
+    let few: Vec<_> = (0..15).map(|i| record(i, i as f64 * 2000.0, &[900.0])).collect();
+    assert_eq!(state(&summary(&plan(Some(30), None, NO_WARMUP), &few)), State::TooShort);
 }
 
 #[test]
