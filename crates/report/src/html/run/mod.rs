@@ -69,7 +69,8 @@ pub fn run_html(view: &RunView<'_>) -> String {
         }
         let grid = &view.details.slo_grid;
         let asked = Asked::of_run(summary.slo.as_ref());
-        explorer::section(html, &[(0.0, summary.run.target.clone(), grid)], gpus(summary), asked);
+        let points = [(0.0, summary.run.target.clone(), grid)];
+        explorer::section(html, &points, gpus(summary), asked, None);
     });
     if !explored.is_empty() {
         sections.push(("explorer", "SLO explorer"));
