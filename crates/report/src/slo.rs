@@ -29,6 +29,9 @@ pub(crate) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
         }
         SloState::Met => "MET",
         SloState::Missed => "MISSED",
+        SloState::Undecided if summary.requests.is_partly_whole() => {
+            "UNDECIDED: answers came whole, so when their tokens were made is not known"
+        }
         SloState::Undecided if is_alike(slo) => {
             "UNDECIDED; neighbors are alike: a run this short cannot show it"
         }

@@ -363,3 +363,19 @@ fn one_end_of_an_attainment() {
         "{page}"
     );
 }
+
+#[test]
+fn a_server_that_did_not_stream_is_named_in_the_head() {
+    let head = |stream: bool, whole: u64| {
+        let page = page(|summary| {
+            summary["run"]["stream"] = json!(stream);
+            summary["requests"]["ok"] = json!(20);
+            summary["requests"]["whole"] = json!(whole);
+        });
+        page.lines().nth(1).unwrap().split(" · ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(head(true, 2), "chat, streaming");
+    assert_eq!(head(true, 3), "chat, streaming asked for, some answers came whole");
+    assert_eq!(head(true, 18), "chat, streaming asked for, answers came whole");
+    assert_eq!(head(false, 0), "chat, not streaming");
+}

@@ -48,12 +48,11 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
 
 fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     writeln!(page, "{}", plain(&summary.run.target))?;
-    writeln!(page, "{}\n", about(&summary.run))
+    writeln!(page, "{}\n", about(&summary.run, streaming(summary)))
 }
 
 /// What was asked, when, by which version.
-pub(crate) fn about(run: &RunFacts) -> String {
-    let streaming = if run.stream { "streaming" } else { "not streaming" };
+pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
     format!(
         "model {} · {}, {streaming} · {} · goodput {} · seed {}",
         plain(&run.model),
@@ -62,6 +61,16 @@ pub(crate) fn about(run: &RunFacts) -> String {
         run.version,
         run.seed
     )
+}
+
+/// How answers were asked for, and how they came.
+pub(crate) fn streaming(summary: &Summary) -> &'static str {
+    match &summary.requests {
+        _ if !summary.run.stream => "not streaming",
+        requests if requests.is_whole() => "streaming asked for, answers came whole",
+        requests if requests.is_partly_whole() => "streaming asked for, some answers came whole",
+        _ => "streaming",
+    }
 }
 
 /// What was run.

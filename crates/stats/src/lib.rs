@@ -31,6 +31,7 @@ mod server;
 mod share;
 mod slo;
 pub mod steady;
+mod streamed;
 mod summary;
 mod until;
 mod watch;

@@ -99,6 +99,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         minutes::differ_caveat,
         client::slow_reader,
         client::lossy,
+        stream::not_streamed,
         workload::output_length,
         workload::input_length,
         workload::cache_differs,

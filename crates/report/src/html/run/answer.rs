@@ -38,14 +38,14 @@ pub(super) fn sentence(summary: &Summary) -> String {
         return format!("No result: these numbers are void{why}");
     }
     let sentence = match &summary.slo {
-        Some(slo) => promised(slo),
+        Some(slo) => promised(summary, slo),
         None => carried(summary),
     };
     // A number and its unit stay together.
     sentence.replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms").replace(" req/s", "\u{a0}req/s")
 }
 
-fn promised(slo: &SloSummary) -> String {
+fn promised(summary: &Summary, slo: &SloSummary) -> String {
     let ends = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| match (low, high) {
         (None, None) => String::new(),
         (low, high) => format!(" ({})", range(low, high, text)),
@@ -55,6 +55,9 @@ fn promised(slo: &SloSummary) -> String {
     let state = match slo.state {
         SloState::Met => "met",
         SloState::Missed => "missed",
+        SloState::Undecided if summary.requests.is_partly_whole() => {
+            "undecided (answers came whole: when their tokens were made is not known)"
+        }
         SloState::Undecided if is_alike(slo) => {
             "undecided (neighbors are alike: a run this short cannot show it)"
         }
