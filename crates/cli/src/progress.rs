@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
-use goodput_engine::{Live, Snapshot};
-use goodput_model::Nanos;
-use goodput_report::confidence_live;
+use goodput_engine::{Control, Live, Snapshot};
+use goodput_model::{Extent, Load, Nanos};
+use goodput_report::{Sending, confidence_live};
 
 use crate::run::Board;
 use crate::screen::Progress;
@@ -30,6 +30,8 @@ const WIDTH: usize = 100;
 struct Shown {
     live: Arc<Live>,
     board: Board,
+    load: Load,
+    control: Control,
     /// What stands before the line.
     label: String,
     /// Whether the line is rewritten.
@@ -38,11 +40,23 @@ struct Shown {
 
 impl ProgressLine {
     /// Starts, where progress is to be shown.
-    pub(crate) fn start(live: &Arc<Live>, board: Board, label: &str, how: &Progress) -> Self {
+    pub(crate) fn start(
+        (live, board): (&Arc<Live>, Board),
+        (load, control): (&Load, &Control),
+        label: &str,
+        how: &Progress,
+    ) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         // A screen that could not be had leaves the terminal to the line.
         let is_rewritten = matches!(how, Progress::Line | Progress::Screen(_));
-        let shown = Shown { live: Arc::clone(live), board, label: label.to_owned(), is_rewritten };
+        let shown = Shown {
+            live: Arc::clone(live),
+            board,
+            load: load.clone(),
+            control: control.clone(),
+            label: label.to_owned(),
+            is_rewritten,
+        };
         let flag = Arc::clone(&done);
         let spawn = || {
             std::thread::Builder::new()
@@ -81,7 +95,8 @@ fn show(shown: &Shown, done: &AtomicBool) {
         next = present + every;
         let snapshot = live.of_all();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
-        let text = line(&shown.label, parts, &confidence_live(&shown.board.read()));
+        let sending = sending(&shown.load, &shown.control, present - begin);
+        let text = line(&shown.label, parts, &confidence_live(&shown.board.read(), sending));
         let mut err = std::io::stderr().lock();
         // A terminal that went away must not end the run.
         let _ = if is_terminal {
@@ -95,6 +110,25 @@ fn show(shown: &Shown, done: &AtomicBool) {
     }
     if is_terminal {
         let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
+    }
+}
+
+/// What of a load is still to be sent so long after it began.
+pub(crate) fn sending(load: &Load, control: &Control, elapsed: Nanos) -> Sending {
+    if control.is_draining() || control.is_stopping() {
+        return Sending::Over;
+    }
+    let warmup_s = match load.warmup {
+        Extent::Time(time) => Some(time.as_secs_f64()),
+        Extent::Requests(0) | Extent::Auto => Some(0.0),
+        Extent::Requests(_) => None,
+    };
+    match (load.duration, load.num_requests, warmup_s) {
+        (Some(duration), None, Some(warmup_s)) => {
+            let duration_s = duration.as_secs_f64();
+            Sending::Timed { left_s: warmup_s + duration_s - elapsed.as_secs(), duration_s }
+        }
+        _ => Sending::Open,
     }
 }
 

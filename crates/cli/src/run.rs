@@ -187,9 +187,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
         return other.follow(setup, &plan, &path);
     }
     let setup = setup.beside(&args.endpoint)?;
-    say_what_it_takes(&plan, args);
     if args.output.dry_run {
-        return dry_run(plan, &setup.hub, args.output.json);
+        let code = dry_run(plan.clone(), &setup.hub, args.output.json)?;
+        say_what_it_takes(&plan, args.output.quiet);
+        return Ok(code);
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
     let mut place = Place::default();
@@ -207,7 +208,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     }
     match args.repeat {
         None => {
-            let summary = prepare(&setup, plan)?.measure(&setup, &path, &place)?;
+            let prepared = prepare(&setup, plan)?;
+            say_what_it_takes(&prepared.plan, setup.quiet);
+            let summary = prepared.measure(&setup, &path, &place)?;
             report::keep_run(&path, &summary);
             show(&args.output, &path, &report::json(&summary), || goodput_report::text(&summary))?;
             Ok(ExitCode::from(code(&summary)))
@@ -224,11 +227,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     }
 }
 
-/// Before a run at a fixed rate: how long it takes to be sure.
-fn say_what_it_takes(plan: &Plan, args: &RunArgs) {
+/// Before a run at a fixed rate: how long it takes to be sure. Said once the target has answered: before
+/// an error it would be noise.
+fn say_what_it_takes(plan: &Plan, is_quiet: bool) {
     let has_sessions = plan.workload.classes.iter().any(|class| class.session.is_some());
     if let Mode::Open { rate: Rate::PerSecond(rate), .. } = plan.load.mode
-        && !args.output.quiet
+        && !is_quiet
         && !has_sessions
     {
         let goals = goodput_stats::goals(plan);

@@ -110,6 +110,8 @@ codes! {
     ConnectInTtft = "connect_in_ttft",
     /// Tokens came several at a time.
     ChunksCoalesced = "chunks_coalesced",
+    /// Streams were asked for, and answers came in one piece.
+    NotStreamed = "not_streamed",
     /// Answers are not as long as asked.
     OutputLength = "output_length",
     /// Prompts are not as long as planned.

@@ -165,6 +165,12 @@ impl SloMetric {
         matches!(self, Self::Errors | Self::Rps | Self::OutputTps)
     }
 
+    /// Whether it is about when tokens came, which only a stream tells.
+    pub fn needs_stream(self) -> bool {
+        use MetricName::{Itl, MaxGap, Tpot, Ttfa, Ttft};
+        matches!(self, Self::Fluidity | Self::Request(Ttft | Ttfa | Tpot | Itl | MaxGap))
+    }
+
     /// Whether a larger value is a better one.
     pub fn is_better_high(self) -> bool {
         match self {

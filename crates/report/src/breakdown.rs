@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure, minimum_for_interval};
+use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::number::cell;
@@ -51,12 +51,14 @@ fn tail(spread: &Spread) -> String {
 
 /// A percentile with the marks of the large table, as far as the number of samples decides them.
 fn figure(n: u64, q: f64, value: Option<f64>) -> String {
-    let has = |minimum: Option<u64>| minimum.is_some_and(|minimum| n >= minimum);
+    let is_few = minimum_for_figure(q).is_none_or(|minimum| n < minimum);
+    // Less than one of them is expected beyond it.
+    let is_none = (n as f64) * (1.0 - q) < 1.0 - 1e-9;
     match value {
-        Some(_) if !has(minimum_for_interval(q)) => "n/e".to_owned(),
+        Some(_) if is_none => "n/e".to_owned(),
         // A column stays free between numbers.
-        Some(value) if !has(minimum_for_figure(q)) && value >= 1000.0 => format!("~{value:.0}"),
-        Some(value) if !has(minimum_for_figure(q)) => format!("~{}", cell(value)),
+        Some(value) if is_few && value >= 1000.0 => format!("~{value:.0}"),
+        Some(value) if is_few => format!("~{}", cell(value)),
         value => number(value),
     }
 }

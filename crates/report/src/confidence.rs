@@ -2,7 +2,7 @@
 
 use goodput_model::{Figure, Goal, MetricName};
 use goodput_stats::{
-    DEFAULT_SIGMA, LiveFigure, Look, about, requests_before, requests_before_mean,
+    DEFAULT_SIGMA, LiveFigure, Look, about, flag_time, requests_before, requests_before_mean,
 };
 
 use crate::number::{amount, count};
@@ -37,16 +37,33 @@ fn round(n: u64) -> u64 {
     n.div_ceil(step) * step
 }
 
+/// What of a load is still to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Sending {
+    /// It does not end by the clock.
+    #[default]
+    Open,
+    /// So many seconds of a measured part of so many.
+    Timed {
+        /// What is left of it.
+        left_s: f64,
+        /// The whole.
+        duration_s: f64,
+    },
+    /// Nothing: only answers are waited for.
+    Over,
+}
+
 /// While a run goes on: the figure that is farthest from what is asked, and a growing queue.
-pub fn confidence_live(look: &Look) -> String {
+pub fn confidence_live(look: &Look, sending: Sending) -> String {
     let left = |figure: &LiveFigure| figure.left_s.unwrap_or(f64::INFINITY);
     let farthest = look.figures.iter().max_by(|a, b| left(a).total_cmp(&left(b)));
-    let known = farthest.map(figure).unwrap_or_default();
+    let known = farthest.map(|found| figure(found, sending)).unwrap_or_default();
     let growth = look.backlog_per_s.map(|per_s| format!(" · queue grows by {per_s:.1}/s"));
     known + growth.as_deref().unwrap_or_default()
 }
 
-fn figure(figure: &LiveFigure) -> String {
+fn figure(figure: &LiveFigure, sending: Sending) -> String {
     let title = figure.goal.title();
     let Some(value) = figure.value else {
         return if figure.n == 0 { String::new() } else { format!(" · {title} > limit") };
@@ -61,12 +78,24 @@ fn figure(figure: &LiveFigure) -> String {
         let percent = share * 100.0;
         if percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
     };
-    let left = match figure.left_s {
+    let left = match (figure.left_s, sending) {
         _ if figure.is_queueing => " at best: queueing".to_owned(),
-        Some(left) if !figure.is_enough() => {
-            format!(" · ±{} % in {}", figure.goal.percent(), about(left))
-        }
-        _ => String::new(),
+        _ if figure.is_enough() => String::new(),
+        (_, Sending::Over) => String::new(),
+        (_, Sending::Timed { left_s, .. }) if left_s <= 0.0 => String::new(),
+        // It is known as well as asked, and only the number is missing.
+        _ if figure.is_narrow() => format!(
+            " · {} needs {} requests ({} so far)",
+            figure.goal.figure,
+            count(figure.fewest()),
+            count(figure.n)
+        ),
+        (Some(left), Sending::Timed { left_s, duration_s }) if left > left_s => format!(
+            " · not by the end of this run: --duration {}",
+            flag_time(duration_s + left - left_s)
+        ),
+        (Some(left), _) => format!(" · ±{} % in {}", figure.goal.percent(), about(left)),
+        (None, _) => String::new(),
     };
     format!(" · {title} {value} ±{} %{left}", percent(within))
 }
@@ -109,6 +138,7 @@ mod tests {
             backlog_per_s,
             ..Look::default()
         };
+        let confidence_live = |look: &Look| confidence_live(look, Sending::Open);
         let line = confidence_live(&look(known, None));
         assert_eq!(line, " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min");
         let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.12)));
@@ -120,5 +150,36 @@ mod tests {
         let slow = LiveFigure { goal: goals("mean e2e ±5%")[0], left_s: Some(500.0), ..known };
         let both = Look { figures: vec![known, slow], ..Look::default() };
         assert_eq!(confidence_live(&both), " · mean E2E 212 ms ±14 % · ±5 % in about 8 min");
+    }
+    #[test]
+    fn nothing_is_promised_that_is_known_or_cannot_come() {
+        let known = LiveFigure {
+            goal: goals("p95 ttft ±10%")[0],
+            value: Some(52.0),
+            within: Some(0.047),
+            n: 151,
+            n_eff: 151.0,
+            is_queueing: false,
+            left_s: Some(6.0),
+        };
+        let line = |figure: LiveFigure, sending| {
+            confidence_live(&Look { figures: vec![figure], ..Look::default() }, sending)
+        };
+        let timed = |left_s| Sending::Timed { left_s, duration_s: 10.0 };
+        let narrow = " · p95 TTFT 52 ms ±4.7 % · p95 needs 200 requests (151 so far)";
+        assert_eq!(line(known, Sending::Open), narrow);
+        assert_eq!(line(known, timed(3.0)), narrow);
+        assert_eq!(line(known, Sending::Over), " · p95 TTFT 52 ms ±4.7 %");
+        assert_eq!(line(known, timed(0.0)), " · p95 TTFT 52 ms ±4.7 %");
+        let wide = LiveFigure { within: Some(0.3), left_s: Some(8.0), ..known };
+        assert_eq!(line(wide, timed(9.0)), " · p95 TTFT 52 ms ±30 % · ±10 % in about 8 s");
+        // Eight seconds more, and three are left of ten.
+        assert_eq!(
+            line(wide, timed(3.0)),
+            " · p95 TTFT 52 ms ±30 % · not by the end of this run: --duration 15s"
+        );
+        assert_eq!(line(wide, Sending::Over), " · p95 TTFT 52 ms ±30 %");
+        let enough = LiveFigure { n: 200, ..known };
+        assert_eq!(line(enough, timed(3.0)), " · p95 TTFT 52 ms ±4.7 %");
     }
 }

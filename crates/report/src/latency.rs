@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Metric, Percentile, Quality, Summary, minimum_for_figure};
+use goodput_stats::{Metric, Percentile, Quality, Summary, flag_time, minimum_for_figure};
 
 use crate::number::{cell, count};
 use crate::text::{Fields, LABEL, field};
@@ -38,7 +38,7 @@ pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
     for (name, label, metric) in &shown {
         row(page, label, metric, &percents)?;
         if HEADLINES.contains(name) {
-            interval(page, metric, &percents)?;
+            ends(page, metric, &percents)?;
         }
     }
     notes(page, summary);
@@ -59,8 +59,12 @@ pub(crate) fn rows(summary: &Summary) -> Vec<(&'static str, String, &Metric)> {
 pub(crate) fn notes(page: &mut impl Fields, summary: &Summary) {
     legend(page, summary);
     let metrics: Vec<_> = rows(summary).into_iter().map(|(_, _, metric)| metric).collect();
-    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
-    marks(page, &metrics, &percents);
+    for (mark, text) in meanings(&metrics) {
+        field(page, mark, &text);
+    }
+    if let Some(text) = more(summary) {
+        field(page, "", &text);
+    }
 }
 
 /// The table in cells: its head, its rows, and what the marks in them mean.
@@ -88,16 +92,15 @@ pub(crate) fn cells(summary: &Summary) -> Cells {
             None => with_error(summary, name, label),
         };
         let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
-        let mut row = vec![label, count(metric.n), value(metric.mean)];
+        let with_ends = |text: String, ends: String| {
+            let is_bare = ends.is_empty() || !HEADLINES.contains(name);
+            if is_bare { text } else { format!("{text} ({ends})") }
+        };
+        let mean = interval(metric.mean_low, metric.mean_high, false);
+        let mut row = vec![label, count(metric.n), with_ends(value(metric.mean), mean)];
         row.extend(percents.iter().map(|percent| {
             metric.percentiles.get(*percent).map_or("–".to_owned(), |found| {
-                let ends = match (found.low, found.high) {
-                    (Some(low), Some(high)) if HEADLINES.contains(name) => {
-                        format!(" ({}–{})", cell(low), cell(high))
-                    }
-                    _ => String::new(),
-                };
-                figure(percent, metric.n, found) + &ends
+                with_ends(figure(found), interval(found.low, found.high, found.high_is_censored))
             })
         }));
         row.push(if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) });
@@ -105,7 +108,9 @@ pub(crate) fn cells(summary: &Summary) -> Cells {
     }
     let metrics: Vec<_> =
         shown.iter().filter_map(|(name, _, _)| summary.metrics.get(*name)).collect();
-    Cells { head, rows, marks: meanings(&metrics, &percents) }
+    let mut marks = meanings(&metrics);
+    marks.extend(more(summary).map(|text| ("", text)));
+    Cells { head, rows, marks }
 }
 
 /// The table of one metric by itself.
@@ -113,8 +118,10 @@ pub(crate) fn one(page: &mut String, metric: &Metric) -> Result<(), Error> {
     let percents = percents(metric);
     heading(page, "", &percents)?;
     row(page, "value", metric, &percents)?;
-    interval(page, metric, &percents)?;
-    marks(page, &[metric], &percents);
+    ends(page, metric, &percents)?;
+    for (mark, text) in meanings(&[metric]) {
+        field(page, mark, &text);
+    }
     Ok(())
 }
 
@@ -170,7 +177,7 @@ fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) ->
     let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
     write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
     for percent in percents {
-        write!(page, "{:>CELL$}", figure(percent, metric.n, &metric.percentiles[*percent]))?;
+        write!(page, "{:>CELL$}", figure(&metric.percentiles[*percent]))?;
     }
     writeln!(page, "{:>CELL$}", largest(metric))
 }
@@ -184,11 +191,10 @@ pub(crate) fn largest(metric: &Metric) -> String {
 }
 
 /// A percentile as it may stand: by itself, marked, or not at all.
-pub(crate) fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
+pub(crate) fn figure(percentile: &Percentile) -> String {
     let mark = match percentile.quality {
         Quality::Ok => "",
         Quality::Few | Quality::Rough => "~",
-        Quality::NotEstimable if is_enough(percent, n) => "?",
         Quality::NotEstimable => return "n/e".to_owned(),
     };
     match percentile.value {
@@ -198,39 +204,51 @@ pub(crate) fn figure(percent: &str, n: u64, percentile: &Percentile) -> String {
     }
 }
 
-/// Whether there are as many samples as the figure needs to stand alone, were they independent.
-fn is_enough(percent: &str, n: u64) -> bool {
-    minimum_for_figure(number(percent) / 100.0).is_some_and(|minimum| n >= minimum)
+/// From where to where; one end where only that is sure, and empty where neither is.
+pub(crate) fn interval(low: Option<f64>, high: Option<f64>, is_censored: bool) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{}–{}", cell(low), cell(high)),
+        (Some(low), None) if is_censored => format!("{}–>limit", cell(low)),
+        (Some(low), None) => format!("≥ {}", cell(low)),
+        (None, Some(high)) => format!("≤ {}", cell(high)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Whether only this end of an interval is sure.
+fn is_alone(end: Option<f64>, other: Option<f64>, other_is_censored: bool) -> bool {
+    end.is_some() && other.is_none() && !other_is_censored
 }
 
 /// Two lines below a metric: from where to where each of its figures may lie.
-fn interval(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
+fn ends(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
     let percentiles = || percents.iter().map(|percent| &metric.percentiles[*percent]);
-    if percentiles().all(|percentile| percentile.low.is_none()) && metric.mean_low.is_none() {
-        return Ok(());
-    }
-    let text = |value: Option<f64>| value.map_or_else(String::new, cell);
-    let from = percentiles().map(|percentile| text(percentile.low));
-    let to = percentiles().map(|percentile| match percentile.high {
-        None if percentile.high_is_censored => ">limit".to_owned(),
-        high => text(high),
+    let all = percentiles().map(|found| (found.low, found.high, found.high_is_censored));
+    let all: Vec<_> = [(metric.mean_low, metric.mean_high, false)].into_iter().chain(all).collect();
+    let text = |mark: &str, value: Option<f64>| {
+        value.map_or_else(String::new, |value| format!("{mark}{}", cell(value)))
+    };
+    let from = all.iter().map(|(low, high, is_censored)| {
+        text(if is_alone(*low, *high, *is_censored) { "≥" } else { "" }, *low)
     });
-    line(page, " 95 % from", &text(metric.mean_low), from)?;
-    line(page, "      to", &text(metric.mean_high), to)?;
+    let to = all.iter().map(|(low, high, is_censored)| match high {
+        None if *is_censored => ">limit".to_owned(),
+        high => text(if is_alone(*high, *low, false) { "≤" } else { "" }, *high),
+    });
+    for (label, ends) in [(" 95 % from", from.collect::<Vec<_>>()), ("      to", to.collect())] {
+        if ends.iter().any(|end| !end.is_empty()) {
+            line(page, label, ends.into_iter())?;
+        }
+    }
     let early = percentiles().map(|percentile| percentile.early_stopping);
     if early.clone().any(|early| early.is_some()) {
-        line(page, " MLPerf", "", early.map(text))?;
+        line(page, " MLPerf", std::iter::once(None).chain(early).map(|early| text("", early)))?;
     }
     Ok(())
 }
 
-fn line(
-    page: &mut String,
-    label: &str,
-    mean: &str,
-    cells: impl Iterator<Item = String>,
-) -> Result<(), Error> {
-    let mut line = format!("{label:<LABEL$}{:>6}{mean:>CELL$}", "");
+fn line(page: &mut String, label: &str, cells: impl Iterator<Item = String>) -> Result<(), Error> {
+    let mut line = format!("{label:<LABEL$}{:>6}", "");
     for text in cells {
         write!(line, "{text:>CELL$}")?;
     }
@@ -250,43 +268,60 @@ fn legend(page: &mut impl Fields, summary: &Summary) {
 }
 
 /// What the marks mean, where there are such.
-fn marks(page: &mut impl Fields, metrics: &[&Metric], percents: &[&String]) {
-    for (mark, text) in meanings(metrics, percents) {
-        field(page, mark, &text);
-    }
+fn meanings(metrics: &[&Metric]) -> Vec<(&'static str, String)> {
+    let percentiles = || metrics.iter().flat_map(|metric| metric.percentiles.values());
+    let has = |wanted: Quality| percentiles().any(|percentile| percentile.quality == wanted);
+    let means = metrics.iter().map(|metric| (metric.mean_low, metric.mean_high, false));
+    let ends = percentiles().map(|found| (found.low, found.high, found.high_is_censored));
+    let ends: Vec<_> = means.chain(ends).collect();
+    let all = [
+        (
+            "~",
+            has(Quality::Few) || has(Quality::Rough),
+            "rough: few samples, or neighbors that are alike; read it with its interval (in \
+             summary.json where no line shows it)",
+        ),
+        (
+            "≥",
+            ends.iter().any(|(low, high, is_censored)| is_alone(*low, *high, *is_censored)),
+            "95 % sure to be at least this; this run cannot tell how much more",
+        ),
+        (
+            "≤",
+            ends.iter().any(|(low, high, _)| is_alone(*high, *low, false)),
+            "95 % sure to be at most this; this run cannot tell how much less",
+        ),
+        ("n/e", has(Quality::NotEstimable), "not estimable: too few samples for any figure"),
+    ];
+    let all = all.into_iter().filter(|(_, is_there, _)| *is_there);
+    all.map(|(mark, _, text)| (mark, text.to_owned())).collect()
 }
 
-fn meanings(metrics: &[&Metric], percents: &[&String]) -> Vec<(&'static str, String)> {
-    let has = |wanted: Quality, enough: Option<bool>| {
-        metrics.iter().any(|metric| {
-            metric.percentiles.iter().any(|(percent, percentile)| {
-                percentile.quality == wanted
-                    && enough.is_none_or(|enough| is_enough(percent, metric.n) == enough)
-            })
-        })
+/// What a figure would need that rests on too few requests: the highest up to p99, which takes the
+/// others along, or the lowest of those above.
+fn more(summary: &Summary) -> Option<String> {
+    let metric = ["ttft", "e2e"].iter().find_map(|name| {
+        summary.metrics.get(*name).filter(|metric| metric.n > 0 && !metric.percentiles.is_empty())
+    })?;
+    let is_marked = |percent: &&String| {
+        metric.percentiles.get(*percent).is_some_and(|found| found.quality != Quality::Ok)
     };
-    let needs: Vec<_> = percents
-        .iter()
-        .filter(|percent| number(percent) >= 99.0)
-        .filter_map(|percent| {
-            let minimum = minimum_for_figure(number(percent) / 100.0)?;
-            Some(format!("p{percent} {}", count(minimum)))
-        })
+    let thin: Vec<(&String, u64)> = percents(metric)
+        .into_iter()
+        .filter(is_marked)
+        .filter_map(|percent| Some((percent, minimum_for_figure(number(percent) / 100.0)?)))
+        .filter(|(_, minimum)| metric.n < *minimum)
         .collect();
-    let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
-    let mut all = Vec::new();
-    if has(Quality::Few, None) {
-        let text = format!(
-            "fewer samples than the figure needs to stand alone{needs}: take its interval (in summary.json where no line shows it)"
-        );
-        all.push(("~", text));
-    }
-    if has(Quality::NotEstimable, Some(true)) {
-        let text = "enough samples, but they depend on each other: no interval can be given";
-        all.push(("?", text.to_owned()));
-    }
-    if has(Quality::NotEstimable, Some(false)) {
-        all.push(("n/e", "not estimable from so few samples".to_owned()));
-    }
-    all
+    let up_to_p99 = thin.iter().rfind(|(percent, _)| number(percent) <= 99.0);
+    let (percent, minimum) = up_to_p99.or(thin.first())?;
+    let seconds = summary.window.end_s - summary.window.start_s;
+    // Other loads end by themselves.
+    let is_timed = matches!(summary.load.mode.as_str(), "open" | "capped" | "closed");
+    let needed = seconds * *minimum as f64 / metric.n as f64;
+    let how = if is_timed && needed.is_finite() && needed > 0.0 {
+        format!(": --duration {} at this rate", flag_time(needed))
+    } else {
+        String::new()
+    };
+    Some(format!("p{percent} needs {} requests to stand alone{how}", count(*minimum)))
 }

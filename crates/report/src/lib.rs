@@ -48,7 +48,7 @@ pub use compare::{
     CompareLevel, CompareRow, compare_before, compare_design, compare_floor, compare_junit,
     compare_markdown, compare_so_far, compare_step, compare_text,
 };
-pub use confidence::{confidence_before, confidence_live};
+pub use confidence::{Sending, confidence_before, confidence_live};
 pub use html::{
     Circumstances, CompareView, Picture, PointView, RunView, SweepView, capacity_html,
     compare_charts, compare_html, repeats_html, run_charts, run_html, sweep_charts, sweep_html,

@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Headline, OneRun, Repeats, RunState};
+use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
 use crate::number::{cell, count};
 use crate::plain::plain;
@@ -39,9 +39,14 @@ pub fn repeats_text(repeats: &Repeats) -> String {
     page
 }
 
+/// How answers were asked for; how they came is on the page of each run.
+pub(crate) fn streaming(run: &RunFacts) -> &'static str {
+    if run.stream { "streaming" } else { "not streaming" }
+}
+
 fn write_page(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
     if let Some(run) = &repeats.run {
-        let streaming = if run.stream { "streaming" } else { "not streaming" };
+        let streaming = streaming(run);
         writeln!(page, "{}", plain(&run.target))?;
         writeln!(
             page,

@@ -7,6 +7,9 @@ use crate::number::{amount, cell, count, percent};
 use crate::plain::plain;
 use crate::text::{Fields, field};
 
+/// Why one end of an interval is not known.
+const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";
+
 /// The SLO term by term, goodput with what could flatter it, and fluidity.
 pub(crate) fn block(page: &mut impl Fields, summary: &Summary) {
     let Some(slo) = &summary.slo else { return };
@@ -26,9 +29,25 @@ pub(crate) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
         }
         SloState::Met => "MET",
         SloState::Missed => "MISSED",
+        SloState::Undecided if summary.requests.is_partly_whole() => {
+            "UNDECIDED: answers came whole, so when their tokens were made is not known"
+        }
+        SloState::Undecided if is_alike(slo) => {
+            "UNDECIDED; neighbors are alike: a run this short cannot show it"
+        }
         SloState::Undecided => "UNDECIDED: too little was measured to tell",
         SloState::Reported => "nothing to judge: add --attainment 99%",
     }
+}
+
+/// Whether what is undecided has only one end that is sure: its requests depend on each other.
+pub(crate) fn is_alike(slo: &SloSummary) -> bool {
+    let is_one = |low: Option<f64>, high: Option<f64>| low.is_some() != high.is_some();
+    let undecided = |state: SloState| state == SloState::Undecided;
+    // Of a figure an end may also lie beyond the time limit; that of a share does not.
+    let mut terms = slo.terms.iter().filter(|term| undecided(term.state));
+    terms.any(|term| is_one(term.attainment_low, term.attainment_high))
+        || (undecided(slo.attainment_state) && is_one(slo.attainment_low, slo.attainment_high))
 }
 
 /// Goodput, fluidity, and how TTFT grows with the prompt.
@@ -91,10 +110,14 @@ fn share(term: &SloTermSummary) -> String {
     }
 }
 
-/// An interval; an end that is not known is open.
+/// An interval, or the one end of it that is sure.
 pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
-    let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
-    format!("{}–{}", end(low), end(high))
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{}–{}", text(low), text(high)),
+        (Some(low), None) => format!("≥ {}", text(low)),
+        (None, Some(high)) => format!("≤ {}", text(high)),
+        (None, None) => "–".to_owned(),
+    }
 }
 
 pub(crate) fn goodput(slo: &SloSummary) -> String {
@@ -106,7 +129,15 @@ pub(crate) fn goodput(slo: &SloSummary) -> String {
     let target = match slo.target {
         None => String::new(),
         Some(target) => {
-            format!("; {} asked for: {}", percent(target), slo.attainment_state.name())
+            let share = match (slo.attainment_low, slo.attainment_high) {
+                (None, Some(_)) | (Some(_), None) => {
+                    let end = range(slo.attainment_low, slo.attainment_high, percent);
+                    let why = if is_alike(slo) { ALIKE } else { "" };
+                    format!(" (attainment {end}{why})")
+                }
+                _ => String::new(),
+            };
+            format!("; {} asked for: {}{share}", percent(target), slo.attainment_state.name())
         }
     };
     let judged = match slo.judged_by.as_str() {

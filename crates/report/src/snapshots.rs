@@ -33,6 +33,7 @@ fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("run", run::page(|_| {})),
         ("run_full", full_run()),
+        ("run_short", run::page(run::short)),
         ("run_shard", run::page(|summary| summary["run"]["shard"] = json!({"shard": "1/4"}))),
         ("run_merged", run::page(|summary| summary["run"]["shards"] = clients::tests::four())),
         ("repeats", crate::repeats_text(&repeats::tests::example())),

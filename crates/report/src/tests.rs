@@ -120,7 +120,7 @@ fn what_was_asked_stands_beside_what_was_seen() {
 
 fn slice(failed: u64) -> Value {
     let spread = |n: u64| json!({"n": n, "mean": 1.0, "p50": 1.5, "p90": 2.0, "p99": null});
-    // Of forty p50 stands alone and p90 needs its interval; of three nothing can be said.
+    // Of forty p50 stands alone and p90 is rough; of three p50 is rough too.
     json!({"scheduled": 40 + failed, "ok": 40, "failed": failed, "input_tokens_mean": 500.0,
         "output_tokens_mean": 20.0, "ttft_ms": spread(40), "tpot_ms": spread(3),
         "itl_ms": spread(3), "e2e_ms": spread(100), "output_tps": 12345.6, "rps": 1.0})
@@ -139,8 +139,8 @@ fn tables_are_aligned_and_ordered() {
         table[..3],
         [
             "by class        n failed     in    out    p50    p90    p50    p50    p90  tok/s",
-            "a\\u{1b}c…      42      2  500.0  20.00   1.50  ~2.00    n/e   1.50   2.00  12346",
-            "日本           40      0  500.0  20.00   1.50  ~2.00    n/e   1.50   2.00  12346",
+            "a\\u{1b}c…      42      2  500.0  20.00   1.50  ~2.00  ~1.50   1.50   2.00  12346",
+            "日本           40      0  500.0  20.00   1.50  ~2.00  ~1.50   1.50   2.00  12346",
         ]
     );
     let turns = table.iter().skip_while(|line| !line.starts_with("by turn")).skip(1);
@@ -164,8 +164,8 @@ fn tables_show_who_was_good() {
         [
             "tokens, ms                 mean   mean   TTFT   TTFT   TPOT    E2E output   good",
             "by class        n failed     in    out    p50    p90    p50    p90  tok/s      %",
-            "a              42      2  500.0  20.00   1.50  ~2.00    n/e   2.00  12346  60.00",
-            "b              40      0  500.0  20.00   1.50  ~2.00    n/e   2.00  12346      –",
+            "a              42      2  500.0  20.00   1.50  ~2.00  ~1.50   2.00  12346  60.00",
+            "b              40      0  500.0  20.00   1.50  ~2.00  ~1.50   2.00  12346      –",
         ]
     );
 }
@@ -247,7 +247,7 @@ fn a_promise_stands_beside_what_became_of_it() {
     let shown = page(|summary| summary["slo"] = slo.clone());
     assert_eq!(
         field(&shown, "SLO"),
-        "SLO MISSED p99 ttft < 500ms: 800.0 ms (600.0–…), missed p9 ttft < 2ms + 1ms/token: no \
+        "SLO MISSED p99 ttft < 500ms: 800.0 ms (≥ 600.0), missed p9 ttft < 2ms + 1ms/token: no \
          figure, undecided tpot < 50ms: 99.1 % (98.0 %–99.6 %) of requests errors < 1%: 0.20 %, met"
     );
     assert_eq!(
@@ -279,4 +279,103 @@ fn a_promise_stands_beside_what_became_of_it() {
         summary["slo"]["terms"][0]["term"] = json!("\u{1b}[2J");
     });
     assert!(!hostile.contains('\u{1b}'));
+}
+
+/// A metric of sixteen requests: the median has both ends or one, p90 one, and there is no p99.
+pub(crate) fn sixteen(median: &Value) -> Value {
+    let rough = |value: f64, low: f64| json!({"value": value, "low": low, "high": null, "n_eff": 4.0, "quality": "rough"});
+    json!({"unit": "ms", "n": 16, "censored": 0, "mean": 460.0, "std": 80.0, "min": 400.0,
+        "max": 720.5, "mean_low": 431.2, "mean_high": null,
+        "percentiles": {"50": median, "90": rough(601.5, 512.25),
+            "99": {"value": 720.5, "low": null, "high": null, "quality": "not_estimable"}}})
+}
+
+pub(crate) fn short(summary: &mut Value) {
+    let median = json!({"value": 442.0, "low": 420.5, "high": null, "quality": "rough"});
+    // Of a speed the other end is sure.
+    let mut speed = sixteen(
+        &json!({"value": 21.5, "low": null, "high": 24.75, "n_eff": 4.0, "quality": "rough"}),
+    );
+    (speed["mean_low"], speed["mean_high"]) = (Value::Null, json!(25.5));
+    speed["percentiles"]["90"] =
+        json!({"value": 30.0, "low": null, "high": null, "quality": "rough"});
+    summary["metrics"] = json!({"ttft": sixteen(&median), "tpot": speed});
+    summary["load"]["scheduled_rps"] = json!(16.0 / 33.0);
+    summary["window"] = json!({"start_s": 1.0, "end_s": 34.0, "kind": "steady"});
+}
+
+#[test]
+fn what_there_is_of_a_short_run_is_shown_and_marked() {
+    let page = page(short);
+    let from = page.find("ms             n").unwrap();
+    let table: Vec<_> = page[from..].lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        table,
+        [
+            "ms             n    mean     p50     p90     p99     max",
+            "TTFT          16   460.0  ~442.0  ~601.5     n/e   720.5",
+            " 95 % from        ≥431.2  ≥420.5  ≥512.2",
+            "TPOT          16   460.0  ~21.50  ~30.00     n/e   720.5",
+            "      to          ≤25.50  ≤24.75",
+            "~           rough: few samples, or neighbors that are alike; read it with its",
+            "            interval (in summary.json where no line shows it)",
+            "≥           95 % sure to be at least this; this run cannot tell how much more",
+            "≤           95 % sure to be at most this; this run cannot tell how much less",
+            "n/e         not estimable: too few samples for any figure",
+            // 33 s · 1,000/16 are 2,062.5 s.
+            "            p99 needs 1,000 requests to stand alone: --duration 35m at this rate",
+        ]
+    );
+    // A trace does not last longer because it is asked to.
+    let replay = super::tests::page(|summary| {
+        short(summary);
+        summary["load"]["mode"] = json!("replay");
+    });
+    assert!(replay.contains("p99 needs 1,000 requests to stand alone\n"), "{replay}");
+}
+
+#[test]
+fn one_end_of_an_attainment() {
+    let page = page(|summary| {
+        let term = json!({"term": "ttft < 500ms", "kind": "request", "unit": "ms", "limit": 500.0,
+            "attainment": 0.98, "attainment_low": null, "attainment_high": 0.992, "value": null,
+            "low": null, "high": null, "state": "reported", "vacuous": 0});
+        summary["slo"] = json!({
+            "slo": "ttft < 500ms", "state": "undecided", "target": 0.99,
+            "attainment_state": "undecided", "judged_by": "request_terms", "scheduled": 180,
+            "good": 176, "undetermined": 0,
+            "misses": {"failed": 0, "timed_out": 0, "empty": 0, "truncated": 0, "limits": 4},
+            "attainment": 0.98, "attainment_low": null, "attainment_high": 0.992, "n_eff": null,
+            "goodput_rps": 17.6, "goodput_rps_low": null, "goodput_rps_high": 17.9,
+            "goodput_output_tps": 100.0, "failed_share": 0.0, "max_gap_p99_ms": null,
+            "terms": [term], "fluidity": null, "ttft_fit": null});
+    });
+    assert_eq!(
+        field(&page, "SLO"),
+        "SLO UNDECIDED; neighbors are alike: a run this short cannot show it ttft < 500ms: 98.0 % (≤ \
+         99.2 %) of requests"
+    );
+    assert!(
+        field(&page, "Goodput").starts_with(
+            "Goodput 17.6 req/s (≤ 17.9), 98.0 % of 180 requests; 99.0 % asked for: undecided \
+             (attainment ≤ 99.2 %; neighbors are alike: a run this short cannot show it);"
+        ),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_server_that_did_not_stream_is_named_in_the_head() {
+    let head = |stream: bool, whole: u64| {
+        let page = page(|summary| {
+            summary["run"]["stream"] = json!(stream);
+            summary["requests"]["ok"] = json!(20);
+            summary["requests"]["whole"] = json!(whole);
+        });
+        page.lines().nth(1).unwrap().split(" · ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(head(true, 2), "chat, streaming");
+    assert_eq!(head(true, 3), "chat, streaming asked for, some answers came whole");
+    assert_eq!(head(true, 18), "chat, streaming asked for, answers came whole");
+    assert_eq!(head(false, 0), "chat, not streaming");
 }

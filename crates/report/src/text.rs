@@ -48,12 +48,11 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
 
 fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
     writeln!(page, "{}", plain(&summary.run.target))?;
-    writeln!(page, "{}\n", about(&summary.run))
+    writeln!(page, "{}\n", about(&summary.run, streaming(summary)))
 }
 
 /// What was asked, when, by which version.
-pub(crate) fn about(run: &RunFacts) -> String {
-    let streaming = if run.stream { "streaming" } else { "not streaming" };
+pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
     format!(
         "model {} · {}, {streaming} · {} · goodput {} · seed {}",
         plain(&run.model),
@@ -62,6 +61,16 @@ pub(crate) fn about(run: &RunFacts) -> String {
         run.version,
         run.seed
     )
+}
+
+/// How answers were asked for, and how they came.
+pub(crate) fn streaming(summary: &Summary) -> &'static str {
+    match &summary.requests {
+        _ if !summary.run.stream => "not streaming",
+        requests if requests.is_whole() => "streaming asked for, answers came whole",
+        requests if requests.is_partly_whole() => "streaming asked for, some answers came whole",
+        _ => "streaming",
+    }
 }
 
 /// What was run.
@@ -204,13 +213,19 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 
 /// Whether the window was one state, where somebody can say.
 fn steadiness(page: &mut impl Fields, summary: &Summary) {
-    let Some(Steadiness { state, trend, .. }) = &summary.steadiness else { return };
+    let Some(Steadiness { state, trend, cut, .. }) = &summary.steadiness else { return };
     let drift = trend.as_ref().map_or(String::new(), |trend| {
         format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
     });
     let text = match state {
-        Steady::Steady => format!("yes: no trend and no shift beyond chance{drift}"),
-        Steady::TooShort => "too short to say".to_owned(),
+        Steady::Steady => {
+            let from = match cut.cut_s {
+                cut_s if cut_s > 0.0 => format!(", after its first {cut_s:.0} s"),
+                _ => String::new(),
+            };
+            format!("yes{from}: no trend and no shift beyond chance{drift}")
+        }
+        Steady::TooShort => "too short to tell".to_owned(),
         Steady::Drifting => format!("no, it drifts{drift}"),
         Steady::Shifted => "no, its level changes".to_owned(),
         Steady::NeverSteady => "never".to_owned(),

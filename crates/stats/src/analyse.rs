@@ -21,6 +21,7 @@ use crate::series::SeriesTally;
 use crate::server::ServerTally;
 use crate::share;
 use crate::slo::{RunFigures, SloSummary, SloTally};
+use crate::streamed::{came_whole, undecide};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, Summary,
     Tokens, WindowSummary,
@@ -225,6 +226,7 @@ impl Tally {
         requests.connects += u64::from(exchange.stamps.connect.is_some());
         let Some(failure) = &exchange.failure else {
             requests.ok += 1;
+            requests.whole += u64::from(self.stream && came_whole(exchange));
             let reason = exchange.finish.clone().unwrap_or_default();
             *requests.finish_reasons.entry(reason).or_default() += 1;
             return;
@@ -289,6 +291,7 @@ impl Tally {
         let load = self.load(plan, &run);
         let client = self.client(samples, &load);
         let key = self.metrics.key_figures();
+        course.doubt_if_short(key.e2e_p99_ms);
         let throughput = self.in_window.rates(self.window);
         let (metrics, slo) = self.against_slo(plan, &run, &load, &key);
         let figures = self.workload.finish(plan, &run);
@@ -373,7 +376,11 @@ impl Tally {
             scheduled_rps: load.scheduled_rps,
             max_gap_p99_ms: key.max_gap_p99_ms,
         };
-        let slo = self.slo.take().map(|slo| slo.finish(&figures));
+        let mut slo = self.slo.take().map(|slo| slo.finish(&figures));
+        let asked = plan.measure.slo.as_ref().filter(|_| self.requests.is_partly_whole());
+        if let Some((slo, asked)) = slo.as_mut().zip(asked) {
+            undecide(slo, asked);
+        }
         (metrics, slo)
     }
 

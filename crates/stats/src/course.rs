@@ -36,6 +36,16 @@ impl Course {
         }
     }
 
+    /// A window of fewer answers after one another than METHOD 3.7 asks for shows no state, whatever was
+    /// not seen in it.
+    pub(crate) fn doubt_if_short(&mut self, e2e_p99_ms: Option<f64>) {
+        let least = e2e_p99_ms.map_or(0.0, |ms| steady::LEAST_ANSWERS * ms / 1e3);
+        if let Some(steadiness) = self.steadiness.as_mut().filter(|_| self.window.seconds() < least)
+        {
+            steadiness.doubt();
+        }
+    }
+
     /// Whether an automatic warm-up left something out.
     pub(crate) fn has_cut(&self) -> bool {
         self.cut_s() > 0.0
@@ -61,10 +71,14 @@ impl Course {
         let window = if start > window.start { moved(window, start) } else { window };
         let rest = series.over(window.start, window.end);
         let is_open = matches!(load.mode, Mode::Open { max_concurrency: None, .. });
+        let mut steadiness = steady::judge(&rest);
+        if is_open && steady::is_blind(&rest) {
+            steadiness.doubt();
+        }
         Self {
             window,
             cut,
-            steadiness: Some(steady::judge(&rest)),
+            steadiness: Some(steadiness),
             saturation: is_open.then(|| saturation::judge(&rest)).flatten(),
         }
     }

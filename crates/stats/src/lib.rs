@@ -31,6 +31,7 @@ mod server;
 mod share;
 mod slo;
 pub mod steady;
+mod streamed;
 mod summary;
 mod until;
 mod watch;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use analyse::{analyse, analyse_found};
 pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
+pub use caveats::flag_time;
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use details::{
     Details, Distribution, PositionBand, SloGrid, StallView, Timeline, completed, details,

@@ -285,6 +285,9 @@ pub struct Requests {
     pub reconnects: u64,
     /// Requests that opened a connection of their own.
     pub connects: u64,
+    /// Answers that came in one piece though streams were asked for.
+    #[serde(default)]
+    pub whole: u64,
     /// Finish reasons of those that ended well.
     pub finish_reasons: BTreeMap<String, u64>,
 }

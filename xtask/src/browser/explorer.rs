@@ -18,14 +18,18 @@ const COLUMNS: [usize; 5] = [2, 3, 4, 5, 6];
 /// Chosen by address: the share in percent that must be good, and the price of a GPU for an hour.
 const WANTED: (f64, f64) = (40.0, 12.0);
 
-/// What the explorer shows: its limits, and the load and numbers of each row.
-type Shown = (String, String, Vec<(String, [Option<String>; 5])>);
+/// What the explorer shows: its limits, its answer, and the load and numbers of each row.
+type Shown = (String, String, String, Vec<(String, [Option<String>; 5])>);
 
 /// Moves the limits by address and by keyboard, and counts again each time.
 pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<(), String> {
     let Some(first) = made.explored.first() else { return Ok(()) };
     let file = format!("file://{}", made.file.display());
     let tab = browser.open()?;
+    if made.summary["goodput"].is_object() {
+        browser.load(&tab, &file)?;
+        one_answer(browser, &tab)?;
+    }
     let middle = first.requests.median_ttft_ms();
     let (wanted, price) = WANTED;
     let address =
@@ -45,6 +49,21 @@ pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<(), String> {
     quiet(browser, &tab, &file)
 }
 
+/// The page's headline and its explorer, which stands as it was asked, give one answer.
+fn one_answer(browser: &mut Browser, tab: &Tab) -> Result<(), String> {
+    let script =
+        "['#answer .sentence', '#slo-says'].map(it => document.querySelector(it).textContent)";
+    let found = browser.look(tab, script)?;
+    let [headline, says]: [String; 2] =
+        serde_json::from_value(found).map_err(|error| format!("the answer: {error}"))?;
+    // It begins with a capital in the headline alone.
+    let rest: String = headline.chars().skip(1).collect();
+    if says.starts_with("As it was asked: ") && says.contains(&rest) {
+        return Ok(());
+    }
+    Err(format!("the headline says `{headline}` and the explorer `{says}`"))
+}
+
 /// A key of the keyboard, on the slider of TTFT.
 fn press(browser: &mut Browser, tab: &Tab, key: &str) -> Result<(), String> {
     browser.look(tab, &format!("document.querySelector({TTFT:?}).focus()"))?;
@@ -58,12 +77,13 @@ fn press(browser: &mut Browser, tab: &Tab, key: &str) -> Result<(), String> {
 
 /// Holds what is shown against what is counted for the limits that are shown; all that is good.
 fn compare(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<Good, String> {
-    let (ttft, tpot, rows) = shown(browser, tab)?;
+    let (ttft, tpot, says, rows) = shown(browser, tab)?;
     let limits = (milliseconds(&ttft)?, milliseconds(&tpot)?);
     if rows.len() != made.explored.len() {
         let counted = made.explored.len();
         return Err(format!("the explorer has {} rows, and there are {counted}", rows.len()));
     }
+    answered(&says, &rows)?;
     let mut all = Good { requests: 0, tokens: 0.0 };
     for explored in &made.explored {
         let own = rows.iter().find(|(load, _)| explored.is_named(load));
@@ -75,6 +95,18 @@ fn compare(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<Good, String
         all.tokens += good.tokens;
     }
     Ok(all)
+}
+
+/// Of several loads the answer is the highest below which none is missed.
+fn answered(says: &str, rows: &[(String, [Option<String>; 5])]) -> Result<(), String> {
+    let [(lowest, _), _, ..] = rows else { return Ok(()) };
+    let is_kept = |cells: &[Option<String>; 5]| cells[1].as_deref() == Some("true");
+    let kept = rows.iter().take_while(|(_, cells)| is_kept(cells)).last();
+    let expected = match kept {
+        Some((load, _)) => format!("up to {load} every load keeps it (as measured, not confirmed)"),
+        None => format!("{lowest}, the lowest load that was measured, misses it"),
+    };
+    if says.contains(&expected) { Ok(()) } else { Err(format!("`{says}` is not `{expected}`")) }
 }
 
 /// The numbers of one load.
@@ -119,7 +151,8 @@ fn shown(browser: &mut Browser, tab: &Tab) -> Result<Shown, String> {
             await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
             const limit = name => document.querySelector(name).getAttribute('aria-valuetext');
             const rows = [...document.querySelectorAll({ROWS:?})];
-            return [limit({TTFT:?}), limit({TPOT:?}), rows.map(row => [row.cells[0].textContent,
+            const says = document.querySelector('#slo-says').textContent;
+            return [limit({TTFT:?}), limit({TPOT:?}), says, rows.map(row => [row.cells[0].textContent,
                 {COLUMNS:?}.map(at => row.cells[at].dataset.value ?? null)])];
         }})()"
     );

@@ -1,6 +1,6 @@
 //! What users were promised.
 
-use goodput_model::{Measure, MetricName, Plan, Slo, SloError, SloMetric};
+use goodput_model::{Measure, Plan, Slo, SloError};
 
 use crate::args::SloArgs;
 use crate::error::Failed;
@@ -52,18 +52,13 @@ pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
                 .hint("add --slo 'ttft < 500ms, tpot < 50ms'")),
         };
     };
-    match slo.terms.iter().find(|term| needs_stream(term.metric)) {
+    match slo.terms.iter().find(|term| term.metric.needs_stream()) {
         Some(term) if !plan.target.stream => {
             let message = format!("without streams there is nothing to say about `{term}`");
             Err(Failed::usage(message).hint("promise e2e, or leave --no-stream out"))
         }
         _ => Ok(()),
     }
-}
-
-fn needs_stream(metric: SloMetric) -> bool {
-    use MetricName::{Itl, MaxGap, Tpot, Ttfa, Ttft};
-    matches!(metric, SloMetric::Fluidity | SloMetric::Request(Ttft | Ttfa | Tpot | Itl | MaxGap))
 }
 
 #[cfg(test)]

@@ -269,8 +269,9 @@ fn send(
         pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
     };
     let is_shown = !place.is_silent && recorder.screen.is_none();
-    let _progress =
-        is_shown.then(|| ProgressLine::start(&live, board, &place.label, &setup.progress));
+    let _progress = is_shown.then(|| {
+        ProgressLine::start((&live, board), (&plan.load, &control), &place.label, &setup.progress)
+    });
     if let Some(start) = &place.start {
         start.wait();
     }

@@ -7,7 +7,7 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Repeats, Summary, repeats};
 
-use super::{Place, Setup, code, folder_failed, prepare};
+use super::{Place, Setup, code, folder_failed, prepare, say_what_it_takes};
 use crate::error::{Failed, exit};
 use crate::{output, report};
 
@@ -60,6 +60,9 @@ fn measure_one(
         output::note(&format!("repeat {number} of {of}, seed {}", own.load.seed));
     }
     let prepared = prepare(setup, own)?;
+    if repeat.number == 1 {
+        say_what_it_takes(&prepared.plan, setup.quiet);
+    }
     if setup.signals.is_interrupted() {
         return Ok(None);
     }

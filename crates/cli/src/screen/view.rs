@@ -9,6 +9,7 @@ use super::tally::Tally;
 use super::{Run, Shown, lock};
 use crate::listen::{self, Course, Stand};
 use crate::output;
+use crate::progress::sending;
 use crate::readiness::Ready;
 
 /// What does not change during a run. Foreign text in it is harmless.
@@ -112,7 +113,10 @@ impl Run {
             sent: snapshot.started,
             ok: snapshot.ok,
             failed: snapshot.failed,
-            confidence: confidence_live(&self.board.read()),
+            confidence: confidence_live(
+                &self.board.read(),
+                sending(&self.facts.load, &self.control, elapsed),
+            ),
             latencies: seen.tally.latencies(elapsed),
             tokens,
             under_way,

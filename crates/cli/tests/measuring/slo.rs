@@ -1,6 +1,7 @@
 //! Promises kept, broken and undecided, from the command line to the exit code.
 
 use crate::support::{Outcome, Session, at, number, timed};
+use goodput_testkit::{Server, answer};
 use serde_json::Value;
 
 /// A hundred requests in two seconds: first token after 20 ms, then nine more, 2 ms apart.
@@ -168,4 +169,46 @@ fn what_cannot_be_read_is_refused_with_advice() {
     std::fs::write(session.path("plan.toml"), "[measure]\nslo = \"fast\"").unwrap();
     let outcome = session.run(&["run", "--plan", "plan.toml"]);
     assert_eq!(outcome.code, Some(2));
+}
+
+/// A server that answers `stream: true` with one object: it is named on every page, and a promise about
+/// when tokens come is not kept by answers that do not say.
+#[test]
+fn a_server_that_does_not_stream_keeps_no_promise_about_tokens() {
+    let body = r#"{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,
+        "message":{"role":"assistant","content":"hello there"},"finish_reason":"stop"}],
+        "usage":{"prompt_tokens":3,"completion_tokens":20,"total_tokens":23}}"#;
+    let server = Server::start(move |_| vec![answer("200 OK", "application/json", body)]);
+    let load = ["--rate", "50", "--duration", "1s", "--isl", "50", "--max-tokens", "20"];
+    let own = ["--model", "m", "--no-length-check"];
+    let measure = |session: &Session, args: &[&str]| {
+        session.measure(&server.url(), &[&load[..], &own, args].concat())
+    };
+    let session = Session::new();
+    let (outcome, summary) = measure(&session, &["--slo", "ttft < 2s", "--attainment", "80%"]);
+    assert_eq!(outcome.code, Some(5), "{}", outcome.stderr);
+    assert_eq!(at(&summary, "slo.state"), "undecided", "{}", summary["slo"]);
+    assert_eq!(summary["requests"]["whole"], summary["requests"]["ok"]);
+    let has = |code: &str| {
+        let caveats = summary["caveats"].as_array().unwrap();
+        caveats.iter().any(|caveat| caveat["code"] == code && caveat["severity"] == "warn")
+    };
+    assert!(has("not_streamed"), "{}", summary["caveats"]);
+    // Fifty tokens were planned, and the server counts three.
+    assert!(has("input_length"), "{}", summary["caveats"]);
+    let page = session.run(&["report", "out"]).stdout;
+    for words in ["chat, streaming asked for, answers came whole", "UNDECIDED: answers came whole"]
+    {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    for (args, expected) in [
+        // What nobody asked about single requests would be reported, were there anything to report.
+        (&["--slo", "ttft < 2s"][..], 5),
+        (&["--slo", "p50 tpot < 1s"], 5),
+        (&["--until", "p50 ttft ±50%"], 5),
+        (&["--slo", "p50 e2e < 2s"], 0),
+    ] {
+        let (outcome, summary) = measure(&Session::new(), args);
+        assert_code(&outcome, &summary, expected);
+    }
 }

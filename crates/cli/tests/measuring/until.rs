@@ -102,6 +102,12 @@ fn what_it_takes_is_said_before() {
     for args in [&["--concurrency", "4"][..], &["--rate", "1", "--quiet"]] {
         assert!(!said(args).contains("needs about"), "{args:?}");
     }
+    // A target that does not answer is the first thing to say, and the only one.
+    let gone = session.run(&["run", "http://127.0.0.1:1", "--rate", "1"]);
+    assert_eq!(gone.code, Some(3), "{}", gone.stderr);
+    assert!(!gone.stderr.contains("needs about"), "{}", gone.stderr);
+    let there = session.run(&["run", "mock", "--rate", "100", "--num-requests", "5", "--osl", "2"]);
+    assert!(there.stderr.contains("p95 TTFT to ±10 % needs about"), "{}", there.stderr);
 }
 
 /// A point of a sweep that asks for more than the server can do: it is given up, what was under way

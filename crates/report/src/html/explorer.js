@@ -65,7 +65,20 @@
     else cell.dataset.value = value;
   };
 
-  const says = (all, highest) => {
+  // The page's own answer is about the limits that were asked for.
+  const isAsAsked = () => ["ttft", "tpot", "attainment"].every((name) => state[name] === start[name]);
+  const told = () => (data.answer && isAsAsked() ? data.answer : null);
+
+  // The load of the answer: the page's own, else the highest below which none is missed. One that keeps
+  // the limits above one that does not is luck, or a server that changed.
+  const place = (all) => {
+    const answer = told();
+    if (answer) return answer.row === null ? -1 : answer.row;
+    const missed = all.findIndex((one) => !one.enough);
+    return (missed < 0 ? all.length : missed) - 1;
+  };
+
+  const says = (all, at) => {
     const limits = `TTFT below ${time(data.ttft[state.ttft])} and TPOT below ${time(data.tpot[state.tpot])}`;
     const begin = `${limits} for at least ${digits(state.attainment)} %: `;
     const cost = (one) => (one.cost === null ? "" : `, ${money(one.cost)} for a million good output tokens`);
@@ -74,19 +87,19 @@
       const [one] = all;
       return `${begin}${one.enough ? "kept" : "missed"}, ${percent(one.share)} are good; ${figures(one)}`;
     }
-    if (highest < 0) return begin + "no load that was measured keeps it.";
-    const missed = all.slice(0, highest).find((one) => !one.enough);
-    const though = missed ? `, though ${missed.label} does not` : "";
-    return `${begin}${all[highest].label} is the highest load that keeps it${though}; ${figures(all[highest])}`;
+    const answer = told();
+    if (answer) return `As it was asked: ${answer.text}${at < 0 ? "." : "; " + figures(all[at])}`;
+    if (at < 0) return `${begin}${all[0].label}, the lowest load that was measured, misses it.`;
+    return `${begin}up to ${all[at].label} every load keeps it (as measured, not confirmed); ${figures(all[at])}`;
   };
 
   const show = () => {
     const all = data.points.map(kept);
-    const highest = all.map((one) => one.enough).lastIndexOf(true);
+    const answer = place(all);
     all.forEach((one, at) => {
       const row = rows[at];
       const [, , share, enough, rps, tps, cost] = row.cells;
-      row.classList.toggle("slo-answer", at === highest);
+      row.classList.toggle("slo-answer", at === answer);
       write(share, percent(one.share), one.share);
       share.style.setProperty("--share", one.share);
       write(enough, one.enough ? "yes" : "no", one.enough);
@@ -95,7 +108,7 @@
       write(tps, amount(one.tps), one.tps);
       write(cost, one.cost === null ? "–" : money(one.cost), one.cost);
     });
-    by("says").textContent = says(all, highest);
+    by("says").textContent = says(all, answer);
     for (const name of ["ttft", "tpot"]) {
       const slider = by(name);
       const text = time(data[name][state[name]]);

@@ -61,15 +61,25 @@ impl Asked {
     }
 }
 
+/// What the page has found for the limits that were asked for, in the words of its headline, and the
+/// load that it stands at.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    pub(super) level: Option<f64>,
+    pub(super) text: String,
+}
+
 /// The explorer over these points, loads ascending, each with its load and the name of that: those of
-/// one load are counted together. Nothing where nothing was counted.
+/// one load are counted together. While the limits stand as they were asked for, it gives the page's
+/// own answer. Nothing where nothing was counted.
 pub(super) fn section(
     html: &mut Html,
     points: &[(f64, String, &SloGrid)],
     gpus: Option<u32>,
     asked: Asked,
+    answer: Option<&Answer>,
 ) {
-    let Some(counts) = Counts::of(points, gpus, asked) else { return };
+    let Some(counts) = Counts::of(points, gpus, asked, answer) else { return };
     pieces::section(html, "explorer", "SLO explorer", |html| {
         html.leaf(
             "p",
@@ -84,8 +94,8 @@ pub(super) fn section(
         html.leaf(
             "p",
             &[("class", "advice")],
-            "From the requests of these runs alone: a load that seems to keep a limit here was not \
-             confirmed at it. Costs are for output tokens of good requests.",
+            "Other limits than those asked for are held against the requests of these runs alone: a load \
+             that keeps them here was not confirmed at them. Costs are for output tokens of good requests.",
         );
         html.data("slo-data", &counts);
     });
@@ -206,13 +216,23 @@ fn sentence(counts: &Counts) -> String {
         let word = if kept.is_enough { "kept" } else { "missed" };
         return format!("{begin}{word}, {} are good; {}.", percent(kept.share()), figures(kept));
     }
-    let Some(highest) = all.iter().rposition(|(_, kept)| kept.is_enough) else {
-        return format!("{begin}no load that was measured keeps it.");
-    };
-    let (label, kept) = &all[highest];
-    let missed = all[..highest].iter().find(|(_, kept)| !kept.is_enough);
-    let missed = missed.map_or(String::new(), |(label, _)| format!(", though {label} does not"));
-    format!("{begin}{label} is the highest load that keeps it{missed}; {}.", figures(kept))
+    if let Some(told) = &counts.answer {
+        let there = told.row.and_then(|row| all.get(row));
+        let there = there.map_or(String::new(), |(_, kept)| format!("; {}", figures(kept)));
+        return format!("As it was asked: {}{there}.", told.text);
+    }
+    // One that keeps it above one that does not is luck, or a server that changed.
+    let kept = all.iter().take_while(|(_, kept)| kept.is_enough);
+    match (kept.last(), all.first()) {
+        (Some((label, kept)), _) => format!(
+            "{begin}up to {label} every load keeps it (as measured, not confirmed); {}.",
+            figures(kept)
+        ),
+        (None, Some((label, _))) => {
+            format!("{begin}{label}, the lowest load that was measured, misses it.")
+        }
+        (None, None) => format!("{begin}no load was measured."),
+    }
 }
 
 /// A limit with its unit.

@@ -51,7 +51,7 @@ pub fn repeats_html(repeats: &Repeats) -> String {
     let title = run.map_or("Repeated runs".to_owned(), |run| {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
-    let about = run.map(about).unwrap_or_default();
+    let about = run.map(|run| about(run, crate::repeats::streaming(run))).unwrap_or_default();
     Page { title: &title, about: &about, sections: &sections, body }.into_string()
 }
 

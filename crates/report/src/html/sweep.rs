@@ -150,7 +150,13 @@ fn explore(body: &mut Body, view: &SweepView<'_>) {
     };
     let grids: Vec<(f64, String, &SloGrid)> = points.iter().filter_map(of).collect();
     let asked = Asked::of(summary.plan.slo.as_ref(), summary.plan.attainment);
-    let inside = Html::of(|html| explorer::section(html, &grids, summary.sweep.gpus, asked));
+    let answer = summary.goodput.as_ref().map(|goodput| explorer::Answer {
+        level: goodput.confirmed,
+        text: answer::told(summary, goodput),
+    });
+    let inside = Html::of(|html| {
+        explorer::section(html, &grids, summary.sweep.gpus, asked, answer.as_ref());
+    });
     if inside != Html::default() {
         body.html.add(&inside);
         body.sections.push(("explorer", "SLO explorer"));

@@ -30,10 +30,9 @@ fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
     };
     let void = if is_void { "These numbers are void: " } else { "" };
     writeln!(page, "**{void}{}**\n", text(&answer))?;
-    let streaming = if run.stream { "streaming" } else { "not streaming" };
     let facts = [
         ("Target", run.target.clone()),
-        ("Model", format!("{} · {}, {streaming}", run.model, run.api)),
+        ("Model", format!("{} · {}, {}", run.model, run.api, words::streaming(summary))),
         ("Workload", workload::name(run)),
         ("Load", words::load(summary)),
         ("Window", words::window(summary)),

@@ -65,6 +65,21 @@ fn a_void_run_has_no_good_news() {
 }
 
 #[test]
+fn a_short_run_has_what_is_sure() {
+    let page = run_markdown(&run(crate::tests::short));
+    let row =
+        "| TTFT | 16 | 460.0 (≥ 431.2) | \\~442.0 (≥ 420.5) | \\~601.5 (≥ 512.2) | n/e | 720.5 |";
+    assert!(page.contains(row), "{page}");
+    for line in [
+        "- ≥: 95 % sure to be at least this; this run cannot tell how much more",
+        "- n/e: not estimable: too few samples for any figure",
+        "- p99 needs 1,000 requests to stand alone: --duration 35m at this rate",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+#[test]
 fn a_run() {
     let page = run_markdown(&run(|_| {}));
     assert!(

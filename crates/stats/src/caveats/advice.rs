@@ -8,7 +8,7 @@ use super::Evidence;
 use crate::share::shard;
 
 /// A time as flags take it, rounded up: whole seconds to two minutes, then minutes, then hours.
-pub(super) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     match seconds {
         s if s <= 120.0 => format!("{:.0}s", s.ceil().max(1.0)),
         s if s <= 7200.0 => format!("{:.0}m", (s / 60.0).ceil()),

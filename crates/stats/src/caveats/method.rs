@@ -5,11 +5,12 @@ use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Extent, Mode, Rate, Se
 use super::client::tolerance_ms;
 use super::{Evidence, advice};
 use crate::estimate::minimum_for_figure;
-use crate::steady::State;
+use crate::steady::{LEAST_ANSWERS, State};
 
-/// METHOD 3.7: measured time in seconds, and in multiples of the p99 of E2E.
+/// METHOD 3.7: measured time in seconds.
 const LEAST_SECONDS: f64 = 60.0;
-const LEAST_E2E: f64 = 5.0;
+/// Rates of a window of fewer answers after one another are mostly those of its edges.
+const FEW_ANSWERS: f64 = 2.0;
 /// METHOD 3.4, rule 3.
 const DEPENDENT: f64 = 0.5;
 /// p90 over p50 of TTFT above which it matters what requests wait for.
@@ -29,7 +30,8 @@ pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     let load = &e.plan.load;
     let is_unable = load.warmup == Extent::Auto
         && (e.course.cut.is_none()
-            || e.course.steadiness.as_ref().is_some_and(|found| found.state == State::TooShort));
+            || (!e.course.has_cut()
+                && e.course.steadiness.as_ref().is_some_and(|s| s.state == State::TooShort)));
     (load.warmup.is_none() || is_unable).then(|| {
         let message = if is_unable {
             "no warm-up was cut: this load is not meant to be steady, or the run is too short to tell \
@@ -79,12 +81,14 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
 pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     let seconds = e.window.seconds();
     let e2e_s = e.key.e2e_p99_ms.map_or(0.0, |ms| ms / 1e3);
-    let needed = (LEAST_E2E * e2e_s).max(LEAST_SECONDS);
+    let needed = (LEAST_ANSWERS * e2e_s).max(LEAST_SECONDS);
     (seconds < needed && e.requests.scheduled > 0).then(|| {
-        let message = if needed > LEAST_SECONDS {
+        let times = seconds / e2e_s;
+        let message = if times < LEAST_ANSWERS {
+            let rates = if times < FEW_ANSWERS { ", and its rates say little" } else { "" };
             format!(
-                "{seconds:.1} s measured, less than five times the p99 of E2E ({e2e_s:.1} s): most of \
-                 the window is its edges"
+                "{seconds:.1} s measured, {times:.1} times the p99 of E2E ({e2e_s:.1} s): most of the \
+                 run is start and end{rates}"
             )
         } else {
             format!("{seconds:.1} s measured; 60 s or more settle queues and caches")

@@ -25,6 +25,7 @@ use crate::summary::{ClientSummary, LoadSummary, Requests, RunFacts, Tokens};
 use crate::window::Window;
 use crate::workload::Figures;
 
+pub use advice::time as flag_time;
 pub(crate) use tally::{CaveatTally, Counted};
 
 /// What the checks look at.
@@ -98,6 +99,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         minutes::differ_caveat,
         client::slow_reader,
         client::lossy,
+        stream::not_streamed,
         workload::output_length,
         workload::input_length,
         workload::cache_differs,

@@ -10,6 +10,20 @@ const COUNT_TOLERANCE: f64 = 0.02;
 const COALESCED: f64 = 0.1;
 const MOSTLY_COALESCED: f64 = 0.5;
 
+/// A server that ignores what it was asked for, or something before it that buffers.
+pub(super) fn not_streamed(e: &Evidence<'_>) -> Option<Caveat> {
+    e.requests.is_partly_whole().then(|| {
+        let message = format!(
+            "streaming was asked for, and {} of {} answers came in one piece: when their tokens were \
+             made is not known, so TTFT, TPOT and ITL say nothing about the server",
+            e.requests.whole, e.requests.ok
+        );
+        let advice = "see that the server honors `stream: true` and that no gateway or proxy before it \
+                      buffers answers; --no-stream measures E2E alone";
+        Caveat::new(CaveatCode::NotStreamed, Severity::Warn, message).advise(advice)
+    })
+}
+
 pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
         let message = "the server did not report token usage for every answer: tokens are counted \
@@ -52,7 +66,9 @@ pub(super) fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
 /// Chunks that came in one read are no time apart.
 pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.tokens.coalesced_chunks as f64 / e.tokens.chunks.max(1) as f64;
-    (share > COALESCED && e.plan.target.stream).then(|| {
+    // Of answers that somebody held back to the end that is said already.
+    let is_held_back = e.requests.is_partly_whole();
+    (share > COALESCED && e.plan.target.stream && !is_held_back).then(|| {
         let is_most = share > MOSTLY_COALESCED;
         let severity = if is_most { Severity::Warn } else { Severity::Info };
         let itl = e.key.itl_p50_ms.map_or(String::new(), |itl| format!(" (p50 {itl:.2} ms)"));

@@ -9,6 +9,8 @@ use crate::workload::{LengthCheck, Slice};
 
 /// Lengths may differ by so much.
 const LENGTH_TOLERANCE: f64 = 0.02;
+/// An estimated length that is off by more than this factor is another workload.
+const FAR: f64 = 2.0;
 /// Shares of cached tokens may differ by so much.
 const CACHE_TOLERANCE: f64 = 0.05;
 /// Hits that nobody asked for matter above this.
@@ -48,16 +50,22 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// Somebody counted our words before the run, and the server counts otherwise.
+/// Somebody counted our words before the run, and the server counts otherwise; or nobody did, and the
+/// estimate is far off.
 pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
-    let calibration = e.plan.workload.calibration.as_ref()?;
+    let calibration = e.plan.workload.calibration.as_ref();
+    let counted = calibration.map(|calibration| calibration.source);
+    let counted = counted.filter(|source| *source != CalibrationSource::Estimate);
     let check = e.figures.lengths.input.filter(is_off)?;
-    (calibration.source != CalibrationSource::Estimate).then(|| {
+    let is_far = check.ratio.is_some_and(|ratio| !(1.0 / FAR..=FAR).contains(&ratio));
+    (counted.is_some() || is_far).then(|| {
+        let by = match counted {
+            Some(source) => format!("though counted by {}", source.name()),
+            None => "by an estimate of ours".to_owned(),
+        };
         let message = format!(
-            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, though counted by {}",
-            check.actual_mean,
-            check.planned_mean,
-            calibration.source.name()
+            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, {by}",
+            check.actual_mean, check.planned_mean,
         );
         let advice = "give the tokenizer of this very model with --tokenizer, and see that the \
                       server's chat template is the one that was calibrated";

@@ -38,6 +38,11 @@ const BLOCKS: usize = 60;
 const BEYOND: f64 = 4.0;
 /// The same for TPOT beside its own noise: it does not queue.
 const BEYOND_NOISE: f64 = 2.0;
+/// A window must be so many times as long as a request takes (METHOD 3.7): in less, a server fills up
+/// and empties, and nothing else is seen.
+pub(crate) const LEAST_ANSWERS: f64 = 5.0;
+/// What a run must be able to show, as a share, before nothing seen means steady.
+const VISIBLE: f64 = 1.0;
 /// A step of so many standard deviations of what is beside it is no matter of dependence. A change
 /// that takes a fifth of the window makes as many, a straight line three and a half.
 const PLAIN_STEP: f64 = 8.0;
@@ -54,7 +59,7 @@ pub enum State {
     Shifted,
     /// The warm-up never ended.
     NeverSteady,
-    /// Too few bins or requests to say.
+    /// Too few bins, requests or answers after one another to say.
     TooShort,
     /// The load was not meant to be steady, or there is no window.
     #[default]
@@ -137,6 +142,15 @@ pub struct Steadiness {
     pub trend: Option<Trend>,
     /// The shift that counts against it.
     pub shift: Option<Shift>,
+}
+
+impl Steadiness {
+    /// That nothing was seen says nothing of a run in which nothing can be seen.
+    pub(crate) fn doubt(&mut self) {
+        if self.state == State::Steady {
+            self.state = State::TooShort;
+        }
+    }
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -331,7 +345,21 @@ pub fn judge(series: &Series) -> Steadiness {
         let place = Place { name, start_s, bin_s: series.bin.as_secs() };
         found.extend(Course::of(rest, place, chance.floor(name)));
     }
-    verdict(cut, never.as_deref(), found)
+    let mut verdict = verdict(cut, never.as_deref(), found);
+    let is_latency = |(name, _): &(&str, &[f64])| matches!(*name, "ttft" | "tpot");
+    let has_latencies = !series.ttft.values.is_empty() || !series.tpot.values.is_empty();
+    // Latencies of so few requests that most bins have none cannot be tested.
+    let is_sparse = has_latencies && !named.iter().any(is_latency);
+    if is_sparse || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
+        verdict.doubt();
+    }
+    verdict
+}
+
+/// Whether the number under way of an open loop could double within this span and still pass for
+/// chance.
+pub(crate) fn is_blind(series: &Series) -> bool {
+    BEYOND * Chance::of(series).drift(series.len()) > VISIBLE
 }
 
 /// The worst that was found decides.

@@ -85,10 +85,50 @@ fn series(shape: impl Fn(usize) -> f64, bins: usize) -> Series {
         tokens_per_s: values(5000.0),
         ttft: medians(200.0),
         tpot: medians(20.0),
-        arrivals: vec![20; bins],
-        completions: vec![20; bins],
+        // As many as take a second each.
+        arrivals: vec![1_000_000; bins],
+        completions: vec![1_000_000; bins],
         refused: vec![0; bins],
     }
+}
+
+#[test]
+fn a_span_of_few_answers_is_too_short_to_tell() {
+    // A hundred bins of answers that take 19.8 and 20.2 of them.
+    let of =
+        |ends: u32, bins: usize| Series { completions: vec![ends; bins], ..series(|_| 1.0, bins) };
+    assert_eq!(judge(&of(50_500, 100)).state, State::Steady);
+    assert_eq!(judge(&of(49_500, 100)).state, State::TooShort);
+    // What is seen is seen.
+    let drifts = Series { completions: vec![20; 100], ..series(|i| 1.0 + i as f64 / 1e3, 100) };
+    assert_eq!(judge(&drifts).state, State::Drifting);
+}
+
+#[test]
+fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
+    let sparse = |every: usize| {
+        let counts = (0..60).map(|i| u32::from(i % every == 0)).collect();
+        let medians = |scale: f64| Medians { values: vec![scale; 60], counts };
+        let all = series(|_| 1.0, 60);
+        Series { ttft: medians(200.0), tpot: Medians::default(), ..all }
+    };
+    assert_eq!(judge(&sparse(2)).state, State::Steady);
+    assert_eq!(judge(&sparse(3)).state, State::TooShort);
+    // Without streams there is no latency to test, and the rest decides.
+    let whole = Series { ttft: Medians::default(), tpot: Medians::default(), ..sparse(3) };
+    assert_eq!(judge(&whole).state, State::Steady);
+}
+
+#[test]
+fn a_number_under_way_that_may_double_by_chance_shows_nothing() {
+    // One under way, each for a second: the standard deviation of a line's drift over T bins is
+    // sqrt(12·2/T), and four of those are 1 at T = 384.
+    let of = |bins: usize| Series {
+        in_flight: vec![1.0; bins],
+        completions: vec![1; bins],
+        ..series(|_| 1.0, bins)
+    };
+    assert_eq!([is_blind(&of(383)), is_blind(&of(385))], [true, false]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use goodput_model::{Caveat, Connect, Shape, Span};
 
 use super::*;
+use crate::SloState;
+use crate::steady::State;
 
 fn caveat<'a>(summary: &'a Summary, code: &str) -> Option<&'a Caveat> {
     summary.caveats.iter().find(|caveat| caveat.code.name() == code)
@@ -10,6 +12,10 @@ fn caveat<'a>(summary: &'a Summary, code: &str) -> Option<&'a Caveat> {
 
 fn advice(summary: &Summary, code: &str) -> String {
     caveat(summary, code).unwrap().advice.clone().unwrap()
+}
+
+fn message(summary: &Summary, code: &str) -> String {
+    caveat(summary, code).unwrap().message.clone()
 }
 
 /// Requests every 100 ms.
@@ -87,6 +93,15 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     let s = of(60, 20_000.0);
     assert_eq!(severity_of(&s, "short_window"), Some(Severity::Info));
     assert_eq!(advice(&s, "short_window"), "--duration 100s");
+    assert_eq!(
+        message(&s, "short_window"),
+        "60.0 s measured, 3.0 times the p99 of E2E (20.0 s): most of the run is start and end"
+    );
+    assert_eq!(
+        message(&of(15, 10_000.0), "short_window"),
+        "15.0 s measured, 1.5 times the p99 of E2E (10.0 s): most of the run is start and end, and its \
+         rates say little"
+    );
     let mut by_count = plan(None, Some(20), NO_WARMUP);
     let s = summary(&by_count, &steady(20));
     // 19 of the 20 fall into (0, 1.9 s]: ten a second.
@@ -98,6 +113,113 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
         max_concurrency: None,
     };
     assert_eq!(advice(&summary(&by_count, &steady(20)), "short_window"), "make the shape last 60s");
+}
+
+/// The same request, answered by one object at its end.
+fn whole(mut record: RequestRecord) -> RequestRecord {
+    record.exchange.chunks.clear();
+    let stamps = &mut record.exchange.stamps;
+    (stamps.first_token, stamps.first_answer) = (None, None);
+    record
+}
+
+/// The same, as events that came at its end, with so many tokens a tenth of a millisecond and a bit
+/// apart.
+fn held_back(mut record: RequestRecord, tokens: u32, apart_ms: f64) -> RequestRecord {
+    record.exchange.output_tokens = Some(TokenCount { n: tokens, source: TokenSource::Usage });
+    let stamps = &mut record.exchange.stamps;
+    let first = stamps.first_token.unwrap();
+    stamps.last_token = Some(first + ms(f64::from(tokens) * apart_ms));
+    record
+}
+
+#[test]
+fn answers_that_came_whole_are_named() {
+    let of = |n: usize, change: &dyn Fn(RequestRecord) -> RequestRecord| {
+        let mut records = steady(20);
+        for record in records.iter_mut().take(n) {
+            *record = change(record.clone());
+        }
+        let mut plan = short();
+        plan.measure.slo = Some("ttft < 500ms, e2e < 9s".parse().unwrap());
+        plan.measure.attainment = Some(0.5);
+        summary(&plan, &records)
+    };
+    // Two of twenty may be chance; three are not.
+    assert_eq!(severity_of(&of(2, &whole), "not_streamed"), None);
+    let s = of(3, &whole);
+    assert_eq!(severity_of(&s, "not_streamed"), Some(Severity::Warn));
+    let s = of(20, &whole);
+    assert_eq!(s.requests.whole, 20);
+    assert!(message(&s, "not_streamed").contains("20 of 20 answers came in one piece"), "{s:?}");
+    // Nothing speaks against its SLO, and nothing for it.
+    let slo = s.slo.unwrap();
+    assert_eq!((slo.state, slo.attainment_state), (SloState::Undecided, SloState::Undecided));
+    assert_eq!((slo.attainment, slo.goodput_rps, slo.terms[0].attainment), (None, None, None));
+    assert_eq!(slo.terms[1].attainment, Some(1.0), "how long they took is known");
+    // Events that were held back: sixteen tokens or more, less than a tenth of a millisecond apart.
+    let late = |n, apart| move |record: RequestRecord| held_back(record, n, apart);
+    assert_eq!(of(20, &late(16, 0.09)).requests.whole, 20);
+    assert_eq!(of(20, &late(15, 0.09)).requests.whole, 0);
+    assert_eq!(of(20, &late(16, 0.11)).requests.whole, 0);
+    // Who did not ask for streams has none.
+    let mut plan = short();
+    plan.target.stream = false;
+    let records: Vec<_> = steady(20).into_iter().map(whole).collect();
+    let s = summary(&plan, &records);
+    assert_eq!((s.requests.whole, severity_of(&s, "not_streamed")), (0, None));
+}
+
+#[test]
+fn an_slo_without_streams_is_judged_by_answers_that_came_whole() {
+    let mut plan = short();
+    plan.measure.slo = Some("e2e < 9s".parse().unwrap());
+    plan.measure.attainment = Some(0.5);
+    let records: Vec<_> = steady(20).into_iter().map(whole).collect();
+    let slo = summary(&plan, &records).slo.unwrap();
+    assert_eq!((slo.state, slo.attainment), (SloState::Met, Some(1.0)));
+}
+
+/// Without anybody's count a plan is an estimate, and one that is far off is another workload.
+#[test]
+fn prompts_far_from_their_estimate_are_named() {
+    let of = |actual: u32| {
+        let mut records = steady(20);
+        for record in &mut records {
+            let count = TokenCount { n: actual, source: TokenSource::Usage };
+            record.exchange.input_tokens = Some(count);
+        }
+        summary(&short(), &records)
+    };
+    // Fifty are planned.
+    assert_eq!(severity_of(&of(25), "input_length"), None);
+    assert_eq!(severity_of(&of(100), "input_length"), None);
+    assert_eq!(severity_of(&of(101), "input_length"), Some(Severity::Warn));
+    assert_eq!(
+        message(&of(3), "input_length"),
+        "prompts are not as long as planned: 3.0 tokens on average for 50.0, by an estimate of ours"
+    );
+}
+
+/// Whether a run is steady takes time and requests to tell; until then nothing seen says nothing.
+#[test]
+fn steadiness_takes_as_long_as_five_answers_and_as_many_requests() {
+    let state = |summary: &Summary| summary.steadiness.as_ref().unwrap().state;
+    // One in fifty takes so long: the mean is short, and the p99 is not.
+    let of = |slow_ms: f64| {
+        let mut records = steady(600);
+        for record in records.iter_mut().step_by(50) {
+            let end = record.scheduled + ms(slow_ms);
+            let stamps = &mut record.exchange.stamps;
+            (stamps.last_token, stamps.done, stamps.ended) = (Some(end), Some(end), end);
+        }
+        summary(&plan(Some(60), None, NO_WARMUP), &records)
+    };
+    assert_eq!(state(&of(11_900.0)), State::Steady);
+    assert_eq!(state(&of(12_100.0)), State::TooShort);
+    // A request every two seconds: none of the tests has enough of them in half a minute.
+    let few: Vec<_> = (0..15).map(|i| record(i, i as f64 * 2000.0, &[900.0])).collect();
+    assert_eq!(state(&summary(&plan(Some(30), None, NO_WARMUP), &few)), State::TooShort);
 }
 
 #[test]

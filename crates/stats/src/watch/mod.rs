@@ -207,8 +207,17 @@ impl Watch {
 impl LiveFigure {
     /// Whether it is known as well as asked, from as many values as it needs to stand for itself.
     pub fn is_enough(&self) -> bool {
-        let is_narrow = self.within.is_some_and(|within| within <= self.goal.within);
-        is_narrow && self.n >= fewest(self.goal.figure) && !self.is_queueing
+        self.is_narrow() && self.n >= self.fewest() && !self.is_queueing
+    }
+
+    /// Whether its interval is as narrow as asked.
+    pub fn is_narrow(&self) -> bool {
+        self.within.is_some_and(|within| within <= self.goal.within)
+    }
+
+    /// The fewest values from which it stands for itself.
+    pub fn fewest(&self) -> u64 {
+        fewest(self.goal.figure)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_stats::SloGrid;
 use serde::Serialize;
 
-use super::{Asked, USUAL};
+use super::{Answer, Asked, USUAL};
 use crate::plain::plain;
 
 /// Cells of a page at most. Beyond it stops are left out; what is counted for the others stays exact.
@@ -21,8 +21,17 @@ pub(super) struct Counts {
     /// Where the sliders stand at first.
     pub(super) start: Start,
     pub(super) gpus: Option<u32>,
+    /// What the page says about the limits at the start.
+    pub(super) answer: Option<Told>,
     /// Loads, ascending.
     pub(super) points: Vec<Load>,
+}
+
+/// The page's own answer, and the place of its load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Told {
+    pub(super) row: Option<usize>,
+    pub(super) text: String,
 }
 
 /// Places of the limits at first, and the share of good requests, in percent.
@@ -74,6 +83,7 @@ impl Counts {
         points: &[(f64, String, &SloGrid)],
         gpus: Option<u32>,
         asked: Asked,
+        answer: Option<&Answer>,
     ) -> Option<Self> {
         let mut loads: Vec<(f64, &str, Vec<&SloGrid>)> = Vec::new();
         let is_counted =
@@ -111,7 +121,13 @@ impl Counts {
             tpot: place(&tpot, asked.tpot_ms),
             percent: asked.percent.filter(|it| (0.0..=100.0).contains(it)).unwrap_or(USUAL),
         };
-        Some(Self { ttft, tpot, start, gpus: gpus.filter(|gpus| *gpus > 0), points })
+        let row = |level: f64| {
+            // The answer is written by another hand than the loads.
+            loads.iter().position(|(load, _, _)| (load - level).abs() <= 1e-6 * level.abs())
+        };
+        let answer = answer
+            .map(|answer| Told { row: answer.level.and_then(row), text: plain(&answer.text) });
+        Some(Self { ttft, tpot, start, gpus: gpus.filter(|gpus| *gpus > 0), answer, points })
     }
 
     /// What keeps the limits at the start.

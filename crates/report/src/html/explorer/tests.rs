@@ -15,7 +15,7 @@ fn page(points: &[(String, &SloGrid)], asked: Asked) -> String {
 }
 
 fn at_levels(points: &[(f64, String, &SloGrid)], asked: Asked) -> String {
-    Html::of(|html| section(html, points, Some(8), asked)).into_string()
+    Html::of(|html| section(html, points, Some(8), asked, None)).into_string()
 }
 
 /// The numbers for the script.
@@ -109,19 +109,26 @@ fn without_a_script_the_table_stands_at_what_was_asked() {
         ">5 req/s</th><td>100</td>",
         ">99.0 %</td><td class=\"good\">yes</td><td>9.9</td><td>100.0</td><td>–</td>",
         ">95.0 %</td><td class=\"bad\">no</td><td>9.5</td><td>95.0</td><td>–</td>",
-        "TTFT below 500 ms and TPOT below 50 ms for at least 99 %: 5 req/s is the highest load that \
-         keeps it; 9.9 good req/s and 100.0 good output tok/s.",
+        "TTFT below 500 ms and TPOT below 50 ms for at least 99 %: up to 5 req/s every load keeps it (as \
+         measured, not confirmed); 9.9 good req/s and 100.0 good output tok/s.",
         "id=\"slo-set\" class=\"slo-set\" hidden=\"\"",
     ] {
         assert!(both.contains(cell), "{cell}\n{both}");
     }
     let turned = page(&[(low, &missed), (high, &kept)], ASKED);
-    assert!(turned.contains("9 req/s is the highest load that keeps it, though 5 req/s does not;"));
+    // What keeps it above one that misses it is no answer.
+    assert!(
+        turned.contains(": 5 req/s, the lowest load that was measured, misses it."),
+        "{turned}"
+    );
     let one = page(&[("x".to_owned(), &missed)], ASKED);
     assert!(one.contains("missed, 95.0 % are good; 9.5 good req/s"), "{one}");
     let none = Asked { percent: Some(99.5), ..ASKED };
     let none = page(&[("a".to_owned(), &missed), ("b".to_owned(), &kept)], none);
-    assert!(none.contains("for at least 99.5 %: no load that was measured keeps it."), "{none}");
+    assert!(
+        none.contains("for at least 99.5 %: a, the lowest load that was measured, misses it."),
+        "{none}"
+    );
     // Nothing was counted: nothing to explore.
     assert_eq!(page(&[("x".to_owned(), &SloGrid::default())], ASKED), "");
 }
@@ -182,4 +189,31 @@ fn hostile_names_are_text() {
 fn limits_have_no_more_digits_than_they_need() {
     let texts = [0.15, 47.0, 1500.0, 100_000.0, 0.1 + 0.2].map(time);
     assert_eq!(texts, ["0.15 ms", "47 ms", "1.5 s", "100 s", "0.3 ms"]);
+}
+
+/// Headline and explorer give one answer while the limits are those that were asked for.
+#[test]
+fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
+    // By these counts 50 and 57 keep it; confirmed was 46.
+    let kept = small(&[500.0], &[(0, 0, 99, 1000), (1, 0, 1, 10)], 100);
+    let points = [46.0, 50.0, 57.0].map(|level| (level, format!("{level} req/s"), &kept));
+    let shown = |answer: Option<&Answer>| {
+        Html::of(|html| section(html, &points, None, ASKED, answer)).into_string()
+    };
+    let text = "46 req/s (45–48) with p99 TTFT < 500 ms".to_owned();
+    let page = shown(Some(&Answer { level: Some(46.0 + 1e-9), text: text.clone() }));
+    assert!(
+        page.contains(
+            "As it was asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
+             output tok/s."
+        ),
+        "{page}"
+    );
+    assert_eq!(data(&page)["answer"]["row"], 0);
+    assert!(!page.contains("every load keeps it"), "{page}");
+    // An answer at a load that is not among these has no figures of its own.
+    let page = shown(Some(&Answer { level: None, text }));
+    assert!(page.contains("p99 TTFT &lt; 500 ms.<"), "{page}");
+    assert_eq!(data(&page)["answer"]["row"], Value::Null);
+    assert_eq!(data(&shown(None))["answer"], Value::Null);
 }

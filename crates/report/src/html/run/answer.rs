@@ -7,9 +7,9 @@ use super::super::markup::Html;
 use super::super::pieces::{answer, cards, fields};
 use super::super::view::RunView;
 use super::{gpus, is_void};
-use crate::latency::figure;
-use crate::number::{amount, cell, count, percent};
-use crate::slo::range;
+use crate::latency::{figure, interval};
+use crate::number::{amount, count, percent};
+use crate::slo::{is_alike, range};
 use crate::text::{Fields, facts};
 
 /// What of the run's facts is needed to read the answer.
@@ -38,14 +38,14 @@ pub(super) fn sentence(summary: &Summary) -> String {
         return format!("No result: these numbers are void{why}");
     }
     let sentence = match &summary.slo {
-        Some(slo) => promised(slo),
+        Some(slo) => promised(summary, slo),
         None => carried(summary),
     };
     // A number and its unit stay together.
     sentence.replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms").replace(" req/s", "\u{a0}req/s")
 }
 
-fn promised(slo: &SloSummary) -> String {
+fn promised(summary: &Summary, slo: &SloSummary) -> String {
     let ends = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| match (low, high) {
         (None, None) => String::new(),
         (low, high) => format!(" ({})", range(low, high, text)),
@@ -55,7 +55,13 @@ fn promised(slo: &SloSummary) -> String {
     let state = match slo.state {
         SloState::Met => "met",
         SloState::Missed => "missed",
-        SloState::Undecided => "undecided, too little was measured to tell",
+        SloState::Undecided if summary.requests.is_partly_whole() => {
+            "undecided (answers came whole: when their tokens were made is not known)"
+        }
+        SloState::Undecided if is_alike(slo) => {
+            "undecided (neighbors are alike: a run this short cannot show it)"
+        }
+        SloState::Undecided => "undecided (too little was measured to tell)",
         SloState::Reported => "nothing to judge",
     };
     format!(
@@ -79,31 +85,33 @@ fn carried(summary: &Summary) -> String {
     format!("{rate} req/s carried{with}")
 }
 
-/// The highest of these percentiles that can be given, with its interval.
+/// The highest of these percentiles whose interval is known, with that; where there is none, the
+/// median and what it rests on.
 fn tail(metric: &Metric, label: &str) -> Option<String> {
-    ["99", "90", "50"].into_iter().find_map(|percent| {
-        let (text, note) = percentile(metric, percent)?;
-        let unit = if text.ends_with("limit") { "" } else { " ms" };
-        let ends = if note.is_empty() { note } else { format!(" ({note})") };
-        Some(format!("p{percent} {label} {text}{unit}{ends}"))
+    let is_known = |percent: &&str| {
+        metric.percentiles.get(*percent).is_some_and(|found| found.quality.has_interval())
+    };
+    let known = ["99", "90", "50"].into_iter().filter(is_known).find_map(|percent| {
+        let (text, ends) = percentile(metric, percent)?;
+        let ends = if ends.is_empty() { ends } else { format!(" ({ends})") };
+        Some(format!("p{percent} {label} {}{ends}", with_unit(&text)))
+    });
+    known.or_else(|| {
+        let (text, _) = percentile(metric, "50")?;
+        Some(format!("median {label} {} ({} requests)", with_unit(&text), count(metric.n)))
     })
+}
+
+fn with_unit(text: &str) -> String {
+    if text.ends_with("limit") { text.to_owned() } else { format!("{text} ms") }
 }
 
 /// A percentile as the table has it, and its interval; none where it cannot be given.
 fn percentile(metric: &Metric, percent: &str) -> Option<(String, String)> {
     let found = metric.percentiles.get(percent).filter(|_| metric.n > 0)?;
-    let text = figure(percent, metric.n, found);
+    let text = figure(found);
     let note = interval(found.low, found.high, found.high_is_censored);
     (text != "n/e" && text != "–").then_some((text, note))
-}
-
-/// From where to where; empty where nobody knows.
-pub(super) fn interval(low: Option<f64>, high: Option<f64>, is_censored: bool) -> String {
-    match (low, high) {
-        (Some(low), Some(high)) => format!("{}–{}", cell(low), cell(high)),
-        (Some(low), None) if is_censored => format!("{}–>limit", cell(low)),
-        _ => String::new(),
-    }
 }
 
 fn figures(summary: &Summary) -> Vec<(String, String, String)> {
@@ -123,8 +131,9 @@ fn figures(summary: &Summary) -> Vec<(String, String, String)> {
     }
     for (name, label) in [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")] {
         let Some(metric) = summary.metrics.get(name) else { continue };
-        for percent in ["50", "99"] {
-            let Some((text, note)) = percentile(metric, percent) else { continue };
+        for percents in [&["50"][..], &["99", "95", "90"]] {
+            let known = |percent: &&'static str| Some((*percent, percentile(metric, percent)?));
+            let Some((percent, (text, note))) = percents.iter().find_map(known) else { continue };
             add(&format!("{label} p{percent}, ms"), text, note);
         }
     }

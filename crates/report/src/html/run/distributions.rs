@@ -45,10 +45,11 @@ fn percentiles(metric: &Metric) -> Vec<(&'static str, f64, String)> {
     let known = |percent: &'static str| {
         let found = metric.percentiles.get(percent)?;
         let value = found.value.filter(|value| *value > 0.0 && !found.is_censored)?;
-        let text = figure(percent, metric.n, found);
+        let text = figure(found);
         (text != "n/e").then(|| (percent, value, format!("p{percent} {text}")))
     };
-    ["50", "99"].into_iter().filter_map(known).collect()
+    let tail = ["99", "95", "90"].into_iter().find_map(known);
+    known("50").into_iter().chain(tail).collect()
 }
 
 /// What the SLO allows, where it lies near.

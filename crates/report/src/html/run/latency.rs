@@ -5,8 +5,7 @@ use goodput_stats::Metric;
 use super::super::markup::Html;
 use super::super::pieces::{fields, grid};
 use super::super::view::RunView;
-use super::answer::interval;
-use crate::latency::{figure, largest, notes, percents, rows};
+use crate::latency::{figure, interval, largest, notes, percents, rows};
 use crate::number::{cell, count};
 use crate::text::rates;
 
@@ -51,7 +50,7 @@ fn row(html: &mut Html, label: &str, metric: &Metric, percents: &[&String]) {
                 continue;
             };
             let ends = interval(found.low, found.high, found.high_is_censored);
-            cell_of(html, &figure(percent, metric.n, found), &ends);
+            cell_of(html, &figure(found), &ends);
         }
         cell_of(html, &largest(metric), "");
     });

@@ -26,7 +26,7 @@ use super::page::{Page, pictures};
 use super::pieces::{caveats, section};
 use super::view::{Picture, RunView};
 use crate::svg::{Rule, standalone_stack};
-use crate::text::about;
+use crate::text::{about, streaming};
 
 /// A section: its id, its name, its heading, and what fills it.
 type Part = (&'static str, &'static str, &'static str, fn(&mut Html, &RunView<'_>));
@@ -69,14 +69,15 @@ pub fn run_html(view: &RunView<'_>) -> String {
         }
         let grid = &view.details.slo_grid;
         let asked = Asked::of_run(summary.slo.as_ref());
-        explorer::section(html, &[(0.0, summary.run.target.clone(), grid)], gpus(summary), asked);
+        let points = [(0.0, summary.run.target.clone(), grid)];
+        explorer::section(html, &points, gpus(summary), asked, None);
     });
     if !explored.is_empty() {
         sections.push(("explorer", "SLO explorer"));
         body.add(&explored);
     }
     add(&mut body, &mut sections, &LAST, view);
-    let (title, about) = (title(summary), about(&summary.run));
+    let (title, about) = (title(summary), about(&summary.run, streaming(summary)));
     Page { title: &title, about: &about, sections: &sections, body }.into_string()
 }
 

@@ -40,13 +40,18 @@ fn sentence(summary: &SweepSummary) -> String {
             None => format!("Goodput was {}", not_asked(summary)),
         };
     };
+    capitalised(&told(summary, goodput))
+}
+
+/// The answer to what was asked, as it stands inside a sentence.
+pub(super) fn told(summary: &SweepSummary, goodput: &Goodput) -> String {
     let slo = promise(summary.plan.slo.as_ref(), &goodput.slo);
     let answer =
         unknown(goodput, &slo).unwrap_or_else(|| format!("{} with {slo}", confirmed(goodput)));
     match summary.verdict {
         // A void result has no good news.
-        Verdict::Void => format!("These numbers are void: {answer}"),
-        _ => capitalised(&answer),
+        Verdict::Void => format!("these numbers are void: {answer}"),
+        _ => answer,
     }
 }
 

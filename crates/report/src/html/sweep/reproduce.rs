@@ -2,6 +2,7 @@
 
 use goodput_campaign::curve::by_level;
 use goodput_campaign::sweep::{Effort, PointSummary, SweepSummary};
+use goodput_model::Severity;
 use goodput_stats::{Audit, Status};
 
 use super::super::markup::Html;
@@ -28,7 +29,7 @@ pub(super) fn fill(html: &mut Html, view: &SweepView<'_>) {
         });
     }
     if let Some(audit) = view.audit {
-        checklist(html, audit);
+        checklist(html, &of_sweep(audit, view.summary));
     }
 }
 
@@ -114,8 +115,37 @@ fn spread(html: &mut Html, summary: &SweepSummary) {
     table(html, "How much runs at one load differ", &heads, &rows);
 }
 
+/// What a run cannot tell by itself and the sweep around it does: how it goes at other loads, and in
+/// other runs.
+fn of_sweep(audit: &Audit, summary: &SweepSummary) -> Audit {
+    let points = on_curve(&summary.points);
+    let levels = by_level(&points);
+    let ends = levels.first().zip(levels.last()).and_then(|((_, low), (_, high))| {
+        Some((low.first()?.point.ask.level, high.first()?.point.ask.level))
+    });
+    let loads = ends.filter(|_| levels.len() > 1).map(|(low, high)| {
+        format!("{} loads, from {} to {}", levels.len(), named_level(low), named_level(high))
+    });
+    let confirming = summary.goodput.as_ref().map_or(0, |goodput| goodput.runs);
+    let runs = (confirming > 1).then(|| format!("{confirming} runs confirm the answer"));
+    let mut audit = audit.clone();
+    for item in &mut audit.items {
+        let found = match item.check.as_str() {
+            "sweep" => loads.as_ref(),
+            "repeats" => runs.as_ref(),
+            _ => None,
+        };
+        if let Some(evidence) = found {
+            (item.status, item.severity) = (Status::Ok, Severity::Info);
+            (item.evidence, item.advice) = (evidence.clone(), String::new());
+        }
+    }
+    audit.items.sort_by_key(|item| std::cmp::Reverse((item.severity, item.status)));
+    audit
+}
+
 fn checklist(html: &mut Html, audit: &Audit) {
-    html.leaf("h3", &[], "Checklist, of the run that the answer rests on");
+    html.leaf("h3", &[], "Checklist, of the sweep and of the run that its answer rests on");
     html.element("div", &[("class", "scroll checklist"), ("tabindex", "0")], |html| {
         html.element("table", &[], |html| {
             html.element("thead", &[], |html| {

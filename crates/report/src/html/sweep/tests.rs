@@ -2,7 +2,7 @@
 
 use goodput_campaign::sweep::{GoodputState, Purpose, Standing};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
-use goodput_stats::Distribution;
+use goodput_stats::{Distribution, Item, Status};
 
 use super::fixture::{Sweep, sweep};
 use super::*;
@@ -270,4 +270,52 @@ fn charts_that_belong_together_stand_side_by_side() {
     assert_eq!(beside("goodput"), (2, 2));
     // One alone is not blown up.
     assert_eq!(beside("throughput"), (1, 0));
+}
+
+/// A run by itself tells neither how other loads go nor how another run would; the sweep around it does.
+#[test]
+fn the_checklist_judges_the_sweep() {
+    let with_checks = |made: &mut Sweep| {
+        let missing = |check: &str| Item {
+            check: check.to_owned(),
+            title: check.to_owned(),
+            status: Status::Missing,
+            evidence: "one alone".to_owned(),
+            advice: "measure more".to_owned(),
+            ..made.audit.items[0].clone()
+        };
+        made.audit.items = vec![missing("sweep"), missing("repeats"), missing("warmup")];
+    };
+    let checklist = |page: &str| page.split("Checklist, of the sweep").nth(1).unwrap().to_owned();
+    let row = |check: &str, class: &str, status: &str, evidence: &str, advice: &str| {
+        format!(
+            "<th scope=\"row\">{check}</th><td class=\"{class}\">{status}</td><td \
+             class=\"prose\">{evidence}</td><td class=\"prose\">{advice}</td>"
+        )
+    };
+    let page = checklist(&changed(with_checks));
+    let loads = "8 loads, from 5.00 req/s to 31.0 req/s";
+    has(&page, &row("repeats", "good", "ok", "2 runs confirm the answer", ""));
+    has(&page, &row("warmup", "doubt", "missing", "one alone", "measure more"));
+    has(&page, &row("sweep", "good", "ok", loads, ""));
+    // What is missing comes first.
+    assert!(page.find("warmup") < page.find("repeats"), "{page}");
+    let alone = checklist(&changed(|made| {
+        with_checks(made);
+        made.summary.goodput.as_mut().unwrap().runs = 1;
+        made.summary.points.truncate(1);
+    }));
+    has(&alone, &row("repeats", "doubt", "missing", "one alone", "measure more"));
+    has(&alone, &row("sweep", "doubt", "missing", "one alone", "measure more"));
+}
+
+/// Headline and explorer give one answer.
+#[test]
+fn the_explorer_says_what_the_headline_says() {
+    let page = changed(|_| {});
+    let says = page.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
+    has(says, &format!("As it was asked: {}; ", sentence(&page)));
+    let none = changed(|made| made.summary.goodput = None);
+    let says = none.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
+    has(says, "(as measured, not confirmed)");
 }

@@ -267,18 +267,18 @@ fn queue(length: usize) -> Vec<f64> {
 
 #[test]
 fn a_run_that_is_short_for_its_queue_has_one_end() {
-    let mut sample = Sample::from_series(&queue(40));
+    let mut sample = Sample::from_series(&queue(60));
     let p90 = sample.estimate(90.0);
     assert_eq!((p90.quality, p90.high), (Quality::Rough, None));
     assert!(p90.low.unwrap() < p90.value.unwrap());
     // In another order the same values are independent, and have both ends.
-    let mut shuffled = queue(40);
+    let mut shuffled = queue(60);
     let mut stream = Stream::new(1, Domain::Sampling, 0);
     shuffled.sort_by_cached_key(|_| (stream.unit() * 1e9) as u64);
     let p90 = Sample::from_series(&shuffled).estimate(90.0);
     assert!(p90.quality == Quality::Ok && p90.high.is_some(), "{p90:?}");
     // Of a speed the small values are the bad ones, and its upper end is the one to trust.
-    let slow: Vec<f64> = queue(40).into_iter().map(|ms| 1e5 / ms).collect();
+    let slow: Vec<f64> = queue(60).into_iter().map(|ms| 1e5 / ms).collect();
     let p10 = Sample::from_series(&slow).of_speed().estimate(10.0);
     assert!(p10.low.is_none() && p10.high.is_some_and(|high| high > p10.value.unwrap()), "{p10:?}");
 }
@@ -363,7 +363,7 @@ fn a_mean_that_rests_on_few_has_one_end() {
     let even: Vec<f64> = (0..2000).map(|i| f64::from(100 + i * 7919 % 101)).collect();
     assert!(high(&even).is_some());
     // Alike in order of time.
-    assert_eq!(high(&queue(40)), None);
+    assert_eq!(high(&queue(60)), None);
     // Values whose largest twentieth falls off like 1/x: their variance is that of the largest.
     let heavy: Vec<f64> = (0..2000).map(|i| 2000.0 / f64::from(i * 7919 % 2000 + 1)).collect();
     assert_eq!(high(&heavy), None);
