@@ -58,7 +58,7 @@ pub(crate) fn point(number: u32, rate: f64, (p50, p99): (f64, f64), good: f64) -
         seconds: 60.0,
         requests: None,
         seed: 1,
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     let standing = if good >= 0.99 {
         Standing::Met
@@ -83,12 +83,13 @@ pub(crate) fn found() -> Goodput {
         confirmed_rps: Some(22.4),
         rejected_rps: Some(23.1),
         attainment: Some(0.993),
+        seen_attainment: Some(0.9951),
         attainment_low: Some(0.989),
         attainment_high: Some(0.996),
         crossing: None,
         runs: 2,
         requests: 3000,
-        over_claim_risk: 0.05,
+        over_claim_risk: Some(0.05),
     }
 }
 
