@@ -245,9 +245,9 @@ fn tell(case: &Case, sweep: &Sweep) {
         goodput.state,
         goodput.confirmed.unwrap_or(f64::NAN) / case.truth,
         goodput.crossing.map(|c| [
-            c.low.unwrap() / case.truth,
+            c.low.unwrap_or(0.0) / case.truth,
             c.value / case.truth,
-            c.high.unwrap() / case.truth
+            c.high.unwrap_or(f64::INFINITY) / case.truth
         ]),
         goodput.because,
         sweep.took_s,

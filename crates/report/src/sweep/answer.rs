@@ -114,9 +114,9 @@ fn confirmed(goodput: &Goodput) -> String {
         _ => String::new(),
     };
     let runs = if goodput.runs == 1 { "run" } else { "runs" };
-    let seen = goodput
-        .seen_attainment
-        .map_or(String::new(), |share| format!(" by the fit, {}", percent(share)));
+    // Without a fit there is only what was seen.
+    let seen = goodput.seen_attainment.filter(|seen| goodput.attainment != Some(*seen));
+    let seen = seen.map_or(String::new(), |share| format!(" by the fit, {}", percent(share)));
     format!(
         "{least}{level} {} {ends} with {}: {rate}attainment {share}{seen} in {} {runs} with {} requests{risk}",
         unit(axis),

@@ -19,11 +19,11 @@ const ENDS: (f64, f64) = (0.025, 0.975);
 const STEEP: f64 = 18.0;
 const STEEP_SD: f64 = 0.8;
 /// The share of curves that are flat, and how flat those are: any slope between these is as likely.
-const FLAT_SHARE: f64 = 0.15;
-const FLAT: (f64, f64) = (0.1, 4.0);
+const FLAT_SHARE: f64 = 0.12;
+const FLAT: (f64, f64) = (0.2, 8.0);
 /// Slopes that are looked at.
-const SLOPES: (f64, f64) = (0.1, 200.0);
-const SLOPE_STEPS: usize = 26;
+const SLOPES: (f64, f64) = (0.2, 200.0);
+const SLOPE_STEPS: usize = 24;
 /// Crossings that are looked at: to this factor on both sides of the runs, close together near them.
 const REACH: f64 = 30.0;
 const CROSSING_STEPS: usize = 141;
@@ -35,6 +35,10 @@ const SPREADS: [f64; 6] = [1.0, 1.4, 2.0, 2.8, 4.0, 5.6];
 const KINDNESS: [f64; 3] = [0.0, 0.8, 1.6];
 /// What a run that is hardly longer than an answer looks like is not known.
 const MOST_KINDNESS: f64 = 0.2;
+
+/// Misses beyond the allowed share prove that a load is over the limit where chance brings a deviance
+/// this large in 1 of 100 runs.
+const PROVEN: f64 = 6.63;
 
 /// A curve that the runs allow.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +57,11 @@ pub(super) struct Belief {
     steps: Vec<(f64, f64)>,
     /// The logit of the allowed share.
     goal: f64,
-    /// Logarithms of the lowest and highest crossing that was looked at.
-    edges: (f64, f64),
+    /// Logarithm of the lowest crossing that was looked at.
+    lowest: f64,
+    /// Whether some load was shown to be over the limit. Where none was, a search that stopped short by
+    /// bad luck looks the same, and no upper end can be trusted.
+    is_bounded: bool,
 }
 
 impl Belief {
@@ -104,31 +111,26 @@ impl Belief {
             Some((cells.first()?.x, sum))
         });
         let steps: Vec<(f64, f64)> = steps.collect();
-        let far = REACH.ln();
-        let edges = (centre - far, (centre + far).min(ceiling));
-        Some(Self { cells, steps, goal, edges })
+        let over = marks.iter().chain(far).filter(|mark| mark.y > allowed);
+        let shown: f64 = over.map(|mark| deviance(mark, allowed)).sum();
+        let is_bounded = ceiling.is_finite() || shown > PROVEN;
+        Some(Self { cells, steps, goal, lowest: centre - REACH.ln(), is_bounded })
     }
 
     /// The middle of all crossings, and the ends between which 95 % of them lie; an end that nothing
     /// bounds is open.
     pub(super) fn crossing(&self) -> Bounded {
         let at = |share: f64| quantile(&self.steps, share);
-        let near = |edge: f64, x: f64| (x - edge).abs() < 0.1;
-        let low = Some(at(ENDS.0)).filter(|x| !near(self.edges.0, *x));
-        // A ceiling is a bound.
-        let is_open = |x: &f64| near(self.edges.1, *x) && !self.has_ceiling();
-        let high = Some(at(ENDS.1)).filter(|x| !is_open(x));
+        // As far down as was looked nothing bounds it.
+        let low = Some(at(ENDS.0)).filter(|x| x - self.lowest > 0.1);
+        let high = Some(at(ENDS.1)).filter(|_| self.is_bounded);
         Bounded { value: at(0.5).exp(), low: low.map(f64::exp), high: high.map(f64::exp) }
-    }
-
-    fn has_ceiling(&self) -> bool {
-        self.edges.1 - self.edges.0 < 2.0 * REACH.ln() - 1e-9
     }
 
     /// How likely the limit lies below this load.
     pub(super) fn below(&self, level: f64) -> f64 {
         let x = level.ln();
-        let (mut last, mut below) = ((self.edges.0, 0.0), 0.0);
+        let (mut last, mut below) = ((self.lowest, 0.0), 0.0);
         for step in &self.steps {
             if step.0 >= x {
                 let part = ((x - last.0) / (step.0 - last.0).max(1e-12)).clamp(0.0, 1.0);
