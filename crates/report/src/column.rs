@@ -2,11 +2,16 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Column, Quality};
+use goodput_stats::{Column, Metric, Quality};
 
 use crate::latency;
 use crate::number::{cell, count};
 use crate::text::field;
+
+/// Neighbors that correlate by more than this depend on each other.
+const ALIKE: f64 = 0.5;
+/// Standard deviation, as a share of the mean, below which that is nothing but noise.
+const WIDE: f64 = 0.1;
 
 /// What a column of numbers says.
 pub fn column_text(column: &Column) -> String {
@@ -33,25 +38,37 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
     }
     if let Some(found) = column.mser5 {
         let limit = if found.at_limit { ", the most it may: too short for it" } else { "" };
-        let text = format!("MSER-5 cuts the first {} values{limit}", count(found.cut as u64));
+        let text = match found.cut {
+            0 => "MSER-5 asks for nothing to be left out".to_owned(),
+            cut => format!("MSER-5 asks to leave out the first {}{limit}", count(cut as u64)),
+        };
         field(page, "Warm-up", &text);
     }
     if let Some(trend) = column.trend {
-        let drift =
-            trend.drift_share.map_or("–".to_owned(), |share| format!("{:+.1} %", share * 100.0));
-        field(
-            page,
-            "Trend",
-            &format!("{drift} from begin to end (Mann–Kendall, p {})", chance(trend.test.p)),
-        );
+        let text = match trend.drift_share.filter(|_| trend.is_clear) {
+            Some(share) => format!(
+                "{:+.1} % from begin to end (Mann–Kendall, p {})",
+                share * 100.0,
+                chance(trend.test.p)
+            ),
+            None => "none, as far as can be told".to_owned(),
+        };
+        field(page, "Trend", &text);
     }
-    if let Some(shift) = column.shift.filter(|shift| shift.test.p < 0.05) {
+    if let Some(shift) = column.shift.filter(|shift| shift.is_clear) {
         let text = format!(
             "most likely at value {} (Pettitt, p {})",
             count(shift.at_value),
             chance(shift.test.p)
         );
         field(page, "Shift", &text);
+    }
+    if let Some(lag1) = alike(&column.metric) {
+        let text = format!(
+            "alike (correlation {lag1:.2}): intervals of tails are too narrow. Rely on p50 and p90, or \
+             measure longer"
+        );
+        field(page, "Neighbors", &text);
     }
     let text = column.two_modes.map_or("one, as far as can be told".to_owned(), |modes| {
         let (low, high) = (modes.low_share * 100.0, (1.0 - modes.low_share) * 100.0);
@@ -63,6 +80,13 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
     });
     field(page, "Groups", &text);
     Ok(())
+}
+
+/// The correlation of neighbors, where it is high and the values differ enough for it to matter: in a
+/// queue one waits for the same reason as the next.
+fn alike(metric: &Metric) -> Option<f64> {
+    let (mean, std) = metric.mean.zip(metric.std)?;
+    metric.lag1.filter(|lag1| *lag1 > ALIKE && std > WIDE * mean.abs())
 }
 
 /// Never rounded to nothing.
