@@ -93,3 +93,38 @@ fn alike(metric: &Metric) -> Option<f64> {
 fn chance(p: f64) -> String {
     if p < 0.0001 { "below 0.0001".to_owned() } else { format!("{p:.4}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uneven but fixed noise between 0 and 1.
+    fn noise(i: u32) -> f64 {
+        f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24)
+    }
+
+    fn page(values: impl Iterator<Item = f64>) -> String {
+        column_text(&Column::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
+    }
+
+    #[test]
+    fn a_step_is_told_and_a_slow_wave_is_not() {
+        let step = page((0..2_000).map(|i| noise(i) + if i < 1_000 { 10.0 } else { 12.0 }));
+        // A mean is of 34 values, and the last one that begins before the step begins at 29 × 34.
+        assert!(step.contains("Shift       most likely at value 986 "), "{step}");
+        // Ten waves: each value is like the one before it, and nothing changes from begin to end.
+        let wave = page((0..2_000).map(|i| 10.0 + 4.0 * (f64::from(i) / 31.8).sin() + noise(i)));
+        assert!(!wave.contains("Shift"), "{wave}");
+        assert!(wave.contains("Trend       none, as far as can be told"), "{wave}");
+        assert!(wave.contains("Neighbors   alike (correlation 0.9"), "{wave}");
+        // The same within a tenth of the value is nothing but noise.
+        let flat = page((0..2_000).map(|i| 1_000.0 + 4.0 * (f64::from(i) / 31.8).sin()));
+        assert!(!flat.contains("Neighbors"), "{flat}");
+    }
+
+    #[test]
+    fn mser5_asks_and_does_not_cut() {
+        let page = page((0..400).map(|i| noise(i) + if i < 40 { 100.0 } else { 10.0 }));
+        assert!(page.contains("MSER-5 asks to leave out the first"), "{page}");
+    }
+}

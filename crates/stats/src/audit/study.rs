@@ -380,9 +380,33 @@ fn correlated(seed: u64, n: usize, rho: f64, step: f64) -> Vec<f64> {
     (0..n).map(value).collect()
 }
 
+/// Of 40 seeds each; the table has more.
+#[test]
+fn dependence_is_no_shift_and_a_shift_is_one() {
+    let found =
+        |n, rho, step| (0..40).filter(|seed| moves(&correlated(*seed, n, rho, step))).count();
+    assert!(found(2_000, 0.9, 0.0) <= 2);
+    assert!(found(1_000, 0.0, 0.0) <= 2);
+    assert!(found(2_000, 0.0, 0.1) >= 36);
+    assert!(found(2_000, 0.5, 0.2) >= 36);
+}
+
+/// Of 20 seeds each; the table has more.
+#[test]
+fn a_queue_is_no_cold_start_and_a_cold_start_is_one() {
+    let found = |load, change| {
+        let run = |seed| Queue { change, ..Queue::new(seed, load, 1_000) }.reported();
+        (0..20).filter(|seed| speaks(&run(*seed), "cold_requests")).count()
+    };
+    assert!(found(0.6, Change::Nothing) <= 1);
+    assert!(found(0.8, Change::Nothing) <= 2);
+    assert!(found(0.6, Change::SlowFirst) >= 17);
+    assert!(found(0.6, Change::SlowTokens) >= 18);
+}
+
 /// The table of docs/design/013.
 #[test]
-#[ignore = "minutes; SEEDS=200 cargo test --release -p goodput-stats audit::study -- --ignored --nocapture"]
+#[ignore = "minutes; SEEDS=300 cargo test --release -p goodput-stats audit::study -- --ignored --nocapture"]
 fn tables() {
     let seeds: u64 = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
     for load in [0.6, 0.8, 0.9] {
