@@ -124,7 +124,7 @@ fn mean_in_range(run: &Reported) -> Option<Finding> {
         let p99 = metric.percentile(99.0).filter(|p99| name != "itl" && is_above(mean, *p99));
         doubts.extend(p99.map(|p99| {
             format!(
-                "{name}: mean {} above p99 {}, so the slowest hundredth would take {} or more on average",
+                "{name}: mean {} above p99 {}, so the slowest hundredth would take {} ms or more on average",
                 number(mean),
                 number(p99),
                 number(mean + 99.0 * (mean - p99).max(0.0))
