@@ -112,7 +112,7 @@ mod tests {
     fn before_a_run() {
         assert_eq!(
             confidence_before(&goals("p95 ttft ±10%"), 1.0),
-            "p95 TTFT to ±10 % needs about 430 requests: 7 min at this rate (if latencies spread as \
+            "p95 TTFT to ±10 % needs about 810 requests: 14 min at this rate (if latencies spread as \
              usual: log-normal, sigma 0.5); p99 as a plain figure needs 1,000"
         );
         let two = confidence_before(&goals("p99 ttft ±10%, mean e2e ±5%"), 100.0);

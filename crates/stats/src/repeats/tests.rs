@@ -2,7 +2,6 @@ use goodput_model::Repeat;
 use goodput_random::{Domain, Stream};
 
 use super::*;
-use crate::Quality;
 use crate::tests::{NO_WARMUP, plan, record, summary as summary_of};
 
 /// A real summary, with another number and other figures.

@@ -133,7 +133,8 @@ pub(super) fn share_interval(
     let (low, high) = wilson(p, effective);
     let low =
         if memory.trusts(q, effective.n) { Some(low) } else { is_far.then(|| wilson(p, seen).0) };
-    Estimate { low, high: Some(high), n_eff: Some(effective.n), ..estimate }
+    // As the misses have it: what more a queue's memory costs is in the ends.
+    Estimate { low, high: Some(high), n_eff: Some(seen.n), ..estimate }
 }
 
 /// How much more this share varies than that of independent requests, by its own misses.

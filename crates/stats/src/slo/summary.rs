@@ -36,7 +36,8 @@ pub struct SloSummary {
     pub attainment_low: Option<f64>,
     /// Upper end of its interval.
     pub attainment_high: Option<f64>,
-    /// So many independent requests would say as much about it.
+    /// So many independent requests would say as much about it, by how its misses came together. What
+    /// requests remember of each other besides is in the ends of its interval.
     pub n_eff: Option<f64>,
     /// Good requests per second: attainment times the rate at which requests were due.
     pub goodput_rps: Option<f64>,

@@ -85,12 +85,13 @@ fn no_miss_among_requests_that_are_alike_shows_nothing() {
     assert!(far.low.is_some_and(|low| low > 0.99), "{far:?}");
     // 500 such waits are enough, and each 20 requests count for less than one.
     let long = share_interval(&[(500, 500); 20], memory(10_000, 20.0, 4.0, 15.0), None, false);
-    // 10,000/(20 · (1 + 450/500)).
-    close(long.n_eff, 10_000.0 / 38.0);
-    assert!(long.low.is_some());
+    // Worth 10,000/(20 · (1 + 450/500)) independent ones: n/(n + t²).
+    let worth = 10_000.0 / 38.0;
+    close(long.low, worth / (worth + 2.093_024_054_408_309f64.powi(2)));
     // Nine in ten are known by the worst tenth: 10,000/(15 · (1 + 1,500/667)).
     let nine = share_interval(&[(500, 500); 20], memory(10_000, 20.0, 4.0, 15.0), Some(0.9), false);
-    close(nine.n_eff, 10_000.0 / (15.0 * (1.0 + 1_500.0 * 15.0 / 10_000.0)));
+    let worth = 10_000.0 / (15.0 * (1.0 + 1_500.0 * 15.0 / 10_000.0));
+    close(nine.low, worth / (worth + 2.093_024_054_408_309f64.powi(2)));
     // The median of such requests is as alike as their tail: no queue, unless the run is short for it.
     assert!(of(memory(1000, 3.0, 3.0, 3.0)).low.is_some());
     assert!(of(memory(1000, 30.0, 30.0, 30.0)).low.is_none());
