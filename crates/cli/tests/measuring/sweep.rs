@@ -237,7 +237,7 @@ fn a_sweep_and_its_points_agree() {
         let folder = format!("out/{}", point["folder"].as_str().unwrap());
         let run = session.run(&["report", &folder, "--json"]);
         let run: Value = serde_json::from_str(&run.stdout).unwrap();
-        assert_eq!(point["slo_state"], run["slo"]["state"], "{point}");
+        assert_eq!(point["figures"]["slo_state"], run["slo"]["state"], "{point}");
         let standing = &point["standing"];
         if standing["state"] == "unclear" {
             // A busy machine.
