@@ -116,8 +116,8 @@ mod tests {
              usual: log-normal, sigma 0.5); p99 as a plain figure needs 1,000"
         );
         let two = confidence_before(&goals("p99 ttft ±10%, mean e2e ±5%"), 100.0);
-        assert!(two.contains("p99 TTFT to ±10 % needs about 1,400 requests: 14 s"), "{two}");
-        assert!(two.contains("mean E2E to ±5 % needs about 440 requests: 4 s"), "{two}");
+        assert!(two.contains("p99 TTFT to ±10 % needs about 2,900 requests: 29 s"), "{two}");
+        assert!(two.contains("mean E2E to ±5 % needs about 500 requests: 5 s"), "{two}");
         assert!(!two.contains("plain figure"), "{two}");
     }
 

@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(found, Verdict::Void);
         assert!(why.contains("no request ended well (mostly `http_500`)"), "{why}");
         let good = warm_up(figures(8.0, 0.0));
-        assert_eq!(verdict(&[good.clone()]).0, Verdict::Valid);
+        assert_eq!(verdict(std::slice::from_ref(&good)).0, Verdict::Valid);
         let lost = point(2, Purpose::Bracket, 3.0, failing);
         assert_eq!(verdict(&[good.clone(), lost.clone()]).0, Verdict::Void);
         let kept = point(3, Purpose::Bracket, 3.0, figures(3.0, 0.0));

@@ -1,11 +1,12 @@
 //! Pages of sweeps that are written down here.
 
-use goodput_campaign::curve::curve;
+use goodput_campaign::curve::{Knee, curve};
 use goodput_campaign::sweep::{
     Ask, Estimate, Figures, Goodput, GoodputState, Miss, Point, Spread, Standing, Sustained,
     SweepFacts, SweepPlan, Unclear,
 };
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, StopEarly, Verdict};
+use goodput_stats::SloState;
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
@@ -162,6 +163,35 @@ fn one_line(page: &str, label: &str) -> String {
 
 fn has(page: &str, line: &str) {
     assert!(page.contains(line), "{line:?} is not in\n{page}");
+}
+
+#[test]
+fn levels_that_are_too_short_to_judge_are_named() {
+    let mut summary = summary();
+    summary.curve.knee = Some(Knee { level: 40.0, beyond: None });
+    summary.curve.too_short = vec![60.0, 90.0];
+    let knee = one_line(&sweep_text(&summary), "Knee");
+    assert!(knee.ends_with("; 60.0 and 90.0 lasted too short to be judged"), "{knee}");
+    summary.curve.knee = None;
+    let knee = one_line(&sweep_text(&summary), "Knee");
+    assert_eq!(knee, "Knee cannot be told: 60.0 and 90.0 lasted too short to be judged");
+}
+
+#[test]
+fn where_a_run_is_in_doubt_its_point_says_so() {
+    let mut summary = summary();
+    let point = &mut summary.points[2];
+    point.point.figures.slo_state = Some(SloState::Undecided);
+    point.standing = Standing::Met;
+    assert_eq!(stands(point), "kept (undecided)");
+    point.standing = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+    assert_eq!(stands(point), "missed (undecided): p99 ttft < 500ms");
+    point.standing = Standing::Unclear(Unclear::GivenUpTooEarly);
+    assert!(stands(point).starts_with("unclear: stopped early"));
+    // Beyond doubt.
+    point.point.figures.slo_state = Some(SloState::Met);
+    point.standing = Standing::Met;
+    assert_eq!(stands(point), "kept");
 }
 
 #[test]

@@ -85,6 +85,48 @@ fn the_best_case_is_by_the_rejected_rate() {
 }
 
 #[test]
+fn the_interval_of_the_limit_is_a_range_of_replicas() {
+    let with = |low, high, risk| {
+        let mut summary = sweep(Vec::new(), 20.0, 25.0);
+        let goodput = summary.goodput.as_mut().unwrap();
+        goodput.crossing = Some(campaign::sweep::Bounded { value: 21.0, low, high });
+        goodput.over_claim_risk = risk;
+        plan(Basis::of_sweep(&summary).unwrap(), question(100.0)).unwrap()
+    };
+    let ends = |fleet: Fleet| (fleet.best_case, fleet.worst_case);
+    let count = |case: Option<BestCase>| case.map(|case| case.replicas);
+    // 100 at 16, 20 and 34 each: 7, 5 and 3.
+    let found = with(Some(16.0), Some(34.0), Some(0.3));
+    let (best, worst) = ends(found.fleets.bare);
+    assert_eq!((count(best), found.fleets.bare.replicas, count(worst)), (Some(3), 5, Some(7)));
+    let (best, worst) = ends(found.fleets.with_spare);
+    assert_eq!((count(best), count(worst)), (Some(4), Some(8)));
+    assert!(found.notes.iter().any(|note| note.text.contains("a chance of about 30 %")));
+    // An open end is none, and what a run to its end rejected bounds it then.
+    let open = with(Some(22.0), None, None);
+    let (best, worst) = ends(open.fleets.bare);
+    // The limit may lie above all that was confirmed: then that counts.
+    assert_eq!((count(best), count(worst)), (Some(4), Some(5)));
+    assert!(open.notes.iter().any(|note| note.text.contains("is not known")));
+}
+
+#[test]
+fn runs_without_a_percentile_do_not_drop_out_in_silence() {
+    let mut slow = flat(20.0, 140.0, 50.0);
+    slow.ttft_ms.p99 = None;
+    let points = vec![
+        point(1, 20.0, flat(20.0, 140.0, 50.0), true),
+        point(2, 20.0, slow, true),
+        point(3, 25.0, flat(25.0, 900.0, 60.0), false),
+    ];
+    let plan = plan(Basis::of_sweep(&sweep(points, 20.0, 25.0)).unwrap(), question(20.0)).unwrap();
+    assert_eq!(plan.expected[0].partial, ["TTFT p99"]);
+    let is_said =
+        |note: &Note| note.text.contains("not every run at the confirmed rate has TTFT p99");
+    assert!(plan.notes.iter().any(is_said), "{:?}", plan.notes);
+}
+
+#[test]
 fn costs_follow_the_formula() {
     let cost = plan(measured(), question(50.0)).unwrap().cost.unwrap();
     let near = |price: Option<Price>, value: f64, best: f64| {

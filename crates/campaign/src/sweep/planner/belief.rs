@@ -104,7 +104,9 @@ impl Belief {
         if !(all > 0.0 && all.is_finite()) {
             return None;
         }
-        cells.iter_mut().for_each(|cell| cell.weight /= all);
+        for cell in &mut cells {
+            cell.weight /= all;
+        }
         let mut sum = 0.0;
         let steps = cells.chunks(slopes.len()).filter_map(|cells| {
             sum += cells.iter().map(|cell| cell.weight).sum::<f64>();

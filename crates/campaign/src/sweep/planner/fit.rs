@@ -23,7 +23,7 @@ const SLOPE_BOUNDS: (f64, f64) = (2.0, 150.0);
 const BENDS: f64 = 20.0;
 const BENDS_AT: f64 = 0.4;
 /// Up to so many times the allowed share runs say how steep it is at the crossing.
-const THROUGH: f64 = 4.0;
+const THROUGH: f64 = 8.0;
 /// The crossing on the axis, and the standard error of its logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Crossing {
