@@ -345,21 +345,17 @@ pub fn judge(series: &Series) -> Steadiness {
         let place = Place { name, start_s, bin_s: series.bin.as_secs() };
         found.extend(Course::of(rest, place, chance.floor(name)));
     }
+    // Every series could double and still pass for chance.
+    let is_blind = !found.iter().any(Course::can_see);
     let mut verdict = verdict(cut, never.as_deref(), found);
     let is_latency = |(name, _): &(&str, &[f64])| matches!(*name, "ttft" | "tpot");
     let has_latencies = !series.ttft.values.is_empty() || !series.tpot.values.is_empty();
     // Latencies of so few requests that most bins have none cannot be tested.
     let is_sparse = has_latencies && !named.iter().any(is_latency);
-    if is_sparse || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
+    if is_sparse || is_blind || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
         verdict.doubt();
     }
     verdict
-}
-
-/// Whether the number under way of an open loop could double within this span and still pass for
-/// chance.
-pub(crate) fn is_blind(series: &Series) -> bool {
-    BEYOND * Chance::of(series).drift(series.len()) > VISIBLE
 }
 
 /// The worst that was found decides.
@@ -368,7 +364,8 @@ fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<Course>) -> Steadiness 
     found.sort_by_key(|course| (course.trend.metric != "tpot", course.trend.metric.clone()));
     let wrong = found.iter().find(|course| course.shifts || course.drifts);
     let stuck = never.and_then(|name| found.iter().find(|course| course.trend.metric == name));
-    let shown = stuck.or(wrong).or(found.first());
+    let seen = found.iter().find(|course| course.can_see());
+    let shown = stuck.or(wrong).or(seen).or(found.first());
     let state = match (never.is_some(), shown) {
         (_, Some(course)) if course.shifts => State::Shifted,
         (true, _) => State::NeverSteady,
@@ -398,9 +395,15 @@ struct Course {
     shift: Option<Shift>,
     drifts: bool,
     shifts: bool,
+    /// The smallest drift that would be beyond chance, as a share.
+    least: f64,
 }
 
 impl Course {
+    fn can_see(&self) -> bool {
+        self.least <= VISIBLE
+    }
+
     fn of(values: &[f64], place: Place<'_>, chance: Option<Chance>) -> Option<Self> {
         let (blocks, step) = thin(values, BLOCKS);
         let level = median(&blocks)?;
@@ -414,15 +417,15 @@ impl Course {
         let drift_share = ratio(drift, level);
         let trend = Trend { metric: place.name.to_owned(), drift_share, p: test.p };
         let beyond = if place.name == "tpot" { BEYOND_NOISE } else { BEYOND };
-        let drifts = test.p < ALPHA
-            && drift_share.abs() >= least
-            && drift.abs() >= beyond * variance(&beside_line).sqrt();
+        let noise = beyond * variance(&beside_line).sqrt();
+        let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
+        let least = least.max(ratio(noise, level));
 
         let place_of = pettitt(&blocks)?;
         let (before, after) = blocks.split_at(place_of.at);
         let levels = median(before).zip(median(after));
         let Some((low, high)) = levels.filter(|_| before.len() >= 3 && after.len() >= 3) else {
-            return Some(Self { trend, shift: None, drifts, shifts: false });
+            return Some(Self { trend, shift: None, drifts, shifts: false, least });
         };
         let beside_step: Vec<f64> =
             before.iter().map(|value| value - low).chain(after.iter().map(|v| v - high)).collect();
@@ -441,6 +444,6 @@ impl Course {
             && share.abs() >= PRACTICAL.max(half)
             && (high - low).abs() >= beyond * variance(&beside_step).sqrt();
         let shifts = is_step && variance(&beside_step) < variance(&beside_line);
-        Some(Self { trend, shift: Some(shift), drifts: drifts && !shifts, shifts })
+        Some(Self { trend, shift: Some(shift), drifts: drifts && !shifts, shifts, least })
     }
 }
