@@ -27,7 +27,21 @@ fn cases() -> Vec<Case> {
         case("default 0.99", Server::chat("default", 200, 99.0), 38.63),
         case("llama-70b 0.99", Server::chat("llama-70b-8xh100", 500, 99.0), 21.76),
         case("demo 0.99", Server::chat("demo", 500, 99.0), 51.62),
+        case("A ttft 0.95", a().promising(false, 250, 95.0), 62.52),
+        case("A e2e 0.95", a().promising(true, 500, 95.0), 65.54),
+        case("B 0.99", Server::slots(8, "exp:100ms", "8ms", 40).promising(false, 600, 99.0), 14.61),
+        // Hardly any requests more are late at a load that is 16 % higher.
+        case(
+            "C flat 0.99",
+            Server::slots(32, "exp:60ms", "4ms", 30).promising(false, 300, 99.0),
+            164.0,
+        ),
     ]
+}
+
+/// 16 slots; the first token takes 80 ms on average (log-normal), then 29 come at 5 ms.
+fn a() -> Server {
+    Server::slots(16, "lognormal:70600us:0.5", "5ms", 30)
 }
 
 fn chosen() -> impl Fn(&Case) -> bool {
@@ -68,7 +82,7 @@ fn quick_figures_are_those_of_the_analysis() {
         burn_in_s: 40.0,
         seconds: 200.0,
         requests: None,
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
         ..first
     };
     let [quick, whole] = both(&server, &plan, &ask);
@@ -181,7 +195,7 @@ fn plain(case: &Case, seed: u64) -> Sweep {
             burn_in_s: 5.0 * mean_s,
             seconds: n / rate,
             seed: seed * 1000 + u64::from(number),
-            stops,
+            stops: Some(stops),
             ..first
         };
         let ask = Ask { requests: None, ..ask };
@@ -231,9 +245,9 @@ fn tell(case: &Case, sweep: &Sweep) {
         goodput.state,
         goodput.confirmed.unwrap_or(f64::NAN) / case.truth,
         goodput.crossing.map(|c| [
-            c.low.unwrap() / case.truth,
+            c.low.unwrap_or(0.0) / case.truth,
             c.value / case.truth,
-            c.high.unwrap() / case.truth
+            c.high.unwrap_or(f64::INFINITY) / case.truth
         ]),
         goodput.because,
         sweep.took_s,
@@ -245,10 +259,28 @@ fn table(case: &Case, sweeps: &[Sweep]) {
     let mut ratios: Vec<f64> = Vec::new();
     let mut crossings: Vec<f64> = Vec::new();
     let mut times: Vec<f64> = Vec::new();
+    // How wide the intervals are, and how many hold the truth, lie below it and above it.
+    let mut widths: Vec<f64> = Vec::new();
+    let (mut held, mut below, mut above, mut open) = (0.0, 0.0, 0.0, 0.0);
+    let (mut seen, mut bounded) = (0.0, 0.0);
     for sweep in sweeps {
         let goodput = sweep.goodput.as_ref().unwrap();
         ratios.extend(goodput.confirmed.map(|level| level / case.truth));
         crossings.extend(goodput.crossing.map(|level| level.value / case.truth));
+        if let Some(crossing) = goodput.crossing {
+            let (low, high) = (crossing.low.unwrap_or(0.0), crossing.high.unwrap_or(f64::INFINITY));
+            widths.push(high / low);
+            open += f64::from(u8::from(high.is_infinite() || low == 0.0));
+            match case.truth {
+                truth if truth < low => above += 1.0,
+                truth if truth > high => below += 1.0,
+                _ => held += 1.0,
+            }
+        }
+        if let Some((low, high)) = goodput.confirmed.zip(goodput.rejected) {
+            bounded += 1.0;
+            seen += f64::from(u8::from((low..=high).contains(&case.truth)));
+        }
         times.push(sweep.took_s / sweep.stated_s);
     }
     let n = sweeps.len() as f64;
@@ -264,6 +296,19 @@ fn table(case: &Case, sweeps: &[Sweep]) {
             .copied()
             .unwrap_or(f64::NAN)
     };
+    println!(
+        "{:15} crossing holds the truth {:.2} (interval below {:.2}, above {:.2}, open {:.2}) width p50 {:.3} p90 {:.3} | \
+         confirmed and rejected {:.2}, of which hold it {:.2}",
+        case.name,
+        held / n,
+        below / n,
+        above / n,
+        open / n,
+        at(&widths, 0.5),
+        at(&widths, 0.9),
+        bounded / n,
+        seen / f64::max(bounded, 1.0),
+    );
     let confirms =
         |sweep: &Sweep| sweep.points.iter().filter(|p| p.ask.purpose == Purpose::Confirm).count();
     let focus =

@@ -85,7 +85,8 @@ pub struct Entry {
     pub curves: Vec<Curve>,
 }
 
-/// The main figures of a result. Of many runs: the most that was seen.
+/// The main figures of a result. Of a sweep: those at its answer; the most that was seen where it was
+/// not asked for one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -94,15 +95,24 @@ pub struct Figures {
     /// Output tokens per second.
     pub output_tps: Option<f64>,
     /// Time to the first token in milliseconds: median.
-    pub ttft_p50_ms: Option<f64>,
+    pub ttft_p50_ms: Option<Shown>,
     /// And 99th percentile.
-    pub ttft_p99_ms: Option<f64>,
+    pub ttft_p99_ms: Option<Shown>,
     /// Time per output token in milliseconds, 99th percentile.
-    pub tpot_p99_ms: Option<f64>,
+    pub tpot_p99_ms: Option<Shown>,
     /// Requests per second that keep the SLO.
     pub goodput_rps: Option<f64>,
     /// Share of requests that failed.
     pub failed: Option<f64>,
+}
+
+/// A percentile that a result's own page shows too.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Shown {
+    /// The value.
+    pub value: f64,
+    /// Whether it has no interval to both sides: shown with a mark.
+    pub is_rough: bool,
 }
 
 /// What was measured at rising load.

@@ -18,7 +18,7 @@ use crate::walk::{FRESH, places};
 pub const FILE: &str = ".goodput-index.sqlite";
 
 /// Changes whenever an entry is made in another way: an older index is made again.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(2);

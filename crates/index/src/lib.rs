@@ -16,7 +16,7 @@ mod read;
 mod tests;
 mod walk;
 
-pub use entry::{Bounded, Curve, CurvePoint, Entry, Figures, Kind, Spread};
+pub use entry::{Bounded, Curve, CurvePoint, Entry, Figures, Kind, Shown, Spread};
 pub use files::{is_sound, open_plain, read_plain};
 pub use index::{FILE, Found, Index, IndexError, Query};
 pub use notes::{MOST_NOTES, Notes, NotesError};

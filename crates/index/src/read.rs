@@ -9,7 +9,7 @@ use goodput_record::read_toml;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{Entry, Figures, Kind};
+use crate::entry::{Entry, Figures, Kind, Shown};
 use crate::files::{open_plain, read_plain};
 use crate::notes::Notes;
 use crate::walk::Place;
@@ -131,7 +131,7 @@ fn run(entry: &mut Entry, folder: &Path, summary: &Summary) {
 
 fn figures(figures: &mut Figures, summary: &Summary) {
     let percentile =
-        |metric: &str, which: &str| summary.metrics[metric]["percentiles"][which]["value"].as_f64();
+        |metric: &str, which: &str| shown(&summary.metrics[metric]["percentiles"][which]);
     figures.rps = summary.throughput["requests_per_s"].as_f64();
     figures.output_tps = summary.throughput["output_tokens_per_s"].as_f64();
     figures.ttft_p50_ms = percentile("ttft", "50");
@@ -141,6 +141,21 @@ fn figures(figures: &mut Figures, summary: &Summary) {
     let (all, failed) =
         (summary.requests["scheduled"].as_f64(), summary.requests["failed"].as_f64());
     figures.failed = all.zip(failed).filter(|(all, _)| *all > 0.0).map(|(all, some)| some / all);
+}
+
+/// A percentile as far as the page of its run shows it, by its quality. Files from before there were
+/// qualities have none, and their figures stand; one that is not known here does not.
+fn shown(percentile: &Value) -> Option<Shown> {
+    let is_rough = match &percentile["quality"] {
+        Value::Null => false,
+        quality if quality == "ok" || quality == "few" => false,
+        quality if quality == "rough" => true,
+        _ => return None,
+    };
+    // Beyond the time limit a value does not count.
+    let is_censored = percentile["is_censored"] == true;
+    let value = percentile["value"].as_f64().filter(|_| !is_censored)?;
+    Some(Shown { value, is_rough })
 }
 
 fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
@@ -155,12 +170,13 @@ fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
     let load = text(&summary.load);
     entry.load = if runs > 0 { clip(&format!("{load} × {runs}")) } else { load };
     let mean = |name: &str| summary.headlines[name]["mean"].as_f64();
+    let time = |name: &str| mean(name).map(|value| Shown { value, is_rough: false });
     entry.figures = Figures {
         rps: mean("requests_per_s"),
         output_tps: mean("output_tokens_per_s"),
-        ttft_p50_ms: mean("ttft_p50"),
-        ttft_p99_ms: mean("ttft_p99"),
-        tpot_p99_ms: mean("tpot_p99"),
+        ttft_p50_ms: time("ttft_p50"),
+        ttft_p99_ms: time("ttft_p99"),
+        tpot_p99_ms: time("tpot_p99"),
         goodput_rps: mean("goodput_rps"),
         failed: mean("error_share"),
     };
@@ -172,8 +188,7 @@ fn sweep(entry: &mut Entry, folder: &Path, summary: &Summary) {
         asked(entry, &toml(&folder.join("sweep.toml")));
     }
     entry.load = levels(&summary.plan, &summary.points);
-    entry.figures = most(&summary.points);
-    entry.figures.goodput_rps = summary.goodput["confirmed_rps"].as_f64();
+    entry.figures = answer(&summary.points, &summary.goodput);
     let (state, slo) = (text(&summary.goodput["state"]), text(&summary.goodput["slo"]));
     entry.says = match state.as_str() {
         "" => String::new(),
@@ -192,8 +207,7 @@ fn sweeps(entry: &mut Entry, folder: &Path, summary: &Summary) {
         let sweep = &one["sweep"];
         sweep_facts(entry, &sweep["sweep"]);
         let points = sweep["points"].as_array().cloned().unwrap_or_default();
-        entry.figures = most(&points);
-        entry.figures.goodput_rps = sweep["goodput"]["confirmed_rps"].as_f64();
+        entry.figures = answer(&points, &sweep["goodput"]);
         entry.says = match best {
             Some(one) => clip(&format!("best: {}", curves::values(&one["values"]))),
             None => text(&summary.because),
@@ -267,20 +281,35 @@ fn asked(entry: &mut Entry, asked: &Value) {
     entry.workload = text(&plan["workload"]["name"]);
 }
 
-/// The most that points of the curve say.
-fn most(points: &[Value]) -> Figures {
-    let max = |name: &str| {
-        let values = points.iter().filter(|point| curves::counts(point));
-        values.filter_map(|point| point["figures"][name].as_f64()).reduce(f64::max)
+/// What a sweep says at its answer; what was beyond that does not count. Without an SLO: the
+/// most that points of the curve reached.
+fn answer(points: &[Value], goodput: &Value) -> Figures {
+    let level = |point: &&Value| curves::level_number(&point["ask"]["level"]);
+    // Levels pass through files, so the last digit does not make another level.
+    let is_at = |point: &&Value, at: f64| {
+        level(point).is_some_and(|own| (own - at).abs() <= 1e-9 * at.abs())
     };
-    Figures { rps: max("requests_per_s"), output_tps: max("output_tps"), ..Figures::default() }
+    let (is_asked, confirmed) = (goodput.is_object(), goodput["confirmed"].as_f64());
+    let is_meant =
+        |point: &&Value| !is_asked || confirmed.is_some_and(|confirmed| is_at(point, confirmed));
+    let most = |name: &str| {
+        let own = points.iter().filter(|point| curves::counts(point)).filter(is_meant);
+        own.filter_map(|point| point["figures"][name].as_f64()).reduce(f64::max)
+    };
+    let confirmed_rps = goodput["confirmed_rps"].as_f64();
+    Figures {
+        rps: if is_asked { confirmed_rps } else { most("requests_per_s") },
+        output_tps: most("output_tps"),
+        goodput_rps: confirmed_rps,
+        ..Figures::default()
+    }
 }
 
-/// The levels of a sweep in a few words.
+/// The levels of a sweep in a few words, by the points that its page counts.
 fn levels(plan: &Value, points: &[Value]) -> String {
     let level = |point: &Value| curves::level_number(&point["ask"]["level"]);
     let measured: Vec<f64> =
-        points.iter().filter(|point| curves::is_of_level(point)).filter_map(level).collect();
+        points.iter().filter(|point| curves::counts(point)).filter_map(level).collect();
     let low = measured.iter().copied().reduce(f64::min);
     let high = measured.iter().copied().reduce(f64::max);
     let unit = if plan["axis"] == "rate" { "/s" } else { " users" };

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Entry, FILE, Index, Kind, Notes, Query, is_sound, live_folder, read_plain};
+use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, is_sound, live_folder, read_plain};
 
 const MANIFEST: &str = r#"{"state": "complete", "started": "2026-11-16T10:00:00Z",
     "target": {"url": "http://host", "model": "llama"}}"#;
@@ -253,7 +253,8 @@ fn sweep() -> TempDir {
         "sweep": {"started": "2026-11-16T11:00:00Z", "state": "complete", "target": "http://host",
                   "model": "m", "workload": "chat"},
         "plan": {"axis": "rate"},
-        "goodput": {"state": "found", "slo": "p99 ttft < 1s", "confirmed_rps": 19.5},
+        "goodput": {"state": "found", "slo": "p99 ttft < 1s", "confirmed": 20.0,
+                    "confirmed_rps": 20.0},
         "points": [point("warm_up", 99.0), point("level", 20.0), point("level", 10.0)],
     });
     fs::write(folder.join("summary.json"), summary.to_string()).unwrap();
@@ -269,14 +270,15 @@ fn a_result_is_told_by_its_figures_and_its_curve() {
     let entries = all(&index);
     let [sweep, run] = entries.as_slice() else { panic!("{entries:?}") };
     assert_eq!((sweep.kind, sweep.load.as_str()), (Kind::Sweep, "10–20/s, 2 points"));
-    assert_eq!((sweep.figures.rps, sweep.figures.output_tps), (Some(19.5), Some(2000.0)));
+    assert_eq!((sweep.figures.rps, sweep.figures.output_tps), (Some(20.0), Some(2000.0)));
     assert_eq!(sweep.says, "keeps p99 ttft < 1s");
     let [curve] = sweep.curves.as_slice() else { panic!("{:?}", sweep.curves) };
     let points: Vec<_> =
         curve.points.iter().map(|point| (point.rps, point.ttft.p99.unwrap().value)).collect();
     assert_eq!(points, [(Some(10.0), 100.0), (Some(20.0), 200.0)]);
     assert_eq!((run.kind, run.load.as_str()), (Kind::Run, "8/s poisson"));
-    assert_eq!((run.figures.ttft_p50_ms, run.figures.failed), (Some(20.5), Some(0.015)));
+    let ttft = Shown { value: 20.5, is_rough: false };
+    assert_eq!((run.figures.ttft_p50_ms, run.figures.failed), (Some(ttft), Some(0.015)));
     let of = |kind, verdict: Option<&str>| {
         let verdict = verdict.map(str::to_owned);
         index.find(&Query { kind, verdict, most: 9, ..Query::default() }).unwrap().total
@@ -390,5 +392,60 @@ fn a_curve_is_of_sound_points_by_their_level() {
         entries[0].curves[0].points.iter().map(|point| (point.at, point.rps)).collect();
     let known = [(4.0, 19.0), (4.0, 21.0), (8.0, 20.0)];
     assert_eq!(points, known.map(|(at, rps)| (Some(at), Some(rps))));
-    assert_eq!(entries[0].figures.rps, Some(21.0));
+    // The page of the sweep counts the same.
+    assert_eq!(entries[0].load, "4–8 users, 3 points");
+}
+
+/// What was offered beyond the answer is not what the server carries.
+#[test]
+fn a_sweep_shows_its_answer_and_not_the_most_that_was_tried() {
+    let root = sweep();
+    let path = root.path().join("sweep/summary.json");
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let figures = |goodput: serde_json::Value| {
+        let mut changed = summary.clone();
+        changed["goodput"] = goodput;
+        fs::write(&path, changed.to_string()).unwrap();
+        let mut index = Index::trusting(root.path());
+        index.refresh().unwrap();
+        let figures = all(&index)[0].figures.clone();
+        (figures.rps, figures.output_tps, figures.goodput_rps)
+    };
+    let found = json!({"state": "found", "confirmed": 10.0, "confirmed_rps": 9.75});
+    assert_eq!(figures(found), (Some(9.75), Some(1000.0), Some(9.75)));
+    assert_eq!(figures(json!({"state": "unreachable", "confirmed": null})), (None, None, None));
+    // Without an SLO.
+    assert_eq!(figures(json!(null)), (Some(19.5), Some(2000.0), None));
+}
+
+/// The list shows no percentile that the page of its run refuses.
+#[test]
+fn percentiles_stand_by_their_quality() {
+    let root = tempfile::tempdir().unwrap();
+    run(&root.path().join("run"), 8, 0);
+    let path = root.path().join("run/summary.json");
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let p99 = |percentile: serde_json::Value| {
+        let mut changed = summary.clone();
+        changed["metrics"]["ttft"]["percentiles"]["99"] = percentile;
+        fs::write(&path, changed.to_string()).unwrap();
+        let mut index = Index::trusting(root.path());
+        index.refresh().unwrap();
+        let entry = all(&index).remove(0);
+        let drawn = entry.curves[0].points[0].ttft.p99.map(|p99| p99.value);
+        assert_eq!(entry.figures.ttft_p99_ms.map(|shown| shown.value), drawn);
+        entry.figures.ttft_p99_ms
+    };
+    let plain = Some(Shown { value: 51.5, is_rough: false });
+    assert_eq!(p99(json!({"value": 51.5})), plain, "a file from before there were qualities");
+    for (quality, shown) in [
+        ("ok", plain),
+        ("few", plain),
+        ("rough", Some(Shown { value: 51.5, is_rough: true })),
+        ("not_estimable", None),
+        ("unheard_of", None),
+    ] {
+        assert_eq!(p99(json!({"value": 51.5, "quality": quality})), shown, "{quality}");
+    }
+    assert_eq!(p99(json!({"value": 51.5, "quality": "ok", "is_censored": true})), None);
 }

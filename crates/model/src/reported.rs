@@ -181,6 +181,9 @@ pub struct ReportedLoad {
     pub concurrency: Option<u64>,
     /// Most requests under way at once, as measured.
     pub peak_concurrency: Option<f64>,
+    /// Requests under way on average, as measured.
+    #[serde(default)]
+    pub mean_concurrency: Option<f64>,
 }
 
 /// Warm-up, as the file states it. Zero is stated; `None` is not.
@@ -292,6 +295,14 @@ pub struct ReportedRequest {
     pub output_tokens: Option<u64>,
     /// Whether it failed.
     pub is_failed: bool,
+}
+
+impl ReportedRequest {
+    /// The whole time it took: stated, or to the last chunk.
+    pub fn whole_ms(&self) -> Option<f64> {
+        let gaps = self.gaps_ms.as_ref().map(|gaps| gaps.iter().sum::<f64>());
+        self.e2e_ms.or_else(|| Some(self.ttft_ms? + gaps?))
+    }
 }
 
 #[cfg(test)]

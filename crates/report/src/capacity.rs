@@ -56,7 +56,7 @@ fn fleets(page: &mut String, capacity: &Capacity) -> Result<(), Error> {
     writeln!(
         page,
         "\n{:<22}{:>9}{:>7}{:>9}{:>10}{:>11}{:>12}",
-        "", "replicas", "GPUs", "load", "one lost", "best case", "cost/hour"
+        "", "replicas", "GPUs", "load", "one lost", "range", "cost/hour"
     )?;
     for (name, [replicas, gpus, load, lost, best, cost]) in cells::fleets(capacity) {
         writeln!(page, "{name:<22}{replicas:>9}{gpus:>7}{load:>9}{lost:>10}{best:>11}{cost:>12}")?;

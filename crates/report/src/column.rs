@@ -2,11 +2,16 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_stats::{Column, Quality};
+use goodput_stats::{Column, Metric, Quality};
 
 use crate::latency;
 use crate::number::{cell, count};
 use crate::text::field;
+
+/// Neighbors that correlate by more than this depend on each other.
+const ALIKE: f64 = 0.5;
+/// Standard deviation, as a share of the mean, below which that is nothing but noise.
+const WIDE: f64 = 0.1;
 
 /// What a column of numbers says.
 pub fn column_text(column: &Column) -> String {
@@ -33,25 +38,37 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
     }
     if let Some(found) = column.mser5 {
         let limit = if found.at_limit { ", the most it may: too short for it" } else { "" };
-        let text = format!("MSER-5 cuts the first {} values{limit}", count(found.cut as u64));
+        let text = match found.cut {
+            0 => "MSER-5 asks for nothing to be left out".to_owned(),
+            cut => format!("MSER-5 asks to leave out the first {}{limit}", count(cut as u64)),
+        };
         field(page, "Warm-up", &text);
     }
     if let Some(trend) = column.trend {
-        let drift =
-            trend.drift_share.map_or("–".to_owned(), |share| format!("{:+.1} %", share * 100.0));
-        field(
-            page,
-            "Trend",
-            &format!("{drift} from begin to end (Mann–Kendall, p {})", chance(trend.test.p)),
-        );
+        let text = match trend.drift_share.filter(|_| trend.is_clear) {
+            Some(share) => format!(
+                "{:+.1} % from begin to end (Mann–Kendall, p {})",
+                share * 100.0,
+                chance(trend.test.p)
+            ),
+            None => "none, as far as can be told".to_owned(),
+        };
+        field(page, "Trend", &text);
     }
-    if let Some(shift) = column.shift.filter(|shift| shift.test.p < 0.05) {
+    if let Some(shift) = column.shift.filter(|shift| shift.is_clear) {
         let text = format!(
             "most likely at value {} (Pettitt, p {})",
             count(shift.at_value),
             chance(shift.test.p)
         );
         field(page, "Shift", &text);
+    }
+    if let Some(lag1) = alike(&column.metric) {
+        let text = format!(
+            "alike (correlation {lag1:.2}): intervals of tails are too narrow. Rely on p50 and p90, or \
+             measure longer"
+        );
+        field(page, "Neighbors", &text);
     }
     let text = column.two_modes.map_or("one, as far as can be told".to_owned(), |modes| {
         let (low, high) = (modes.low_share * 100.0, (1.0 - modes.low_share) * 100.0);
@@ -65,7 +82,49 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
     Ok(())
 }
 
+/// The correlation of neighbors, where it is high and the values differ enough for it to matter: in a
+/// queue one waits for the same reason as the next.
+fn alike(metric: &Metric) -> Option<f64> {
+    let (mean, std) = metric.mean.zip(metric.std)?;
+    metric.lag1.filter(|lag1| *lag1 > ALIKE && std > WIDE * mean.abs())
+}
+
 /// Never rounded to nothing.
 fn chance(p: f64) -> String {
     if p < 0.0001 { "below 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uneven but fixed noise between 0 and 1.
+    fn noise(i: u32) -> f64 {
+        f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24)
+    }
+
+    fn page(values: impl Iterator<Item = f64>) -> String {
+        column_text(&Column::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
+    }
+
+    #[test]
+    fn a_step_is_told_and_a_slow_wave_is_not() {
+        let step = page((0..2_000).map(|i| noise(i) + if i < 1_000 { 10.0 } else { 12.0 }));
+        // A mean is of 34 values, and the last one that begins before the step begins at 29 × 34.
+        assert!(step.contains("Shift       most likely at value 986 "), "{step}");
+        // Ten waves: each value is like the one before it, and nothing changes from begin to end.
+        let wave = page((0..2_000).map(|i| 10.0 + 4.0 * (f64::from(i) / 31.8).sin() + noise(i)));
+        assert!(!wave.contains("Shift"), "{wave}");
+        assert!(wave.contains("Trend       none, as far as can be told"), "{wave}");
+        assert!(wave.contains("Neighbors   alike (correlation 0.9"), "{wave}");
+        // The same within a tenth of the value is nothing but noise.
+        let flat = page((0..2_000).map(|i| 1_000.0 + 4.0 * (f64::from(i) / 31.8).sin()));
+        assert!(!flat.contains("Neighbors"), "{flat}");
+    }
+
+    #[test]
+    fn mser5_asks_and_does_not_cut() {
+        let page = page((0..400).map(|i| noise(i) + if i < 40 { 100.0 } else { 10.0 }));
+        assert!(page.contains("MSER-5 asks to leave out the first"), "{page}");
+    }
 }

@@ -55,9 +55,9 @@ pub use html::{
     sweeps_html,
 };
 pub use html::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiList, UiOverlay,
-    UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy, ui_run,
-    ui_token,
+    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
+    UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
+    ui_run, ui_token,
 };
 pub use junit::{repeats_junit, run_junit, sweep_junit, sweeps_junit};
 pub use markdown::{repeats_markdown, run_markdown, sweep_markdown, sweeps_markdown};

@@ -17,7 +17,7 @@ pub(crate) use answer::{
 pub(crate) use charts::{
     Latency, Pair, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
 };
-pub(crate) use tables::{front, good_share, marked, number, standing, within};
+pub(crate) use tables::{front, good_share, marked, number, standing, stands, within};
 
 use std::fmt::{Error, Write};
 
@@ -90,6 +90,7 @@ pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
         SweepState::Complete => return None,
         SweepState::Interrupted => "stopped by the user",
         SweepState::TargetLost => "ended because the target went away and did not come back",
+        SweepState::NoGoodAnswer => "ended because the target answered, but no request ended well",
         SweepState::Unfinished => "still running, or killed",
     };
     Some(format!("{state}: this is what was measured so far; --resume goes on"))

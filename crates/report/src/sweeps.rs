@@ -16,7 +16,7 @@ use crate::clip::{clip, fit, left, right};
 use crate::number::{amount, cell, count, percent};
 use crate::plain::plain;
 use crate::sweep::{
-    Latency, level, level_axis, level_number, marked, on_curve, pooled, standing, unit,
+    Latency, level, level_axis, level_number, marked, on_curve, pooled, stands, unit,
 };
 use crate::text::{WIDTH, field, judgement};
 
@@ -226,8 +226,7 @@ fn fixed(page: &mut String, all: &[Configuration]) -> Result<(), Error> {
             marked(second.of(figures).p50),
             figures.output_tps.map_or("–".to_owned(), cell),
         ];
-        let standing =
-            if judged { format!("  {}", standing(&point.standing)) } else { String::new() };
+        let standing = if judged { format!("  {}", stands(point)) } else { String::new() };
         writeln!(page, "{}{standing}", line((place + 1, &name), &cells, &widths))?;
     }
     let axis = all.iter().find_map(|one| one.sweep.as_ref()).map_or(Axis::Rate, |s| s.plan.axis);

@@ -365,11 +365,14 @@ impl Tally {
         let percentiles = percentiles(plan);
         let early_stopping = plan.measure.early_stopping;
         let wanted = Wanted { early_stopping, ..Wanted::of(&percentiles) };
+        let memories = self.metrics.memories();
         let metrics = std::mem::take(&mut self.metrics).finish(wanted, key);
         let figures = RunFigures {
             metrics: &metrics,
             failed_share: self.requests.failed_share(run),
             throughput: self.in_window.rates(self.window),
+            throughput_ends: self.in_window.ends(self.window),
+            memories: &memories,
             scheduled_rps: load.scheduled_rps,
             max_gap_p99_ms: key.max_gap_p99_ms,
         };

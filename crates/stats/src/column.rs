@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::lag1;
 use crate::modes::{TwoModes, two_modes};
 use crate::sample::{Sample, Wanted};
-use crate::steady::{
-    MOST_POINTS, MannKendall, Mser, Pettitt, mann_kendall, mser5, pettitt, theil_sen, thin,
-};
+use crate::steady::{self, MannKendall, Mser, Pettitt, mser5};
 use crate::summary::Metric;
 
 /// What a column of numbers says.
@@ -19,7 +17,7 @@ pub struct Column {
     pub metric: Metric,
     /// MSER-5 over the values in their order; none of fewer than five, and where one is infinite.
     pub mser5: Option<Mser>,
-    /// Mann–Kendall with Hamed and Rao's correction, over at most 600 means of neighbours.
+    /// Mann–Kendall with Hamed and Rao's correction, over at most 60 means of neighbours.
     pub trend: Option<ColumnTrend>,
     /// Pettitt's test over the same means.
     pub shift: Option<ColumnShift>,
@@ -34,15 +32,23 @@ pub struct ColumnTrend {
     pub test: MannKendall,
     /// Change from begin to end by the Theil–Sen slope, as a share of the median.
     pub drift_share: Option<f64>,
+    /// It is large, and more than chance makes of values that depend on their neighbours as these
+    /// do.
+    #[serde(default)]
+    pub is_clear: bool,
 }
 
 /// A level that changed once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ColumnShift {
-    /// The test, over means of neighbours.
+    /// The test, over means of neighbours; its chance takes Hamed and Rao's factor into account.
     pub test: Pettitt,
     /// The value (from 0) with which the second level begins, to within a mean.
     pub at_value: u64,
+    /// It is large, fits better than a straight line, and is more than chance makes of values that
+    /// depend on their neighbours as these do.
+    #[serde(default)]
+    pub is_clear: bool,
 }
 
 impl Column {
@@ -59,18 +65,23 @@ impl Column {
         let is_finite = values.iter().all(|value| value.is_finite());
         let ordered = if is_finite { values } else { &[] };
         metric.lag1 = lag1(ordered.iter().copied());
-        let (blocks, step) = thin(ordered, MOST_POINTS);
-        let median = shape.get(shape.len().saturating_sub(1) / 2).copied();
-        let median = median.filter(|median| *median != 0.0);
-        let drift = theil_sen(&blocks).map(|slope| slope * blocks.len().saturating_sub(1) as f64);
-        let drift_share = drift.zip(median).map(|(drift, median)| drift / median.abs());
+        let course = steady::column(ordered);
+        let has_level = shape.get(shape.len().saturating_sub(1) / 2).is_some_and(|m| *m != 0.0);
+        let trend = course.as_ref().map(|course| ColumnTrend {
+            test: course.test,
+            drift_share: has_level.then_some(course.trend.drift_share),
+            is_clear: course.drifts,
+        });
+        let shift = course.as_ref().and_then(|course| {
+            let at_value = course.shift.as_ref()?.at_s as u64;
+            Some(ColumnShift { test: course.pettitt?, at_value, is_clear: course.shifts })
+        });
         Self {
             schema: Self::SCHEMA.to_owned(),
             metric,
             mser5: mser5(ordered),
-            trend: mann_kendall(&blocks).map(|test| ColumnTrend { test, drift_share }),
-            shift: pettitt(&blocks)
-                .map(|test| ColumnShift { test, at_value: (test.at * step) as u64 }),
+            trend,
+            shift,
             two_modes: two_modes(&shape),
         }
     }

@@ -82,7 +82,7 @@ impl Each {
         let latencies = Latencies::of(record, self.stream, &self.cuts);
         let value = |seen: Seen| match seen {
             Seen::Value(value) => Some(value),
-            Seen::Beyond | Seen::Nothing => None,
+            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
         };
         let get = |metric| value(latencies.get(metric));
         let failure = record.exchange.failure.as_ref();

@@ -2,6 +2,7 @@
 
 use goodput_model::{Nanos, RequestRecord, TokenCount, TokenSource};
 
+use crate::estimate::{BATCHES, Ratio};
 use crate::sample::Sample;
 use crate::summary::Throughput;
 use crate::window::Window;
@@ -12,6 +13,8 @@ pub(crate) struct Flow {
     completions: u64,
     output_tokens: f64,
     input_tokens: f64,
+    /// Completions and output tokens of the requests that ended in each batch of time.
+    batches: [(f64, f64); BATCHES as usize],
 }
 
 /// The second half of the window: arrivals and completions, who is there at its ends, and the
@@ -42,7 +45,25 @@ impl Flow {
             self.input_tokens += f64::from(input_tokens(record).n);
         }
         let total = exchange.output_tokens.map(|count| count.n);
-        self.output_tokens += arrived_tokens(record, total, window);
+        let arrived = arrived_tokens(record, total, window);
+        self.output_tokens += arrived;
+        let is_over = record.is_ok() && window.contains(record.end());
+        if let Some(batch) = self.batches.get_mut(usize::from(window.batch(record.end()))) {
+            batch.0 += f64::from(u8::from(is_over));
+            batch.1 += arrived;
+        }
+    }
+
+    /// From where to where completions and output tokens per second may lie, by how much batches of
+    /// time differ.
+    pub(crate) fn ends(&self, window: Window) -> [Option<(f64, f64)>; 2] {
+        let seconds = window.seconds() / f64::from(BATCHES);
+        let ends = |of: fn(&(f64, f64)) -> f64| {
+            let found = Ratio::of(self.batches.iter().map(|batch| (1, of(batch))))?;
+            let (low, high) = found.interval();
+            (seconds > 0.0).then(|| (low.max(0.0) / seconds, high / seconds))
+        };
+        [ends(|batch| batch.0), ends(|batch| batch.1)]
     }
 
     pub(crate) fn rates(&self, window: Window) -> Throughput {

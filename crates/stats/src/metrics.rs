@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::{MetricName, Nanos, RequestRecord};
 
 use crate::cuts::Cuts;
-use crate::estimate::lag1;
+use crate::estimate::{Memory, lag1};
 use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
 use crate::runs::{Micros, Runs};
@@ -71,29 +71,34 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Samples that know their batch of this window, by due instant.
     pub(crate) fn new(window: Window) -> Self {
-        Self { window: Some(window), ..Self::default() }
+        let tokens_per_s = Sample::default().of_speed();
+        Self { window: Some(window), tokens_per_s, ..Self::default() }
     }
 
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
     /// time limit: they are known to be longer. What a stall of the client spoilt is left out.
     pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
         let latencies = Latencies::of(record, stream, cuts);
-        let batch = self.window.map(|window| window.batch(record.scheduled));
+        let slice = self.window.map(|window| window.slice(record.scheduled));
         let ttft = latencies.get(MetricName::Ttft);
-        if let (Seen::Value(ttft), Some(_)) = (ttft, batch) {
+        if let (Seen::Value(ttft), Some(_)) = (ttft, slice) {
             self.ttft_due.push((record.scheduled, ttft));
         }
-        self.ttft.take(batch, ttft);
-        self.e2e.take(batch, latencies.get(MetricName::E2e));
-        self.tpot.take(batch, latencies.get(MetricName::Tpot));
-        self.ttfa.take(batch, latencies.get(MetricName::Ttfa));
-        self.ttft_sent.take(batch, latencies.ttft_sent());
-        self.e2e_sent.take(batch, latencies.e2e_sent());
-        self.max_gap.take(batch, latencies.get(MetricName::MaxGap));
-        self.normalized.take(batch, latencies.get(MetricName::NormalizedLatency));
-        self.tokens_per_s.take(batch, latencies.get(MetricName::TokensPerS));
+        self.ttft.take(slice, ttft);
+        self.e2e.take(slice, latencies.get(MetricName::E2e));
+        self.tpot.take(slice, latencies.get(MetricName::Tpot));
+        self.ttfa.take(slice, latencies.get(MetricName::Ttfa));
+        self.ttft_sent.take(slice, latencies.ttft_sent());
+        self.e2e_sent.take(slice, latencies.e2e_sent());
+        self.max_gap.take(slice, latencies.get(MetricName::MaxGap));
+        self.normalized.take(slice, latencies.get(MetricName::NormalizedLatency));
+        self.tokens_per_s.take(slice, latencies.get(MetricName::TokensPerS));
         if stream && latencies.has_any() {
-            self.add_gaps(record, usize::from(batch.unwrap_or(0)), cuts);
+            self.add_gaps(
+                record,
+                self.window.map_or(0, |window| window.batch(record.scheduled)).into(),
+                cuts,
+            );
         }
     }
 
@@ -117,14 +122,18 @@ impl Metrics {
             .sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let gaps = self.some_gaps();
         let middle = gaps.len().checked_sub(1).map(|last| last / 2);
-        for sample in [&mut self.ttft, &mut self.tpot, &mut self.e2e] {
-            sample.sort();
+        self.ttft.sort();
+        for whole in [&mut self.e2e, &mut self.e2e_sent, &mut self.normalized] {
+            whole.contains(&self.ttft);
         }
+        let others = [&mut self.ttfa, &mut self.tpot, &mut self.max_gap, &mut self.e2e];
+        others.into_iter().for_each(Sample::sort);
+        self.normalized.sort();
+        self.tokens_per_s.sort();
         let kinds = [("TTFT", &self.ttft), ("TPOT", &self.tpot), ("E2E", &self.e2e)];
         let modes = |(name, sample): (&'static str, &Sample)| {
             Some((name, modes::two_modes(&sample.some_sorted(ENOUGH))?))
         };
-        self.max_gap.sort();
         KeyFigures {
             n: self.ttft.len().max(self.e2e.len()),
             max_gap_p99_ms: self.max_gap.percentile(99.0),
@@ -136,6 +145,21 @@ impl Metrics {
             delayed_ack_share: modes::delayed_ack_share(&gaps),
             modes: kinds.into_iter().filter_map(modes).collect(),
         }
+    }
+
+    /// How much requests remember of each other, by metric; once the key figures are known.
+    pub(crate) fn memories(&self) -> BTreeMap<&'static str, Memory> {
+        let samples = [
+            (MetricName::Ttft, &self.ttft),
+            (MetricName::Ttfa, &self.ttfa),
+            (MetricName::Tpot, &self.tpot),
+            (MetricName::Itl, &self.max_gap),
+            (MetricName::MaxGap, &self.max_gap),
+            (MetricName::E2e, &self.e2e),
+            (MetricName::NormalizedLatency, &self.normalized),
+            (MetricName::TokensPerS, &self.tokens_per_s),
+        ];
+        samples.into_iter().map(|(metric, sample)| (metric.name(), sample.memory())).collect()
     }
 
     /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so

@@ -1,6 +1,6 @@
 //! The latencies of one request, each with what is known about it.
 
-use goodput_model::{MetricName, Nanos, RequestRecord, TokenSource};
+use goodput_model::{ErrorClass, MetricName, Nanos, RequestRecord, TokenSource};
 
 use crate::cuts::Cuts;
 
@@ -11,6 +11,8 @@ pub(crate) enum Seen {
     Value(f64),
     /// It ran into a time limit: longer than that, however long.
     Beyond,
+    /// It failed after so many milliseconds, and would have taken longer.
+    FailedAfter(f64),
     /// Nothing: the request failed before, the metric is not defined for it, or a stall of the
     /// client spoilt it.
     Nothing,
@@ -46,8 +48,16 @@ impl<'a> Latencies<'a> {
                 | MetricName::Itl
                 | MetricName::MaxGap
         );
-        if self.is_failed || (is_of_streams && !self.stream) {
+        if is_of_streams && !self.stream {
             return Seen::Nothing;
+        }
+        if self.is_failed {
+            return match metric {
+                MetricName::Ttft if stamps.first_token.is_none() => self.failed_after(),
+                MetricName::Ttfa if stamps.first_answer.is_none() => self.failed_after(),
+                MetricName::E2e => self.failed_after(),
+                _ => Seen::Nothing,
+            };
         }
         match metric {
             MetricName::Ttft => self.since_due(stamps.first_token),
@@ -79,6 +89,16 @@ impl<'a> Latencies<'a> {
     /// Whether it has any latency at all.
     pub(crate) fn has_any(&self) -> bool {
         !self.is_failed
+    }
+
+    /// How long it took to fail, since it was due.
+    fn failed_after(&self) -> Seen {
+        let (start, end) = (self.record.scheduled, self.record.end());
+        let class = self.record.exchange.failure.as_ref().map(|failure| &failure.class);
+        // What this client could not send says nothing about the server.
+        let is_ours = class == Some(&ErrorClass::LocalLimit);
+        let is_spoilt = self.is_doubtful(start) || self.is_doubtful(end);
+        if is_ours || is_spoilt { Seen::Nothing } else { Seen::FailedAfter((end - start).as_ms()) }
     }
 
     fn is_doubtful(&self, at: Nanos) -> bool {

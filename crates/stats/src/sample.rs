@@ -3,8 +3,8 @@
 use std::iter::repeat_n;
 
 use crate::estimate::{
-    self, BATCHES, Effective, Quality, Ratio, early_stopping_rank, minimum_for_estimate,
-    minimum_for_figure,
+    self, BATCHES, Effective, Inflation, Memory, Quality, Ratio, SLICES, early_stopping_rank,
+    minimum_for_estimate, minimum_for_figure,
 };
 use crate::request::Seen;
 use crate::summary::{Metric, Percentile, Quick};
@@ -26,14 +26,34 @@ impl<'a> Wanted<'a> {
 
 /// The values of a metric. All are kept; nothing is binned.
 ///
-/// Values that come with their batch of time ([`Sample::push_in`]) tell how dependent they are, and
-/// intervals account for it. Those without one are taken for independent.
+/// Values that come with their slice of time tell how dependent they are, and intervals account for
+/// it. Those without one are taken for independent.
+///
+/// A request that failed after some time would have taken longer than that. It counts for every
+/// percentile below its time, and for none above it: a server that refuses at once is not slow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// By batch; a single one where nobody gave batches.
+    /// By slice of time; a single one where values have no time.
     parts: Vec<Part>,
     is_batched: bool,
+    /// Whether all values have a slice of their own, rather than a batch.
+    is_sliced: bool,
     is_sorted: bool,
+    /// Whether small values are the bad ones: of a speed.
+    low_is_worse: bool,
+    memory: Option<Memory>,
+    /// The memory of a wait that these values are made of, and the wait's variance.
+    wait: Option<(Memory, f64)>,
+}
+
+/// Slices in a batch.
+const SLICES_A_BATCH: u16 = SLICES / BATCHES as u16;
+
+/// The mean and its 95 % interval; an end that cannot be trusted is missing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MeanInterval {
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,9 +63,17 @@ struct Part {
     /// stands for itself.
     up_to: Vec<u64>,
     censored: u64,
+    /// How long requests took that then failed.
+    failed: Vec<f64>,
 }
 
 impl Part {
+    /// Failures that took longer than this.
+    fn failed_beyond(&self, value: f64) -> u64 {
+        let up_to = self.failed.partition_point(|failed| failed.total_cmp(&value).is_le());
+        (self.failed.len() - up_to) as u64
+    }
+
     fn len(&self) -> u64 {
         self.reached() + self.censored
     }
@@ -95,19 +123,21 @@ impl Part {
 }
 
 impl Sample {
-    /// Values in order of time, in batches of as equal a number as can be. Infinite ones were never
+    /// Values in order of time, in slices of as equal a number as can be. Infinite ones were never
     /// reached.
     pub fn from_series(values: &[f64]) -> Self {
         let mut sample = Self::default();
         for (index, value) in values.iter().enumerate() {
-            let batch = (index * usize::from(BATCHES) / values.len()) as u8;
-            if *value == f64::INFINITY {
-                sample.push_censored_in(batch);
-            } else {
-                sample.push_in(*value, batch);
-            }
+            let slice = Some((index * usize::from(SLICES) / values.len()) as u16);
+            let is_reached = *value != f64::INFINITY;
+            sample.take(slice, if is_reached { Seen::Value(*value) } else { Seen::Beyond });
         }
         sample
+    }
+
+    /// The same sample of a speed: its bad values are the small ones.
+    pub(crate) fn of_speed(self) -> Self {
+        Self { low_is_worse: true, ..self }
     }
 
     /// Adds a value.
@@ -117,29 +147,35 @@ impl Sample {
 
     /// Adds a value that was never reached: the request ran into a time limit first.
     pub fn push_censored(&mut self) {
-        self.put_censored(None);
+        self.take(None, Seen::Beyond);
     }
 
     /// Adds a value of this batch of time, one of `0..20`. All values of a sample come with their
     /// batch, or none.
     pub fn push_in(&mut self, value: f64, batch: u8) {
-        self.put(Some(batch), value);
+        self.part(Some(first_slice(batch))).values.push(value);
     }
 
     /// Adds a value of this batch that was never reached.
     pub fn push_censored_in(&mut self, batch: u8) {
-        self.put_censored(Some(batch));
+        self.part(Some(first_slice(batch))).censored += 1;
     }
 
-    pub(crate) fn put(&mut self, batch: Option<u8>, value: f64) {
-        self.part(batch).values.push(value);
+    pub(crate) fn put(&mut self, slice: Option<u16>, value: f64) {
+        self.take(slice, Seen::Value(value));
     }
 
-    /// Takes what a request says.
-    pub(crate) fn take(&mut self, batch: Option<u8>, seen: Seen) {
+    /// Takes what a request of this slice of time says.
+    pub(crate) fn take(&mut self, slice: Option<u16>, seen: Seen) {
+        if seen == Seen::Nothing {
+            return;
+        }
+        self.is_sliced |= slice.is_some();
+        let part = self.part(slice);
         match seen {
-            Seen::Value(value) => self.put(batch, value),
-            Seen::Beyond => self.put_censored(batch),
+            Seen::Value(value) => part.values.push(value),
+            Seen::Beyond => part.censored += 1,
+            Seen::FailedAfter(value) => part.failed.push(value),
             Seen::Nothing => {}
         }
     }
@@ -147,7 +183,7 @@ impl Sample {
     /// Adds values of a batch that has none yet, each with how many there are of it.
     pub(crate) fn put_counted(&mut self, batch: Option<u8>, mut counted: Vec<(f64, u64)>) {
         counted.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let part = self.part(batch);
+        let part = self.part(batch.map(first_slice));
         let mut sum = 0;
         for (value, count) in counted {
             sum += count;
@@ -161,18 +197,29 @@ impl Sample {
         }
     }
 
-    pub(crate) fn put_censored(&mut self, batch: Option<u8>) {
-        self.part(batch).censored += 1;
+    fn part(&mut self, slice: Option<u16>) -> &mut Part {
+        self.is_sorted = false;
+        self.is_batched |= slice.is_some();
+        let slice = usize::from(slice.unwrap_or(0).min(SLICES - 1));
+        if self.parts.len() <= slice {
+            self.parts.resize_with(slice + 1, Part::default);
+        }
+        &mut self.parts[slice]
     }
 
-    fn part(&mut self, batch: Option<u8>) -> &mut Part {
-        self.is_sorted = false;
-        self.is_batched |= batch.is_some();
-        let batch = usize::from(batch.unwrap_or(0).min(BATCHES - 1));
-        if self.parts.len() <= batch {
-            self.parts.resize_with(batch + 1, Part::default);
+    /// What each batch of time has of something, added up over its slices.
+    fn batches<T: Copy + Default>(
+        &self,
+        of: impl Fn(&Part) -> T,
+        add: impl Fn(T, T) -> T,
+    ) -> [T; BATCHES as usize] {
+        let mut batches = [T::default(); BATCHES as usize];
+        for (slice, part) in self.parts.iter().enumerate() {
+            if let Some(batch) = batches.get_mut(slice / usize::from(SLICES_A_BATCH)) {
+                *batch = add(*batch, of(part));
+            }
         }
-        &mut self.parts[batch]
+        batches
     }
 
     /// Number of values, censored ones included.
@@ -200,8 +247,58 @@ impl Sample {
             // Stable, not for its own sake: it finds out what is in order already. What is counted is.
             let plain = self.parts.iter_mut().filter(|part| part.up_to.is_empty());
             plain.for_each(|part| part.values.sort_by(f64::total_cmp));
+            self.parts.iter_mut().for_each(|part| part.failed.sort_by(f64::total_cmp));
             self.is_sorted = true;
+            self.memory = self.is_sliced.then(|| self.remember());
         }
+    }
+
+    /// How much its requests remember of each other; of sorted values.
+    fn remember(&self) -> Memory {
+        let n = self.reached();
+        let Some((mean, deviation)) = self.mean().zip(self.standard_deviation()) else {
+            return Memory::none(n);
+        };
+        let values = self.inflation(Part::sum, deviation * deviation);
+        let beyond = |percent: f64| {
+            let at = self.at_rank(((n as f64 * percent / 100.0).ceil() as u64).max(1));
+            let count = |part: &Part| at.map_or(0, |at| part.before(up_to(part, at))) as f64;
+            let share = self.parts.iter().map(&count).sum::<f64>() / n as f64;
+            self.inflation(count, share * (1.0 - share))
+        };
+        let tail = if self.low_is_worse { 10.0 } else { 90.0 };
+        let spread = deviation / mean.abs().max(f64::MIN_POSITIVE);
+        let memory = Memory::new(n, spread, [values, beyond(50.0), beyond(tail)]);
+        match self.wait {
+            Some((wait, variance)) if deviation > 0.0 => {
+                memory.with_wait(wait, (variance / (deviation * deviation)).min(1.0))
+            }
+            _ => memory,
+        }
+    }
+
+    /// How much more a sum over values that were reached varies than that of independent ones with
+    /// this variance.
+    fn inflation(&self, sum: impl Fn(&Part) -> f64, variance: f64) -> Inflation {
+        let sums: Vec<f64> = self.parts.iter().map(sum).collect();
+        let n = self.reached() as f64;
+        let mean = sums.iter().sum::<f64>() / n;
+        let sizes = self.parts.iter().map(|part| part.reached() as f64);
+        let deviations: Vec<f64> =
+            sums.iter().zip(sizes).map(|(sum, size)| sum - mean * size).collect();
+        Inflation::of(&deviations, n * variance)
+    }
+
+    /// How much its requests remember of each other, and the variance of its values; of sorted ones.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory.unwrap_or_else(|| Memory::none(self.len()))
+    }
+
+    /// Says that its values are made of a wait: what that one remembers, they do in part.
+    pub(crate) fn contains(&mut self, wait: &Self) {
+        let variance = wait.standard_deviation().map(|deviation| deviation * deviation);
+        self.wait = wait.memory.zip(variance);
+        self.is_sorted = false;
     }
 
     /// The value of this rank (from 1) of sorted values; none beyond the last that was reached.
@@ -239,29 +336,74 @@ impl Sample {
     /// The nearest-rank percentile of sorted values; `None` when there are no values, or when it
     /// falls among the censored ones.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
-        let exact = self.len() as f64 * percent / 100.0;
-        // 99.9 % of 1000 is 999, whatever binary fractions make of it.
-        let rank = (exact - (exact * 1e-15).max(1e-9)).ceil().max(1.0);
-        self.at_rank(rank as u64)
+        self.at_rank(self.rank(percent))
     }
 
-    /// What the batches say about this quantile, by the values beyond it.
-    fn effective(&self, value: Option<f64>) -> Option<Effective> {
+    /// The percentile of those alone that did not fail.
+    fn percentile_of_completed(&self, percent: f64) -> Option<f64> {
+        self.at_rank(nearest_rank(self.len(), percent))
+    }
+
+    /// The rank (from 1) of the smallest value that so many percent do not exceed, failures that took
+    /// longer than it among all.
+    fn rank(&self, percent: f64) -> u64 {
+        let n = self.len();
+        let failed = self.parts.iter().map(|part| part.failed.len() as u64).sum::<u64>();
+        let (mut from, mut to) = (nearest_rank(n, percent), nearest_rank(n + failed, percent));
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let among = n + self.at_rank(middle).map_or(0, |value| self.failed_beyond(value));
+            if middle >= nearest_rank(among, percent) { to = middle } else { from = middle + 1 }
+        }
+        from
+    }
+
+    /// Whether some values are only known to be longer than something.
+    fn has_longer(&self) -> bool {
+        self.parts.iter().any(|part| part.censored > 0 || !part.failed.is_empty())
+    }
+
+    /// Failures that took longer than this.
+    fn failed_beyond(&self, value: f64) -> u64 {
+        self.parts.iter().map(|part| part.failed_beyond(value)).sum()
+    }
+
+    /// What this sample says about the quantile with this value, by the values beyond it.
+    fn effective(&self, value: Option<f64>, q: f64) -> Option<Effective> {
+        let late = |part: &Part| value.map_or(0, |at| part.failed_beyond(at));
         let larger = |part: &Part| {
             // Beyond one that was never reached nothing is known.
-            let at_most = |at| part.values.partition_point(|other| other.total_cmp(&at).is_le());
-            value.map_or(0, |at| part.len() - part.before(at_most(at)))
+            value.map_or(0, |at| part.len() - part.before(up_to(part, at))) + late(part)
         };
         let as_large = |part: &Part| {
             let below = |at| part.values.partition_point(|other| other.total_cmp(&at).is_lt());
-            value.map_or(part.censored, |at| part.len() - part.before(below(at)))
+            value.map_or(part.censored, |at| part.len() - part.before(below(at))) + late(part)
         };
         // Where it equals the largest, those that reach it can still come together.
-        if self.parts.iter().any(|part| larger(part) > 0) {
-            Effective::of(self.parts.iter().map(|part| (part.len(), larger(part))))
+        let has_larger = self.parts.iter().any(|part| larger(part) > 0);
+        let counts = |part: &Part| {
+            (part.len() + late(part), if has_larger { larger(part) } else { as_large(part) })
+        };
+        let add = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
+        let batches = self.batches(counts, add);
+        let n: u64 = batches.iter().map(|batch| batch.0).sum();
+        let effective = Effective::of(batches.into_iter())?;
+        let beyond = batches.iter().map(|batch| batch.1).sum::<u64>() as f64 / n as f64;
+        let own = if self.is_sliced {
+            let deviations: Vec<f64> = self
+                .parts
+                .iter()
+                .map(counts)
+                .map(|(size, larger)| larger as f64 - beyond * size as f64)
+                .collect();
+            let found = Inflation::of(&deviations, n as f64 * beyond * (1.0 - beyond));
+            // It need not be as sure as what stands for all of a tail.
+            if found.exceeds(1.0, 2.0) { found.factor } else { 1.0 }
         } else {
-            Effective::of(self.parts.iter().map(|part| (part.len(), as_large(part))))
-        }
+            1.0
+        };
+        let from_good = if self.low_is_worse { 1.0 - q } else { q };
+        Some(effective.at_most(n, own.max(self.memory().of_share(from_good))))
     }
 
     /// The nearest-rank percentile with its 95 % interval and what they are worth.
@@ -271,28 +413,42 @@ impl Sample {
     }
 
     fn estimate_sorted(&self, percent: f64) -> Percentile {
-        let (n, q) = (self.len(), percent / 100.0);
+        let q = percent / 100.0;
         let value = self.percentile(percent);
+        let n = self.len() + value.map_or(0, |value| self.failed_beyond(value));
         let independent = Some(Effective::independent(n));
-        let effective = if self.is_batched { self.effective(value) } else { independent };
-        let ranks = effective.and_then(|effective| estimate::ranks(n, effective, q));
-        let (low, high) = ranks.map_or((None, None), |(low, high)| (Some(low), Some(high)));
+        let effective = if self.is_batched { self.effective(value, q) } else { independent };
+        let from_good = if self.low_is_worse { 1.0 - q } else { q };
+        let is_trusted = |found: &Effective| self.memory().trusts(from_good, found.n);
+        let both = effective.filter(is_trusted).and_then(|found| estimate::ranks(n, found, q));
+        let one = effective.filter(|_| both.is_none());
+        // The end on the good side alone: runs that met no queue look better than they are.
+        let low = one.filter(|_| !self.low_is_worse);
+        let high = one.filter(|_| self.low_is_worse);
+        let low = low.and_then(|found| estimate::lower_rank(n, found, q));
+        let high = high.and_then(|found| estimate::lower_rank(n, found, 1.0 - q));
+        let (low, high) = match both {
+            Some((low, high)) => (Some(low), Some(high)),
+            None => (low, high.map(|rank| n + 1 - rank)),
+        };
         let quality = match (minimum_for_estimate(q), minimum_for_figure(q)) {
             (Some(any), _) if n < any => Quality::NotEstimable,
-            (Some(_), Some(_)) if ranks.is_none() => Quality::Rough,
+            (Some(_), Some(_)) if both.is_none() => Quality::Rough,
             (Some(_), Some(alone)) if n >= alone => Quality::Ok,
             (Some(_), Some(_)) => Quality::Few,
             _ => Quality::NotEstimable,
         };
+        let completed = self.percentile_of_completed(percent);
         Percentile {
             value,
             low: low.and_then(|rank| self.at_rank(rank)),
             high: high.and_then(|rank| self.at_rank(rank)),
-            is_censored: value.is_none() && self.censored() > 0,
+            is_censored: value.is_none() && self.has_longer(),
             high_is_censored: high.is_some_and(|rank| rank > self.reached()),
             n_eff: effective.filter(|_| self.is_batched).map(|effective| effective.n),
             quality,
             early_stopping: None,
+            completed: completed.filter(|_| completed != value),
         }
     }
 
@@ -308,6 +464,15 @@ impl Sample {
         (self.reached() > 0).then(|| sum / self.reached() as f64)
     }
 
+    /// The mean with failures that took longer than it, each as long as it took: at least so much.
+    fn mean_at_least(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let slow = self.parts.iter().flat_map(|part| &part.failed).filter(|took| **took > mean);
+        let (n, sum) = slow.fold((0u64, 0.0), |(n, sum), took| (n + 1, sum + took));
+        let reached = self.reached() as f64;
+        Some(if n == 0 { mean } else { (mean * reached + sum) / (reached + n as f64) })
+    }
+
     pub(crate) fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
         let values = self.parts.iter().flat_map(Part::counted);
@@ -321,8 +486,12 @@ impl Sample {
             return None;
         }
         if self.is_batched {
-            let sums: Vec<_> = self.parts.iter().map(|part| (part.len(), part.sum())).collect();
-            return Ratio::of(sums.into_iter());
+            let add = |one: (u64, f64), other: (u64, f64)| (one.0 + other.0, one.1 + other.1);
+            let sums = self.batches(|part| (part.reached(), part.sum()), add);
+            let found = Ratio::of(sums.into_iter())?;
+            let independent = self.standard_deviation()?.powi(2) / self.reached() as f64;
+            let variance = found.variance.max(independent * self.memory().of_mean());
+            return Some(Ratio { variance, ..found });
         }
         // Each value is a batch of its own.
         let n = self.reached();
@@ -331,8 +500,50 @@ impl Sample {
     }
 
     /// The mean's 95 % interval.
-    pub(crate) fn mean_interval(&self) -> Option<(f64, f64)> {
-        self.mean_ratio().map(Ratio::interval)
+    pub(crate) fn mean_interval(&self) -> Option<MeanInterval> {
+        let (low, high) = self.mean_ratio()?.interval();
+        let is_whole = self.parts.iter().all(|part| part.failed_beyond(low) == 0);
+        let is_trusted = !self.is_sliced || self.trusts_mean();
+        let bad = |end: f64| Some(end).filter(|_| is_trusted && is_whole);
+        Some(if self.low_is_worse {
+            MeanInterval { low: bad(low), high: Some(high) }
+        } else {
+            MeanInterval { low: Some(low), high: bad(high) }
+        })
+    }
+
+    /// Whether the bad end of the mean's interval can be trusted: no few values and no few batches
+    /// decide how much it varies.
+    fn trusts_mean(&self) -> bool {
+        const FEWEST: f64 = 20.0;
+        /// Batches that share in the variance; of independent ones about seven of twenty.
+        const SHARING: f64 = 3.0;
+        let Some(mean) = self.mean() else { return false };
+        let n = self.reached() as f64;
+        let add = |one: f64, other: f64| one + other;
+        let off = self.batches(|part| part.sum() - mean * part.reached() as f64, add);
+        let squares: f64 = off.iter().map(|off| off.powi(2)).sum();
+        let fourths: f64 = off.iter().map(|off| off.powi(4)).sum();
+        let is_shared = squares == 0.0 || squares.powi(2) >= SHARING * fourths;
+        let memory = self.memory();
+        let worth = n / memory.of_mean();
+        let is_worth = worth >= if memory.of_mean() > 1.5 { 100.0 } else { FEWEST };
+        is_shared && is_worth && memory.trusts_mean() && !self.has_heavy_tail()
+    }
+
+    /// Whether the largest twentieth falls off so slowly that the variance rests on the few largest
+    /// (Hill's index below 2.5).
+    fn has_heavy_tail(&self) -> bool {
+        const INDEX: f64 = 2.5;
+        let n = self.reached();
+        let tail = (n / 20).max(10);
+        let Some(from) = n.checked_sub(tail).filter(|rank| *rank > 0) else { return false };
+        let Some(from) = self.at_rank(from).filter(|from| *from > 0.0) else { return false };
+        let beyond = |(value, count): (f64, u64)| {
+            if value > from { (value / from).ln() * count as f64 } else { 0.0 }
+        };
+        let logarithms: f64 = self.parts.iter().flat_map(Part::counted).map(beyond).sum();
+        logarithms > tail as f64 / INDEX
     }
 
     /// As many independent values would say as much about the mean; at most as many as there are.
@@ -389,9 +600,9 @@ impl Sample {
             unit: unit.to_owned(),
             n: self.len(),
             censored: self.censored(),
-            mean: self.mean().filter(|_| is_whole),
-            mean_low: mean_interval.map(|interval| interval.0),
-            mean_high: mean_interval.map(|interval| interval.1),
+            mean: self.mean_at_least().filter(|_| is_whole),
+            mean_low: mean_interval.and_then(|interval| interval.low),
+            mean_high: mean_interval.and_then(|interval| interval.high),
             std: self.standard_deviation().filter(|_| is_whole),
             min: self.at_rank(1),
             max: self.at_rank(self.reached()).filter(|_| is_whole),
@@ -407,6 +618,23 @@ impl FromIterator<f64> for Sample {
         let part = Part { values: values.into_iter().collect(), ..Part::default() };
         Self { parts: vec![part], ..Self::default() }
     }
+}
+
+/// The first slice of a batch.
+fn first_slice(batch: u8) -> u16 {
+    u16::from(batch.min(BATCHES - 1)) * SLICES_A_BATCH
+}
+
+/// The place behind the values of a sorted part that are at most this one.
+fn up_to(part: &Part, at: f64) -> usize {
+    part.values.partition_point(|other| other.total_cmp(&at).is_le())
+}
+
+/// The rank (from 1) of this percentile of so many values.
+pub(crate) fn nearest_rank(n: u64, percent: f64) -> u64 {
+    let exact = n as f64 * percent / 100.0;
+    // 99.9 % of 1000 is 999, whatever binary fractions make of it.
+    (exact - (exact * 1e-15).max(1e-9)).ceil().max(1.0) as u64
 }
 
 /// Numbers as whole ones of the same order as `total_cmp`'s.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{ErrorClass, Nanos, RequestRecord};
+use goodput_model::{ErrorClass, Nanos, ReportedRequest, RequestRecord};
 
 use crate::request::Pace;
 
@@ -180,6 +180,25 @@ impl SeriesTally {
             is_refused: class.is_some_and(refusal),
         });
         self.add_tokens(record);
+    }
+
+    /// Takes a request that ended well, out of another tool's file, sent at this instant. When its
+    /// tokens came is left out: latencies are judged, not throughput.
+    pub(crate) fn add_reported(&mut self, sent: Nanos, request: &ReportedRequest) {
+        let (ttft, e2e) = (request.ttft_ms, request.whole_ms());
+        let later = request.output_tokens.filter(|tokens| *tokens > 1).map(|tokens| tokens - 1);
+        let decode = e2e.zip(ttft).map(|(e2e, ttft)| e2e - ttft);
+        let tpot = decode.zip(later).map(|(decode, later)| decode / later as f64);
+        let seconds = e2e.or(ttft).unwrap_or(0.0).max(0.0) / 1e3;
+        self.passages.push(Passage {
+            scheduled: sent,
+            dispatched: sent,
+            end: sent + Nanos::from_secs_f64(seconds),
+            ttft: ttft.unwrap_or(f64::NAN) as f32,
+            tpot: tpot.unwrap_or(f64::NAN) as f32,
+            is_unanswered: false,
+            is_refused: false,
+        });
     }
 
     /// Number of requests taken.

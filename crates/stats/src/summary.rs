@@ -426,7 +426,8 @@ pub struct Metric {
 pub struct Percentile {
     /// The value; none when there is no sample or it falls among the censored ones.
     pub value: Option<f64>,
-    /// Lower end of its 95 % interval; none where that is not estimable.
+    /// Lower end of its 95 % interval; none where that is not estimable. Where `quality` is `rough`, one
+    /// end at most is given: the one that can be trusted.
     pub low: Option<f64>,
     /// Upper end of its interval; none where that is not estimable, or beyond the time limit.
     pub high: Option<f64>,
@@ -445,6 +446,9 @@ pub struct Percentile {
     /// MLPerf's early-stopping estimate: on the safe side with 99 %; none from too few samples.
     #[serde(default)]
     pub early_stopping: Option<f64>,
+    /// The percentile of completed requests alone, where failures that took longer change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<f64>,
 }
 
 /// A Kolmogorov–Smirnov test of gaps against the exponential distribution.

@@ -65,7 +65,7 @@ impl UntilTally {
             match latencies.get(goal.metric) {
                 Seen::Value(value) => values.push((record.scheduled, value)),
                 Seen::Beyond => values.push((record.scheduled, f64::INFINITY)),
-                Seen::Nothing => {}
+                Seen::FailedAfter(_) | Seen::Nothing => {}
             }
         }
     }

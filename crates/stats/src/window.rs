@@ -5,7 +5,7 @@
 
 use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate, RequestRecord};
 
-use crate::estimate::BATCHES;
+use crate::estimate::{BATCHES, SLICES};
 use crate::summary::{RunFacts, RunState};
 
 /// An interval of the run.
@@ -50,6 +50,13 @@ impl Window {
         let (into, whole) = (u128::from((at - self.start).0), (self.end - self.start).0);
         let batch = into * u128::from(BATCHES) / u128::from(whole.max(1));
         u8::try_from(batch).unwrap_or(BATCHES).min(BATCHES - 1)
+    }
+
+    /// In which of the equal slices of the window an instant lies, likewise.
+    pub(crate) fn slice(self, at: Nanos) -> u16 {
+        let (into, whole) = (u128::from((at - self.start).0), (self.end - self.start).0);
+        let slice = into * u128::from(SLICES) / u128::from(whole.max(1));
+        u16::try_from(slice).unwrap_or(SLICES).min(SLICES - 1)
     }
 
     /// How much of `[from, to]` lies inside.

@@ -76,6 +76,15 @@ pub struct Basis {
     pub rejected_rps: Option<f64>,
     /// Where a fit through all points sees the SLO crossed.
     pub crossing_rps: Option<f64>,
+    /// Lower end of its interval; none where nothing bounds it.
+    #[serde(default)]
+    pub crossing_low_rps: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub crossing_high_rps: Option<f64>,
+    /// How likely the truth lies more than 3 % below the confirmed rate; none where that is not known.
+    #[serde(default)]
+    pub over_claim_risk: Option<f64>,
     /// Share of good requests at the confirmed rate.
     pub attainment: Option<f64>,
     /// Share of good requests that the SLO asks for.
@@ -102,6 +111,9 @@ impl Basis {
             confirmed_rps,
             rejected_rps,
             crossing_rps: None,
+            crossing_low_rps: None,
+            crossing_high_rps: None,
+            over_claim_risk: None,
             attainment: None,
             attainment_target: None,
             gpus: None,
@@ -154,6 +166,7 @@ impl Basis {
             notes.push(Note::new(NoteKind::Doubt, text));
         }
         let found = goodput.state == GoodputState::Found;
+        let crossing = goodput.crossing.filter(|_| is_rate && found);
         let basis = Self {
             origin: Origin::Sweep,
             path: String::new(),
@@ -163,7 +176,10 @@ impl Basis {
             confirmed_rps,
             // A closed loop that is too much may answer less.
             rejected_rps: goodput.rejected_rps.filter(|rate| found && *rate >= confirmed_rps),
-            crossing_rps: goodput.crossing.filter(|_| is_rate && found).map(|at| at.value),
+            crossing_rps: crossing.map(|at| at.value),
+            crossing_low_rps: crossing.and_then(|at| at.low),
+            crossing_high_rps: crossing.and_then(|at| at.high),
+            over_claim_risk: goodput.over_claim_risk,
             attainment: goodput.attainment,
             attainment_target: summary.plan.attainment,
             gpus: facts.gpus,
@@ -216,6 +232,9 @@ impl Basis {
             confirmed_rps: rps,
             rejected_rps: None,
             crossing_rps: None,
+            crossing_low_rps: None,
+            crossing_high_rps: None,
+            over_claim_risk: None,
             attainment: slo.attainment,
             attainment_target: slo.target,
             gpus: None,
@@ -223,6 +242,18 @@ impl Basis {
             notes,
         };
         basis.checked()
+    }
+
+    /// The rate that one replica carries at most, by all that is known: the upper end of the fit's
+    /// interval, else the rejected rate.
+    pub fn most_rps(&self) -> Option<f64> {
+        let most = self.crossing_high_rps.or(self.rejected_rps)?;
+        Some(most.max(self.confirmed_rps))
+    }
+
+    /// The rate that it carries at least: the lower end, where the confirmed rate lies above it.
+    pub fn least_rps(&self) -> Option<f64> {
+        self.crossing_low_rps.map(|low| low.min(self.confirmed_rps))
     }
 
     /// The SLO, read.

@@ -56,7 +56,7 @@ impl Cost {
         let full = Paid {
             per_hour: hour,
             rps: basis.confirmed_rps,
-            best: basis.rejected_rps.map(|rejected| (hour, rejected)),
+            best: basis.most_rps().map(|most| (hour, most)),
         };
         let fleet = fleets.with_headroom;
         let target = Paid {

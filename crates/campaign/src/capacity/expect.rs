@@ -35,6 +35,9 @@ pub struct Expected {
     pub footing: Footing,
     /// Rates of the points that it rests on.
     pub points_rps: Vec<f64>,
+    /// Figures that some of the runs at this rate do not have: they are means of the others.
+    #[serde(default)]
+    pub partial: Vec<String>,
     /// Milliseconds.
     pub ttft_p50_ms: Option<f64>,
     /// Milliseconds.
@@ -94,7 +97,13 @@ fn row(level: &Measured) -> Row {
 struct Merged {
     rps: f64,
     row: Row,
+    /// Figures that some of the points do not have.
+    partial: Vec<String>,
 }
+
+/// Names of the first figures of a row.
+const LATENCIES: [&str; 7] =
+    ["TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "E2E p50", "E2E p90", "E2E p99"];
 
 fn merged(levels: &[Measured]) -> Vec<Merged> {
     let mut groups: Vec<Vec<&Measured>> = Vec::new();
@@ -127,7 +136,13 @@ fn merge(group: &[&Measured]) -> Merged {
         });
         *slot = (weight > 0.0).then(|| sum / weight);
     }
-    Merged { rps, row: out }
+    let lacks = |place: usize| {
+        rows.iter().filter(|(_, _, row)| row.get(place).copied().flatten().is_none()).count()
+    };
+    let is_partial = |place: usize| (1..rows.len()).contains(&lacks(place));
+    let partial = LATENCIES.iter().enumerate().filter(|(place, _)| is_partial(*place));
+    let partial = partial.map(|(_, name)| (*name).to_owned()).collect();
+    Merged { rps, row: out, partial }
 }
 
 fn is_same(a: f64, b: f64) -> bool {
@@ -159,6 +174,7 @@ pub fn expected(levels: &[Measured], rps: f64, about: &str) -> Expected {
         about: about.to_owned(),
         at_rps: rps,
         footing,
+        partial: exact.map_or_else(Vec::new, |exact| exact.partial.clone()),
         points_rps: points,
         ttft_p50_ms: ttft50,
         ttft_p99_ms: ttft99,

@@ -18,15 +18,19 @@ pub struct Fleet {
     pub utilisation: f64,
     /// The same with one replica lost; none where it is the only one.
     pub one_lost: Option<f64>,
-    /// If the replica carries all but the rejected rate; none where no rate was rejected.
+    /// If the replica carries as much as the upper end of the limit's interval (of a figure that was
+    /// given: all but the rejected rate); none where nothing bounds it.
     pub best_case: Option<BestCase>,
+    /// If it carries no more than the lower end; none where that is not known.
+    #[serde(default)]
+    pub worst_case: Option<BestCase>,
     /// What they cost.
     pub cost_per_hour: Option<f64>,
     /// For a month of 730 hours.
     pub cost_per_month: Option<f64>,
 }
 
-/// As few as it could be.
+/// As few, or as many, as it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BestCase {
     /// How many.
@@ -66,14 +70,17 @@ impl Fleets {
             );
             return Err(Refused::new(what).hint("both are requests per second: check the units"));
         }
-        let fleet = |replicas: u64, best: Option<u64>| Fleet::of(basis, question, replicas, best);
-        let best = |load: f64| basis.rejected_rps.map(|rejected| needed(load, rejected));
+        let fleet = |replicas: u64, range| Fleet::of(basis, question, replicas, range);
+        let range = |load: f64, more: u64| {
+            [basis.most_rps(), basis.least_rps()]
+                .map(|each| each.map(|each| needed(load, each) + more))
+        };
         let bare = needed(target, basis.confirmed_rps);
         Ok(Self {
-            bare: fleet(bare, best(target)),
-            with_headroom: fleet(needed(padded, basis.confirmed_rps), best(padded)),
-            with_spare: fleet(bare + 1, best(target).map(|count| count + 1)),
-            asked: question.replicas.map(|replicas| fleet(replicas, None)),
+            bare: fleet(bare, range(target, 0)),
+            with_headroom: fleet(needed(padded, basis.confirmed_rps), range(padded, 0)),
+            with_spare: fleet(bare + 1, range(target, 1)),
+            asked: question.replicas.map(|replicas| fleet(replicas, [None; 2])),
         })
     }
 
@@ -85,7 +92,7 @@ impl Fleets {
 }
 
 impl Fleet {
-    fn of(basis: &Basis, question: &Question, replicas: u64, best: Option<u64>) -> Self {
+    fn of(basis: &Basis, question: &Question, replicas: u64, range: [Option<u64>; 2]) -> Self {
         let gpus = |replicas: u64| {
             question.gpus_per_replica.map(|gpus| replicas.saturating_mul(u64::from(gpus)))
         };
@@ -94,12 +101,15 @@ impl Fleet {
             .price_per_gpu_hour
             .zip(gpus(replicas))
             .map(|(price, gpus)| price * gpus as f64);
+        let [best_case, worst_case] =
+            range.map(|end| end.map(|replicas| BestCase { replicas, gpus: gpus(replicas) }));
         Self {
             replicas,
             gpus: gpus(replicas),
             utilisation: load(replicas),
             one_lost: (replicas > 1).then(|| load(replicas - 1)),
-            best_case: best.map(|replicas| BestCase { replicas, gpus: gpus(replicas) }),
+            best_case,
+            worst_case,
             cost_per_hour: cost,
             cost_per_month: cost.map(|cost| cost * MONTH_HOURS),
         }

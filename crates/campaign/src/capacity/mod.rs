@@ -1,7 +1,7 @@
 //! How many replicas carry a load, what they cost and draw, and when they would not be enough.
 //!
-//! Everything rests on the measured goodput interval of one replica: the rate that was *confirmed*
-//! to keep the SLO, and the lowest one above it that was *rejected*. [`plan`] divides; a
+//! Everything rests on what one replica was seen to carry, the rate that was *confirmed* to keep the
+//! SLO, and on the interval in which its limit lies. [`plan`] divides by all three; a
 //! [`Traffic`] is looked at hour by hour; and [`Fitted`] is the engine model of `goodput_sim`,
 //! calibrated from the measured points, for the chance of missing the SLO in between.
 
@@ -31,6 +31,9 @@ pub use risk::{
 };
 pub use simulated::{FitPoint, Fitted, Played, Sizes, calibrate};
 pub use traffic::{Slot, Traffic};
+
+/// A chance of this much that a replica carries less is said.
+const RISKY: f64 = 0.05;
 
 /// Hours of a month: a twelfth of a year.
 pub const MONTH_HOURS: f64 = 730.0;
@@ -246,10 +249,33 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
             ),
         );
     }
-    if basis.rejected_rps.is_none() {
-        add(
+    if basis.most_rps().is_none() {
+        let text = "nothing bounds what a replica carries: the replicas needed may be fewer";
+        add(NoteKind::Missing, text.to_owned());
+    }
+    match basis.over_claim_risk {
+        Some(risk) if risk >= RISKY => add(
+            NoteKind::Doubt,
+            format!(
+                "the limit of a replica lies more than 3 % below the confirmed rate with a chance of \
+                 about {:.0} %: the worst case counts",
+                100.0 * risk
+            ),
+        ),
+        None if basis.origin == Origin::Sweep => add(
             NoteKind::Missing,
-            "no rate was found to be too much: the replicas needed may be fewer".to_owned(),
+            "how likely a replica carries less than the confirmed rate is not known".to_owned(),
+        ),
+        _ => {}
+    }
+    if !here.partial.is_empty() {
+        add(
+            NoteKind::Doubt,
+            format!(
+                "not every run at the confirmed rate has {}: it is that of the others, which may be \
+                 the better ones",
+                here.partial.join(", ")
+            ),
         );
     }
     if here.footing == Footing::AboveMeasured {

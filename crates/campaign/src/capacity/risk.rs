@@ -208,8 +208,8 @@ pub fn levels(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
     let shares: Vec<f64> =
         traffic.slots.iter().map(|slot| slot.rps / replicas.max(1) as f64).collect();
     let floor = basis.confirmed_rps * LOWEST;
-    // What lies above the rejected rate misses by measurement.
-    let ceiling = basis.rejected_rps.unwrap_or(basis.confirmed_rps);
+    // What lies above what a replica carries at most misses.
+    let ceiling = basis.most_rps().unwrap_or(basis.confirmed_rps);
     let highest = shares.iter().copied().filter(|rps| *rps <= ceiling).fold(0.0, f64::max);
     let lowest = shares.iter().copied().fold(f64::INFINITY, f64::min);
     if highest <= 0.0 {
@@ -283,7 +283,7 @@ pub fn over_traffic(
 
 fn state(basis: &Basis, rps: f64) -> HourState {
     let above = |limit: f64| rps > limit * (1.0 + 1e-9);
-    if basis.rejected_rps.is_some_and(above) {
+    if basis.most_rps().is_some_and(above) {
         HourState::Misses
     } else if above(basis.confirmed_rps) {
         HourState::AtRisk
@@ -323,7 +323,8 @@ fn enough(basis: &Basis, question: &Question, traffic: &Traffic, hours: &[Hour])
 struct Curve {
     /// Rate, chance, share of good requests; made monotone.
     points: Vec<(f64, f64, f64)>,
-    rejected: f64,
+    /// Beyond this rate it is certain.
+    most: f64,
 }
 
 impl Curve {
@@ -338,8 +339,8 @@ impl Curve {
             good = good.min(*share);
             (*p, *share) = (worst, good);
         }
-        let rejected = basis.rejected_rps?;
-        (!points.is_empty()).then_some(Self { points, rejected })
+        let most = basis.most_rps()?;
+        (!points.is_empty()).then_some(Self { points, most })
     }
 
     fn at(&self, rps: f64) -> (f64, f64) {
@@ -356,7 +357,7 @@ impl Curve {
     }
 
     fn p_miss(&self, rps: f64) -> f64 {
-        if rps > self.rejected { 1.0 } else { self.at(rps).0 }
+        if rps > self.most { 1.0 } else { self.at(rps).0 }
     }
 
     /// Of all requests of these stretches; none where one of them lies above what was simulated.
@@ -364,7 +365,7 @@ impl Curve {
         let (mut good, mut all) = (0.0, 0.0);
         for slot in slots {
             let each = slot.rps / replicas as f64;
-            if each > self.rejected {
+            if each > self.most {
                 return None;
             }
             let requests = slot.rps * slot.seconds;

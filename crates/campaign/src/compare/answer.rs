@@ -1,7 +1,7 @@
 //! What the blocks say about each figure.
 
 use goodput_stats::paired::{
-    Discordant, Paired, blocks_to_find, blocks_to_narrow, nominal, paired,
+    Counts, Paired, blocks_to_find, blocks_to_narrow, nominal, paired, simultaneous, stepped,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,8 @@ pub enum Outcome {
     Inconclusive,
     /// Nothing can be said: too few runs, or what was compared is not comparable.
     NoVerdict,
+    /// It was not tested: its interval describes these runs, and no word is said of the servers.
+    Described,
 }
 
 /// One figure of a candidate against the reference, at one level.
@@ -48,7 +50,8 @@ pub struct Finding {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence of that interval: what repeated looks and other tests leave of 95 %.
+    /// Confidence of that interval: what repeated looks and other tests leave of 95 %. Intervals of
+    /// tested figures hold all together with 95 %.
     pub confidence: f64,
     /// Chance of such a change, were there none (paired t).
     pub p: Option<f64>,
@@ -79,13 +82,8 @@ pub fn findings(design: &Design, done: &[Cell]) -> Vec<Finding> {
     findings_of(design, done, None)
 }
 
-/// The same where failures were counted pair by pair: the interval of errors is then as wide as these
-/// counts leave it, however alike blocks are.
-pub(crate) fn findings_of(
-    design: &Design,
-    done: &[Cell],
-    failed: Option<Discordant>,
-) -> Vec<Finding> {
+/// The same where failures were counted pair by pair, which says more than the counts of each side.
+pub(crate) fn findings_of(design: &Design, done: &[Cell], failed: Option<Counts>) -> Vec<Finding> {
     let blocks = Blocks::of(design, done);
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
@@ -98,7 +96,8 @@ pub(crate) fn findings_of(
                 let values = blocks.pairs(&metric.name, level, [0, side]);
                 let is_tested = family.contains(&metric.name);
                 let is_whole = values.len() == blocks.complete.len();
-                let counts = failed.filter(|_| metric.name == "error_share");
+                let of_pairs = failed.filter(|_| metric.name == "error_share");
+                let counts = of_pairs.or_else(|| blocks.counts(&metric.name, level, [0, side]));
                 pairs.push(Pairs { metric, level, side, values, counts, is_tested, is_whole });
             }
         }
@@ -116,46 +115,36 @@ struct Pairs<'a> {
     level: u32,
     side: u32,
     values: Vec<[f64; 2]>,
-    /// The trials behind a share, where they were counted.
-    counts: Option<Discordant>,
+    /// What was counted behind a share.
+    counts: Option<Counts>,
     is_tested: bool,
     /// Whether every block has it. Otherwise those that have it are a choice.
     is_whole: bool,
 }
 
-/// The levels at which a figure is told: that of its interval, and that of its word against zero.
+/// The levels at which a figure is told: that of its interval, by which it is equivalent and gates are
+/// judged, and that at which it differs.
 #[derive(Clone, Copy)]
-struct Alphas {
-    interval: f64,
-    word: f64,
+pub(super) struct Alphas {
+    pub(super) interval: f64,
+    pub(super) differs: f64,
 }
 
-/// For each its level: Holm's steps over those that are tested, each other one for itself.
-///
-/// A gate asks whether the change is beyond its limit, not whether there is one; so of a gated
-/// figure the step is that of its limit, the least sure one where it has two. Such steps say nothing
-/// about zero: that word has the level of the first step.
+/// For each its levels: intervals of those that are tested hold together, each other one for itself.
 fn alphas(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
     let p = |pairs: &Pairs<'_>| {
         let own = differences(pairs.metric, &pairs.values);
-        let against = |limit: f64| {
-            let shifted: Vec<f64> = own.iter().map(|own| own - limit).collect();
-            let counted = pairs.counts.map_or(0.0, |counts| counts.p(limit));
-            paired(&shifted, design.alpha).map_or(1.0, |found| found.p).max(counted)
-        };
-        let limits = gates(design, pairs.metric).map(|gate| difference(pairs.metric, gate.change));
-        let sure = limits.filter(|limit| limit.is_finite()).map(against).reduce(f64::max);
-        if pairs.is_whole { sure.unwrap_or_else(|| against(0.0)) } else { 1.0 }
+        let counted = pairs.counts.map_or(0.0, |counts| counts.p(0.0));
+        let found = paired(&own, design.alpha).filter(|_| pairs.is_whole);
+        found.map_or(1.0, |found| found.p.max(counted))
     };
     let tested: Vec<f64> = all.iter().filter(|pairs| pairs.is_tested).map(p).collect();
-    let mut steps = steps(design, &tested).into_iter();
+    let mut family = family_alphas(design, &looks(design), &tested).into_iter();
     let alone = nominal(&looks(design), design.alpha);
-    let first = nominal(&looks(design), design.alpha / tested.len().max(1) as f64);
+    let alone = Alphas { interval: alone, differs: alone };
     let of = |pairs: &Pairs<'_>| {
-        let step = if pairs.is_tested { steps.next() } else { None };
-        let interval = step.unwrap_or(alone);
-        let is_gated = pairs.is_tested && !design.gates.is_empty();
-        Alphas { interval, word: if is_gated { first } else { interval } }
+        let own = if pairs.is_tested { family.next() } else { None };
+        own.unwrap_or(alone)
     };
     all.iter().map(of).collect()
 }
@@ -165,29 +154,27 @@ pub(super) fn gates<'a>(design: &'a Design, metric: &'a Metric) -> impl Iterator
     design.gates.iter().filter(|gate| gate.metric == metric.name)
 }
 
-/// The level of each of a family with these p: Holm's divisor of α first, and then what repeated looks
-/// leave of it. (The other way round is a little too kind: looks cost more of a small α.)
-pub(super) fn steps(design: &Design, p: &[f64]) -> Vec<f64> {
-    let looks = looks(design);
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|a, b| p.get(*a).unwrap_or(&1.0).total_cmp(p.get(*b).unwrap_or(&1.0)));
-    let mut levels = vec![0.0; p.len()];
-    let mut divisor = p.len();
-    let mut level = nominal(&looks, design.alpha / divisor.max(1) as f64);
-    for place in order {
-        let own = p.get(place).copied().unwrap_or(1.0);
-        if let Some(slot) = levels.get_mut(place) {
-            *slot = level;
-        }
-        // The first that is not below its share ends the steps: the others share its level.
-        if own < level && divisor > 1 {
-            divisor -= 1;
-            level = nominal(&looks, design.alpha / divisor as f64);
-        } else {
-            divisor = 1;
+/// The levels of each of a family with these p. Which of them differ goes by steps, the surest first;
+/// gates ask about their limits instead, and the interval says whether a gated figure differs too.
+pub(super) fn family_alphas(design: &Design, looks: &[u32], p: &[f64]) -> Vec<Alphas> {
+    let interval = simultaneous(looks, design.alpha, p.len());
+    let mut all = vec![Alphas { interval, differs: interval }; p.len()];
+    if !design.gates.is_empty() {
+        return all;
+    }
+    let mut order: Vec<(f64, &mut Alphas)> = p.iter().copied().zip(&mut all).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut level = interval;
+    let mut told = 0;
+    for (place, (own, alphas)) in order.into_iter().enumerate() {
+        alphas.differs = level;
+        // The first that is not below its level ends the steps: the others share that level.
+        if told == place && own < level {
+            told += 1;
+            level = stepped(looks, design.alpha, p.len(), told);
         }
     }
-    levels
+    all
 }
 
 impl Pairs<'_> {
@@ -208,28 +195,32 @@ impl Pairs<'_> {
         let ends = |found: &Paired| [shown(found.low), shown(found.high)];
         let margin = design.margin_of(&metric.name);
         let is_told = self.is_whole || !self.is_tested;
-        let word = found.filter(|_| is_told).and_then(|_| self.paired(&own, alphas.word));
-        let outcome = word.map_or(Outcome::NoVerdict, |word| outcome(metric, ends(&word), margin));
-        let further = found.filter(|_| is_told).and_then(|found| {
-            let mut gates = gates(design, metric).peekable();
-            let alpha = alphas.interval;
-            if gates.peek().is_some() {
-                let open = gates.filter(|gate| gate.is_kept(ends(&found)).is_none());
-                let limits = open.map(|gate| difference(metric, gate.change));
-                let blocks = |limit| {
-                    let counted =
-                        self.counted_blocks(n, |[low, high]| low > limit || high < limit, alpha);
-                    blocks_to_tell(&found, limit, alpha).max(counted)
-                };
-                limits.map(blocks).max()
-            } else {
-                let is_told = |ends| self::outcome(metric, ends, margin) != Outcome::Inconclusive;
-                (outcome == Outcome::Inconclusive).then(|| {
-                    further_blocks(&found, difference(metric, margin), alpha)
-                        .max(self.counted_blocks(n, is_told, alpha))
-                })
-            }
+        let differs = found.filter(|_| is_told).and_then(|_| self.paired(&own, alphas.differs));
+        let word = found.zip(differs).map_or(Outcome::NoVerdict, |(found, differs)| {
+            outcome(metric, ends(&found), ends(&differs), margin)
         });
+        let further =
+            found.filter(|_| is_told).and_then(|found| {
+                let mut gates = gates(design, metric).peekable();
+                let alpha = alphas.interval;
+                if gates.peek().is_some() {
+                    let open = gates.filter(|gate| gate.is_kept(ends(&found)).is_none());
+                    let limits = open.map(|gate| difference(metric, gate.change));
+                    let blocks = |limit| {
+                        let is_told = |[low, high]: [f64; 2]| low > limit || high < limit;
+                        let counted = counted_blocks(self.counts, n, is_told, alpha);
+                        blocks_to_tell(&found, limit, alpha).max(counted)
+                    };
+                    limits.map(blocks).max()
+                } else {
+                    let is_told =
+                        |ends| outcome(metric, ends, ends, margin) != Outcome::Inconclusive;
+                    (word == Outcome::Inconclusive).then(|| {
+                        further_blocks(&found, difference(metric, margin), alphas)
+                            .max(counted_blocks(self.counts, n, is_told, alpha))
+                    })
+                }
+            });
         Finding {
             metric: metric.name.clone(),
             side: self.side,
@@ -247,12 +238,21 @@ impl Pairs<'_> {
             sd: found.map(|found| found.sd),
             is_tested: self.is_tested,
             margin,
-            outcome,
+            outcome: said(word, self.is_tested),
             further_blocks: further,
             // Inside the margin an outlier changes nothing.
-            is_doubtful: outcome != Outcome::Equivalent
+            is_doubtful: word != Outcome::Equivalent
                 && found.is_some_and(|found| is_doubtful(&found)),
         }
+    }
+}
+
+/// What is said of a figure: of one that is not tested, no word about the servers.
+pub(super) fn said(word: Outcome, is_tested: bool) -> Outcome {
+    match word {
+        Outcome::NoVerdict => word,
+        _ if is_tested => word,
+        _ => Outcome::Described,
     }
 }
 
@@ -263,41 +263,55 @@ impl Pairs<'_> {
     /// What blocks say, and no surer than the counts behind them.
     fn paired(&self, own: &[f64], alpha: f64) -> Option<Paired> {
         let mut found = paired(own, alpha)?;
-        if let Some([low, high]) = self.counts.and_then(|counts| counts.interval(alpha)) {
-            found.low = found.low.min(low);
-            found.high = found.high.max(high);
-        }
+        [found.low, found.high] = widened([found.low, found.high], self.counts, alpha);
         Some(found)
-    }
-
-    /// Further blocks like the `n` so far until counts alone would tell it.
-    fn counted_blocks(&self, n: u32, is_told: impl Fn([f64; 2]) -> bool, alpha: f64) -> u32 {
-        let Some(counts) = self.counts else { return 0 };
-        let with = |further: u32| {
-            let times = |count: u64| {
-                (count as f64 * f64::from(n + further) / f64::from(n.max(1))).round() as u64
-            };
-            Discordant { pairs: times(counts.pairs), only: counts.only.map(times) }
-        };
-        let mut further = 1;
-        while further < FURTHEST && !with(further).interval(alpha).is_some_and(&is_told) {
-            further += 1 + further / 8;
-        }
-        further
     }
 }
 
-/// What an interval of a change says against the margin. A ratio's margin is the same both ways: 3 %
-/// more is as much as 1/1.03 of it, so that who is the reference does not matter.
-pub(super) fn outcome(metric: &Metric, [low, high]: [f64; 2], margin: f64) -> Outcome {
+/// An interval that is no surer than the counts behind it.
+pub(super) fn widened([low, high]: [f64; 2], counts: Option<Counts>, alpha: f64) -> [f64; 2] {
+    let counted = counts.and_then(|counts| counts.interval(alpha));
+    counted.map_or([low, high], |counted| [low.min(counted[0]), high.max(counted[1])])
+}
+
+/// Further blocks like the `n` so far until counts alone would tell it.
+pub(super) fn counted_blocks(
+    counts: Option<Counts>,
+    n: u32,
+    is_told: impl Fn([f64; 2]) -> bool,
+    alpha: f64,
+) -> u32 {
+    let Some(counts) = counts else { return 0 };
+    let with = |further: u32| {
+        let times = |count: u64| {
+            (count as f64 * f64::from(n + further) / f64::from(n.max(1))).round() as u64
+        };
+        Counts { trials: counts.trials.map(times), events: counts.events.map(times) }
+    };
+    let mut further = 1;
+    while further < FURTHEST && !with(further).interval(alpha).is_some_and(&is_told) {
+        further += 1 + further / 8;
+    }
+    further
+}
+
+/// What a change says against the margin, by its interval, and by that of whether it differs at all. A
+/// ratio's margin is the same both ways: 3 % more is as much as 1/1.03 of it, so that who is the
+/// reference does not matter.
+pub(super) fn outcome(
+    metric: &Metric,
+    [low, high]: [f64; 2],
+    differs: [f64; 2],
+    margin: f64,
+) -> Outcome {
     let most = margin;
     let least = change(metric, -difference(metric, margin));
     let better_up = metric.better == Better::Higher;
     if low > least && high < most {
         Outcome::Equivalent
-    } else if low > 0.0 {
+    } else if differs[0] > 0.0 {
         if better_up { Outcome::Better } else { Outcome::Worse }
-    } else if high < 0.0 {
+    } else if differs[1] < 0.0 {
         if better_up { Outcome::Worse } else { Outcome::Better }
     } else {
         Outcome::Inconclusive
@@ -312,10 +326,11 @@ fn blocks_to_tell(found: &Paired, limit: f64, alpha: f64) -> u32 {
 
 /// Blocks until the change that is seen would be found in four of five, or until the interval would
 /// fit inside the margin, whichever comes first.
-fn further_blocks(found: &Paired, margin: f64, alpha: f64) -> u32 {
+fn further_blocks(found: &Paired, margin: f64, alphas: Alphas) -> u32 {
+    let Alphas { interval, differs } = alphas;
     let room = margin - found.mean.abs();
-    let narrow = if room > 0.0 { blocks_to_narrow(room, found.sd, alpha) } else { u32::MAX };
-    blocks_to_tell(found, 0.0, alpha).min(narrow.saturating_sub(found.n).max(1))
+    let narrow = if room > 0.0 { blocks_to_narrow(room, found.sd, interval) } else { u32::MAX };
+    blocks_to_tell(found, 0.0, differs).min(narrow.saturating_sub(found.n).max(1))
 }
 
 /// Whether ranks and t contradict each other: one of them sees chance where the other plainly does

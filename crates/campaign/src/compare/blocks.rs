@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::Verdict;
+use goodput_stats::paired::Counts;
 
 use super::{Cell, Design, Metric, Scale};
 
@@ -70,6 +71,32 @@ impl<'a> Blocks<'a> {
         let pair = |block: &u32| Some([value(*block, sides[0])?, value(*block, sides[1])?]);
         self.complete.iter().filter_map(pair).collect()
     }
+
+    /// What was counted behind a share of both sides.
+    pub(super) fn counts(&self, name: &str, level: u32, sides: [u32; 2]) -> Option<Counts> {
+        counts(name, &sides.map(|side| self.runs(level, side).collect()))
+    }
+}
+
+/// What was counted behind a share in the runs of two sides; none of a figure that is not a share, or where a run
+/// with it does not say of how many requests.
+pub(super) fn counts(name: &str, sides: &[Vec<&Cell>; 2]) -> Option<Counts> {
+    let mut all = Counts::default();
+    for (side, runs) in sides.iter().enumerate() {
+        for cell in runs {
+            let Some(figure) = cell.figures.get(name) else { continue };
+            let trials = match name {
+                "error_share" => cell.facts.requests,
+                "attainment" => cell.facts.judged,
+                _ => 0,
+            };
+            let share =
+                Some(figure.value).filter(|share| trials > 0 && (0.0..=1.0).contains(share))?;
+            all.trials[side] += trials;
+            all.events[side] += (share * trials as f64).round() as u64;
+        }
+    }
+    Some(all)
 }
 
 /// How many sides.

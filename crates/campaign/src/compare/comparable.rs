@@ -95,6 +95,8 @@ pub struct SideFacts {
     pub cache: String,
     /// Measured requests that were due.
     pub requests: u64,
+    /// Measured requests that attainment is a share of.
+    pub judged: u64,
     /// Measured requests that ended well.
     pub ok: u64,
     /// Share of measured requests that failed.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use goodput_stats::paired::{nominal, paired};
 use serde::{Deserialize, Serialize};
 
-use super::answer::{LEAST, outcome};
+use super::answer::{LEAST, outcome, widened};
 use super::blocks::{Blocks, centre, change, differences, levels, sides};
 use super::design::looks;
 use super::doubts::spoils;
@@ -70,7 +70,9 @@ impl Runs for Blocks<'_> {
         let (metric, level) = at;
         let own = differences(metric, &self.pairs(&metric.name, level, sides));
         let found = paired(&own, alpha).filter(|found| found.n >= LEAST)?;
-        Some([change(metric, found.low), change(metric, found.high)])
+        let counts = self.counts(&metric.name, level, sides);
+        let ends = widened([found.low, found.high], counts, alpha);
+        Some(ends.map(|end| change(metric, end)))
     }
 }
 
@@ -132,7 +134,7 @@ fn placed(
         let found = own.find(|found| found.metric == metric.name).map(|found| found.outcome);
         let between = || {
             let ends = runs.test((metric, level), [one, other], alpha)?;
-            Some(outcome(metric, ends, design.margin_of(&metric.name)))
+            Some(outcome(metric, ends, ends, design.margin_of(&metric.name)))
         };
         // The second of the pair is the candidate.
         match if one == 0 { found } else { between() } {
@@ -188,7 +190,7 @@ impl Order {
     }
 }
 
-/// The level of a pair without the reference: that of the first of Holm's steps over all pairs of
+/// The level of a pair without the reference: that of the simultaneous intervals of all pairs of
 /// sides, by every tested figure at every level, at every look. The findings have all of α already;
 /// these pairs add α (k − 2) / k of k sides at most.
 fn strict(design: &Design, findings: &[Finding]) -> f64 {

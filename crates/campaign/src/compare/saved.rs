@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use goodput_model::Verdict;
 
 use self::estimate::Estimate;
-use super::answer::{gates, outcome, steps};
-use super::blocks::{centre, change, difference, levels};
+use super::answer::{Alphas, counted_blocks, family_alphas, gates, outcome, said};
+use super::blocks::{centre, change, counts, difference, levels};
 use super::doubts;
 use super::metric::family;
 use super::rank::{Runs, ranked};
@@ -199,7 +199,8 @@ impl Saved<'_> {
         let spread = floor.and_then(|floor| {
             Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
         });
-        Estimate::of(metric, [&figures[0], &figures[1]], spread)
+        let counts = counts(&metric.name, &sides.map(|side| self.runs(level, side)));
+        Estimate::of(metric, [&figures[0], &figures[1]], spread, counts)
     }
 
     /// Whether a floor is of what these sides did at a level: how much runs differ by chance depends
@@ -293,23 +294,15 @@ impl Saved<'_> {
     fn findings(&self) -> Vec<Finding> {
         let all = self.compared();
         let p = |compared: &Compared| {
-            let metric = &compared.metric;
-            let limits = gates(self.design, metric).map(|gate| difference(metric, gate.change));
-            // Of a gated figure it is the limit that is tested, the least sure one of two.
-            let p = |limit: f64| compared.estimate.p(limit).filter(|_| compared.is_whole);
-            let against = |limit: f64| p(limit).unwrap_or(1.0);
-            let sure = limits.filter(|limit| limit.is_finite()).map(against).reduce(f64::max);
-            sure.unwrap_or_else(|| against(0.0))
+            compared.estimate.p().filter(|_| compared.is_whole).unwrap_or(1.0)
         };
         let tested: Vec<f64> = all.iter().filter(|compared| compared.is_tested).map(p).collect();
-        // Steps of limits say nothing about zero: that word has the level of the first step.
-        let first = self.design.alpha / tested.len().max(1) as f64;
-        let mut levels = steps(&self.once(), &tested).into_iter();
+        // Saved runs have one look.
+        let mut family = family_alphas(self.design, &[], &tested).into_iter();
+        let alone = Alphas { interval: self.design.alpha, differs: self.design.alpha };
         let finding = |compared: &Compared| {
-            let own = if compared.is_tested { levels.next() } else { None };
-            let alpha = own.unwrap_or(self.design.alpha);
-            let is_gated = compared.is_tested && !self.design.gates.is_empty();
-            compared.finding(self.design, [alpha, if is_gated { first } else { alpha }])
+            let own = if compared.is_tested { family.next() } else { None };
+            compared.finding(self.design, own.unwrap_or(alone))
         };
         all.iter().map(finding).collect()
     }
@@ -331,29 +324,37 @@ impl Runs for Saved<'_> {
 }
 
 impl Compared {
-    /// With the level of its interval, and that of its word against zero.
-    fn finding(&self, design: &Design, [alpha, word]: [f64; 2]) -> Finding {
+    fn finding(&self, design: &Design, alphas: Alphas) -> Finding {
         let Self { metric, estimate, .. } = self;
         let shown = |difference: f64| change(metric, difference);
         let ends = |alpha: f64| estimate.ends(alpha).map(|ends| ends.map(shown));
         let margin = design.margin_of(&metric.name);
         let is_told = estimate.is_test() && (self.is_whole || !self.is_tested);
-        let outcome = match ends(word).filter(|_| is_told) {
-            Some(ends) => outcome(metric, ends, margin),
+        let (differs, alpha) = (ends(alphas.differs), alphas.interval);
+        let ends = ends(alpha);
+        let word = match ends.zip(differs).filter(|_| is_told) {
+            Some((ends, differs)) => outcome(metric, ends, differs, margin),
             None => Outcome::NoVerdict,
         };
-        let ends = ends(alpha);
         let n = u32::try_from(self.n).unwrap_or(u32::MAX);
+        let further = |runs: u32| runs.saturating_sub(n).max(1);
+        let counted =
+            |is_told: &dyn Fn([f64; 2]) -> bool| counted_blocks(estimate.counts, n, is_told, alpha);
         let needed = ends.filter(|_| is_told).and_then(|ends| {
             let mut gates = gates(design, metric).peekable();
             if gates.peek().is_some() {
                 let open = gates.filter(|gate| gate.is_kept(ends).is_none());
                 let limits = open.map(|gate| difference(metric, gate.change));
-                limits.filter_map(|limit| estimate.runs_to_tell(limit, alpha)).max()
+                let runs = |limit: f64| {
+                    let counted = counted(&|[low, high]| low > limit || high < limit);
+                    Some(further(estimate.runs_to_tell(limit, alpha)?).max(counted))
+                };
+                limits.filter_map(runs).max()
             } else {
-                let is_open = outcome == Outcome::Inconclusive;
-                let margin = difference(metric, margin);
-                is_open.then(|| estimate.runs_needed(margin, alpha)).flatten()
+                let is_open = word == Outcome::Inconclusive;
+                let is_told = |ends| outcome(metric, ends, ends, margin) != Outcome::Inconclusive;
+                let runs = || estimate.runs_needed(difference(metric, margin), alphas);
+                is_open.then(runs).flatten().map(|runs| further(runs).max(counted(&is_told)))
             }
         });
         Finding {
@@ -367,14 +368,14 @@ impl Compared {
             low: ends.map(|ends| ends[0]),
             high: ends.map(|ends| ends[1]),
             confidence: estimate.confidence(alpha),
-            p: estimate.p(0.0),
+            p: estimate.p(),
             wilcoxon_p: None,
             hodges_lehmann: None,
             sd: estimate.sd(),
             is_tested: self.is_tested,
             margin,
-            outcome,
-            further_blocks: needed.map(|runs| runs.saturating_sub(n).max(1)),
+            outcome: said(word, self.is_tested),
+            further_blocks: needed,
             is_doubtful: false,
         }
     }

@@ -9,8 +9,10 @@ struct Entry {
     place: usize,
     name: String,
     confirmed: f64,
-    /// Infinite where nothing was too much.
-    rejected: f64,
+    /// The interval of the limit: that of the fit, else from what was confirmed to what was rejected.
+    low: f64,
+    /// Infinite where nothing bounds it.
+    high: f64,
 }
 
 /// The place of the configuration with the highest confirmed load, where one has an answer, and how
@@ -35,7 +37,7 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
     others.sort_by(|a, b| b.confirmed.total_cmp(&a.confirmed));
     let ties: Vec<&str> = others
         .iter()
-        .filter(|other| other.rejected > first.confirmed)
+        .filter(|other| other.high > first.low)
         .map(|other| other.name.as_str())
         .collect();
     let unknown: Vec<String> = configurations
@@ -59,12 +61,9 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
 
 fn beats(first: &Entry, second: &Entry) -> String {
     let ends = |entry: &Entry| {
-        let rejected = if entry.rejected.is_finite() {
-            format!("{:.1}]", entry.rejected)
-        } else {
-            "…)".to_owned()
-        };
-        format!("[{:.1}, {rejected}", entry.confirmed)
+        let high =
+            if entry.high.is_finite() { format!("{:.1}]", entry.high) } else { "…)".to_owned() };
+        format!("[{:.1}, {high}", entry.low)
     };
     format!(
         "beats {} by {:.0} %: their intervals {} and {} req/s do not overlap",
@@ -93,7 +92,11 @@ fn entry(place: usize, configuration: &Configuration) -> Option<Entry> {
     let rejected = of(goodput.rejected_rps, goodput.rejected);
     // Throughput may fall beyond the limit of a closed loop: the interval then has no width.
     let rejected = rejected.map_or(f64::INFINITY, |rejected| rejected.max(confirmed));
-    Some(Entry { place, name: name(configuration), confirmed, rejected })
+    let each = confirmed / goodput.confirmed.filter(|level| *level > 0.0)?;
+    let (low, high) = goodput.crossing.map_or((confirmed, rejected), |at| {
+        (at.low.unwrap_or(0.0) * each, at.high.map_or(f64::INFINITY, |high| high * each))
+    });
+    Some(Entry { place, name: name(configuration), confirmed, low, high })
 }
 
 fn is_answer(goodput: &Goodput) -> bool {

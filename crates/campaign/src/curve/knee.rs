@@ -8,7 +8,8 @@
 //! 99 % by chance, since the requests under way at its end need not be as many as at its begin. The
 //! difference of two such counts has a standard deviation of √(2N); what lies within three of them
 //! is taken for chance where the point was long enough to be judged by its course, or kept the SLO.
-//! Where neither is so, the level counts neither way.
+//! Where neither is so, the level counts neither way: it is too short to judge, and named so. A point
+//! that was given up never counts as delivered.
 
 use goodput_model::EndedBy;
 
@@ -37,12 +38,16 @@ pub fn delivered(figures: &Figures) -> Option<f64> {
     figures.balance.or_else(by_rate).filter(|share| share.is_finite())
 }
 
-pub(super) fn knee(points: &[&PointSummary]) -> Option<Knee> {
+/// The knee, and the levels above it, or all where there is none, that are too short to judge.
+pub(super) fn knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
     let levels: Vec<(f64, Delivery)> =
         by_level(points).into_iter().map(|(level, points)| (level, delivery(&points))).collect();
-    let level = levels.iter().rev().find(|(_, found)| *found == Delivery::Delivered)?.0;
-    let is_beyond = |(at, found): &&(f64, Delivery)| *at > level && *found == Delivery::Short;
-    Some(Knee { level, beyond: levels.iter().find(is_beyond).map(|(at, _)| *at) })
+    let is = |wanted: Delivery| move |(_, found): &&(f64, Delivery)| *found == wanted;
+    let level = levels.iter().rev().find(is(Delivery::Delivered)).map(|(level, _)| *level);
+    let above = || levels.iter().filter(|(at, _)| level.is_none_or(|level| *at > level));
+    let beyond = above().find(is(Delivery::Short)).map(|(at, _)| *at);
+    let too_short = above().filter(is(Delivery::CannotTell)).map(|(at, _)| *at).collect();
+    (level.map(|level| Knee { level, beyond }), too_short)
 }
 
 /// Whether the server fell behind, or turned requests away, by the verdict on this point.
@@ -56,6 +61,15 @@ pub(super) fn is_lost(point: &PointSummary) -> bool {
 
 /// The runs at one level together.
 fn delivery(points: &[&PointSummary]) -> Delivery {
+    let is_given_up =
+        |point: &&PointSummary| point.point.figures.ended_by == Some(EndedBy::Hopeless);
+    match counted(points) {
+        Delivery::Delivered if points.iter().all(is_given_up) => Delivery::CannotTell,
+        found => found,
+    }
+}
+
+fn counted(points: &[&PointSummary]) -> Delivery {
     let requests = |is_lost: &dyn Fn(&PointSummary) -> bool| -> f64 {
         points.iter().filter(|point| is_lost(point)).map(|p| p.point.figures.requests as f64).sum()
     };

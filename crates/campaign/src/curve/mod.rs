@@ -23,6 +23,10 @@ use crate::sweep::{Bounded, PointSummary, Purpose, Standing, Unclear};
 pub struct Curve {
     /// The knee by rule: the highest level that is delivered and not over-saturated.
     pub knee: Option<Knee>,
+    /// Levels above the knee, all where there is none, of which too little was seen to say whether they
+    /// are delivered.
+    #[serde(default)]
+    pub too_short: Vec<f64>,
     /// The knee by the shape of throughput over load (Kneedle); a description.
     pub kneedle: Option<Kneedle>,
     /// The universal scalability law through throughput over concurrency; a description.
@@ -74,8 +78,10 @@ pub struct Usl {
 /// the server are left out ([`is_on_curve`]).
 pub fn curve(points: &[PointSummary]) -> Curve {
     let used: Vec<&PointSummary> = points.iter().filter(|point| is_on_curve(point)).collect();
+    let (knee, too_short) = knee::knee(&used);
     Curve {
-        knee: knee::knee(&used),
+        knee,
+        too_short,
         kneedle: kneedle::kneedle(&used),
         usl: usl::usl(&used),
         pareto: pareto::front(points),
@@ -85,12 +91,14 @@ pub fn curve(points: &[PointSummary]) -> Curve {
 }
 
 /// Whether a point belongs to the curve: it is neither warm-up nor twin, and neither the client, a
-/// server that was away nor the user spoilt it.
+/// server that was away nor the user spoilt it, nor was it given up too early.
 pub fn is_on_curve(point: &PointSummary) -> bool {
     let figures = &point.point.figures;
     let is_spoilt = matches!(
         point.standing,
-        Standing::Unclear(Unclear::Client | Unclear::ServerGone | Unclear::Interrupted)
+        Standing::Unclear(
+            Unclear::Client | Unclear::ServerGone | Unclear::Interrupted | Unclear::GivenUpTooEarly
+        )
     );
     !matches!(point.point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
         && point.point.ask.level.value().is_finite()

@@ -111,7 +111,7 @@ pub(super) fn open(rate: f64, in_flight: f64) -> PointSummary {
         seconds: 60.0,
         requests: None,
         seed: 1,
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     PointSummary {
         folder: "001".to_owned(),
@@ -166,10 +166,30 @@ fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
     // 300 due, 240 ended: 60 more are beyond chance.
     let lost = [open(10.0, 10.0), short(20.0, 40.0, 0.8, missed)];
     assert_eq!(curve(&lost).knee, Some(Knee { level: 10.0, beyond: Some(20.0) }));
+    assert_eq!(curve(&unclear).too_short, [20.0]);
+    assert_eq!(curve(&lost).too_short, [0.0; 0]);
     // Without burn-in a window begins with an empty server.
     let cold =
         with(short(20.0, 40.0, 0.80, Standing::Met), |point| point.point.ask.burn_in_s = 0.0);
     assert_eq!(curve(&[cold]).knee, Some(Knee { level: 20.0, beyond: None }));
+}
+
+#[test]
+fn a_point_that_was_given_up_is_never_delivered() {
+    let given_up = with(open(75.7, 10.0), |point| {
+        point.point.figures.ended_by = Some(EndedBy::Hopeless);
+        point.standing = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+    });
+    let found = curve(&[open(10.0, 10.0), given_up]);
+    assert_eq!(found.knee, Some(Knee { level: 10.0, beyond: None }));
+    assert_eq!(found.too_short, [75.7]);
+    // One that ran to its end beside it says more.
+    let both = curve(&[open(10.0, 10.0), given_up_at(20.0), open(20.0, 25.0)]);
+    assert_eq!(both.knee.map(|knee| knee.level), Some(20.0));
+}
+
+fn given_up_at(rate: f64) -> PointSummary {
+    with(open(rate, 25.0), |point| point.point.figures.ended_by = Some(EndedBy::Hopeless))
 }
 
 #[test]
@@ -202,7 +222,9 @@ fn warm_up_twins_and_spoilt_points_are_left_out() {
     for point in purposes {
         assert!(!is_on_curve(&point));
     }
-    for unclear in [Unclear::Client, Unclear::ServerGone, Unclear::Interrupted] {
+    for unclear in
+        [Unclear::Client, Unclear::ServerGone, Unclear::Interrupted, Unclear::GivenUpTooEarly]
+    {
         assert!(!is_on_curve(&with(open(1.0, 1.0), |p| p.standing = Standing::Unclear(unclear))));
     }
     let void = with(open(1.0, 1.0), |point| point.point.figures.verdict = Verdict::Void);
@@ -317,12 +339,13 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
         confirmed_rps: Some(confirmed),
         rejected_rps: rejected,
         attainment: None,
+        seen_attainment: None,
         attainment_low: None,
         attainment_high: None,
         crossing: None,
         runs: 2,
         requests: 3000,
-        over_claim_risk: 0.05,
+        over_claim_risk: Some(0.05),
     };
     let plan = SweepPlan {
         axis: Axis::Rate,

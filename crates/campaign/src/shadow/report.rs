@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{Likeness, RequestRecord};
-use goodput_stats::paired::{Discordant, paired};
+use goodput_stats::paired::{Counts, paired};
 use serde::{Deserialize, Serialize};
 
 use super::slot::{RATIOS, Slot, TIMED};
@@ -216,8 +216,8 @@ impl Totals {
     }
 
     /// Pairs by who failed.
-    pub(super) fn discordant(&self) -> Discordant {
-        Discordant { pairs: self.pairs, only: self.only }
+    pub(super) fn discordant(&self) -> Counts {
+        Counts::of_pairs(self.pairs, self.only)
     }
 
     fn add_likeness(&mut self, Likeness { exact, prefix, lengths }: Likeness) {

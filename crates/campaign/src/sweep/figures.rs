@@ -2,7 +2,7 @@
 
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, Verdict};
 use goodput_stats::steady::State;
-use goodput_stats::{Metric, RunState, SloTermSummary, Summary};
+use goodput_stats::{Metric, RunState, SloState, SloSummary, SloTermSummary, Summary};
 use serde::{Deserialize, Serialize};
 
 /// A figure and its 95 % interval.
@@ -42,6 +42,20 @@ pub struct TermFigure {
     pub value: Option<Bounded>,
     /// Share of requests inside the limit; none for means and figures of the run.
     pub attainment: Option<Bounded>,
+    /// What the run says of it, with its interval; none in files of older versions.
+    #[serde(default)]
+    pub state: Option<SloState>,
+    /// Whether the figure as measured keeps it; none where nothing was seen, for terms about single
+    /// requests, and in files of older versions.
+    #[serde(default)]
+    pub kept: Option<bool>,
+}
+
+impl TermFigure {
+    /// Whether the run speaks against it: beyond doubt, or by the figure as measured.
+    pub fn is_missed(&self) -> bool {
+        self.state == Some(SloState::Missed) || self.kept == Some(false)
+    }
 }
 
 /// What a point says.
@@ -115,6 +129,14 @@ pub struct Figures {
     pub joules_per_output_token: Option<f64>,
     /// The SLO, term by term; empty without one.
     pub terms: Vec<TermFigure>,
+    /// What the run says of the whole SLO, with intervals; none without one, and in files of older
+    /// versions.
+    #[serde(default)]
+    pub slo_state: Option<SloState>,
+    /// Whether the share of good requests as measured reaches the share that was asked for; none where
+    /// none was.
+    #[serde(default)]
+    pub is_target_kept: Option<bool>,
 }
 
 impl Figures {
@@ -167,8 +189,16 @@ impl Figures {
             gpu_power_w: energy.map(|energy| energy.mean_w),
             joules_per_output_token: energy.and_then(|energy| energy.joules_per.output_token),
             terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
+            slo_state: slo.map(|slo| slo.state),
+            is_target_kept: slo.and_then(is_target_kept),
         }
     }
+}
+
+fn is_target_kept(slo: &SloSummary) -> Option<bool> {
+    // What rounding leaves just below is not below.
+    let reached = slo.target.zip(slo.attainment).map(|(target, share)| share >= target - 1e-9)?;
+    Some(reached && slo.attainment_state != SloState::Missed)
 }
 
 /// The batch over the window, as the server tells it.
@@ -201,6 +231,8 @@ fn term(term: &SloTermSummary) -> TermFigure {
         limit: term.limit,
         value: bounded(term.value, term.low, term.high),
         attainment: bounded(term.attainment, term.attainment_low, term.attainment_high),
+        state: Some(term.state),
+        kept: term.kept,
     }
 }
 

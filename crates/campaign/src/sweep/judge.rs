@@ -1,13 +1,17 @@
 //! Whether a point keeps the SLO.
+//!
+//! The run itself has judged it: every term, and the share of good requests. A sweep adds only what a
+//! run alone does not ask: whether the server turned requests away, whether a queue grew, and whether
+//! the point says anything about the server at all.
 
-use goodput_model::{CaveatCode, EndedBy, SloMetric, SloRelation, SloStatistic, SloTerm, Verdict};
+use goodput_model::{CaveatCode, EndedBy, SloMetric, SloStatistic, SloTerm, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, SweepPlan, TermFigure};
+use super::{Figures, SweepPlan};
 
 /// Share of refusals from which a server's limit is its capacity.
 const REFUSED: f64 = 0.01;
-/// Share of failures that is too much where the SLO says nothing about them.
+/// Share of failures that is too much where nothing that was promised counts them.
 const FAILED: f64 = 0.01;
 /// Share of good requests that is asked for where the plan says nothing.
 pub(crate) const ATTAINMENT: f64 = 0.99;
@@ -69,11 +73,14 @@ pub enum Unclear {
     ServerGone,
     /// It was stopped.
     Interrupted,
+    /// It was given up, but what was measured keeps the SLO.
+    GivenUpTooEarly,
     /// Nothing was measured, or nothing was promised.
     Nothing,
 }
 
-/// Whether these figures keep the SLO of the plan, by what was seen: intervals are for the search.
+/// Whether these figures keep the SLO of the plan, as the run says: beyond doubt, or else by what was
+/// measured.
 pub fn judge(figures: &Figures, plan: &SweepPlan) -> Standing {
     judge_by(figures, plan, |_| true)
 }
@@ -106,17 +113,10 @@ fn judge_by(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -
     if figures.requests == 0 {
         return Standing::Unclear(Unclear::Nothing);
     }
-    if let Some(miss) = failures(figures, plan) {
-        return Standing::Missed(miss);
-    }
-    if figures.over_saturated == Some(true) {
-        return Standing::Missed(Miss::OverSaturated);
-    }
-    let miss = missed_term(figures, plan, counts);
-    match (miss, &plan.slo) {
+    match (miss(figures, plan, counts), &plan.slo) {
         (Some(miss), _) => Standing::Missed(miss),
-        // It was given up for a reason, though the part that was seen keeps the terms.
-        (None, _) if is_hopeless(figures) => Standing::Missed(Miss::OverSaturated),
+        // The stop was a prediction; what was measured does not bear it out.
+        (None, _) if is_hopeless(figures) => Standing::Unclear(Unclear::GivenUpTooEarly),
         (None, Some(_)) => Standing::Met,
         (None, None) => Standing::Unclear(Unclear::Nothing),
     }
@@ -164,69 +164,52 @@ fn is_gone(figures: &Figures) -> bool {
     is_lost || hangs || (died && lost + late > 0.5 * failed) || was_dropped
 }
 
-fn failures(figures: &Figures, plan: &SweepPlan) -> Option<Miss> {
+/// What speaks against it, the gravest first.
+fn miss(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> Option<Miss> {
+    let terms = || plan.slo.iter().flat_map(|slo| &slo.terms).filter(|term| counts(term));
+    let is_missed = |term: &&SloTerm| {
+        let text = term.to_string();
+        figures.terms.iter().any(|found| found.term == text && found.is_missed())
+    };
+    let is_of_errors = |term: &&SloTerm| term.metric == SloMetric::Errors;
+    if terms().filter(is_of_errors).any(|term| is_missed(&term)) || fails_unasked(figures, plan) {
+        return Some(Miss::Errors);
+    }
+    if figures.over_saturated == Some(true) {
+        return Some(Miss::OverSaturated);
+    }
+    if let Some(term) = terms().find(is_missed) {
+        return Some(Miss::Term(term.to_string()));
+    }
+    (figures.is_target_kept == Some(false)).then_some(Miss::Attainment)
+}
+
+/// Too many requests failed, and nothing that was promised counts failures: means and rates are of
+/// those that ended well.
+fn fails_unasked(figures: &Figures, plan: &SweepPlan) -> bool {
+    let counts = |term: &SloTerm| {
+        term.metric == SloMetric::Errors
+            || term.is_of_each_request()
+            || matches!(term.statistic, SloStatistic::Percentile(_))
+    };
+    let is_asked =
+        plan.attainment.is_some() || plan.slo.iter().flat_map(|slo| &slo.terms).any(counts);
     // What was under way when a point was given up did not fail by itself.
     let given_up = if is_hopeless(figures) { count(figures, &["cut_off"]) } else { 0.0 };
-    let failed = figures.failed as f64 - given_up;
-    if !exceeds(failed / figures.requests as f64, allowed_failures(plan)) {
-        return None;
-    }
-    let late = count(figures, &["timeout", "cut_off"]) - given_up;
-    let is_swamped = figures.over_saturated == Some(true) || is_hopeless(figures);
-    let is_late = is_swamped && late > 0.5 * failed;
-    Some(if is_late { Miss::OverSaturated } else { Miss::Errors })
+    !is_asked && figures.failed as f64 - given_up > FAILED * figures.requests as f64
 }
 
-fn exceeds(share: f64, (relation, limit): (SloRelation, f64)) -> bool {
-    !relation.holds(share, limit)
-}
-
-/// The share of requests that may fail.
-pub(crate) fn allowed_failures(plan: &SweepPlan) -> (SloRelation, f64) {
+/// The share of requests that may fail before that proves something.
+pub(crate) fn allowed_failures(plan: &SweepPlan) -> f64 {
     let terms = plan.slo.iter().flat_map(|slo| &slo.terms);
-    terms
-        .filter(|term| term.metric == SloMetric::Errors)
-        .map(|term| (term.relation, term.limit.base / 100.0))
-        .next()
-        .unwrap_or((SloRelation::AtMost, FAILED))
-}
-
-/// The first term that is not kept.
-fn missed_term(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> Option<Miss> {
-    let slo = plan.slo.as_ref()?;
-    let terms = slo.terms.iter().filter(|term| counts(term));
-    let all_ended = count(figures, &["timeout", "cut_off"]) == 0.0;
-    for term in terms.filter(|term| term.metric != SloMetric::Errors) {
-        let found = figures.terms.iter().find(|found| found.term == term.to_string());
-        if found.is_some_and(|found| !is_kept(term, found, all_ended)) {
-            return Some(Miss::Term(term.to_string()));
-        }
-    }
-    let (target, each) = (target(plan), slo.terms.iter().any(SloTerm::is_of_each_request));
-    let share = figures.attainment.filter(|_| each || plan.attainment.is_some());
-    share.filter(|share| share.value < target).map(|_| Miss::Attainment)
+    let errors = terms.filter(|term| term.metric == SloMetric::Errors);
+    errors.map(|term| term.limit.base / 100.0).next().unwrap_or(FAILED)
 }
 
 /// The share of requests that must keep the promises about single requests.
 pub(crate) fn target(plan: &SweepPlan) -> f64 {
     let asked = plan.attainment.filter(|share| share.is_finite());
     asked.unwrap_or(ATTAINMENT).clamp(0.0, 1.0)
-}
-
-fn is_kept(term: &SloTerm, found: &TermFigure, all_ended: bool) -> bool {
-    let holds = |value: f64| term.relation.holds(value, term.limit.base);
-    match term.statistic {
-        // All of them together are judged by the attainment.
-        SloStatistic::Plain if term.is_of_each_request() => true,
-        SloStatistic::Plain => found.value.is_none_or(|found| holds(found.value)),
-        // Where some ran into the time limit there is no mean, and it would be large.
-        SloStatistic::Mean => found.value.map_or(all_ended, |found| holds(found.value)),
-        SloStatistic::Percentile(_) => match (found.value, found.attainment, allowed(term)) {
-            (Some(found), _, _) if found.value.is_finite() => holds(found.value),
-            (_, Some(share), Some(allowed)) => 1.0 - share.value <= allowed,
-            _ => true,
-        },
-    }
 }
 
 /// The share of requests that may lie beyond the limit of a percentile.

@@ -151,8 +151,8 @@ pub struct Ask {
     pub requests: Option<u64>,
     /// Seed of its arrivals and prompts.
     pub seed: u64,
-    /// When it may end before its time.
-    pub stops: StopEarly,
+    /// When it may end before its time; none: it runs to its end.
+    pub stops: Option<StopEarly>,
 }
 
 /// A point that was measured.

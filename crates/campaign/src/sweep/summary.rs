@@ -6,7 +6,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Axis, Bounded, Estimate, Point, Purpose, Standing, SweepPlan, answer, findings, judge,
+    Axis, Bounded, Estimate, Point, Purpose, Standing, SweepPlan, Unclear, answer, findings, judge,
 };
 use crate::curve::{Curve, curve};
 
@@ -20,6 +20,8 @@ pub enum SweepState {
     Interrupted,
     /// The target went away and did not come back; `--resume` goes on.
     TargetLost,
+    /// The target answered, but no request ended well; `--resume` goes on.
+    NoGoodAnswer,
     /// It still runs, or was killed; `--resume` goes on.
     Unfinished,
 }
@@ -86,6 +88,7 @@ impl SweepSummary {
         let points: Vec<PointSummary> = measured.into_iter().map(summarised).collect();
         let confirmed = goodput.as_ref().and_then(|goodput| goodput.confirmed);
         caveats.extend(doubts(&points, confirmed));
+        caveats.extend(nothing(&points));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let verdict = Verdict::of(&caveats);
         Self {
@@ -100,6 +103,39 @@ impl SweepSummary {
             plan,
         }
     }
+}
+
+/// That no point says anything: nothing may be concluded from such a sweep.
+fn nothing(points: &[PointSummary]) -> Option<Caveat> {
+    let is_warm_up = |point: &&PointSummary| point.point.ask.purpose == Purpose::WarmUp;
+    let later: Vec<_> = points.iter().filter(|point| !is_warm_up(point)).collect();
+    let measured = if later.is_empty() { points.iter().collect() } else { later };
+    let says = |PointSummary { point, standing, .. }: &PointSummary| {
+        let is_spoilt = !matches!(standing, Standing::Unclear(Unclear::Nothing))
+            && matches!(standing, Standing::Unclear(_));
+        point.figures.ok > 0 && !is_spoilt
+    };
+    if measured.is_empty() || measured.iter().any(|point| says(point)) {
+        return None;
+    }
+    let is_of_client =
+        |point: &&&PointSummary| point.standing == Standing::Unclear(Unclear::Client);
+    let by_client = measured.iter().filter(is_of_client).count();
+    let (code, why) = if 2 * by_client > measured.len() {
+        (CaveatCode::ClientLimited, "this client was the limit".to_owned())
+    } else {
+        let mut errors: BTreeMap<&str, u64> = BTreeMap::new();
+        for (class, count) in measured.iter().flat_map(|point| &point.point.figures.errors) {
+            *errors.entry(class).or_default() += count;
+        }
+        let most = errors.into_iter().max_by_key(|(_, count)| *count);
+        let class = most.map_or(String::new(), |(class, _)| format!(" (mostly `{class}`)"));
+        let ok: u64 = measured.iter().map(|point| point.point.figures.ok).sum();
+        let what = if ok == 0 { "no request ended well" } else { "requests failed" };
+        (CaveatCode::Errors, format!("{what}{class}"))
+    };
+    let message = format!("no point of this sweep says anything about the server: {why}");
+    Some(Caveat::new(code, Severity::Void, message).advise("`goodput report` of a point says more"))
 }
 
 /// What makes the runs doubtful that the answer rests on: those that kept the SLO there. What was
@@ -163,34 +199,40 @@ pub struct Goodput {
     pub axis: Axis,
     /// The highest level that independent runs confirmed, on the axis.
     pub confirmed: Option<f64>,
-    /// The lowest level above it that does not keep the SLO, on the axis.
+    /// The lowest level above it at which a run to its end did not keep the SLO beyond doubt, on the
+    /// axis; none where no such run was seen.
     pub rejected: Option<f64>,
     /// Requests per second at the confirmed level: offered in an open loop, answered in a closed one.
     pub confirmed_rps: Option<f64>,
     /// Requests per second at the rejected level.
     pub rejected_rps: Option<f64>,
-    /// Share of good requests in the confirming runs.
+    /// Share of good requests at the confirmed level, by the fit through all points near it; that of
+    /// the confirming runs where there is no fit.
     pub attainment: Option<f64>,
     /// Lower end of its interval.
     pub attainment_low: Option<f64>,
     /// Upper end.
     pub attainment_high: Option<f64>,
-    /// Where the SLO is crossed by a fit through all points near it, with its interval.
+    /// Share of good requests in the confirming runs alone: those that passed, so it flatters.
+    #[serde(default)]
+    pub seen_attainment: Option<f64>,
+    /// Where the SLO is crossed by the fit, and the interval that holds 95 % of what the points allow;
+    /// an end that nothing bounds is none.
     pub crossing: Option<Bounded>,
     /// Confirming runs.
     pub runs: u32,
     /// Measured requests of the confirming runs.
     pub requests: u64,
-    /// Share of such sweeps whose confirmed level lies more than 3 % above the truth, as measured in
-    /// simulated time (docs/design/015).
-    pub over_claim_risk: f64,
+    /// How likely the truth lies more than 3 % below the confirmed level, by the fit; none where the
+    /// fit says too little.
+    pub over_claim_risk: Option<f64>,
 }
 
 /// Whether there is an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoodputState {
-    /// Confirmed, with a level above it that is too much.
+    /// Confirmed, and more was too much.
     Found,
     /// Confirmed, and nothing that was allowed was too much.
     AtLeast,
@@ -255,4 +297,48 @@ pub struct ColdStart {
     pub ready_s: f64,
     /// Time to the first token of that first request, in milliseconds.
     pub first_token_ms: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::planner::script::{figures, plan, point};
+
+    fn facts() -> SweepFacts {
+        SweepFacts {
+            version: String::new(),
+            started: String::new(),
+            state: SweepState::NoGoodAnswer,
+            target: String::new(),
+            model: String::new(),
+            workload: String::new(),
+            gpus: None,
+            estimated: None,
+            took_s: 0.0,
+        }
+    }
+
+    fn verdict(points: &[Point]) -> (Verdict, String) {
+        let points = points.iter().map(|point| (String::new(), point.clone())).collect();
+        let summary = SweepSummary::new(facts(), plan(), points);
+        let first = summary.caveats.first().map(|caveat| caveat.message.clone());
+        (summary.verdict, first.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_sweep_of_which_no_point_says_anything_is_void() {
+        let mut failing = figures(8.0, 1.0);
+        (failing.ok, failing.failed) = (0, failing.requests);
+        failing.errors = vec![("http_500".to_owned(), failing.requests)];
+        let warm_up = |figures| point(1, Purpose::WarmUp, 16.0, figures);
+        let (found, why) = verdict(&[warm_up(failing.clone())]);
+        assert_eq!(found, Verdict::Void);
+        assert!(why.contains("no request ended well (mostly `http_500`)"), "{why}");
+        let good = warm_up(figures(8.0, 0.0));
+        assert_eq!(verdict(&[good.clone()]).0, Verdict::Valid);
+        let lost = point(2, Purpose::Bracket, 3.0, failing);
+        assert_eq!(verdict(&[good.clone(), lost.clone()]).0, Verdict::Void);
+        let kept = point(3, Purpose::Bracket, 3.0, figures(3.0, 0.0));
+        assert_eq!(verdict(&[good, lost, kept]).0, Verdict::Valid);
+    }
 }

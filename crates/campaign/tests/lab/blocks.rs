@@ -141,7 +141,7 @@ fn asked(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Server, sweep::As
         seconds: design.run_s,
         requests: None,
         seed: ask.seed,
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     (server, point)
 }

@@ -138,7 +138,7 @@ impl Course<'_> {
             }
             if at == look {
                 look += LOOK;
-                if let Some(ended_by) = rule.look(&self.requests, at) {
+                if let Some(ended_by) = rule.look(self.server, &self.requests, at) {
                     return (at, ended_by);
                 }
             }
@@ -148,7 +148,7 @@ impl Course<'_> {
 
 /// When a point ends before its time: METHOD 3.5.
 struct Rule {
-    stops: StopEarly,
+    stops: Option<StopEarly>,
     burn_in: Nanos,
     limit: Nanos,
     allowed: f64,
@@ -180,10 +180,10 @@ impl Rule {
         }
     }
 
-    fn look(&mut self, requests: &[Request], now: Nanos) -> Option<EndedBy> {
+    fn look(&mut self, server: &Server, requests: &[Request], now: Nanos) -> Option<EndedBy> {
         // Of those that came a limit ago it is known.
         while let Some(request) = requests.get(self.known).filter(|r| r.at + self.limit <= now) {
-            let is_good = request.first.is_some_and(|first| first - request.at < self.limit);
+            let is_good = server.keeps(request.at, request.first, request.last);
             if request.at >= self.burn_in {
                 self.good += f64::from(u8::from(is_good));
                 self.bad += f64::from(u8::from(!is_good));
@@ -191,6 +191,7 @@ impl Rule {
             self.known += 1;
         }
         let (good, bad) = (self.good, self.bad);
+        self.stops?;
         // Out of reach, with some room for what is not planned: or the backlog grows.
         if bad > self.allowed * self.planned + 3.0 * (self.allowed * self.planned).sqrt() {
             return Some(EndedBy::Hopeless);
@@ -209,7 +210,7 @@ impl Rule {
                 return Some(EndedBy::Hopeless);
             }
         }
-        if self.stops == StopEarly::Decided {
+        if self.stops == Some(StopEarly::Decided) {
             let p0 = 1.0 - self.allowed;
             let p1 = p0 - (2.0 * self.allowed).min(0.05);
             let score = good * (p1 / p0).ln() + bad * ((1.0 - p1) / (1.0 - p0)).ln();

@@ -31,8 +31,9 @@ pub struct Server {
     pub profile: Profile,
     pub input: Lengths,
     pub output: Lengths,
-    /// The limit on TTFT.
+    /// The limit on TTFT, or on E2E.
     pub limit: Nanos,
+    pub is_of_e2e: bool,
     /// The share of requests that must keep it, in percent.
     pub percent: f64,
 }
@@ -47,6 +48,7 @@ impl Server {
             input: Lengths::Fixed(1),
             output: Lengths::Fixed(2),
             limit: Nanos::from_millis(1001),
+            is_of_e2e: false,
             percent,
         }
     }
@@ -73,12 +75,40 @@ impl Server {
             input: "lognormal:500:0.8:50:4000".parse().unwrap(),
             output: "lognormal:200:0.8:10:2000".parse().unwrap(),
             limit: Nanos::from_millis(limit_ms),
+            is_of_e2e: false,
             percent,
         }
     }
 
+    /// So many slots, a first token after `ttft`, then `output` - 1 more, one each `itl`.
+    pub fn slots(slots: u32, ttft: &str, itl: &str, output: u32) -> Self {
+        let mut server = Self::queue(99.0);
+        server.profile.set("slots", &slots.to_string()).unwrap();
+        server.profile.set("ttft", ttft).unwrap();
+        server.profile.set("itl", itl).unwrap();
+        server.output = Lengths::Fixed(output);
+        server
+    }
+
+    /// With another promise.
+    #[must_use]
+    pub fn promising(self, is_of_e2e: bool, limit_ms: u64, percent: f64) -> Self {
+        Self { is_of_e2e, limit: Nanos::from_millis(limit_ms), percent, ..self }
+    }
+
     pub fn slo(&self) -> String {
-        format!("p{} ttft < {}ms", self.percent, self.limit.as_ms())
+        let what = if self.is_of_e2e { "e2e" } else { "ttft" };
+        format!("p{} {what} < {}ms", self.percent, self.limit.as_ms())
+    }
+
+    /// The token that the promise is about.
+    fn promised(&self, first: Option<Nanos>, last: Option<Nanos>) -> Option<Nanos> {
+        if self.is_of_e2e { last } else { first }
+    }
+
+    /// Whether a request with this first and last token keeps it.
+    fn keeps(&self, at: Nanos, first: Option<Nanos>, last: Option<Nanos>) -> bool {
+        self.promised(first, last).is_some_and(|seen| seen - at < self.limit)
     }
 
     fn engine(&self, seed: u64) -> Engine {

@@ -13,14 +13,14 @@ const BATCHES: usize = 20;
 pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Figures {
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let counts = |request: &&Request| {
-        let is_known = request.first.is_some_and(|first| first <= seen.end)
-            || seen.end - request.at >= server.limit;
+        let promised = server.promised(request.first, request.last);
+        let is_known =
+            promised.is_some_and(|at| at <= seen.end) || seen.end - request.at >= server.limit;
         request.at >= seen.burn_in && (!is_lost || is_known)
     };
     let measured: Vec<&Request> = seen.requests.iter().filter(counts).collect();
     let window_s = (seen.end - seen.burn_in).as_secs();
-    let is_good =
-        |request: &Request| request.first.is_some_and(|first| first - request.at < server.limit);
+    let is_good = |request: &Request| server.keeps(request.at, request.first, request.last);
     let mut batches = [(0.0, 0.0); BATCHES];
     for request in &measured {
         let part = (request.at - seen.burn_in).as_secs() / window_s;
@@ -62,6 +62,8 @@ pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Fig
             limit: server.limit.as_ms(),
             value: percent.map(|value| Bounded { value, low: None, high: None }),
             attainment,
+            state: None,
+            kept: Some(share >= server.percent / 100.0 - 1e-9),
         }],
         ..Figures::default()
     }

@@ -28,7 +28,7 @@ pub fn summary(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Sum
         // Given up at its end and not yet answered: stays out.
         !is_lost
             || request.refused
-            || request.first.is_some_and(|first| first <= seen.end)
+            || server.promised(request.first, request.last).is_some_and(|at| at <= seen.end)
             || seen.end - request.at >= server.limit
     });
     let records = || sent.clone().map(|(index, request)| record(index, request, seen.burn_in));

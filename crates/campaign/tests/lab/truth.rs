@@ -6,7 +6,7 @@ use goodput_sim::{Arrival, simulate};
 
 use super::Server;
 
-/// Share of requests beyond the limit on TTFT in a run of so many requests at this rate, the first
+/// Share of requests beyond the limit in a run of so many requests at this rate, the first
 /// tenth left out.
 pub fn miss_share(server: &Server, rate: f64, requests: usize, seed: u64) -> f64 {
     let mut engine = server.engine(seed);
@@ -17,7 +17,7 @@ pub fn miss_share(server: &Server, rate: f64, requests: usize, seed: u64) -> f64
     let outcomes = simulate(&mut engine, arrivals);
     let (mut missed, mut all) = (0u64, 0u64);
     for outcome in outcomes.iter().skip(requests / 10) {
-        let kept = outcome.first_token.is_some_and(|first| first - outcome.arrived < server.limit);
+        let kept = server.keeps(outcome.arrived, outcome.first_token, outcome.finished);
         missed += u64::from(!kept);
         all += 1;
     }

@@ -94,7 +94,7 @@ pub(crate) fn code(comparison: &Comparison) -> u8 {
 fn code_of(outcomes: impl IntoIterator<Item = Outcome>) -> u8 {
     let code = |outcome| match outcome {
         Outcome::Better | Outcome::Equivalent => exit::OK,
-        Outcome::Inconclusive | Outcome::NoVerdict => exit::VOID,
+        Outcome::Inconclusive | Outcome::NoVerdict | Outcome::Described => exit::VOID,
         Outcome::Worse => exit::MISSED,
     };
     let rank = |code: &u8| [exit::OK, exit::VOID, exit::MISSED].iter().position(|of| of == code);

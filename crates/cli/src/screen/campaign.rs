@@ -60,7 +60,10 @@ impl Screen {
         let standing = |outcome: Outcome| match outcome {
             Outcome::Better => StandingView::Good,
             Outcome::Worse => StandingView::Bad,
-            Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoVerdict => StandingView::Open,
+            Outcome::Equivalent
+            | Outcome::Inconclusive
+            | Outcome::NoVerdict
+            | Outcome::Described => StandingView::Open,
         };
         let levels = goodput_report::compare_so_far(comparison).into_iter().map(|one| Level {
             title: one.title,

@@ -198,7 +198,14 @@ fn with_server(
     let crash = server.crash();
     server.stop()?;
     match (outcome, crash) {
-        (Ok(summary), None) if summary.sweep.state != SweepState::TargetLost => Ok(()),
+        (Ok(summary), None)
+            if !matches!(
+                summary.sweep.state,
+                SweepState::TargetLost | SweepState::NoGoodAnswer
+            ) =>
+        {
+            Ok(())
+        }
         (Ok(_), None) => Err(Failed::target("the server no longer answers")),
         (_, Some(failed)) | (Err(failed), None) => Err(failed),
     }

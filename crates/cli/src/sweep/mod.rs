@@ -152,7 +152,7 @@ fn complete(mut asked: Asked, args: &SweepArgs) -> Result<Asked, Failed> {
 fn code(summary: &SweepSummary) -> u8 {
     match (summary.sweep.state, summary.goodput.as_ref().map(|goodput| goodput.state)) {
         (SweepState::Interrupted, _) => exit::INTERRUPTED,
-        (SweepState::TargetLost, _) => exit::TARGET,
+        (SweepState::TargetLost | SweepState::NoGoodAnswer, _) => exit::TARGET,
         _ if summary.verdict == Verdict::Void => exit::VOID,
         (_, Some(GoodputState::Unreachable)) => exit::MISSED,
         (_, Some(GoodputState::Unclear)) => exit::VOID,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{
-    Ask, Estimate, Figures, Level, Point, Purpose, Standing, Step, SweepFacts, SweepState,
-    SweepSummary, Unclear, answer, estimate, judge, next,
+    Ask, Estimate, Figures, Level, Point, Purpose, Standing, Step, SweepFacts, SweepPlan,
+    SweepState, SweepSummary, Unclear, answer, estimate, judge, next,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
@@ -153,9 +153,7 @@ impl<'a> Sweep<'a> {
         loop {
             let done: Vec<Point> = self.points.iter().map(|(_, point)| point.clone()).collect();
             let Step::Measure(mut ask) = next(&self.asked.sweep, &done) else {
-                // After a point that nobody answered nothing is complete.
-                let is_answered = done.last().is_some_and(|last| last.figures.ok > 0);
-                return Ok(if is_answered { SweepState::Complete } else { SweepState::TargetLost });
+                return Ok(ended(&done, &self.asked.sweep));
             };
             if std::mem::take(&mut self.is_cold) {
                 ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
@@ -293,6 +291,16 @@ impl<'a> Sweep<'a> {
                 "warning: nobody knows whether the server is empty after {seconds:.0} s: {why}"
             ));
         }
+    }
+}
+
+/// How a sweep ended that wants nothing more. After a point without a good answer nothing is complete.
+fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
+    let Some(last) = done.last() else { return SweepState::TargetLost };
+    match judge(&last.figures, plan) {
+        _ if last.figures.ok > 0 => SweepState::Complete,
+        Standing::Unclear(Unclear::ServerGone) => SweepState::TargetLost,
+        _ => SweepState::NoGoodAnswer,
     }
 }
 

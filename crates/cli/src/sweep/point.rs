@@ -11,7 +11,7 @@ pub(super) fn plan(base: &Plan, ask: &Ask) -> Plan {
     plan.load.num_requests = ask.requests;
     // A warm-up must warm up, and a twin shows what its loop hides.
     let may_stop = !matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
-    plan.measure.stop_early = may_stop.then_some(ask.stops);
+    plan.measure.stop_early = ask.stops.filter(|_| may_stop);
     plan
 }
 

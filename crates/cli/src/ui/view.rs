@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use goodput_index::{CurvePoint, Entry, Spread, live_folder};
-use goodput_report::{UiCurve, UiPoint, UiRow};
+use goodput_index::{CurvePoint, Entry, Shown, Spread, live_folder};
+use goodput_report::{UiCurve, UiFigure, UiPoint, UiRow};
 
 /// What was not touched for so long is not going on.
 const QUIET_S: f64 = 20.0;
@@ -29,17 +29,21 @@ pub(super) fn row(entry: &Entry, folder: Option<&Path>) -> UiRow {
         verdict: entry.verdict.clone(),
         says: entry.says.clone(),
         figures: [
-            figures.rps,
-            figures.output_tps,
-            figures.ttft_p50_ms,
-            figures.ttft_p99_ms,
-            figures.tpot_p99_ms,
-            figures.goodput_rps,
-            figures.failed,
+            figures.rps.map(UiFigure::from),
+            figures.output_tps.map(UiFigure::from),
+            figures.ttft_p50_ms.map(shown),
+            figures.ttft_p99_ms.map(shown),
+            figures.tpot_p99_ms.map(shown),
+            figures.goodput_rps.map(UiFigure::from),
+            figures.failed.map(UiFigure::from),
         ],
         tags: entry.notes.tags.clone(),
         is_live,
     }
+}
+
+fn shown(figure: Shown) -> UiFigure {
+    UiFigure { value: figure.value, is_rough: figure.is_rough }
 }
 
 /// Seconds since something was written in a folder where something may go on.

@@ -64,7 +64,7 @@ fn real_files_are_judged() {
 /// A file, a fault, the check that finds it, and what it then says.
 type Plant = (&'static str, fn(&mut Value), &'static str, &'static str);
 
-const PLANTS: [Plant; 27] = [
+const PLANTS: [Plant; 36] = [
     (
         "vllm-python-open-detailed.json",
         |f| {
@@ -169,6 +169,65 @@ const PLANTS: [Plant; 27] = [
         "recomputed_statistics",
         "void",
     ),
+    (
+        "vllm-python-open-detailed.json",
+        |f| {
+            let names =
+                ["duration", "request_throughput", "output_throughput", "total_token_throughput"];
+            for (name, times) in names.iter().zip([0.5, 2.0, 2.0, 2.0]) {
+                f[*name] = json!(f[*name].as_f64().unwrap() * times);
+            }
+        },
+        "within_duration",
+        "void",
+    ),
+    (
+        "vllm-python-open-detailed.json",
+        |f| {
+            for name in ["ttfts", "itls", "latencies", "input_lens", "output_lens"] {
+                for place in 20..30 {
+                    f[name][place] = f[name][place - 20].clone();
+                }
+            }
+        },
+        "copied_requests",
+        "void",
+    ),
+    (
+        "vllm-rust-closed.json",
+        |f| f["mean_tpot_ms"] = json!(f["mean_tpot_ms"].as_f64().unwrap() * 0.4),
+        "phases_add_up",
+        "void",
+    ),
+    ("vllm-rust-closed.json", |f| f["max_concurrent_requests"] = json!(41), "littles_law", "void"),
+    ("vllm-python-burst.json", |f| f["mean_tpot_ms"] = json!(15.0), "phases_add_up", "warn"),
+    (
+        "aiperf-poisson-goodput.json",
+        |f| f["time_to_first_token"]["count"] = json!(45),
+        "sample_counts",
+        "warn",
+    ),
+    (
+        "aiperf-poisson-goodput.json",
+        |f| f["input_config"]["phases"][0]["rate"] = json!("inf"),
+        "open_loop",
+        "warn",
+    ),
+    (
+        "aiperf-poisson-goodput.json",
+        |f| f["inter_chunk_latency"]["avg"] = json!(15.0),
+        "phases_add_up",
+        "void",
+    ),
+    (
+        "guidellm-concurrent.json",
+        |f| {
+            let metrics = &mut f["benchmarks"][0]["metrics"];
+            metrics["request_concurrency"]["successful"]["mean"] = json!(1.5);
+        },
+        "littles_law",
+        "void",
+    ),
     ("genai-perf.json", |f| f["request_latency"]["p99"] = json!(10.0), "percentile_order", "void"),
     ("genai-perf.json", |f| f["output_sequence_length"]["min"] = json!(0), "empty_answers", "void"),
 ];
@@ -197,10 +256,12 @@ fn a_line_of_sglang_is_judged_like_the_others() {
     let mut run: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     run["total_output_tokens_retokenized"] = json!(10);
     run["errors"][0] = json!("refused");
+    run["concurrency"] = json!(3.2);
     let session = Session::new();
     let path = session.path("one.jsonl");
     std::fs::write(&path, format!("{run}\n")).unwrap();
     let (outcome, audits) = audit_of(&session, path.to_str().unwrap());
+    assert_eq!(severity(&audits, "littles_law"), "void");
     assert_eq!(severity(&audits, "token_counts"), "warn");
     assert_eq!(severity(&audits, "failures"), "warn");
     assert_eq!(said(&audits, "sweep").unwrap().0, "missing");

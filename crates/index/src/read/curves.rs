@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Summary, clip, number, summary, text};
+use super::{Summary, clip, number, shown, summary, text};
 use crate::entry::{Bounded, Curve, CurvePoint, Kind, Spread};
 
 /// Curves of one folder, points of one curve, and runs of one plan, at most.
@@ -41,7 +41,9 @@ fn of_run(summary: &Summary) -> CurvePoint {
     let throughput = |name: &str| summary.throughput[name].as_f64();
     let spread = |metric: &str| {
         let all = &summary.metrics[metric]["percentiles"];
-        Spread { p50: bounded(&all["50"]), p90: bounded(&all["90"]), p99: bounded(&all["99"]) }
+        // What the run's page does not show is not drawn either.
+        let one = |which: &str| shown(&all[which]).and_then(|_| bounded(&all[which]));
+        Spread { p50: one("50"), p90: one("90"), p99: one("99") }
     };
     CurvePoint {
         level: super::load(&summary.load),
@@ -69,7 +71,7 @@ fn of_repeats(folder: &Path) -> Vec<CurvePoint> {
 }
 
 /// Whether a point was measured for its level: those that warm up and closed-loop twins were not.
-pub(super) fn is_of_level(point: &Value) -> bool {
+fn is_of_level(point: &Value) -> bool {
     !["warm_up", "twin"].into_iter().any(|purpose| point["ask"]["purpose"] == purpose)
 }
 

@@ -172,7 +172,7 @@ fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
             continue;
         }
         run.asked = phase.count("requests")?;
-        let (rate, concurrency) = (phase.finite("rate")?, phase.count("concurrency")?);
+        let (rate, concurrency) = (phase.number("rate")?, phase.count("concurrency")?);
         run.load = load(rate, concurrency, phase.scalar("type"));
     }
     Ok(())
@@ -212,7 +212,7 @@ fn older_load(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError>
         Ok(places.iter().map(|place| place.count(name)).collect::<Result<Vec<_>, _>>()?)
             .map(|found| found.into_iter().flatten().next())
     };
-    let rate = places.iter().find_map(|place| place.finite("request_rate").ok().flatten());
+    let rate = places.iter().find_map(|place| place.number("request_rate").ok().flatten());
     let arrivals = places.iter().find_map(|place| place.scalar("request_rate_mode"));
     let concurrency = count("concurrency")?;
     run.load = load(rate, concurrency, arrivals);
@@ -222,7 +222,11 @@ fn older_load(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError>
 }
 
 fn load(rate: Option<f64>, concurrency: Option<u64>, kind: Option<String>) -> ReportedLoad {
+    // At an infinite rate nothing arrives by any process: all are sent at once, or as users get free.
+    let is_at_once = rate.is_some_and(f64::is_infinite);
+    let rate = rate.filter(|rate| rate.is_finite());
     let mode = match (rate, concurrency) {
+        (None, None) if is_at_once => ReportedMode::Burst,
         (Some(_), None) => ReportedMode::Open,
         (Some(_), Some(_)) => ReportedMode::Capped,
         (None, Some(_)) => ReportedMode::Closed,

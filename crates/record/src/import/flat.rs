@@ -75,7 +75,15 @@ pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
     });
     let rate_rps = rate.filter(|rate| rate.is_finite());
     let burstiness = burstiness.filter(|shape| shape.is_finite());
-    Ok(ReportedLoad { mode, rate_rps, arrivals, burstiness, concurrency, peak_concurrency: None })
+    Ok(ReportedLoad {
+        mode,
+        rate_rps,
+        arrivals,
+        burstiness,
+        concurrency,
+        peak_concurrency: None,
+        mean_concurrency: None,
+    })
 }
 
 /// Every request, where the lists are there.

@@ -73,6 +73,13 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
+    // What is left out at either end was under way too.
+    let cooldown = benchmark.finite("cooldown_duration")?;
+    if [run.warmup.seconds, cooldown].into_iter().flatten().all(|seconds| seconds <= 0.0) {
+        let under_way = good(&metrics, "request_concurrency")?;
+        run.load.mean_concurrency = under_way.finite("mean")?;
+        run.load.peak_concurrency = under_way.finite("max")?;
+    }
     run.goodput = goodput(&config, &metrics);
     for warning in benchmark.objects("warnings").unwrap_or_default() {
         run.remarks.extend(warning.scalar("message"));

@@ -15,6 +15,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
     let peak = run.load.peak_concurrency;
     run.load = flat::load(fields)?;
     run.load.peak_concurrency = peak;
+    run.load.mean_concurrency = fields.finite("concurrency")?;
     for (ours, theirs) in
         [("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2e", "e2e_latency")]
     {

@@ -29,7 +29,7 @@ pub(crate) fn share(share: f64) -> String {
     format!("{} %", rate(share * 100.0))
 }
 
-/// Replicas, GPUs, load, load with one lost, replicas at best, cost of an hour.
+/// Replicas, GPUs, load, load with one lost, replicas by the interval of the limit, cost of an hour.
 pub(crate) fn fleet(fleet: &Fleet) -> [String; 6] {
     let whole = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
     [
@@ -37,9 +37,21 @@ pub(crate) fn fleet(fleet: &Fleet) -> [String; 6] {
         whole(fleet.gpus),
         load(fleet.utilisation),
         optional(fleet.one_lost, load),
-        whole(fleet.best_case.map(|best| best.replicas)),
+        range(fleet),
         optional(fleet.cost_per_hour, money),
     ]
+}
+
+/// Replicas by both ends of the interval in which the limit of one lies.
+fn range(fleet: &Fleet) -> String {
+    let end = |end: Option<u64>| end.map_or_else(|| "…".to_owned(), count);
+    let (best, worst) =
+        (fleet.best_case.map(|best| best.replicas), fleet.worst_case.map(|worst| worst.replicas));
+    match (best, worst) {
+        (None, None) => "–".to_owned(),
+        (best, worst) if best == worst => end(best),
+        _ => format!("{}–{}", end(best), end(worst)),
+    }
 }
 
 /// Each fleet with its name, as [`fleet`] has it.
@@ -270,14 +282,19 @@ pub(crate) fn step(latency: &StepLatency) -> String {
 pub(crate) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
     let Capacity { basis, question, .. } = capacity;
     let above = basis.rejected_rps.map_or_else(
-        || "nothing above it is known".to_owned(),
+        || "no rate above it was rejected".to_owned(),
         |rejected| format!("{} rejected", rate(rejected)),
     );
+    let limit = basis.crossing_rps.map_or_else(String::new, |at| {
+        let ends = crate::sweep::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
+        format!("; the limit lies at {}{ends} by the fit", rate(at))
+    });
     let how = match basis.origin {
         Origin::Given => "given",
         Origin::Run | Origin::Sweep => "confirmed",
     };
-    let mut all = vec![("Replica", format!("{} req/s {how}, {above}", rate(basis.confirmed_rps)))];
+    let mut all =
+        vec![("Replica", format!("{} req/s {how}, {above}{limit}", rate(basis.confirmed_rps)))];
     if let Some(slo) = &basis.slo {
         all.push(("SLO", plain(slo)));
     }

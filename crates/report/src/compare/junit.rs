@@ -53,7 +53,7 @@ fn fault(outcome: Outcome) -> Option<Fault> {
         Outcome::Better | Outcome::Equivalent => None,
         Outcome::Worse => Some(Fault::Failure("worse")),
         Outcome::Inconclusive => Some(Fault::Error("inconclusive")),
-        Outcome::NoVerdict => Some(Fault::Error("no_verdict")),
+        Outcome::NoVerdict | Outcome::Described => Some(Fault::Error("no_verdict")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::{Error, Write};
 use goodput_campaign::compare::Comparison;
 
 use super::tables::{BETTER, Table};
-use super::{DOUBTFUL, answer, notes, shadow, tables, words};
+use super::{answer, notes, shadow, tables, words};
 use crate::markdown::{judgement, list, table, text};
 
 /// The page for a pull request or a job summary.
@@ -38,8 +38,8 @@ fn write_page(page: &mut String, comparison: &Comparison) -> Result<(), Error> {
     if !axes.is_empty() {
         writeln!(page, "\n{}", text(BETTER))?;
     }
-    if tables::has_doubts(comparison) {
-        writeln!(page, "\n{}", text(DOUBTFUL))?;
+    for remark in tables::remarks(comparison) {
+        writeln!(page, "\n{}", text(remark))?;
     }
     let ranking = tables::ranking(comparison);
     if !ranking.is_empty() {

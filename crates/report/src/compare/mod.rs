@@ -25,10 +25,6 @@ use crate::text::{WIDTH, field, judgement};
 use crate::wrap::wrap;
 use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, Table, UNITS, VALUES};
 
-/// Marked with `?` in a table.
-pub(crate) const DOUBTFUL: &str =
-    "?: signed ranks and t do not agree: an outlier, or blocks that are not alike";
-
 /// The noise floor of a rig in a sentence, by the figures that are usually tested.
 pub fn compare_floor(floor: &Floor) -> String {
     let usual = family(&Design::default());
@@ -108,8 +104,8 @@ fn findings(page: &mut String, comparison: &Comparison) {
             changed(page, &others);
         }
     }
-    if tables::has_doubts(comparison) {
-        remark(page, DOUBTFUL);
+    for text in tables::remarks(comparison) {
+        remark(page, text);
     }
 }
 

@@ -119,7 +119,7 @@ fn test(comparison: &Comparison) -> String {
     let tested = comparison.findings.iter().filter(|finding| finding.is_tested).count();
     let together = match tested {
         0 | 1 => String::new(),
-        n => format!(" for all {n} tested figures together (Holm)"),
+        n => format!(" for all {n} tested figures together"),
     };
     let own = |(name, margin): (&String, &f64)| {
         let known = Known::of(name);

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use goodput_campaign::compare::{
-    Better, Comparison, Difference, Finding, LevelSummary, Matter, Outcome, Rank, Row, Scale,
+    Comparison, Difference, Finding, LevelSummary, Matter, Outcome, Rank, Row, Scale,
 };
 use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
 
 use super::answer::gate_change;
-use super::words::{Known, at, chance, label, labels, level, limit, outcome, with_unit};
+use super::words::{
+    Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
+};
 use crate::clip::{left, right};
 use crate::number::{cell, percent};
 use crate::plain::plain;
@@ -122,7 +124,7 @@ pub(crate) fn figures(
         "Hodges–Lehmann",
         "SD",
         "margin",
-        "verdict",
+        if are_tested { "verdict" } else { "in these runs" },
     ];
     let mut table = Table::new(title, &head);
     let all = comparison.findings.iter();
@@ -166,7 +168,11 @@ fn figure(finding: &Finding, is_void: bool) -> Vec<String> {
         finding.hodges_lehmann.map_or("–".to_owned(), |change| known.change(change)),
         finding.sd.map_or("–".to_owned(), |sd| known.spread(sd)),
         known.margin(finding.margin),
-        if is_void { "void".to_owned() } else { format!("{}{doubt}", outcome(finding.outcome)) },
+        match finding.is_tested {
+            _ if is_void => "void".to_owned(),
+            true => format!("{}{doubt}", outcome(finding.outcome)),
+            false => format!("{}{doubt}", description(finding)),
+        },
     ]
 }
 
@@ -194,13 +200,33 @@ pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<(u32, u32)> {
     comparison.findings.iter().map(|one| (one.side, one.level)).collect()
 }
 
-/// Whether a table shows a `?` behind a verdict.
-pub(crate) fn has_doubts(comparison: &Comparison) -> bool {
+/// What the tables of figures need said below them.
+pub(crate) fn remarks(comparison: &Comparison) -> Vec<&'static str> {
     let tables = pairs(comparison).into_iter().flat_map(|pair| {
         [true, false].into_iter().filter_map(move |tested| figures(comparison, pair, tested))
     });
     let mut rows = tables.flat_map(|table| table.rows);
-    rows.any(|row| row.last().is_some_and(|verdict| verdict.ends_with(" ?")))
+    let is_doubted = |row: Vec<String>| row.last().is_some_and(|word| word.ends_with(" ?"));
+    let doubtful = rows.any(is_doubted).then_some(DOUBTFUL);
+    let is_void = comparison.verdict == Verdict::Void;
+    let stepped = comparison.findings.iter().any(is_by_step) && !is_void;
+    doubtful.into_iter().chain(stepped.then_some(STEPPED)).collect()
+}
+
+/// Marked with `?` in a table.
+const DOUBTFUL: &str =
+    "?: signed ranks and t do not agree: an outlier, or blocks that are not alike";
+
+/// Beside a word whose interval does not say it.
+const STEPPED: &str = "better or WORSE beside an interval that holds zero: intervals hold for all \
+                       tested figures together; that a figure differs is told by its p, step by \
+                       step, and is as sure";
+
+/// Whether a figure is told to differ by a later step than that of its interval.
+fn is_by_step(finding: &Finding) -> bool {
+    let holds_zero =
+        finding.low.is_some_and(|low| low <= 0.0) && finding.high.is_some_and(|high| high >= 0.0);
+    finding.is_tested && matches!(finding.outcome, Outcome::Better | Outcome::Worse) && holds_zero
 }
 
 /// What was asked to hold.
@@ -216,7 +242,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
             Outcome::Better | Outcome::Equivalent => "yes",
             Outcome::Worse => "NO",
             Outcome::Inconclusive => "cannot be told yet",
-            Outcome::NoVerdict => "no verdict",
+            Outcome::NoVerdict | Outcome::Described => "no verdict",
         };
         table.rows.push(vec![
             format!("{} {}", known.name(), limit(&gate.gate)),
@@ -230,8 +256,9 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
 }
 
 /// What the marks of the last column mean.
-pub(crate) const BETTER: &str = "better: by the findings above; same: within the margin; \
-                                 tie, ?: cannot be told; ~: by the values alone, which nobody tested";
+pub(crate) const BETTER: &str = "a name: better by the findings above; same: within the margin; tie, ?: \
+                                 cannot be told; in these runs: described, not tested, the second side \
+                                 against the first";
 
 /// All axes of all sides at every level; several tables where there are too many sides for one.
 pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
@@ -296,10 +323,15 @@ fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> S
     let own: Vec<&Finding> = own.collect();
     if let ([finding], 2) = (own.as_slice(), names.len()) {
         return match finding.outcome {
+            Outcome::NoVerdict => "?".to_owned(),
+            _ if !finding.is_tested => match description(finding) {
+                word @ ("higher" | "lower") => in_these_runs(word),
+                word => word.to_owned(),
+            },
             Outcome::Better => label(names, finding.side),
             Outcome::Worse => label(names, 0),
             Outcome::Equivalent => "same".to_owned(),
-            Outcome::Inconclusive | Outcome::NoVerdict => "?".to_owned(),
+            Outcome::Inconclusive | Outcome::Described => "?".to_owned(),
         };
     }
     let ranks = comparison.ranking.iter().filter(|rank| is_it(&rank.metric, rank.level));
@@ -312,7 +344,7 @@ fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> S
         n if n > 0 && n == names.len() => ahead(&ranks, names),
         // A side without a place, or without a verdict, may be the best of all, or no match at all.
         0 if !own.iter().any(|one| one.is_tested) && !comparison.differences.iter().any(spoils) => {
-            best_value(row, names)
+            untested(row)
         }
         _ => "?".to_owned(),
     }
@@ -340,28 +372,20 @@ fn ahead(ranks: &[&Rank], names: &[String]) -> String {
 /// Pairs in a cell at most; the ranking has them all.
 const PAIRS: usize = 2;
 
-fn best_value(row: &Row, names: &[String]) -> String {
-    let sign = match Known::of(&row.figure).better {
-        Better::Higher => 1.0,
-        Better::Lower => -1.0,
-    };
-    let values: Vec<(usize, f64)> = row
-        .values
-        .iter()
-        .enumerate()
-        .filter_map(|(side, value)| value.filter(|value| value.is_finite()).map(|v| (side, v)))
-        .collect();
-    let best = values.iter().map(|(_, value)| sign * value).max_by(f64::total_cmp);
-    let first: Vec<String> = values
-        .iter()
-        .filter(|(_, value)| Some(sign * value) == best)
-        .map(|(side, _)| label(names, *side as u32))
-        .collect();
-    match first.len() {
-        _ if values.len() < 2 => String::new(),
-        n if n == values.len() => "same".to_owned(),
-        _ => format!("~ {}", first.join(", ")),
+/// What the values show where no test was made: no side is called better.
+fn untested(row: &Row) -> String {
+    let finite = |value: &Option<f64>| value.filter(|value| value.is_finite());
+    let values: Vec<f64> = row.values.iter().filter_map(finite).collect();
+    match (values.as_slice(), row.values.len()) {
+        ([] | [_], _) => String::new(),
+        ([a, b], 2) if a == b => in_these_runs("equal"),
+        ([a, b], 2) => in_these_runs(if a < b { "higher" } else { "lower" }),
+        _ => "not tested".to_owned(),
     }
+}
+
+fn in_these_runs(word: &str) -> String {
+    format!("{word} in these runs")
 }
 
 /// The order of more than two sides by each tested figure, best first.

@@ -212,6 +212,17 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Equivalent => "equivalent",
         Outcome::Inconclusive => "inconclusive",
         Outcome::NoVerdict => "no verdict",
+        Outcome::Described => "described",
+    }
+}
+
+/// What a figure that was not tested shows of these runs, and nothing about the servers.
+pub(crate) fn description(finding: &Finding) -> &'static str {
+    match (finding.low, finding.high) {
+        _ if finding.outcome == Outcome::NoVerdict => "no verdict",
+        (Some(low), _) if low > 0.0 => "higher",
+        (_, Some(high)) if high < 0.0 => "lower",
+        _ => "not told apart",
     }
 }
 
@@ -223,7 +234,7 @@ pub(crate) fn whole(comparison: &Comparison) -> &'static str {
         (_, Outcome::Worse) => "worse",
         (_, Outcome::Equivalent) => "equivalent",
         (_, Outcome::Inconclusive) => "inconclusive",
-        (_, Outcome::NoVerdict) => "no verdict",
+        (_, Outcome::NoVerdict | Outcome::Described) => "no verdict",
     }
 }
 

@@ -22,9 +22,9 @@ pub use run::{run_charts, run_html};
 pub use sweep::{sweep_charts, sweep_html};
 pub use sweeps::sweeps_html;
 pub use ui::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiList, UiOverlay,
-    UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy, ui_run,
-    ui_token,
+    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
+    UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
+    ui_run, ui_token,
 };
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};
 

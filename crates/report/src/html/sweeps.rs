@@ -13,7 +13,7 @@ use super::sweep::{Body, Row, confirmed, dots, front_latency, linked, named_leve
 use crate::number::{amount, cell, count, percent};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 use crate::sweep::{
-    Latency, level_number, marked, number, on_curve, per_gpu, standing, unit, user_speeds,
+    Latency, level_number, marked, number, on_curve, per_gpu, stands, unit, user_speeds,
 };
 use crate::sweeps::{answer, best, is_fixed, name, start, there};
 
@@ -171,7 +171,7 @@ fn fixed(html: &mut Html, all: &[Configuration]) {
             let both = spreads.iter().flat_map(|spread| [spread.p50, spread.p99]);
             cells.extend(both.map(|figure| Cell::from(marked(figure))));
             cells.push(number(figures.output_tps).into());
-            cells.push(standing(&point.standing).into());
+            cells.push(stands(point).into());
         } else {
             let why = if one.failed.is_some() { "failed" } else { "nothing measured" };
             cells.push(Cell { text: why.to_owned(), class: "bad" });

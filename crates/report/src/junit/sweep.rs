@@ -6,7 +6,7 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 
 use super::{Case, Fault, Suite, file};
-use crate::sweep::{answer, level, long_run, purpose, standing, unit};
+use crate::sweep::{answer, level, long_run, purpose, stands, unit};
 use crate::sweeps;
 
 /// A test case for the answer, for the long run at it, and for each point. A sweep goes on until a
@@ -102,7 +102,7 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> Case {
     let confirmed = summary.goodput.as_ref().and_then(|goodput| goodput.confirmed);
     let is_above = ask.level.axis() == summary.plan.axis
         && confirmed.is_some_and(|confirmed| ask.level.value() > confirmed * (1.0 + 1e-9));
-    let said = standing(&point.standing);
+    let said = stands(point);
     match &point.standing {
         // Nothing was promised.
         Standing::Unclear(_) if summary.plan.slo.is_none() && point.point.figures.ok > 0 => {

@@ -11,7 +11,7 @@ use goodput_model::Verdict;
 use super::{judgement, list, table, text};
 use crate::number::{amount, cell, count, percent};
 use crate::sweep::{
-    answer, knee, level_number, level_on, long_run, marked, purpose, range, standing, state, swept,
+    answer, knee, level_number, level_on, long_run, marked, purpose, range, stands, state, swept,
     took, unit,
 };
 use crate::sweeps;
@@ -54,7 +54,7 @@ fn word(summary: &SweepSummary) -> &'static str {
     match summary.goodput.as_ref().map(|goodput| goodput.state) {
         _ if summary.verdict == Verdict::Void => "void",
         Some(GoodputState::Found) => "goodput found",
-        Some(GoodputState::AtLeast) => "goodput found, nothing was too much",
+        Some(GoodputState::AtLeast) => "goodput found, nothing was over the limit",
         Some(GoodputState::Unreachable) => "no load keeps the SLO",
         Some(GoodputState::Unclear) => "goodput cannot be told",
         None => summary.verdict.name(),
@@ -102,7 +102,7 @@ fn points(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
             share,
             figures.goodput_rps.map_or("–".to_owned(), |rate| cell(rate.value)),
             if front { "*" } else { "" }.to_owned(),
-            if summary.plan.slo.is_some() { standing(&point.standing) } else { String::new() },
+            if summary.plan.slo.is_some() { stands(point) } else { String::new() },
         ]
     };
     let rows: Vec<Vec<String>> = summary.points.iter().enumerate().map(row).collect();

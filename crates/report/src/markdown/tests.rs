@@ -109,7 +109,7 @@ fn a_run() {
 fn a_sweep() {
     let page = sweep_markdown(&swept());
     assert!(
-        page.starts_with("## Sweep: goodput found\n\n**22.4 req/s (22.4 confirmed, 23.1 too"),
+        page.starts_with("## Sweep: goodput found\n\n**22.4 req/s (22.4 confirmed, 23.1 over"),
         "{page}"
     );
     let row = "| 5 | 25.0 | grid | 1,500 | 100 % | 220.0 | 800.0 (720.0–880.0) | 45.00 | 55.00 \

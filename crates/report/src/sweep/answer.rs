@@ -87,10 +87,13 @@ fn confirmed(goodput: &Goodput) -> String {
     let level = number(goodput.confirmed);
     let ends = match goodput.state {
         GoodputState::AtLeast if goodput.because.is_empty() => {
-            format!("({level} confirmed, nothing above it was too much)")
+            format!("({level} confirmed, nothing above it was over the limit)")
         }
         GoodputState::AtLeast => format!("({level} confirmed{})", because(goodput, "; ")),
-        _ => format!("({level} confirmed, {} too much)", number(goodput.rejected)),
+        _ => match goodput.rejected {
+            Some(_) => format!("({level} confirmed, {} over the limit)", number(goodput.rejected)),
+            None => format!("({level} confirmed, no load above it missed beyond doubt)"),
+        },
     };
     let least = if goodput.state == GoodputState::AtLeast { "at least " } else { "" };
     let rate = match (axis, goodput.confirmed_rps) {
@@ -101,21 +104,34 @@ fn confirmed(goodput: &Goodput) -> String {
         let ends = range(goodput.attainment_low, goodput.attainment_high, bare_percent);
         format!("{}{ends}", percent(share))
     });
-    let risk = match goodput.state {
-        GoodputState::Found => format!(
-            "; about {:.0} of 100 such sweeps over-claim by more than 3 %",
-            goodput.over_claim_risk.clamp(0.0, 1.0) * 100.0
-        ),
+    let risk = match (goodput.state, goodput.over_claim_risk) {
+        (GoodputState::Found, Some(risk)) => {
+            format!("; the limit lies more than 3 % below it with a chance of {}", chance(risk))
+        }
+        (GoodputState::Found, None) => {
+            "; how likely the limit lies below it is not known".to_owned()
+        }
         _ => String::new(),
     };
     let runs = if goodput.runs == 1 { "run" } else { "runs" };
+    // Without a fit there is only what was seen.
+    let seen = goodput.seen_attainment.filter(|seen| goodput.attainment != Some(*seen));
+    let seen = seen.map_or(String::new(), |share| format!(" by the fit, {}", percent(share)));
     format!(
-        "{least}{level} {} {ends} with {}: {rate}attainment {share} over {} {runs} with {} requests{risk}",
+        "{least}{level} {} {ends} with {}: {rate}attainment {share}{seen} in {} {runs} with {} requests{risk}",
         unit(axis),
         plain(&goodput.slo),
         goodput.runs,
         count(goodput.requests)
     )
+}
+
+/// A chance in whole percent: more digits would promise too much.
+pub(crate) fn chance(chance: f64) -> String {
+    match chance.clamp(0.0, 1.0) * 100.0 {
+        percent if percent < 1.0 => "below 1 %".to_owned(),
+        percent => format!("about {percent:.0} %"),
+    }
 }
 
 /// A share in percent without its unit.
@@ -133,7 +149,7 @@ fn beside(goodput: &Goodput) -> Option<String> {
         let number = |value: f64| level_number(goodput.axis, value);
         let ends = range(at.low, at.high, number);
         format!(
-            "a fit through the points near it crosses the SLO at {}{ends} {}",
+            "a fit through the points near it puts the limit at {}{ends} {}",
             number(at.value),
             unit(goodput.axis)
         )
@@ -148,17 +164,31 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
         _ if axis == Axis::Concurrency => {
             "none by rule: a closed loop asks for no more than it gets".to_owned()
         }
-        None => "none found: at no level were 99 % delivered".to_owned(),
+        None => match too_short(summary) {
+            Some(levels) => format!("cannot be told: {levels} lasted too short to be judged"),
+            None => "none found: at no level were 99 % delivered".to_owned(),
+        },
         Some(knee) => {
-            let beyond = match knee.beyond {
-                Some(beyond) => format!("; at {} no longer", level_number(axis, beyond)),
-                None => "; no level was beyond it".to_owned(),
+            let beyond = match (knee.beyond, too_short(summary)) {
+                (Some(beyond), _) => format!("; at {} no longer", level_number(axis, beyond)),
+                (None, Some(levels)) => format!("; {levels} lasted too short to be judged"),
+                (None, None) => "; no level was beyond it".to_owned(),
             };
             format!(
                 "{} req/s is the highest rate that is delivered (99 %) without a growing queue{beyond}",
                 level_number(axis, knee.level)
             )
         }
+    }
+}
+
+/// Levels beside the knee of which too little was seen; none where there are none.
+fn too_short(summary: &SweepSummary) -> Option<String> {
+    let number = |level: &f64| level_number(summary.plan.axis, *level);
+    let levels: Vec<String> = summary.curve.too_short.iter().map(number).collect();
+    match levels.split_last()? {
+        (last, []) => Some(last.clone()),
+        (last, rest) => Some(format!("{} and {last}", rest.join(", "))),
     }
 }
 

@@ -7,7 +7,7 @@ use goodput_campaign::sweep::{
 use goodput_stats::about;
 
 use super::charts::latency;
-use super::{Latency, level, level_number, on_curve, purpose, standing, unit};
+use super::{Latency, level, level_number, on_curve, purpose, stands, unit};
 use crate::chart::draw;
 use crate::clip::fit;
 use crate::number::{amount, percent};
@@ -39,7 +39,7 @@ pub fn sweep_step(point: &PointSummary, of: Option<u32>) -> String {
     let of = of.map_or(String::new(), |of| format!("/{}", of.max(ask.number)));
     let mut parts = Vec::new();
     if let Some(good) = figures.attainment {
-        parts.push(standing(&point.standing));
+        parts.push(stands(point));
         parts.push(format!("{} good", percent(good.value)));
     }
     let spread = [Latency::Ttft, Latency::E2e]
@@ -128,10 +128,10 @@ pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     let unit = unit(goodput.axis);
     match (goodput.confirmed, goodput.rejected) {
         (Some(low), Some(high)) => {
-            format!("{} {unit} kept, {} too much", number(low), number(high))
+            format!("{} {unit} kept, {} over the limit", number(low), number(high))
         }
-        (Some(low), None) => format!("{} {unit} kept, nothing too much", number(low)),
-        (None, Some(high)) => format!("{} {unit} too much, none kept", number(high)),
+        (Some(low), None) => format!("{} {unit} kept", number(low)),
+        (None, Some(high)) => format!("{} {unit} over the limit, none kept", number(high)),
         (None, None) if goodput.state == GoodputState::Unreachable => "no load keeps it".to_owned(),
         (None, None) => "no answer yet".to_owned(),
     }
@@ -165,5 +165,5 @@ pub fn sweep_axes(points: &[PointSummary], plan: &SweepPlan) -> SweepAxes {
 
 /// What a point was for, and whether it keeps the SLO.
 pub fn sweep_words(point: &PointSummary) -> (&'static str, String) {
-    (purpose(point.point.ask.purpose), standing(&point.standing))
+    (purpose(point.point.ask.purpose), stands(point))
 }

@@ -6,7 +6,7 @@ use goodput_campaign::curve::{delivered, is_on_curve};
 use goodput_campaign::sweep::{
     Bounded, Figures, Miss, PointSummary, Standing, SweepSummary, Unclear,
 };
-
+use goodput_stats::SloState;
 use unicode_width::UnicodeWidthStr;
 
 use super::{bare_percent, level, level_on, purpose, range, unit};
@@ -52,7 +52,25 @@ pub(crate) fn standing(standing: &Standing) -> String {
         Standing::Unclear(Unclear::Client) => "unclear: the client was the limit".to_owned(),
         Standing::Unclear(Unclear::ServerGone) => "unclear: the server was gone".to_owned(),
         Standing::Unclear(Unclear::Interrupted) => "unclear: stopped".to_owned(),
+        Standing::Unclear(Unclear::GivenUpTooEarly) => {
+            "unclear: stopped early, but what was measured keeps the SLO: measured again".to_owned()
+        }
         Standing::Unclear(Unclear::Nothing) => "nothing to judge".to_owned(),
+    }
+}
+
+/// The same of a point: where its run is in doubt, what was measured decides, and that is said.
+pub(crate) fn stands(point: &PointSummary) -> String {
+    let is_open = point.point.figures.slo_state == Some(SloState::Undecided);
+    match &point.standing {
+        Standing::Met if is_open => "kept (undecided)".to_owned(),
+        Standing::Missed(Miss::Term(term)) if is_open => {
+            format!("missed (undecided): {}", plain(term))
+        }
+        Standing::Missed(Miss::Attainment) if is_open => {
+            "missed (undecided): too few were good".to_owned()
+        }
+        other => standing(other),
     }
 }
 
@@ -201,7 +219,7 @@ fn judged(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
             purpose(ask.purpose),
             &share,
             &rate,
-            &standing(&point.standing),
+            &stands(point),
         ]);
         writeln!(page, "{line}")?;
     }

@@ -12,8 +12,13 @@ const SAME: f64 = 1e-6;
 /// Gaps below which the test says little, and the chance below which it is believed.
 const MIN_GAPS: usize = 100;
 const NOT_POISSON: f64 = 0.001;
+/// Requests below which nobody looks for copies, pairs of equals that are let pass, and how many times
+/// those that chance makes.
+const FEWEST_COPIES: usize = 20;
+const FEW_PAIRS: f64 = 2.0;
+const MANY: f64 = 10.0;
 
-pub(super) const CHECKS: [Check; 7] = [
+pub(super) const CHECKS: [Check; 8] = [
     Check {
         code: "recomputed_statistics",
         title: "figures recomputed",
@@ -37,6 +42,12 @@ pub(super) const CHECKS: [Check; 7] = [
         title: "latencies differ",
         source: Source::Arithmetic,
         run: identical,
+    },
+    Check {
+        code: "copied_requests",
+        title: "requests told apart",
+        source: Source::Arithmetic,
+        run: copied,
     },
     Check {
         code: "arrival_gaps",
@@ -244,6 +255,55 @@ fn identical(run: &Reported) -> Option<Finding> {
     } else {
         Finding::ok("they do")
     })
+}
+
+/// Two requests that agree in their TTFT need not agree in anything else: where they do, to the last
+/// digit and far more often than equal figures meet by chance, one is a copy of the other.
+fn copied(run: &Reported) -> Option<Finding> {
+    let good: Vec<_> =
+        good(run)?.into_iter().filter(|r| r.ttft_ms.is_some_and(|ttft| ttft > 0.0)).collect();
+    let rest = |r: &ReportedRequest| {
+        let gaps = r.gaps_ms.iter().flatten().map(|gap| gap.to_bits()).collect::<Vec<_>>();
+        (r.e2e_ms.map(f64::to_bits), gaps, r.input_tokens, r.output_tokens)
+    };
+    let has_more = |r: &&ReportedRequest| r.e2e_ms.is_some() || r.gaps_ms.is_some();
+    if good.len() < FEWEST_COPIES || !good.iter().all(has_more) {
+        return None;
+    }
+    let first: Vec<_> = good.iter().map(|r| r.ttft_ms.map(f64::to_bits)).collect();
+    let rest: Vec<_> = good.iter().map(|r| rest(r)).collect();
+    let both: Vec<_> = first.iter().zip(&rest).collect();
+    let n = good.len() as f64;
+    let chance = pairs(&first) * pairs(&rest) / (n * (n - 1.0) / 2.0);
+    let (found, copies) = (pairs(&both), repeats(&both));
+    Some(if found > FEW_PAIRS + MANY * chance {
+        Finding::wrong(
+            format!(
+                "{copies} of {} requests repeat the TTFT, the gaps, the E2E and the lengths of another \
+                 to the last digit: they were copied, and every figure rests on fewer requests than \
+                 stated",
+                good.len()
+            ),
+            "do not use this file; measure as many requests as it claims",
+        )
+    } else {
+        Finding::ok("no request repeats another")
+    })
+}
+
+/// How many of them are equal to one before.
+fn repeats<T: Ord>(values: &[T]) -> usize {
+    let mut sorted: Vec<&T> = values.iter().collect();
+    sorted.sort_unstable();
+    sorted.windows(2).filter(|pair| pair[0] == pair[1]).count()
+}
+
+/// Pairs of equals.
+fn pairs<T: Ord>(values: &[T]) -> f64 {
+    let mut sorted: Vec<&T> = values.iter().collect();
+    sorted.sort_unstable();
+    let among = |group: &[&T]| group.len() as f64 * (group.len() as f64 - 1.0) / 2.0;
+    sorted.chunk_by(|a, b| a == b).map(among).sum()
 }
 
 fn arrival_gaps(run: &Reported) -> Option<Finding> {

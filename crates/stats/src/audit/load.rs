@@ -126,6 +126,18 @@ fn sent(run: &Reported) -> Option<(u64, f64)> {
     Some((requests(run)?, seconds)).filter(|(_, seconds)| *seconds > 0.0)
 }
 
+/// By how much longer than a mean answer the wait for the last one may have been; nothing where the
+/// instants of sending are known.
+fn drain_s(run: &Reported) -> f64 {
+    let is_known = run.details.iter().flatten().any(|request| request.start_s.is_some());
+    let e2e = run.metrics.get("e2e").filter(|_| !is_known);
+    let longest = e2e.and_then(|metric| {
+        let values = metric.percentiles.iter().map(|(_, value)| *value);
+        values.chain(metric.max).reduce(f64::max)
+    });
+    longest.map_or(0.0, |ms| (ms / 1e3 - mean_e2e_s(run).unwrap_or(0.0)).max(0.0))
+}
+
 /// By how much the rate of `n` arrivals may differ from the one asked for.
 fn rate_tolerance(run: &Reported, n: f64) -> f64 {
     let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
@@ -149,8 +161,10 @@ fn delivered_rate(run: &Reported) -> Option<Finding> {
     let share = rate / asked;
     let chance = rate_tolerance(run, n.max(1) as f64);
     let said = format!("{} req/s asked, {} sent", number(asked), number(rate));
+    // The last answer may have been a long one.
+    let at_most = n as f64 / (seconds - drain_s(run)).max(f64::MIN_POSITIVE);
     Some(match share {
-        share if share < 1.0 - chance => Finding::doubtful(
+        share if share < 1.0 - chance && at_most < asked * (1.0 - chance) => Finding::doubtful(
             format!(
                 "{said}: the client or its cap could not keep the rate, and every latency is that of \
                  a lighter load (or of the client)"

@@ -6,11 +6,15 @@
 
 mod arithmetic;
 mod details;
+mod flow;
 mod load;
 mod ours;
+mod phases;
 mod sample;
 mod setup;
 mod shape;
+#[cfg(test)]
+mod study;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -169,9 +173,18 @@ impl Finding {
 
 /// Every check, in the order of the documentation.
 pub(crate) fn checks() -> Vec<Check> {
-    let rooms: [&[Check]; 5] =
-        [&load::CHECKS, &sample::CHECKS, &setup::CHECKS, &tool::CHECKS, &arithmetic::CHECKS];
-    [rooms.concat(), details::CHECKS.to_vec(), shape::CHECKS.to_vec()].concat()
+    let rooms: [&[Check]; 9] = [
+        &load::CHECKS,
+        &sample::CHECKS,
+        &setup::CHECKS,
+        &tool::CHECKS,
+        &arithmetic::CHECKS,
+        &phases::CHECKS,
+        &flow::CHECKS,
+        &details::CHECKS,
+        &shape::CHECKS,
+    ];
+    rooms.concat()
 }
 
 /// What a result of any tool is worth.

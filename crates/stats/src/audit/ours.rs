@@ -122,6 +122,7 @@ fn load(summary: &Summary) -> ReportedLoad {
         burstiness: None,
         concurrency: load.concurrency.or(load.max_concurrency).map(u64::from),
         peak_concurrency: None,
+        mean_concurrency: None,
     }
 }
 

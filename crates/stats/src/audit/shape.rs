@@ -1,20 +1,16 @@
 //! What the requests of a file say about its tails, its beginning and its kinds of requests.
 
-use goodput_model::{Reported, ReportedRequest};
+use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest};
 
-use super::words::{number, percent};
+use super::words::{mean_e2e_s, number, percent};
 use super::{Check, Finding, Source};
 use crate::modes::two_modes;
 use crate::sample::Sample;
-use crate::steady::{MOST_POINTS, mann_kendall, median, mser5, theil_sen, thin};
+use crate::series::SeriesTally;
+use crate::steady::{SeriesCut, State, Steadiness, judge_latencies};
 
 /// Fewer requests say nothing about the course of a run.
 const FEWEST: usize = 50;
-/// A beginning that is so many times as slow as the rest is a cold start.
-const COLD: f64 = 1.5;
-/// A trend that chance makes less often than this, and that changes so much of the median.
-const ALPHA: f64 = 0.002;
-const DRIFT: f64 = 0.2;
 
 pub(super) const CHECKS: [Check; 4] = [
     Check {
@@ -31,7 +27,7 @@ pub(super) const CHECKS: [Check; 4] = [
     },
     Check {
         code: "latency_trend",
-        title: "trend in TTFT",
+        title: "trend in latencies",
         source: Source::MeasurementTraps,
         run: latency_trend,
     },
@@ -82,43 +78,93 @@ fn tail_interval(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn cold_requests(run: &Reported) -> Option<Finding> {
-    let values = ttft(run)?;
-    let cut = mser5(&values)?.cut;
-    let (before, after) = values.split_at(cut.min(values.len()));
-    let Some((slow, usual)) = median(before).zip(median(after)) else {
-        return Some(Finding::ok("the first requests are like the rest (MSER-5 cuts none)"));
+/// When each good request was sent, in seconds since the first; evenly over the run where the file
+/// has only their order.
+fn sent(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
+    let good = run.details.iter().flatten().filter(|request| !request.is_failed);
+    let good: Vec<_> = good.filter(|request| request.ttft_ms.is_some()).collect();
+    let starts: Option<Vec<f64>> =
+        good.iter().map(|request| request.start_s.filter(|start| start.is_finite())).collect();
+    let evenly = || {
+        let span = run.duration_s? - mean_e2e_s(run).unwrap_or(0.0);
+        let step = span.max(0.0) / good.len().max(1) as f64;
+        Some((0..good.len()).map(|place| place as f64 * step).collect())
     };
-    Some(if usual > 0.0 && slow >= COLD * usual {
-        Finding::doubtful(
-            format!(
-                "the first {cut} requests have a median TTFT of {} ms, the rest of {} ms: a cold start is \
-                 in the figures",
-                number(slow),
-                number(usual)
-            ),
-            "warm the server up with requests of the measured shape, and leave them out",
-        )
-    } else {
-        Finding::ok(format!("MSER-5 cuts {cut} requests, which are about as fast as the rest"))
-    })
+    let starts: Vec<f64> = starts.or_else(evenly)?;
+    let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut sent: Vec<_> = starts.iter().map(|start| start - first).zip(good).collect();
+    sent.sort_by(|a, b| a.0.total_cmp(&b.0));
+    (sent.len() >= FEWEST).then_some(sent)
+}
+
+/// The run's own judgement of its course, by TTFT and TPOT; none where it is too short for one, or
+/// where all came at once and each waits for those before it.
+fn course(run: &Reported) -> Option<Steadiness> {
+    let sent = sent(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
+    let mut tally = SeriesTally::default();
+    for (at, request) in &sent {
+        tally.add_reported(Nanos::from_secs_f64(*at), request);
+    }
+    let (last, _) = sent.last()?;
+    let found = judge_latencies(&tally.over(Nanos::ZERO, Nanos::from_secs_f64(*last)));
+    (!found.cut.series.is_empty()).then_some(found)
+}
+
+fn cold_requests(run: &Reported) -> Option<Finding> {
+    let cut = course(run)?.cut;
+    let is_cold = |one: &&SeriesCut| one.cut_s > 0.0 && !one.is_stuck() && one.difference() > 0.0;
+    let cold: Vec<_> = cut.series.iter().filter(|(_, one)| is_cold(one)).collect();
+    let Some(seconds) = cold.iter().map(|(_, one)| one.cut_s).reduce(f64::max) else {
+        return Some(Finding::ok(format!(
+            "the first requests are like the rest (MSER-5 asks to leave out {} s, none of it clearly \
+             slower)",
+            number(cut.asked_s)
+        )));
+    };
+    let figures: Vec<_> = cold
+        .iter()
+        .map(|(name, one)| {
+            let name = name.to_uppercase();
+            format!("{name} is {} ms, then {} ms", number(one.before), number(one.after))
+        })
+        .collect();
+    let n = sent(run)?.iter().filter(|(at, _)| *at < seconds).count();
+    Some(Finding::doubtful(
+        format!(
+            "in the first {} s ({n} requests) {}: a cold start is in the figures",
+            number(seconds),
+            figures.join(", ")
+        ),
+        "warm the server up with requests of the measured shape, and leave them out",
+    ))
 }
 
 fn latency_trend(run: &Reported) -> Option<Finding> {
-    let values = ttft(run)?;
-    let (blocks, _) = thin(&values, MOST_POINTS);
-    let (test, slope) = (mann_kendall(&blocks)?, theil_sen(&blocks)?);
-    let share = slope * blocks.len().saturating_sub(1) as f64 / median(&blocks)?;
-    let said =
-        format!("{} from first to last request (Mann–Kendall, p {:.4})", percent(share), test.p);
-    Some(if test.p < ALPHA && share >= DRIFT {
-        Finding::doubtful(
-            format!("TTFT grows by {said}: the server did not keep up, or was not steady"),
-            "the latencies depend on how long the run was; offer less, or measure longer",
-        )
-    } else {
-        Finding::ok(format!("TTFT changes by {said}"))
-    })
+    let Steadiness { state, trend, shift, .. } = course(run)?;
+    let trend = trend?;
+    let line = format!(
+        "{} changes by {} from first to last request (Mann–Kendall, p {:.4})",
+        trend.metric.to_uppercase(),
+        percent(trend.drift_share),
+        trend.p
+    );
+    let said = match (state, shift) {
+        (State::Shifted, Some(shift)) => format!(
+            "{} is {} ms up to {} s and {} ms from there on (Pettitt, p {:.4})",
+            shift.metric.to_uppercase(),
+            number(shift.before),
+            number(shift.at_s),
+            number(shift.after),
+            shift.p
+        ),
+        (State::NeverSteady, _) => format!("{line} and never settles"),
+        (State::Drifting, _) => line,
+        _ => return Some(Finding::ok(format!("{line}, no more than chance makes of a queue"))),
+    };
+    Some(Finding::doubtful(
+        format!("{said}: the server did not keep up, or was not in one state"),
+        "the latencies depend on how long the run was; offer less, or measure longer",
+    ))
 }
 
 fn two_groups(run: &Reported) -> Option<Finding> {

@@ -17,7 +17,8 @@ static STARTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
 
 /// Uneven but fixed: request `i` waits 50 to 59 ms and gets 10 to 14 tokens, 10 ms apart.
 fn request(i: u64) -> ReportedRequest {
-    let (ttft, tokens) = (50.0 + (i % 10) as f64, 10 + i % 5);
+    // No two are alike to the last digit.
+    let (ttft, tokens) = (50.0 + (i % 10) as f64 + i as f64 * 1e-7, 10 + i % 5);
     let start_s = (i / 100) as f64 * STARTS[100] + STARTS[i as usize % 100];
     let gaps = vec![10.0; tokens as usize - 1];
     ReportedRequest {
@@ -31,7 +32,7 @@ fn request(i: u64) -> ReportedRequest {
     }
 }
 
-fn stated(mut samples: Vec<f64>) -> ReportedMetric {
+pub(super) fn stated(mut samples: Vec<f64>) -> ReportedMetric {
     samples.sort_by(f64::total_cmp);
     let at = |q: f64| samples[((samples.len() as f64 * q).ceil() as usize).max(1) - 1];
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -248,7 +249,7 @@ const TOOL: [Case; 25] = [
     ("not_finite", |r| r.not_finite = 2, Doubtful, Warn),
 ];
 
-const ARITHMETIC: [Case; 21] = [
+const ARITHMETIC: [Case; 35] = [
     ("percentile_order", |r| metric(r, "ttft").percentiles[0].1 = 80.0, Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").max = Some(51.0), Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").median = Some(52.0), Wrong, Void),
@@ -270,10 +271,55 @@ const ARITHMETIC: [Case; 21] = [
     ("token_rate", |r| r.total_tokens_per_s = Some(1.0), Wrong, Void),
     ("littles_law", |r| closed(r, 1), Wrong, Void),
     ("littles_law", |r| closed(r, 50), Doubtful, Warn),
+    // 3.3 are under way on average.
+    ("littles_law", |r| r.load.peak_concurrency = Some(3.0), Wrong, Void),
+    ("littles_law", |r| r.load.peak_concurrency = Some(100_001.0), Wrong, Void),
+    ("littles_law", |r| r.load.mean_concurrency = Some(4.0), Wrong, Void),
+    // Eleven tokens after the first take 110 ms.
+    ("phases_add_up", |r| metric(r, "tpot").mean = Some(4.0), Wrong, Void),
+    ("phases_add_up", |r| r.output_tokens = Some(1_380_000), Wrong, Void),
+    ("phases_add_up", |r| metric(r, "itl").mean = Some(30.0), Doubtful, Warn),
+    ("phases_add_up", |r| metric(r, "itl").mean = Some(3.3), Doubtful, Warn),
+    (
+        "phases_add_up",
+        |r| {
+            r.metrics.remove("e2e");
+            metric(r, "tpot").mean = Some(30.0);
+        },
+        Doubtful,
+        Warn,
+    ),
+    (
+        "phases_add_up",
+        |r| {
+            metric(r, "tpot").std = Some(5.0);
+            r.output_tokens = Some(1_380_000);
+        },
+        Wrong,
+        Void,
+    ),
+    (
+        "mean_in_range",
+        |r| (metric(r, "ttft").max, metric(r, "ttft").mean) = (None, Some(88.5)),
+        Wrong,
+        Void,
+    ),
+    (
+        "mean_in_range",
+        |r| {
+            let ttft = metric(r, "ttft");
+            (ttft.max, ttft.std, ttft.mean) = (None, None, Some(88.5));
+        },
+        Doubtful,
+        Warn,
+    ),
+    ("within_duration", |r| metric(r, "e2e").max = Some(5.1e6), Wrong, Void),
+    ("sample_counts", |r| metric(r, "ttft").n = Some(75_000), Doubtful, Warn),
+    ("sample_counts", |r| metric(r, "e2e").n = Some(100_001), Wrong, Void),
 ];
 
 /// Of files that hold their requests.
-const DETAILED: [Case; 20] = [
+const DETAILED: [Case; 23] = [
     (
         "first_token",
         |r| {
@@ -292,6 +338,20 @@ const DETAILED: [Case; 20] = [
         },
         Doubtful,
         Warn,
+    ),
+    ("within_duration", |r| r.duration_s = Some(35.0), Wrong, Void),
+    ("within_duration", |r| r.duration_s = Some(140.0), Doubtful, Warn),
+    (
+        "copied_requests",
+        |r| {
+            let requests = r.details.as_mut().unwrap();
+            for place in 700..720 {
+                let start_s = requests[place].start_s;
+                requests[place] = ReportedRequest { start_s, ..requests[place - 700].clone() };
+            }
+        },
+        Wrong,
+        Void,
     ),
     ("empty_answers", |r| first(r).output_tokens = Some(0), Wrong, Void),
     ("empty_answers", |r| first(r).ttft_ms = Some(0.0), Wrong, Void),

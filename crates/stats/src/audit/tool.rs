@@ -5,7 +5,7 @@
 use goodput_model::{Reported, Tool};
 
 use super::words::{number, percent};
-use super::{Check, Finding, Source};
+use super::{Check, Finding, Source, phases};
 
 pub(super) const CHECKS: [Check; 11] = [
     Check { code: "failures", title: "failures", source: Source::MeasurementTraps, run: failures },
@@ -162,20 +162,28 @@ fn first_token(run: &Reported) -> Option<Finding> {
     }
     let mean = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
     match mean("itl").zip(mean("tpot")) {
-        Some((itl, tpot)) if itl < 0.97 * tpot => Some(Finding::doubtful(
-            format!(
-                "the first event with `choices`, which names the role: mean ITL {} ms below mean \
+        Some((itl, tpot)) if itl < 0.97 * tpot && is_role(run, itl / tpot) => {
+            Some(Finding::doubtful(
+                format!(
+                    "the first event with `choices`, which names the role: mean ITL {} ms below mean \
                  TPOT {} ms shows a gap of nothing in every answer",
-                number(itl),
-                number(tpot)
-            ),
-            advice,
-        )),
+                    number(itl),
+                    number(tpot)
+                ),
+                advice,
+            ))
+        }
         _ => Some(Finding::note(
             "the first event with `choices`, which in chat may name the role and carry no text",
             advice,
         )),
     }
+}
+
+/// Whether events without a token explain by how much ITL is below TPOT.
+fn is_role(run: &Reported, ratio: f64) -> bool {
+    let later = phases::tokens(run).map(|tokens| tokens - 1.0);
+    later.is_none_or(|later| ratio >= 0.9 * later / phases::most_gaps(later))
 }
 
 /// The share of the answers whose first gap is less than a tenth of the mean of the others; none

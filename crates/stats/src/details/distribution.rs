@@ -4,7 +4,7 @@ use goodput_model::Plan;
 
 use super::Distribution;
 use super::counts::Counts;
-use crate::sample::Sample;
+use crate::sample::{Sample, nearest_rank};
 
 /// Shares of which a distribution has the values, in percent: every one, and the ends more finely.
 fn percents(plan: &Plan) -> Vec<f64> {
@@ -23,22 +23,15 @@ fn percents(plan: &Plan) -> Vec<f64> {
 /// Percentiles of a plan that are drawn.
 const MOST_ASKED: usize = 40;
 
-/// The nearest rank of this many samples, as [`Sample`] has it.
-fn rank(n: u64, percent: f64) -> u64 {
-    let exact = n as f64 * percent / 100.0;
-    (exact - (exact * 1e-15).max(1e-9)).ceil().max(1.0) as u64
-}
-
 /// Of values that are all there.
 pub(super) fn of_sample(mut sample: Sample, plan: &Plan) -> Distribution {
     sample.sort();
     let n = sample.len();
     let values = sample.some_sorted(usize::MAX);
     let reached = values.len() as u64;
-    let at = |rank: u64| values.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied();
     let mut quantiles: Vec<(f64, f64)> = percents(plan)
         .into_iter()
-        .filter_map(|percent| Some((percent / 100.0, at(rank(n, percent))?)))
+        .filter_map(|percent| Some((percent / 100.0, sample.percentile(percent)?)))
         .collect();
     if let Some(largest) = values.last().filter(|_| reached < n) {
         quantiles.push((reached as f64 / n as f64, *largest));
@@ -52,7 +45,7 @@ pub(super) fn of_sample(mut sample: Sample, plan: &Plan) -> Distribution {
 pub(super) fn of_counts(counts: &Counts, plan: &Plan) -> Distribution {
     let n = counts.len();
     let percents = percents(plan);
-    let found = counts.at_ranks(percents.iter().map(|percent| rank(n, *percent)));
+    let found = counts.at_ranks(percents.iter().map(|percent| nearest_rank(n, *percent)));
     let with_value = |(percent, us): (f64, Option<u64>)| Some((percent / 100.0, us? as f64 / 1e3));
     let quantiles: Vec<(f64, f64)> =
         percents.into_iter().zip(found).filter_map(with_value).collect();

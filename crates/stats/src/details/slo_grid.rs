@@ -59,7 +59,7 @@ fn place(edges: &[Edge], seen: Seen) -> u16 {
         Seen::Value(value) => edges.partition_point(|edge| !keeps(edge, value)),
         Seen::Beyond => edges.len(),
         // Where a term says nothing about an answer that ended well, it is kept.
-        Seen::Nothing => 0,
+        Seen::FailedAfter(_) | Seen::Nothing => 0,
     };
     u16::try_from(place).unwrap_or(u16::MAX)
 }
@@ -113,11 +113,24 @@ impl Grid {
         self.requests += 1;
     }
 
+    /// Leaves out as many failures as the summary does where a stall of the client spoilt answers.
+    fn leave_out(&mut self, summary: &Summary) {
+        let Some(slo) = &summary.slo else { return };
+        let over = self.requests.saturating_sub(slo.scheduled.saturating_sub(slo.undetermined));
+        let lost = (self.ttft.len() as u16, self.tpot.len() as u16);
+        if let Some((count, _)) = self.cells.get_mut(&lost) {
+            let over = over.min(*count);
+            *count -= over;
+            self.requests -= over;
+        }
+    }
+
     /// Empty where answers came in one piece: nobody knows what limits on tokens they keep.
-    pub(super) fn finish(self, summary: &Summary) -> SloGrid {
+    pub(super) fn finish(mut self, summary: &Summary) -> SloGrid {
         if !self.stream {
             return SloGrid::default();
         }
+        self.leave_out(summary);
         let window = &summary.window;
         let scheduled = summary.requests.scheduled as f64;
         // As goodput is: the share of good ones times the rate at which requests were due.

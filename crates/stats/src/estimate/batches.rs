@@ -3,6 +3,8 @@
 //! While a queue is long, all requests are slow; what counts is how often that happened, not how
 //! many requests saw it. Shares and means of batches vary by as much as that.
 
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
 use super::{TAIL, normal_quantile, student_quantile};
 
 /// Batches that the window is cut into.
@@ -69,14 +71,21 @@ impl Effective {
     ///
     /// The share `p` beyond it is taken from the values themselves, in the numerator too: where
     /// many are equal to the quantile, fewer than `1 - q` are larger, and `p(1-p)` is the variance
-    /// that independent values would have had. Where the share never varies, nothing speaks for
-    /// dependence.
+    /// that independent values would have had. Where the share varies no more than chance makes it,
+    /// nothing speaks for dependence.
     pub(crate) fn of(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<Self> {
         let n: u64 = batches.clone().map(|batch| batch.0).sum();
         let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
         let (n, independent) = (n as f64, share.value * (1.0 - share.value));
-        let n = if share.variance > 0.0 { (independent / share.variance).min(n) } else { n };
-        Some(Self { n, degrees: Some(share.batches - 1) })
+        let degrees = share.batches - 1;
+        let factor = if independent > 0.0 { share.variance * n / independent } else { 1.0 };
+        let n = if factor > by_chance(degrees) { n / factor } else { n };
+        Some(Self { n, degrees: Some(degrees) })
+    }
+
+    /// The same where the values are known to vary by this factor more than independent ones.
+    pub(crate) fn at_most(self, n: u64, factor: f64) -> Self {
+        Self { n: self.n.min((n as f64 / factor.max(1.0)).max(1.0)), ..self }
     }
 
     /// So many independent values have as wide an interval: what they are worth is an estimate
@@ -85,6 +94,13 @@ impl Effective {
         let narrow = |degrees| normal_quantile(1.0 - TAIL) / student_quantile(1.0 - TAIL, degrees);
         self.n * self.degrees.map_or(1.0, |degrees| narrow(degrees).powi(2))
     }
+}
+
+/// One time in ten the shares of batches of independent values vary by more than this factor of what
+/// they should.
+fn by_chance(degrees: u64) -> f64 {
+    let degrees = degrees.max(1) as f64;
+    ChiSquared::new(degrees).map_or(1.0, |known| known.inverse_cdf(0.9) / degrees)
 }
 
 /// How much a value tells about the next one: autocorrelation at lag 1, of values in order of time.

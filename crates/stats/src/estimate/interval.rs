@@ -1,7 +1,7 @@
 //! The interval of a quantile from dependent values.
 
-use super::Effective;
-use super::binomial::{enclosing_ranks, minimum_for_interval};
+use super::binomial::{cumulative, enclosing_ranks, first, minimum_for_interval};
+use super::{Effective, TAIL};
 
 /// The ranks (from 1) of the two of `n` sorted values that enclose quantile `q` with 95 %: those of
 /// as many independent values as these are worth, stretched over all of them. None where they are
@@ -19,4 +19,14 @@ pub(crate) fn ranks(n: u64, effective: Effective, q: f64) -> Option<(u64, u64)> 
     let low = (stretched(low) + 1e-9).floor().max(1.0) as u64;
     let high = (stretched(high) - 1e-9).ceil() as u64;
     Some((low, high.min(n)))
+}
+
+/// The rank (from 1) of the largest value below which quantile `q` lies with at most 2.5 %: the lower
+/// end alone, where the upper one cannot be trusted. None where all of them may be larger.
+pub(crate) fn lower_rank(n: u64, effective: Effective, q: f64) -> Option<u64> {
+    let independent = (effective.deflated().min(n as f64) as u64).max(1);
+    let low = first(independent, |rank| cumulative(rank, independent, q) > TAIL);
+    // Each stands for as many as it is worth: the middle one of them.
+    let stretched = ((low as f64 - 0.5) * n as f64 / independent as f64).floor() as u64;
+    (low >= 1 && n > 0 && q > 0.0 && q < 1.0).then(|| stretched.clamp(1, n))
 }

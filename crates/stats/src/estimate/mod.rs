@@ -7,6 +7,7 @@ mod batches;
 mod binomial;
 mod early_stopping;
 mod interval;
+mod memory;
 mod needed;
 mod quality;
 mod student;
@@ -18,11 +19,13 @@ pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
 pub(crate) use binomial::cumulative;
 pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub(crate) use early_stopping::early_stopping_rank;
-pub(crate) use interval::ranks;
+pub(crate) use interval::{lower_rank, ranks};
+pub(crate) use memory::{Inflation, Memory, SLICES};
 pub(crate) use needed::times;
 pub use needed::{DEFAULT_SIGMA, requests_before, requests_before_mean, requests_needed};
 pub(crate) use quality::{MINIMUM_FOR_MEAN, minimum_for_estimate};
 pub use quality::{Quality, minimum_for_figure};
+pub(crate) use student::normal_chance;
 pub use student::{normal_quantile, student_quantile};
 
 /// Every interval holds the truth with this probability, as far as its assumptions go.

@@ -1,6 +1,9 @@
 //! Time to confidence: how many requests an interval of some width needs.
 
-use super::{MINIMUM_FOR_MEAN, TAIL, minimum_for_figure, minimum_for_interval, normal_quantile};
+use super::{
+    BATCHES, Effective, MINIMUM_FOR_MEAN, TAIL, minimum_for_figure, minimum_for_interval,
+    normal_chance, normal_quantile, ranks, student_quantile,
+};
 use crate::summary::Percentile;
 
 /// Standard deviation of the logarithm of a latency where nothing is known yet: the middle half of
@@ -10,17 +13,46 @@ pub const DEFAULT_SIGMA: f64 = 0.5;
 /// Beyond this no plan goes.
 const MOST: f64 = 1e15;
 
+/// Beyond so many values the interval is that of a normal distribution.
+const EXACT: f64 = 1e6;
+
 /// Before a run: about so many independent requests bring the interval of this percentile to
-/// ±`relative`, if latencies are log-normal with this `sigma`. At least as many as the figure needs
-/// to stand for itself. None for a percentile outside (0, 100) or a width that is not positive.
+/// ±`relative` in half of all runs, if latencies are log-normal with this `sigma`. At least as many as
+/// the figure needs to stand for itself. None for a percentile outside (0, 100) or a width that is not
+/// positive.
 pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
     let q = percent / 100.0;
     let least = minimum_for_figure(q)?.max(minimum_for_interval(q)?);
     let z = normal_quantile(q);
     let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
     // The standard error of the estimated quantile, relative to it, times the root of n.
-    before((q * (1.0 - q)).sqrt() * sigma / density, relative, least)
+    let about = before((q * (1.0 - q)).sqrt() * sigma / density, relative, least)?;
+    if about as f64 > EXACT {
+        return Some(about);
+    }
+    // The interval that is waited for is that of order statistics, and its farther end counts: each end
+    // is as far away as its rank says, give or take the root of the values between.
+    let is_within = |n: u64| {
+        let end = |rank: u64| (sigma * (normal_quantile(rank as f64 / (n + 1) as f64) - z)).exp();
+        let chance = |away: f64, rank: u64| {
+            let between = (rank as f64 - q * n as f64).abs().max(1.0);
+            normal_chance((relative - away) / away * between.sqrt())
+        };
+        let found = ranks(n, Effective { n: n as f64, degrees: Some(DEGREES) }, q);
+        found.is_some_and(|(low, high)| {
+            chance(1.0 - end(low), low) * chance(end(high) - 1.0, high) >= 0.5
+        })
+    };
+    let (mut from, mut to) = (least, about.saturating_mul(64));
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if is_within(middle) { to = middle } else { from = middle + 1 }
+    }
+    Some(from)
 }
+
+/// Degrees of freedom of an interval from batches.
+const DEGREES: u64 = BATCHES as u64 - 1;
 
 /// The same for the mean.
 pub fn requests_before_mean(relative: f64, sigma: f64) -> Option<u64> {
@@ -28,7 +60,7 @@ pub fn requests_before_mean(relative: f64, sigma: f64) -> Option<u64> {
 }
 
 fn before(spread: f64, relative: f64, least: u64) -> Option<u64> {
-    let n = times(normal_quantile(1.0 - TAIL) * spread, 0.0, relative);
+    let n = times(student_quantile(1.0 - TAIL, DEGREES) * spread, 0.0, relative);
     let is_meant = relative > 0.0 && spread >= 0.0 && spread.is_finite();
     is_meant.then(|| (n.ceil().min(MOST) as u64).max(least))
 }

@@ -9,6 +9,11 @@ pub fn normal_quantile(probability: f64) -> f64 {
     normal.map_or(f64::NAN, |normal| normal.inverse_cdf(probability))
 }
 
+/// The chance of at most this of the standard normal distribution.
+pub(crate) fn normal_chance(value: f64) -> f64 {
+    Normal::new(0.0, 1.0).map_or(f64::NAN, |normal| normal.cdf(value))
+}
+
 /// The quantile of Student's t with so many degrees of freedom; not a number outside (0, 1), or
 /// without any degree.
 pub fn student_quantile(probability: f64, degrees: u64) -> f64 {

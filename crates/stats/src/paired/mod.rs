@@ -14,9 +14,9 @@ mod wilcoxon;
 #[cfg(test)]
 mod tests;
 
-pub use looks::nominal;
+pub use looks::{nominal, simultaneous, stepped};
 pub use power::{blocks_to_find, blocks_to_narrow};
-pub use shares::{Discordant, share_interval};
+pub use shares::{Counts, share_interval};
 
 /// What the differences of several blocks say.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +45,7 @@ pub struct Paired {
 /// an `alpha` outside (0, 1).
 ///
 /// The interval excludes zero where `p < alpha`, and only there. Blocks that are all alike have an
-/// interval of no width: of shares see [`Discordant`].
+/// interval of no width: of shares see [`Counts`].
 pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
     let moments = Moments::of(differences)?;
     let error = (moments.variance / moments.n).sqrt();
@@ -82,6 +82,13 @@ pub struct Unpaired {
 /// None of fewer than two runs on a side, where one is no finite number (or so large that squares
 /// are not), or for an `alpha` outside (0, 1).
 pub fn unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpaired> {
+    let (spread, degrees) = welch(reference, candidate)?;
+    from_spread(spread, degrees, alpha)
+}
+
+/// Mean, standard deviation and standard error of a difference of two groups, and its degrees of
+/// freedom.
+fn welch(reference: &[f64], candidate: &[f64]) -> Option<([f64; 3], f64)> {
     let (a, b) = (Moments::of(reference)?, Moments::of(candidate)?);
     let (of_a, of_b) = (a.variance / a.n, b.variance / b.n);
     let square = of_a + of_b;
@@ -92,7 +99,7 @@ pub fn unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpa
         a.n + b.n - 2.0
     };
     let sd = (a.variance + b.variance).sqrt();
-    from_spread([b.mean - a.mean, sd, square.sqrt()], degrees, alpha)
+    Some(([b.mean - a.mean, sd, square.sqrt()], degrees))
 }
 
 /// The same of a difference whose spread is known from elsewhere: `mean`, `sd` and standard `error`,

@@ -1,14 +1,14 @@
-//! Two shares of the same trials: what counts of pairs that differ leave open, however alike blocks are.
+//! Two shares: what counts leave open, however alike blocks are.
 
 use crate::estimate::cumulative;
 
-/// Trials that two sides went through, and those that ended otherwise on one than on the other.
+/// Two shares by what was counted, of independent trials; or what pairs of trials say of the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Discordant {
-    /// All trials.
-    pub pairs: u64,
-    /// Those with the event on the first side alone, and on the second alone.
-    pub only: [u64; 2],
+pub struct Counts {
+    /// Trials of each side.
+    pub trials: [u64; 2],
+    /// Those with the event.
+    pub events: [u64; 2],
 }
 
 /// Halvings until the end of an interval is as near as it matters.
@@ -17,18 +17,24 @@ const STEPS: u32 = 40;
 /// The same of a chance.
 const CHANCE_STEPS: u32 = 24;
 
-impl Discordant {
+impl Counts {
+    /// Trials that both sides went through, by those that ended otherwise on one than on the other:
+    /// with the event on the first side alone, and on the second alone.
+    pub fn of_pairs(pairs: u64, only: [u64; 2]) -> Self {
+        Self { trials: [pairs; 2], events: only }
+    }
+
     /// Where the second share less the first lies with confidence 1 − `alpha`: exact intervals of both
-    /// kinds of pairs (Clopper and Pearson), put together by squares (Zou and Donner). Without a pair that differs
-    /// it is still as wide as `-ln(alpha / 2) / pairs`, about. None without trials, or for an `alpha`
-    /// outside (0, 1).
+    /// (Clopper and Pearson), put together by squares (Newcombe; of pairs Zou and Donner). Without an
+    /// event it is still as wide as `-ln(alpha / 2) / trials`, about. None without trials, or for an
+    /// `alpha` outside (0, 1).
     pub fn interval(&self, alpha: f64) -> Option<[f64; 2]> {
-        let is_meant = alpha > 0.0 && alpha < 1.0 && self.pairs > 0;
-        if !is_meant || self.only.iter().any(|only| *only > self.pairs) {
-            return None;
-        }
-        let [first, second] = self.only.map(|only| only as f64 / self.pairs as f64);
-        let [of_first, of_second] = self.only.map(|only| exact(only, self.pairs, alpha / 2.0));
+        let [of_first, of_second] = [
+            share_interval(self.events[0], self.trials[0], alpha)?,
+            share_interval(self.events[1], self.trials[1], alpha)?,
+        ];
+        let share = |side: usize| self.events[side] as f64 / self.trials[side] as f64;
+        let (first, second) = (share(0), share(1));
         let change = second - first;
         let low = change - (second - of_second[0]).hypot(of_first[1] - first);
         let high = change + (of_second[1] - second).hypot(first - of_first[0]);
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn nothing_that_differs_is_not_no_difference() {
-        let clean = |pairs| Discordant { pairs, only: [0, 0] };
+        let clean = |pairs| Counts::of_pairs(pairs, [0, 0]);
         let [low, high] = clean(60).interval(0.05).unwrap();
         near(high, 1.0 - 0.025_f64.powf(1.0 / 60.0));
         near(low, -high);
@@ -111,17 +117,29 @@ mod tests {
 
     #[test]
     fn failures_of_both_kinds_take_from_each_other() {
-        let found = Discordant { pairs: 1_000_000, only: [50_000, 50_000] };
+        let found = Counts::of_pairs(1_000_000, [50_000, 50_000]);
         let [low, high] = found.interval(0.05).unwrap();
         // 1.96 · √(0.05 · 0.95 · 2 / 10⁶), and a little for being exact.
         assert!((high - 6.04e-4).abs() < 5e-6, "{high}");
         near(low, -high);
         // One side alone: that of its share.
-        let worse = Discordant { pairs: 10, only: [0, 1] };
+        let worse = Counts::of_pairs(10, [0, 1]);
         let [low, high] = worse.interval(0.05).unwrap();
         assert!((high - 0.445).abs() < 5e-4 && low < 0.0, "{low} {high}");
-        let better = Discordant { pairs: 10, only: [1, 0] }.interval(0.05).unwrap();
+        let better = Counts::of_pairs(10, [1, 0]).interval(0.05).unwrap();
         near(better[0], -high);
-        assert!(Discordant { pairs: 100, only: [0, 50] }.p(0.0) < 1e-6);
+        assert!(Counts::of_pairs(100, [0, 50]).p(0.0) < 1e-6);
+    }
+
+    #[test]
+    fn shares_of_other_trials_have_each_their_own_end() {
+        // Of none in 60 and none in 6,000 each end is that of the side that it hangs on.
+        let found = Counts { trials: [60, 6_000], events: [0, 0] };
+        let [low, high] = found.interval(0.05).unwrap();
+        near(low, 0.025_f64.powf(1.0 / 60.0) - 1.0);
+        near(high, 1.0 - 0.025_f64.powf(1.0 / 6_000.0));
+        for odd in [[0, 60], [60, 0]] {
+            assert_eq!(Counts { trials: odd, events: [0, 0] }.interval(0.05), None);
+        }
     }
 }

@@ -13,7 +13,7 @@ fn run(number: u32, rate: f64, p99: f64, half: Option<f64>) -> Summary {
     summary.run.repeat = Some(Repeat { number, of: 3 });
     summary.throughput.requests_per_s = Some(rate);
     let found = summary.metrics.get_mut("ttft").unwrap().percentiles.get_mut("99").unwrap();
-    (found.value, found.quality) = (Some(p99), Quality::Ok);
+    (found.value, found.quality) = (Some(p99), crate::Quality::Ok);
     (found.low, found.high) = (half.map(|half| p99 - half), half.map(|half| p99 + half));
     summary
 }

@@ -88,7 +88,7 @@ impl Arrivals {
         let ttft = match ttft {
             Seen::Value(ttft) => ttft,
             Seen::Beyond => f64::INFINITY,
-            Seen::Nothing => return,
+            Seen::FailedAfter(_) | Seen::Nothing => return,
         };
         if record.phase == Phase::Measured {
             self.measured.push((sent, ttft));

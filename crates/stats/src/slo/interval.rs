@@ -1,12 +1,14 @@
 //! How sure shares, means and percentiles of dependent requests are.
 
-use crate::estimate::{self, Effective, TAIL, normal_quantile};
-use crate::summary::{Metric, Percentile};
+use crate::estimate::{BATCHES, Effective, Inflation, Memory, SLICES, TAIL, normal_quantile};
+use crate::summary::Metric;
 
-/// Batches that the window is cut into.
-pub(super) const BATCHES: usize = estimate::BATCHES as usize;
+/// Where no request came nearer to its limit than this share of it, no queue that a run could have
+/// missed would have made one late.
+const FAR: f64 = 0.25;
 
-/// A figure and the interval around it. What lies beyond the time limit is infinite.
+/// A figure and the interval around it. What lies beyond the time limit is infinite; an end that
+/// cannot be trusted is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Estimate {
     pub(super) value: Option<f64>,
@@ -15,28 +17,144 @@ pub(super) struct Estimate {
     pub(super) n_eff: Option<f64>,
 }
 
-/// The share of good ones and its interval, from (good, total) of each batch: Wilson's interval on
-/// as many requests as say as much. It never leaves 0 to 1, and where all are good it still ends
-/// below 1.
-pub(super) fn attainment_interval(batches: &[(u64, u64)]) -> Estimate {
-    let (good, total) =
-        batches.iter().fold((0, 0), |sum, batch| (sum.0 + batch.0, sum.1 + batch.1));
+/// Requests of one slice of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Slice {
+    kept: u64,
+    missed: u64,
+    /// Those among the missed that failed by themselves, whatever the client was doing.
+    failed: u64,
+}
+
+/// Requests that keep a promise, by time, and how near they came to its limit.
+#[derive(Debug)]
+pub(super) struct ShareTally {
+    slices: Vec<Slice>,
+    /// Requests that a stall of the client spoilt.
+    spoilt: u64,
+    /// The nearest that one came to the limit, in proportion to it.
+    nearest: f64,
+}
+
+impl Default for ShareTally {
+    fn default() -> Self {
+        let slices = vec![Slice::default(); usize::from(SLICES)];
+        Self { slices, spoilt: 0, nearest: 0.0 }
+    }
+}
+
+impl ShareTally {
+    pub(super) fn add(&mut self, slice: u16, is_kept: bool, failed_by_itself: bool) {
+        if let Some(place) = self.slices.get_mut(usize::from(slice)) {
+            place.kept += u64::from(is_kept);
+            place.missed += u64::from(!is_kept);
+            place.failed += u64::from(failed_by_itself && !is_kept);
+        }
+    }
+
+    pub(super) fn add_spoilt(&mut self) {
+        self.spoilt += 1;
+    }
+
+    /// A request came so near to the limit.
+    pub(super) fn came_near(&mut self, share: f64) {
+        self.nearest = self.nearest.max(share);
+    }
+
+    /// Failures to leave out, so that they leave as often as answers do that a stall spoilt: left in
+    /// alone they would weigh more.
+    pub(super) fn left_out(&self) -> u64 {
+        let sum = |of: fn(&Slice) -> u64| self.slices.iter().map(of).sum::<u64>();
+        let failed = sum(|slice| slice.failed);
+        let answered = sum(|slice| slice.kept + slice.missed) - failed + self.spoilt;
+        if self.spoilt == 0 || answered == 0 {
+            return 0;
+        }
+        (failed as f64 * self.spoilt as f64 / answered as f64).round() as u64
+    }
+
+    /// Kept ones and all that count, by slice.
+    fn counted(&self) -> Vec<(u64, u64)> {
+        let failed: u64 = self.slices.iter().map(|slice| slice.failed).sum();
+        let (out, mut seen, mut gone) = (self.left_out(), 0u64, 0u64);
+        let even = |slice: &Slice| {
+            seen += slice.failed;
+            // As many as are due by now, rounded down, so that the last one ends with all.
+            let due = (out * seen).checked_div(failed).unwrap_or(0);
+            let now = due - gone;
+            gone = due;
+            (slice.kept, slice.kept + slice.missed - now)
+        };
+        self.slices.iter().map(even).collect()
+    }
+
+    pub(super) fn kept(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.kept).sum()
+    }
+
+    /// Those that count.
+    pub(super) fn total(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.kept + slice.missed).sum::<u64>() - self.left_out()
+    }
+
+    /// The share that is kept and its interval, of requests that remember so much of each other, for
+    /// a decision about this share of them.
+    pub(super) fn estimate(&self, memory: Memory, needed: Option<f64>) -> Estimate {
+        let is_far = self.nearest <= FAR && self.slices.iter().all(|slice| slice.missed == 0);
+        share_interval(&self.counted(), memory, needed, is_far)
+    }
+}
+
+/// The share of good ones and its interval, from (good, total) of each slice of time: Wilson's
+/// interval on as many requests as say as much. It never leaves 0 to 1, and where all are good it
+/// still ends below 1. The lower end is missing where requests are too much alike for a run this
+/// short, unless all are far from their limits.
+pub(super) fn share_interval(
+    slices: &[(u64, u64)],
+    memory: Memory,
+    needed: Option<f64>,
+    is_far: bool,
+) -> Estimate {
+    let add = |sum: (u64, u64), one: &(u64, u64)| (sum.0 + one.0, sum.1 + one.1);
+    let (good, total) = slices.iter().fold((0, 0), add);
     if total == 0 {
         return Estimate::default();
     }
     let p = good as f64 / total as f64;
     let estimate = Estimate { value: Some(p), ..Estimate::default() };
-    let Some(effective) = Effective::of(batches.iter().map(|(good, total)| (*total, *good))) else {
+    let batches = slices.chunks(slices.len().div_ceil(usize::from(BATCHES)));
+    let batches: Vec<(u64, u64)> = batches.map(|batch| batch.iter().fold((0, 0), add)).collect();
+    let Some(seen) = Effective::of(batches.iter().map(|(good, total)| (*total, *good))) else {
         return estimate;
     };
+    // Of a share as of the tail that it is the rest of.
+    let q = needed.unwrap_or(p).max(0.5 + f64::EPSILON);
+    let effective = seen.at_most(total, likeness(slices, p).max(memory.of_share(q)));
+    let (low, high) = wilson(p, effective);
+    let low =
+        if memory.trusts(q, effective.n) { Some(low) } else { is_far.then(|| wilson(p, seen).0) };
+    Estimate { low, high: Some(high), n_eff: Some(effective.n), ..estimate }
+}
+
+/// How much more this share varies than that of independent requests, by its own misses.
+fn likeness(slices: &[(u64, u64)], p: f64) -> f64 {
+    if slices.len() != usize::from(SLICES) {
+        return 1.0;
+    }
+    let total: u64 = slices.iter().map(|slice| slice.1).sum();
+    let off = |(good, all): &(u64, u64)| *good as f64 - p * *all as f64;
+    let deviations: Vec<f64> = slices.iter().map(off).collect();
+    let found = Inflation::of(&deviations, total as f64 * p * (1.0 - p));
+    if found.exceeds(1.0, 2.0) { found.factor } else { 1.0 }
+}
+
+fn wilson(p: f64, effective: Effective) -> (f64, f64) {
     let (z, n) = (normal_quantile(1.0 - TAIL), effective.deflated());
-    let centre = p + z * z / (2.0 * n);
+    let center = p + z * z / (2.0 * n);
     let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
     // Rounding must not take the ends past what was seen.
-    let low = ((centre - half) / scale).clamp(0.0, p);
-    let high = ((centre + half) / scale).clamp(p, 1.0);
-    Estimate { low: Some(low), high: Some(high), n_eff: Some(effective.n), ..estimate }
+    (((center - half) / scale).clamp(0.0, p), ((center + half) / scale).clamp(p, 1.0))
 }
 
 impl Estimate {
@@ -44,13 +162,10 @@ impl Estimate {
     pub(super) fn of_mean(metric: &Metric) -> Self {
         Self { value: metric.mean, low: metric.mean_low, high: metric.mean_high, n_eff: None }
     }
-}
 
-impl From<&Percentile> for Estimate {
-    fn from(found: &Percentile) -> Self {
-        // An end that is not there although there is an interval lies beyond the time limit.
-        let has_ends = found.quality.has_interval();
-        let end = |end: Option<f64>| end.or(has_ends.then_some(f64::INFINITY));
-        Self { value: found.value, low: end(found.low), high: end(found.high), n_eff: found.n_eff }
+    /// What is left of one, in percent: failures of a share of successes.
+    pub(super) fn rest_in_percent(self) -> Self {
+        let rest = |share: Option<f64>| share.map(|share| (1.0 - share) * 100.0);
+        Self { value: rest(self.value), low: rest(self.high), high: rest(self.low), ..self }
     }
 }

@@ -132,6 +132,7 @@ impl Judge {
             latencies: Latencies::of(record, self.stream, cuts),
             prompt_tokens: input_tokens(record).n,
             ending,
+            // How a failure ended rests on no instant that a stall could have moved.
             is_spoilt: ending.rests_on_time() && cuts.touches(record),
             pacing: None,
             index: None,
@@ -198,13 +199,29 @@ impl Judged<'_> {
         }
     }
 
+    /// How near it came to the limit, in proportion to it; 1 where that cannot be said.
+    pub(super) fn nearness(&self, term: &SloTerm) -> f64 {
+        let limit = term.limit.at(self.prompt_tokens);
+        match self.value(term.metric) {
+            Seen::Value(value) if limit > 0.0 && value > 0.0 => {
+                if term.relation.is_floor() {
+                    limit / value
+                } else {
+                    value / limit
+                }
+            }
+            Seen::Nothing if self.ending == Ending::Whole => 0.0,
+            _ => 1.0,
+        }
+    }
+
     /// Whether it is inside the limit. Where the term says nothing about an answer that ended well,
     /// it is.
     pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
         self.ending == Ending::Whole
             && match self.value(term.metric) {
                 Seen::Value(value) => term.holds(value, self.prompt_tokens),
-                Seen::Beyond => false,
+                Seen::Beyond | Seen::FailedAfter(_) => false,
                 Seen::Nothing => true,
             }
     }
@@ -223,7 +240,7 @@ impl Ending {
     }
 
     /// What failed by itself did so whatever the client was doing.
-    fn rests_on_time(self) -> bool {
+    pub(super) fn rests_on_time(self) -> bool {
         !matches!(self, Self::Failed | Self::Empty)
     }
 }

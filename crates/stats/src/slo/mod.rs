@@ -15,15 +15,16 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric};
+use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric, SloTerm};
 
 use crate::cuts::Cuts;
+use crate::estimate::Memory;
 use crate::request::Seen;
 use crate::summary::{Metric, RunFacts, Throughput};
 use crate::window::Window;
 use fit::FitTally;
 use fluidity::FluidityTally;
-use interval::{BATCHES, Estimate, attainment_interval};
+use interval::{Estimate, ShareTally};
 use judge::{Ending, JudgedBy};
 pub(crate) use judge::{Judge, is_whole};
 pub use summary::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
@@ -40,8 +41,10 @@ pub(crate) struct SloTally {
     scheduled: u64,
     undetermined: u64,
     misses: SloMisses,
-    /// Good ones and all that count, by time.
-    batches: [(u64, u64); BATCHES],
+    /// Good ones among all that count.
+    good: ShareTally,
+    /// Those that did not fail.
+    answered: ShareTally,
     /// Output tokens of good ones.
     output_tokens: u64,
     fluidity: Option<FluidityTally>,
@@ -55,6 +58,10 @@ pub(crate) struct RunFigures<'a> {
     /// Share of requests that failed by themselves; none without any.
     pub(crate) failed_share: Option<f64>,
     pub(crate) throughput: Throughput,
+    /// From where to where completions and output tokens per second may lie.
+    pub(crate) throughput_ends: [Option<(f64, f64)>; 2],
+    /// How much requests remember of each other, by metric.
+    pub(crate) memories: &'a BTreeMap<&'static str, Memory>,
     /// Rate of the due instants; none where all are due at once.
     pub(crate) scheduled_rps: Option<f64>,
     pub(crate) max_gap_p99_ms: Option<f64>,
@@ -73,7 +80,8 @@ impl SloTally {
             scheduled: 0,
             undetermined: 0,
             misses: SloMisses::default(),
-            batches: [(0, 0); BATCHES],
+            good: ShareTally::default(),
+            answered: ShareTally::default(),
             output_tokens: 0,
             fluidity: judge.token_limit_ms.map(FluidityTally::new),
             fit: FitTally::default(),
@@ -84,16 +92,21 @@ impl SloTally {
 
     /// Takes a measured request.
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let batch = self.window.batch(record.scheduled);
+        let slice = self.window.slice(record.scheduled);
         let judged = self.judge.look(record, cuts);
         let ttft = judged.latencies.get(MetricName::Ttft);
         if let (Ending::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
             self.fit.add(judged.prompt_tokens, ttft);
         }
-        self.terms.iter_mut().for_each(|term| term.add(&judged, batch));
+        self.terms.iter_mut().for_each(|term| term.add(&judged, slice));
         self.scheduled += 1;
+        let is_given_up = matches!(judged.ending, Ending::GivenUp(_));
+        self.answered.add(slice, record.is_ok() || is_given_up, false);
         let Some(is_good) = self.judge.verdict(&judged) else {
             self.undetermined += 1;
+            if judged.is_spoilt {
+                self.good.add_spoilt();
+            }
             return;
         };
         if let Some((tally, index)) = self.fluidity.as_mut().zip(judged.index) {
@@ -111,21 +124,36 @@ impl SloTally {
                 self.output_tokens += u64::from(tokens);
             }
         }
-        if let Some(place) = self.batches.get_mut(usize::from(batch)) {
-            place.0 += u64::from(is_good);
-            place.1 += 1;
+        self.good.add(slice, is_good, !judged.ending.rests_on_time());
+        for term in self.judge.terms() {
+            self.good.came_near(judged.nearness(term));
         }
     }
 
+    /// Leaves failures out as often as answers had to be: they leave the misses, too.
+    fn leave_out(&mut self) {
+        let out = self.good.left_out();
+        let SloMisses { failed, empty, .. } = &mut self.misses;
+        let of_failed = (out * *failed).checked_div(*failed + *empty).unwrap_or(0);
+        *failed -= of_failed;
+        *empty -= out - of_failed;
+        self.undetermined += out;
+    }
+
     /// The numbers.
-    pub(crate) fn finish(self, run: &RunFigures<'_>) -> SloSummary {
-        let Estimate { value: attainment, low, high, n_eff } = attainment_interval(&self.batches);
+    pub(crate) fn finish(mut self, run: &RunFigures<'_>) -> SloSummary {
+        self.leave_out();
+        let strongest = |sum: Memory, term: &SloTerm| sum.stronger(run.memory(term.metric));
+        let memory = self.judge.terms().iter().fold(Memory::none(0), strongest);
+        let share = self.good.estimate(memory, self.target);
+        let Estimate { value: attainment, low, high, n_eff } = share;
         let attainment_state = match self.target {
             None => SloState::Reported,
-            Some(target) => against_target(target, attainment, low.zip(high)),
+            Some(target) => against_target(target, share),
         };
+        let answered = self.answered.estimate(Memory::none(0), None);
         let terms: Vec<SloTermSummary> =
-            self.terms.into_iter().map(|term| term.finish(run)).collect();
+            self.terms.into_iter().map(|term| term.finish(run, answered)).collect();
         let reached = self.target.zip(attainment).map(|(target, share)| share >= target - 1e-9);
         let kept: Vec<bool> = terms.iter().filter_map(|term| term.kept).chain(reached).collect();
         let kept = (!kept.is_empty()).then(|| kept.iter().all(|kept| *kept));
@@ -135,8 +163,7 @@ impl SloTally {
         let over_all = (seconds > 0.0).then(|| self.scheduled as f64 / seconds);
         let rate = run.scheduled_rps.or(over_all);
         let goodput = |share: Option<f64>| share.zip(rate).map(|(share, rate)| share * rate);
-        let good: u64 = self.batches.iter().map(|batch| batch.0).sum();
-        let counted: u64 = self.batches.iter().map(|batch| batch.1).sum();
+        let (good, counted) = (self.good.kept(), self.good.total());
         let tokens_each = (counted > 0).then(|| self.output_tokens as f64 / counted as f64);
         SloSummary {
             slo: self.slo.to_string(),
@@ -172,13 +199,29 @@ impl SloTally {
 }
 
 /// Whether so many were good. All of them cannot be proven by a sample: that is judged as it is.
-fn against_target(target: f64, share: Option<f64>, ends: Option<(f64, f64)>) -> SloState {
-    match (share, ends) {
-        (Some(1.0), _) if target >= 1.0 => SloState::Met,
-        (Some(_), Some((low, _))) if low >= target => SloState::Met,
-        (Some(_), Some((_, high))) if high < target => SloState::Missed,
-        (Some(share), _) if target >= 1.0 && share < 1.0 => SloState::Missed,
+fn against_target(target: f64, share: Estimate) -> SloState {
+    // A share that rounding leaves just below is not below.
+    let is_below = |end: Option<f64>| end.map(|end| end < target - 1e-9);
+    match share.value {
+        Some(1.0..) if target >= 1.0 => SloState::Met,
+        Some(_) if target >= 1.0 || is_below(share.high) == Some(true) => SloState::Missed,
+        Some(_) if is_below(share.low) == Some(false) => SloState::Met,
         _ => SloState::Undecided,
+    }
+}
+
+impl RunFigures<'_> {
+    /// How much requests remember of each other, by what a term is about.
+    fn memory(&self, metric: SloMetric) -> Memory {
+        let get = |name: &str| self.memories.get(name).copied().unwrap_or(Memory::none(0));
+        match metric {
+            SloMetric::Request(metric) => get(metric.name()),
+            // Its deadlines are for the first token and for those after it.
+            SloMetric::Fluidity => {
+                get(MetricName::Ttft.name()).stronger(get(MetricName::Tpot.name()))
+            }
+            SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => Memory::none(0),
+        }
     }
 }
 

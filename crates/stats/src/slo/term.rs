@@ -2,19 +2,20 @@
 
 use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
-use super::interval::{BATCHES, Estimate, attainment_interval};
+use super::interval::{Estimate, ShareTally};
 use super::judge::{Ending, Judged};
 use super::summary::{SloState, SloTermSummary};
-use super::{RunFigures, is_in_table};
+use super::{RunFigures, against_target, is_in_table};
 use crate::request::Seen;
 use crate::sample::{Sample, Wanted};
+use crate::summary::Percentile;
 
 /// What a pass over the requests finds out about a term.
 #[derive(Debug)]
 pub(super) struct TermTally {
     term: SloTerm,
-    /// Requests inside the limit and all that count, by time.
-    batches: [(u64, u64); BATCHES],
+    /// Requests inside the limit.
+    inside: ShareTally,
     /// Good answers, and those of them that it says nothing about.
     whole: u64,
     vacuous: u64,
@@ -28,7 +29,7 @@ impl TermTally {
     pub(super) fn new(term: SloTerm) -> Self {
         Self {
             term,
-            batches: [(0, 0); BATCHES],
+            inside: ShareTally::default(),
             whole: 0,
             vacuous: 0,
             is_cut: false,
@@ -37,25 +38,26 @@ impl TermTally {
     }
 
     /// Takes a request of this part of the window.
-    pub(super) fn add(&mut self, judged: &Judged<'_>, batch: u8) {
-        self.gather(judged, batch);
+    pub(super) fn add(&mut self, judged: &Judged<'_>, slice: u16) {
+        self.gather(judged, slice);
         self.is_cut |= judged.value(self.term.metric) == Seen::Beyond;
         if judged.is_spoilt {
+            self.inside.add_spoilt();
             return;
         }
+        self.inside.came_near(judged.nearness(&self.term));
         if judged.ending == Ending::Whole {
             self.whole += 1;
             self.vacuous += u64::from(judged.value(self.term.metric) == Seen::Nothing);
         }
         let kept = judged.kept(&self.term);
-        if let Some((place, kept)) = self.batches.get_mut(usize::from(batch)).zip(kept) {
-            place.0 += u64::from(kept);
-            place.1 += 1;
+        if let Some(kept) = kept {
+            self.inside.add(slice, kept, !judged.ending.rests_on_time());
         }
     }
 
     /// Keeps what a statistic needs. What a stall spoilt has no value.
-    fn gather(&mut self, judged: &Judged<'_>, batch: u8) {
+    fn gather(&mut self, judged: &Judged<'_>, slice: u16) {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let allowed = limit.per_token * f64::from(judged.prompt_tokens);
         if statistic == SloStatistic::Plain || is_in_table(metric, limit) {
@@ -65,16 +67,24 @@ impl TermTally {
             Seen::Value(value) => Seen::Value(value - allowed),
             other => other,
         };
-        self.values.take(Some(batch), seen);
+        self.values.take(Some(slice), seen);
     }
 
-    pub(super) fn finish(mut self, run: &RunFigures<'_>) -> SloTermSummary {
+    /// `answered` is the share of requests that did not fail.
+    pub(super) fn finish(mut self, run: &RunFigures<'_>, answered: Estimate) -> SloTermSummary {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let has_share = !metric.is_of_run() && statistic != SloStatistic::Mean;
-        let share =
-            if has_share { attainment_interval(&self.batches) } else { Estimate::default() };
+        let needed = match statistic {
+            SloStatistic::Percentile(percent) => Some(self.needed(percent)),
+            SloStatistic::Plain | SloStatistic::Mean => None,
+        };
+        let share = if has_share {
+            self.inside.estimate(run.memory(metric), needed)
+        } else {
+            Estimate::default()
+        };
         let (kind, figure) = match statistic {
-            _ if metric.is_of_run() => ("run", of_run(metric, run)),
+            _ if metric.is_of_run() => ("run", of_run(metric, run, answered)),
             SloStatistic::Plain => ("request", Estimate::default()),
             SloStatistic::Mean if is_in_table(metric, limit) => {
                 let found = run.metrics.get(metric.name());
@@ -88,12 +98,13 @@ impl TermTally {
                 ("percentile", from_table(metric, percent, run))
             }
             SloStatistic::Percentile(percent) => {
-                ("percentile", Estimate::from(&self.values.estimate(percent)))
+                ("percentile", of_percentile(&self.values.estimate(percent)))
             }
         };
         let state = match statistic {
-            SloStatistic::Percentile(percent) => {
-                together(self.state(kind, figure), self.by_share(percent, share))
+            // Failures are outside the limit, so a percentile of those that ended cannot hide them.
+            SloStatistic::Percentile(percent) if !metric.is_of_run() => {
+                against_target(self.needed(percent), share)
             }
             _ => self.state(kind, figure),
         };
@@ -112,21 +123,6 @@ impl TermTally {
             state,
             kept: self.kept(kind, figure, share),
             vacuous: if metric.is_of_run() { 0 } else { self.vacuous },
-        }
-    }
-
-    /// What the share of requests inside the limit says about a percentile. Failures are outside, so
-    /// a percentile of those that ended cannot hide them; and a share has an interval where a
-    /// percentile has none.
-    fn by_share(&self, percent: f64, share: Estimate) -> Option<SloState> {
-        let needed = self.needed(percent);
-        // A share that rounding leaves just below is not below.
-        let is_below = |end: Option<f64>| end.is_some_and(|end| end < needed - 1e-9);
-        match () {
-            () if is_below(share.high) => Some(SloState::Missed),
-            () if is_below(share.value) => Some(SloState::Undecided),
-            () if share.low.is_some() && !is_below(share.low) => Some(SloState::Met),
-            () => None,
         }
     }
 
@@ -151,7 +147,7 @@ impl TermTally {
         if self.term.relation.is_floor() { 1.0 - q } else { q }
     }
 
-    /// A figure of the run as it is; a statistic when its whole interval lies on one side.
+    /// A statistic is kept or broken when its whole interval lies on one side.
     fn state(&self, kind: &str, figure: Estimate) -> SloState {
         let SloTerm { relation, limit, .. } = self.term;
         let (best, worst) = match kind {
@@ -160,7 +156,6 @@ impl TermTally {
                 return SloState::Undecided;
             }
             "request" => return SloState::Reported,
-            "run" => (figure.value, figure.value),
             _ if relation.is_floor() => (figure.high, figure.low),
             _ => (figure.low, figure.high),
         };
@@ -174,30 +169,32 @@ impl TermTally {
     }
 }
 
-/// A percentile is kept when neither its interval nor the share of requests inside the limit speaks
-/// against it, and one of them speaks for it.
-fn together(by_value: SloState, by_share: Option<SloState>) -> SloState {
-    match (by_value, by_share) {
-        (SloState::Missed, _) | (_, Some(SloState::Missed)) => SloState::Missed,
-        (_, Some(SloState::Undecided)) => SloState::Undecided,
-        (_, Some(SloState::Met)) => SloState::Met,
-        (state, _) => state,
-    }
-}
-
-fn of_run(metric: SloMetric, run: &RunFigures<'_>) -> Estimate {
-    let value = match metric {
-        SloMetric::Errors => run.failed_share.map(|share| share * 100.0),
-        SloMetric::Rps => run.throughput.requests_per_s,
-        SloMetric::OutputTps => run.throughput.output_tokens_per_s,
-        SloMetric::Request(_) | SloMetric::Fluidity => None,
+fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: Estimate) -> Estimate {
+    let [requests, tokens] = run.throughput_ends;
+    let throughput = |value: Option<f64>, ends: Option<(f64, f64)>| Estimate {
+        value,
+        low: ends.map(|ends| ends.0),
+        high: ends.map(|ends| ends.1),
+        n_eff: None,
     };
-    Estimate { value, ..Estimate::default() }
+    match metric {
+        SloMetric::Errors => {
+            let value = run.failed_share.map(|share| share * 100.0);
+            Estimate { value, ..answered.rest_in_percent() }
+        }
+        SloMetric::Rps => throughput(run.throughput.requests_per_s, requests),
+        SloMetric::OutputTps => throughput(run.throughput.output_tokens_per_s, tokens),
+        SloMetric::Request(_) | SloMetric::Fluidity => Estimate::default(),
+    }
 }
 
 /// The percentile as the table of metrics has it, with its interval.
 fn from_table(metric: SloMetric, percent: f64, run: &RunFigures<'_>) -> Estimate {
     let metric = run.metrics.get(metric.name());
     let found = metric.and_then(|metric| metric.percentiles.get(&percent.to_string()));
-    found.map_or_else(Estimate::default, Estimate::from)
+    found.map_or_else(Estimate::default, of_percentile)
+}
+
+fn of_percentile(found: &Percentile) -> Estimate {
+    Estimate { value: found.value, low: found.low, high: found.high, n_eff: found.n_eff }
 }

@@ -5,7 +5,15 @@ use proptest::prelude::*;
 
 use super::fit::FitTally;
 use super::fluidity::{FLUID, Pacing};
-use super::interval::{BATCHES, Estimate, attainment_interval};
+use super::interval::{Estimate, ShareTally, share_interval};
+use crate::estimate::{Inflation, Memory};
+
+const BATCHES: usize = crate::estimate::BATCHES as usize;
+
+/// Of requests that are taken for independent, in as many slices as batches.
+fn attainment_interval(batches: &[(u64, u64)]) -> Estimate {
+    share_interval(batches, Memory::none(0), None, false)
+}
 
 fn close(actual: Option<f64>, expected: f64) {
     let actual = actual.unwrap();
@@ -14,17 +22,21 @@ fn close(actual: Option<f64>, expected: f64) {
 
 #[test]
 fn attainment_by_hand() {
-    // Ten batches of 10 with 8 good, ten with 10: p = 0.9, and each batch 0.1 away from it.
-    let batches: Vec<(u64, u64)> = (0..20).map(|b| (if b % 2 == 0 { 8 } else { 10 }, 10)).collect();
+    // Ten batches of 50 with 40 good, ten with 50: p = 0.9, and each batch 0.1 away from it.
+    let batches: Vec<(u64, u64)> =
+        (0..20).map(|b| (if b % 2 == 0 { 40 } else { 50 }, 50)).collect();
     let found = attainment_interval(&batches);
     close(found.value, 0.9);
-    // v = 20/19 · 20 · (10/200)² · 0.01 = 0.01/19, and p(1-p)/v = 0.09 · 1900 = 171.
+    // v = 20/19 · 20 · (50/1000)² · 0.01 = 0.01/19, and p(1-p)/v = 0.09 · 1900 = 171 of 1000.
     close(found.n_eff, 171.0);
     // Wilson's ends are where |p - x| = t·sqrt(x(1-x)/n).
     for end in [found.low.unwrap(), found.high.unwrap()] {
         let t = (0.9 - end).abs() / (end * (1.0 - end) / 171.0f64).sqrt();
         assert!((t - 2.093_024_054).abs() < 1e-8, "{t}");
     }
+    // Batches that differ no more than chance makes them say as much as they hold.
+    let batches: Vec<(u64, u64)> = (0..20).map(|b| (if b % 2 == 0 { 8 } else { 10 }, 10)).collect();
+    close(attainment_interval(&batches).n_eff, 200.0);
     // Batches more alike than chance makes them say no more than they hold.
     close(attainment_interval(&[(9, 10); 20]).n_eff, 200.0);
 }
@@ -47,6 +59,59 @@ fn attainment_at_its_ends() {
     let ten = attainment_interval(&[(50, 50); 10]);
     close(ten.low, 500.0 / (500.0 + 2.262_157_162_798_205f64.powi(2)));
     assert_eq!(attainment_interval(&[(50, 50); 9]).low, None);
+}
+
+/// Of values whose sums vary by these factors more than those of independent ones.
+fn memory(n: u64, values: f64, median: f64, tail: f64) -> Memory {
+    // A single slice that deviates by the root of the factor is alike over no others.
+    let of = |factor: f64| {
+        let mut deviations = vec![0.0; 640];
+        deviations[0] = factor.sqrt();
+        Inflation::of(&deviations, 1.0)
+    };
+    Memory::new(n, 1.0, [of(values), of(median), of(tail)])
+}
+
+#[test]
+fn no_miss_among_requests_that_are_alike_shows_nothing() {
+    let good = [(50, 50); 20];
+    let of = |memory: Memory| share_interval(&good, memory, None, false);
+    assert!(of(memory(1000, 1.2, 1.0, 1.2)).low.is_some_and(|low| low > 0.99), "by chance");
+    // 50 waits that know nothing of each other: far too few.
+    let alike = of(memory(1000, 20.0, 4.0, 15.0));
+    assert_eq!((alike.value, alike.low, alike.high), (Some(1.0), None, Some(1.0)));
+    // Where none came near its limit, no queue was missed that would have made one late.
+    let far = share_interval(&good, memory(1000, 20.0, 4.0, 15.0), None, true);
+    assert!(far.low.is_some_and(|low| low > 0.99), "{far:?}");
+    // 500 such waits are enough, and each 20 requests count for less than one.
+    let long = share_interval(&[(500, 500); 20], memory(10_000, 20.0, 4.0, 15.0), None, false);
+    // 10,000/(20 · (1 + 450/500)).
+    close(long.n_eff, 10_000.0 / 38.0);
+    assert!(long.low.is_some());
+    // Nine in ten are known by the worst tenth: 10,000/(15 · (1 + 1,500/667)).
+    let nine = share_interval(&[(500, 500); 20], memory(10_000, 20.0, 4.0, 15.0), Some(0.9), false);
+    close(nine.n_eff, 10_000.0 / (15.0 * (1.0 + 1_500.0 * 15.0 / 10_000.0)));
+    // The median of such requests is as alike as their tail: no queue, unless the run is short for it.
+    assert!(of(memory(1000, 3.0, 3.0, 3.0)).low.is_some());
+    assert!(of(memory(1000, 30.0, 30.0, 30.0)).low.is_none());
+}
+
+#[test]
+fn failures_leave_as_often_as_spoilt_answers() {
+    let mut tally = ShareTally::default();
+    for request in 0..1000u16 {
+        let slice = request * 16 / 25;
+        match request % 10 {
+            0 | 1 => tally.add(slice, false, true),
+            2 => tally.add_spoilt(),
+            _ => tally.add(slice, true, false),
+        }
+    }
+    // One answer in eight was spoilt, so 25 of 200 failures leave too: 700 of 875.
+    assert_eq!((tally.left_out(), tally.kept(), tally.total()), (25, 700, 875));
+    close(tally.estimate(Memory::none(0), None).value, 0.8);
+    let none = ShareTally::default();
+    assert_eq!((none.left_out(), none.total()), (0, 0));
 }
 
 /// How often the interval holds the truth, and the interval of independent requests would.

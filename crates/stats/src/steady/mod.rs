@@ -176,10 +176,24 @@ fn dense(series: &Series) -> Cow<'_, Series> {
     coarser.find(is_dense).map_or(Cow::Borrowed(series), Cow::Owned)
 }
 
-/// The four series by name, without those that have too few values.
-fn named(series: &Series) -> Vec<(&'static str, &[f64])> {
-    let mut named =
-        vec![("in_flight", &series.in_flight[..]), ("output_tokens_per_s", &series.tokens_per_s)];
+/// Which series are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    All,
+    /// TTFT and TPOT only: every load of other tools finds an empty server, which is no fault of
+    /// the latencies.
+    Latencies,
+}
+
+/// The series by name, without those that have too few values.
+fn named(series: &Series, judged: Judged) -> Vec<(&'static str, &[f64])> {
+    let mut named = match judged {
+        Judged::All => vec![
+            ("in_flight", &series.in_flight[..]),
+            ("output_tokens_per_s", &series.tokens_per_s),
+        ],
+        Judged::Latencies => Vec::new(),
+    };
     for (name, medians) in [("ttft", &series.ttft), ("tpot", &series.tpot)] {
         if is_dense(medians) {
             named.push((name, &medians.values));
@@ -191,16 +205,21 @@ fn named(series: &Series) -> Vec<(&'static str, &[f64])> {
 
 /// What MSER-5 asks to leave out at the beginning, and which of that is clear.
 pub fn cut(series: &Series) -> Cut {
-    let series = &*dense(series);
+    cut_of(&dense(series), Judged::All)
+}
+
+fn cut_of(series: &Series, judged: Judged) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
     let chance = Chance::of(series);
-    for (name, values) in named(series) {
+    for (name, values) in named(series, judged) {
         let Some(found) = mser5(values) else { continue };
         let (before, after) = values.split_at(found.cut.min(values.len()));
         let mean_after = mean(after);
         let clear = clear_batches(before, after, chance.floor(name));
-        let is_queue = name == "ttft" && is_queueing(series, found.cut, chance);
+        let is_queue = name == "ttft"
+            && (clear * mser::BATCH <= unknown_bins(chance, judged)
+                || is_queueing(series, found.cut, chance, judged));
         let clear = if is_queue { 0 } else { clear };
         let one = SeriesCut {
             asked_s: found.cut as f64 * bin,
@@ -247,11 +266,23 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     if is_clear { unlike } else { 0 }
 }
 
+/// Bins at the beginning in which nobody knows how many were under way: a file may leave out those
+/// that were sent before its first request, and two residence times later little of that is left.
+/// Within them the end of a queue looks like a cold start.
+fn unknown_bins(chance: Chance, judged: Judged) -> usize {
+    match judged {
+        Judged::All => 0,
+        Judged::Latencies => (2.0 * chance.residence) as usize,
+    }
+}
+
 /// The waits before the cut are what a queue makes of the number under way: either the rest has
 /// waits like that where as many were under way, or it never had as many. Not where that number
 /// itself is beyond chance.
-fn is_queueing(series: &Series, cut: usize, chance: Chance) -> bool {
+fn is_queueing(series: &Series, cut: usize, chance: Chance, judged: Judged) -> bool {
     let (before, after) = series.in_flight.split_at(cut.min(series.len()));
+    let unknown = unknown_bins(chance, judged).min(before.len());
+    let before = before.get(unknown..).unwrap_or_default();
     let error = (chance.variance(before.len()) + chance.variance(after.len())).sqrt();
     if ratio(mean(before) - mean(after), mean(after)) >= BEYOND * error {
         return false;
@@ -259,7 +290,7 @@ fn is_queueing(series: &Series, cut: usize, chance: Chance) -> bool {
     let waits = series.ttft.values.get(cut..).unwrap_or_default();
     let as_many = after.iter().zip(waits).filter(|(there, _)| **there >= mean(before));
     let waits: Vec<f64> = as_many.map(|(_, wait)| *wait).collect();
-    let waited = mean(series.ttft.values.get(..cut).unwrap_or_default());
+    let waited = mean(series.ttft.values.get(unknown..cut).unwrap_or_default());
     waits.len() < mser::BATCH || waited < (1.0 + COLD) * mean(&waits)
 }
 
@@ -327,9 +358,18 @@ fn dependence(values: &[f64]) -> f64 {
 /// Judges a span from the beginning of the load (or the end of its warm-up) to the end of the
 /// window.
 pub fn judge(series: &Series) -> Steadiness {
+    judge_of(series, Judged::All)
+}
+
+/// The same by TTFT and TPOT alone.
+pub(crate) fn judge_latencies(series: &Series) -> Steadiness {
+    judge_of(series, Judged::Latencies)
+}
+
+fn judge_of(series: &Series, judged: Judged) -> Steadiness {
     let series = &*dense(series);
-    let cut = cut(series);
-    let named = named(series);
+    let cut = cut_of(series, judged);
+    let named = named(series, judged);
     if named.is_empty() {
         return Steadiness { state: State::TooShort, cut, ..Steadiness::default() };
     }
@@ -342,7 +382,8 @@ pub fn judge(series: &Series) -> Steadiness {
     for (name, values) in &named {
         let rest = values.get(from..).unwrap_or_default();
         let start_s = series.start.as_secs() + from as f64 * series.bin.as_secs();
-        let place = Place { name, start_s, bin_s: series.bin.as_secs() };
+        let beyond = if *name == "tpot" { BEYOND_NOISE } else { BEYOND };
+        let place = Place { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
         found.extend(Course::of(rest, place, chance.floor(name)));
     }
     // Every series could double and still pass for chance.
@@ -386,15 +427,27 @@ struct Place<'a> {
     name: &'a str,
     start_s: f64,
     bin_s: f64,
+    /// Standard deviations of what is beside it that a change must make; by the dependence that the
+    /// values show where nobody knows what they are.
+    beyond: Option<f64>,
+}
+
+/// How a column of numbers goes, of which nothing is known but their order. Places are counted in
+/// values.
+pub(crate) fn column(values: &[f64]) -> Option<Course> {
+    Course::of(values, Place { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None }, None)
 }
 
 /// How a series goes: a straight line or two levels, whichever fits better, where either is beyond
 /// chance and large enough to matter.
-struct Course {
-    trend: Trend,
-    shift: Option<Shift>,
-    drifts: bool,
-    shifts: bool,
+pub(crate) struct Course {
+    pub(crate) trend: Trend,
+    pub(crate) test: MannKendall,
+    pub(crate) shift: Option<Shift>,
+    /// Where two levels differ most, with the chance of it in dependent values.
+    pub(crate) pettitt: Option<Pettitt>,
+    pub(crate) drifts: bool,
+    pub(crate) shifts: bool,
     /// The smallest drift that would be beyond chance, as a share.
     least: f64,
 }
@@ -416,8 +469,12 @@ impl Course {
         let least = PRACTICAL.max(chance.map_or(0.0, |chance| BEYOND * chance.drift(values.len())));
         let drift_share = ratio(drift, level);
         let trend = Trend { metric: place.name.to_owned(), drift_share, p: test.p };
-        let beyond = if place.name == "tpot" { BEYOND_NOISE } else { BEYOND };
-        let noise = beyond * variance(&beside_line).sqrt();
+        // Either measure of dependence comes from a short series, and may miss it.
+        let beyond = |factor: f64, beside: &[f64]| {
+            let factor = factor.max(dependence(beside)).max(1.0);
+            place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
+        };
+        let noise = beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();
         let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
         let least = least.max(ratio(noise, level));
 
@@ -425,7 +482,9 @@ impl Course {
         let (before, after) = blocks.split_at(place_of.at);
         let levels = median(before).zip(median(after));
         let Some((low, high)) = levels.filter(|_| before.len() >= 3 && after.len() >= 3) else {
-            return Some(Self { trend, shift: None, drifts, shifts: false, least });
+            let none =
+                Self { trend, test, shift: None, pettitt: None, drifts, shifts: false, least };
+            return Some(none);
         };
         let beside_step: Vec<f64> =
             before.iter().map(|value| value - low).chain(after.iter().map(|v| v - high)).collect();
@@ -442,8 +501,10 @@ impl Course {
         });
         let is_step = p < ALPHA
             && share.abs() >= PRACTICAL.max(half)
-            && (high - low).abs() >= beyond * variance(&beside_step).sqrt();
+            && (high - low).abs() >= beyond(factor, &beside_step) * variance(&beside_step).sqrt();
         let shifts = is_step && variance(&beside_step) < variance(&beside_line);
-        Some(Self { trend, shift: Some(shift), drifts: drifts && !shifts, shifts, least })
+        let pettitt = Some(Pettitt { p, ..place_of });
+        let drifts = drifts && !shifts;
+        Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts, least })
     }
 }

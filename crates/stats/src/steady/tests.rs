@@ -300,7 +300,7 @@ fn dependence_of_next_to_nothing_hides_no_step() {
     // From 1 to 17 in the middle; what is beside that changes slowly, by a thousandth of it.
     let beside = |i: u32| f64::from(i / 6 % 2) * 0.01;
     let values: Vec<f64> = (0..60).map(|i| if i < 30 { 1.0 } else { 17.0 } + beside(i)).collect();
-    let place = Place { name: "in_flight", start_s: 0.0, bin_s: 1.0 };
+    let place = Place { name: "in_flight", start_s: 0.0, bin_s: 1.0, beyond: Some(BEYOND) };
     let course = Course::of(&values, place, None).unwrap();
     assert!(course.shifts && !course.drifts);
     assert_eq!(course.shift.unwrap().at_s, 30.0);

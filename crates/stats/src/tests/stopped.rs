@@ -148,7 +148,9 @@ fn a_point_that_was_given_up_is_complete_and_missed() {
     let slo = s.slo.as_ref().unwrap();
     assert_eq!((slo.misses.timed_out, slo.misses.limits, slo.attainment), (0, 100, Some(0.0)));
     // What we gave up is no error of the server.
-    assert_eq!((slo.failed_share, slo.terms[1].state), (Some(0.0), SloState::Met));
+    assert_eq!((slo.failed_share, slo.terms[1].kept), (Some(0.0), Some(true)));
+    // None of a hundred failed: that allows more than 1 %.
+    assert_eq!(slo.terms[1].state, SloState::Undecided);
     let note = s.caveats.iter().find(|c| c.message.starts_with("ended early: hopeless")).unwrap();
     assert_eq!(note.severity, Severity::Info);
     assert!(note.message.contains("the 10 requests under way were given up"), "{}", note.message);

@@ -151,7 +151,7 @@ impl Watch {
             match latencies.get(series.goal.metric) {
                 Seen::Value(value) => series.points.push((due_ms, value as f32)),
                 Seen::Beyond => series.points.push((due_ms, f32::INFINITY)),
-                Seen::Nothing => {}
+                Seen::FailedAfter(_) | Seen::Nothing => {}
             }
         }
     }

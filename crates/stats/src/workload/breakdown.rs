@@ -242,7 +242,7 @@ enum Samples {
     /// Everything.
     Full(Box<Metrics>),
     /// TTFT, TPOT and E2E: three numbers a request.
-    Light([Sample; 3]),
+    Light(Box<[Sample; 3]>),
 }
 
 const LIGHT: [MetricName; 3] = [MetricName::Ttft, MetricName::Tpot, MetricName::E2e];
@@ -383,11 +383,8 @@ fn stages(mode: &Mode, window: Window) -> Vec<StageTally> {
 
 impl SliceTally {
     fn new(keeps_gaps: bool) -> Self {
-        let samples = if keeps_gaps {
-            Samples::Full(Box::default())
-        } else {
-            Samples::Light(Default::default())
-        };
+        let samples =
+            if keeps_gaps { Samples::Full(Box::default()) } else { Samples::Light(Box::default()) };
         Self {
             scheduled: 0,
             ok: 0,

@@ -59,7 +59,10 @@ def effective(values, batch, at):
     sizes = np.bincount(batch, minlength=BATCHES)
     p, variance, k = ratio(sizes, np.bincount(batch, weights=beyond, minlength=BATCHES))
     n = len(values)
-    return (float(n) if variance == 0 else float(min(n, p * (1 - p) / variance))), k
+    factor = variance * n / (p * (1 - p)) if 0 < p < 1 else 1.0
+    # One time in ten shares of independent values vary more than this.
+    by_chance = stats.chi2.ppf(0.9, k - 1) / (k - 1)
+    return (float(n / factor) if factor > by_chance else float(n)), k
 
 
 def quantile(values, percent):
@@ -71,9 +74,15 @@ def quantile(values, percent):
 def interval(values, n_eff, batches, q):
     """Binomial ranks of the deflated n_eff, stretched over all values."""
     least = math.ceil(math.log(0.025) / math.log(max(q, 1 - q)))
-    if math.floor(n_eff) < least:
-        return None
     narrow = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, batches - 1)) ** 2
+    if n_eff < least:
+        # The lower end alone: the middle of what the value of that rank stands for.
+        m = max(math.floor(n_eff * narrow), 1)
+        low = max((rank for rank in range(m + 1) if stats.binom.cdf(rank - 1, m, q) <= 0.025), default=0)
+        if low == 0:
+            return [None, None]
+        rank = min(max(math.floor((low - 0.5) * len(values) / m), 1), len(values))
+        return [float(np.sort(values)[rank - 1]), None]
     m = max(math.floor(n_eff * narrow), least)
     low, high = binomial_ranks(m, q)
     ordered, n = np.sort(values), len(values)
@@ -85,6 +94,7 @@ def sample(name, values, batch):
     """A sample with everything about it."""
     sizes = np.bincount(batch, minlength=BATCHES)
     mean, variance, k = ratio(sizes, np.bincount(batch, weights=values, minlength=BATCHES))
+    variance = max(variance, np.var(values, ddof=1) / len(values))
     half = stats.t.ppf(0.975, k - 1) * math.sqrt(variance)
     percentiles = []
     for percent in PERCENTS:

@@ -35,14 +35,15 @@ const RESOLUTION: f64 = 0.06;
 pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
     let slo = basis.terms().ok_or("there is no SLO to judge simulated requests by")?;
     let limits = Limits::of(&slo, basis.attainment_target)?;
-    let rejected = basis
-        .rejected_rps
-        .ok_or("no rate was found to be too much, so the limit of the model is not known")?;
+    let most = basis
+        .most_rps()
+        .ok_or("nothing bounds what a replica carries, so the limit of the model is not known")?;
     let limit_rps = basis
         .crossing_rps
-        .filter(|at| (basis.confirmed_rps..=rejected).contains(at))
-        .unwrap_or((basis.confirmed_rps * rejected).sqrt());
-    let points = points(basis, rejected)?;
+        .map(|at| at.max(basis.confirmed_rps))
+        .filter(|at| *at <= most)
+        .unwrap_or((basis.confirmed_rps * most).sqrt());
+    let points = points(basis, most)?;
     let burn_in_s = points.iter().map(|point| 3.0 * point.e2e_ms / 1e3).fold(10.0, f64::max);
     let burn_in_s = burn_in_s.min(MOST_BURN_IN_S);
     let bench = Bench { sizes, slo: &slo, limits, points: &points, limit_rps, burn_in_s };

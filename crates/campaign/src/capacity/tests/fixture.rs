@@ -127,7 +127,7 @@ pub(crate) fn point(number: u32, rps: f64, figures: Figures, met: bool) -> Point
         seconds: 60.0,
         requests: None,
         seed: u64::from(number),
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     let missed = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     PointSummary {
@@ -166,12 +166,13 @@ pub(crate) fn sweep(points: Vec<PointSummary>, confirmed: f64, rejected: f64) ->
             confirmed_rps: Some(confirmed),
             rejected_rps: Some(rejected),
             attainment: Some(0.995),
+            seen_attainment: Some(0.995),
             attainment_low: Some(0.99),
             attainment_high: Some(0.999),
             crossing: None,
             runs: 2,
             requests: 3000,
-            over_claim_risk: 0.07,
+            over_claim_risk: Some(0.07),
         }),
         sustained: None,
         curve: Curve::default(),

@@ -371,7 +371,10 @@ fn a_bad_fit_is_not_used() {
     };
     assert!(refused(&|basis| basis.levels.truncate(2)).contains("a fit needs 3"));
     assert!(refused(&|basis| drop(basis.levels.drain(..3))).contains("too close"));
-    assert!(refused(&|basis| basis.rejected_rps = None).contains("too much"));
+    assert!(
+        refused(&|basis| (basis.rejected_rps, basis.crossing_high_rps) = (None, None))
+            .contains("nothing bounds")
+    );
     assert!(refused(&|basis| basis.slo = None).contains("no SLO"));
     assert!(refused(&|basis| basis.slo = Some("itl < 50ms".to_owned())).contains("`itl < 50ms`"));
     // A server that gets faster under load is none of this kind.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::{Calibration, Http, Mode, Plan, Rate, SourcePlan, WorkloadPlan};
-use goodput_stats::{RunFacts, Summary};
+use goodput_stats::{RunFacts, SloSummary, Summary};
 
 use super::SideFacts;
 
@@ -22,6 +22,7 @@ impl SideFacts {
         let input = summary.lengths.input.as_ref();
         let output = summary.lengths.output.as_ref();
         let recount = summary.recount.as_ref();
+        let judged = |slo: &SloSummary| slo.scheduled.saturating_sub(slo.undetermined);
         let streamed = if target.stream { "streamed" } else { "not streamed" };
         let http = if target.http == Http::Http1 { "HTTP/1.1" } else { "HTTP/2" };
         let share = |attainment| format!(" for {} of requests", percent(attainment));
@@ -45,6 +46,7 @@ impl SideFacts {
             extra_body: target.extra_body.clone().unwrap_or_default(),
             cache: if plan.workload.reset_cache { reset } else { "left as it was" }.to_owned(),
             requests: requests.scheduled,
+            judged: summary.slo.as_ref().map_or(0, judged),
             ok: requests.ok,
             failed_share: each(requests.failed, requests.scheduled).unwrap_or(0.0),
             output_source: tokens.output_source.clone(),
@@ -103,6 +105,7 @@ impl SideFacts {
             extra_body: texts(|run| &run.extra_body),
             cache: texts(|run| &run.cache),
             requests: runs.iter().fold(0, |sum, run| sum.saturating_add(run.requests)),
+            judged: runs.iter().fold(0, |sum, run| sum.saturating_add(run.judged)),
             ok: runs.iter().fold(0, |sum, run| sum.saturating_add(run.ok)),
             failed_share: mean(shares).unwrap_or_default(),
             output_source: texts(|run| &run.output_source),

@@ -175,6 +175,7 @@ fn side() -> SideFacts {
         extra_body: String::new(),
         cache: "left as it was".to_owned(),
         requests: 1_000,
+        judged: 0,
         ok: 1_000,
         failed_share: 0.0,
         output_source: "usage".to_owned(),

@@ -1,15 +1,25 @@
 //! What two groups of runs say of one figure.
 
-use goodput_stats::paired::{Unpaired, blocks_to_find, blocks_to_narrow, from_spread, unpaired};
+use goodput_stats::paired::{
+    Counts, Unpaired, blocks_to_find, blocks_to_narrow, from_spread, unpaired,
+};
 
+use crate::compare::answer::{Alphas, widened};
 use crate::compare::blocks::NOTHING;
 use crate::compare::{Figure, Metric, Scale};
 
 /// Confidence of a run's own intervals.
 const OWN: f64 = 0.95;
 
-/// A difference of two groups of runs, of logarithms or of values, by what is known of its spread.
-pub(super) enum Estimate {
+/// A difference of two groups of runs, of logarithms or of values.
+pub(super) struct Estimate {
+    spread: Spread,
+    /// What was counted behind a share.
+    pub(super) counts: Option<Counts>,
+}
+
+/// What is known of its spread.
+enum Spread {
     /// Several runs on both sides.
     Runs { values: [Vec<f64>; 2], mean: f64 },
     /// Mean, and the floor's standard deviation and error, known to so many degrees of freedom.
@@ -18,10 +28,10 @@ pub(super) enum Estimate {
     Own { mean: f64, ends: Option<[f64; 2]> },
 }
 
-impl Estimate {
+impl Spread {
     /// Of the runs of the reference and of a candidate; of a side without any nothing. `floor`: the standard deviation of a
     /// difference of two runs, and its degrees of freedom.
-    pub(super) fn of(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
+    fn of(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
         if sides.iter().any(|figures| figures.is_empty()) {
             return Self::Own { mean: 0.0, ends: None };
         }
@@ -45,38 +55,49 @@ impl Estimate {
             None => Self::Own { mean, ends: own_ends(&scale, sides, mean) },
         }
     }
+}
+
+impl Estimate {
+    /// Of the runs of the reference and of a candidate, as [`Spread::of`] has it, and of what was
+    /// counted in them.
+    pub(super) fn of(
+        metric: &Metric,
+        sides: [&[Figure]; 2],
+        floor: Option<(f64, f64)>,
+        counts: Option<Counts>,
+    ) -> Self {
+        Self { spread: Spread::of(metric, sides, floor), counts }
+    }
 
     /// Whether it can tell chance from change.
     pub(super) fn is_test(&self) -> bool {
-        !matches!(self, Self::Own { .. })
+        !matches!(self.spread, Spread::Own { .. })
     }
 
     pub(super) fn mean(&self) -> f64 {
-        match self {
-            Self::Runs { mean, .. }
-            | Self::Floor { spread: [mean, ..], .. }
-            | Self::Own { mean, .. } => *mean,
+        match self.spread {
+            Spread::Runs { mean, .. }
+            | Spread::Floor { spread: [mean, ..], .. }
+            | Spread::Own { mean, .. } => mean,
         }
     }
 
-    /// The test of a difference of `limit`.
-    fn test(&self, limit: f64, alpha: f64) -> Option<Unpaired> {
-        match self {
-            Self::Runs { values: [reference, candidate], .. } => {
-                let shifted: Vec<f64> = candidate.iter().map(|value| value - limit).collect();
-                unpaired(reference, &shifted, alpha)
+    /// The test of no difference, by how runs spread.
+    fn test(&self, alpha: f64) -> Option<Unpaired> {
+        match &self.spread {
+            Spread::Runs { values: [reference, candidate], .. } => {
+                unpaired(reference, candidate, alpha)
             }
-            Self::Floor { spread: [mean, sd, error], degrees } => {
-                from_spread([mean - limit, *sd, *error], *degrees, alpha)
-            }
-            Self::Own { .. } => None,
+            Spread::Floor { spread, degrees } => from_spread(*spread, *degrees, alpha),
+            Spread::Own { .. } => None,
         }
     }
 
     /// The ends of the interval of confidence 1 − `alpha`; from the runs' own ones that of theirs.
     pub(super) fn ends(&self, alpha: f64) -> Option<[f64; 2]> {
-        let tested = self.test(0.0, alpha).map(|found| [found.low, found.high]);
-        let ends = if let Self::Own { ends, .. } = self { *ends } else { tested };
+        let tested =
+            self.test(alpha).map(|found| widened([found.low, found.high], self.counts, alpha));
+        let ends = if let Spread::Own { ends, .. } = self.spread { ends } else { tested };
         ends.filter(|ends| ends.iter().all(|end| end.is_finite()))
     }
 
@@ -84,14 +105,15 @@ impl Estimate {
         if self.is_test() { 1.0 - alpha } else { OWN }
     }
 
-    /// Chance of a difference so far from `limit`, were that the true one.
-    pub(super) fn p(&self, limit: f64) -> Option<f64> {
-        self.test(limit, 1.0 - OWN).map(|found| found.p)
+    /// Chance of a difference so large, were there none.
+    pub(super) fn p(&self) -> Option<f64> {
+        let counted = self.counts.map_or(0.0, |counts| counts.p(0.0));
+        self.test(1.0 - OWN).map(|found| found.p.max(counted))
     }
 
     /// Standard deviation of a difference of two runs.
     pub(super) fn sd(&self) -> Option<f64> {
-        self.test(0.0, 1.0 - OWN).map(|found| found.sd)
+        self.test(1.0 - OWN).map(|found| found.sd)
     }
 
     /// Runs on each side until it would be told from a limit in four of five.
@@ -100,10 +122,11 @@ impl Estimate {
     }
 
     /// Runs on each side until it would be found, or would fit inside the margin.
-    pub(super) fn runs_needed(&self, margin: f64, alpha: f64) -> Option<u32> {
-        let room = margin - self.mean().abs();
-        let narrow = if room > 0.0 { blocks_to_narrow(room, self.sd()?, alpha) } else { u32::MAX };
-        Some(self.runs_to_tell(0.0, alpha)?.min(narrow))
+    pub(super) fn runs_needed(&self, margin: f64, alphas: Alphas) -> Option<u32> {
+        let Alphas { interval, differs } = alphas;
+        let (room, sd) = (margin - self.mean().abs(), self.sd()?);
+        let narrow = if room > 0.0 { blocks_to_narrow(room, sd, interval) } else { u32::MAX };
+        Some(self.runs_to_tell(0.0, differs)?.min(narrow))
     }
 }
 

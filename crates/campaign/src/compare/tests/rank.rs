@@ -4,7 +4,7 @@ use super::{against_100, beside, blocks, design};
 use crate::compare::rank::{Runs, ranked};
 use crate::compare::*;
 
-/// Two sides are better than the reference and one is worse, each told at one of Holm's last steps;
+/// Two sides are better than the reference and one is worse, each told at one of the last steps;
 /// the level of the pairs without the reference is too strict to tell them apart. By who is ahead
 /// directly the worst would stand before the reference.
 #[test]
@@ -21,7 +21,7 @@ fn who_is_better_than_the_better_is_better() {
         blocks(metric, &rows.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>())
     };
     let mut done = of("ttft_p99", &rows);
-    // Plain differences of the others take the first of Holm's steps.
+    // Plain differences of the others take the first steps.
     let plain: Vec<[f64; 4]> =
         [0.0, 0.1, -0.1, 0.2, 0.0, -0.2, 0.1, 0.0].map(|by| [10.0 + by, 20.0, 30.0, 40.0]).into();
     for metric in ["ttft_p50", "tpot_p50", "tpot_p99", "output_tokens_per_s", "goodput_rps"] {
@@ -68,7 +68,7 @@ impl Runs for Words {
             Outcome::Worse => Some([0.1, 0.2]),
             Outcome::Equivalent => Some([-0.01, 0.01]),
             Outcome::Inconclusive => Some([-0.1, 0.1]),
-            Outcome::NoVerdict => None,
+            Outcome::NoVerdict | Outcome::Described => None,
         }
     }
 }

@@ -1,14 +1,17 @@
 //! The answer, in numbers and words.
 
-use goodput_model::SloTerm;
+use goodput_stats::SloState;
 
-use super::super::judge::{allowed, is_throughput};
+use super::super::judge::is_throughput;
 use super::super::{
-    Axis, Bounded, Effort, Figures, Goodput, GoodputState, Miss, Point, Purpose, Standing,
-    SweepPlan,
+    Axis, Bounded, Figures, Goodput, GoodputState, Miss, Point, Purpose, Standing, SweepPlan,
+    Unclear,
 };
-use super::search;
 use super::view::{Seen, View, is_same};
+use super::{fit, search};
+
+/// A claim that is too high by no more than this share is none.
+const OVER_CLAIM: f64 = 1.03;
 
 /// The answer, as far as it is known; none where none was asked for.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
@@ -19,7 +22,15 @@ pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     let runs: Vec<&Seen<'_>> = confirmed
         .map(|level| search::runs_at(&view, Purpose::Confirm, level).collect())
         .unwrap_or_default();
-    let attainment = pooled(&runs);
+    let seen = pooled(&runs);
+    let belief = fit::belief(&view, search::wall(&view));
+    let crossing = belief
+        .as_ref()
+        .map(super::belief::Belief::crossing)
+        .or_else(|| search::limit(&view).map(|limit| fit::of_mean(&view, limit)));
+    let fitted = confirmed.and_then(|level| fit::attainment(&view).map(|curve| curve.kept(level)));
+    let attainment = fitted.or(seen);
+    let risk = belief.zip(confirmed).map(|(belief, level)| belief.below(level / OVER_CLAIM));
     let (state, because) = words(&view, confirmed, rejected);
     Some(Goodput {
         state,
@@ -33,30 +44,13 @@ pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
         attainment: attainment.map(|share| share.value),
         attainment_low: attainment.and_then(|share| share.low),
         attainment_high: attainment.and_then(|share| share.high),
-        crossing: search::limit(&view).map(super::fit::Crossing::bounded),
+        seen_attainment: seen.map(|share| share.value),
+        crossing,
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
         requests: runs.iter().map(|seen| seen.figures.requests).sum(),
-        over_claim_risk: risk(plan),
+        over_claim_risk: risk,
     })
 }
-
-/// Share of simulated sweeps that claim more than 3 % too much (docs/design/015), the worst of the
-/// servers that were simulated: by effort, and by how rare misses must be.
-fn risk(plan: &SweepPlan) -> f64 {
-    let terms = plan.slo.iter().flat_map(|slo| &slo.terms).filter_map(allowed);
-    let rarest = terms.chain(plan.attainment.map(|share| 1.0 - share)).fold(1.0, f64::min);
-    let has_none = plan.attainment.is_none()
-        && plan.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
-    let is_rare = rarest < RARE || has_none;
-    match (plan.effort, is_rare) {
-        (Effort::Quick, true) => 0.18,
-        (Effort::Quick, false) => 0.02,
-        (Effort::Standard | Effort::Certified, _) => 0.01,
-    }
-}
-
-/// Misses that may be rarer than this are known less well.
-const RARE: f64 = 0.03;
 
 fn below_shadow(view: &View<'_>, level: f64) -> bool {
     view.shadow.is_none_or(|shadow| level < shadow)
@@ -82,11 +76,24 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (n > 0.0).then(|| sum / n)
 }
 
-/// The lowest level above the confirmed one that does not keep the SLO.
+/// The lowest level above the confirmed one at which a run to its end did not keep the SLO beyond
+/// doubt. A probe that was stopped rejects nothing.
 fn rejected<'b, 'a>(view: &'b View<'a>, confirmed: Option<f64>) -> Option<&'b Seen<'a>> {
+    missed(view, confirmed, |seen| {
+        let is_sure = seen.figures.slo_state == Some(SloState::Missed) || seen.is_wall();
+        is_sure && seen.is_whole()
+    })
+}
+
+/// The lowest level above the confirmed one that was missed in this way.
+fn missed<'b, 'a>(
+    view: &'b View<'a>,
+    confirmed: Option<f64>,
+    is: impl Fn(&Seen<'_>) -> bool,
+) -> Option<&'b Seen<'a>> {
     view.seen
         .iter()
-        .filter(|seen| matches!(seen.standing, Standing::Missed(_)))
+        .filter(|seen| matches!(seen.standing, Standing::Missed(_)) && is(seen))
         .filter(|seen| {
             confirmed.is_none_or(|level| seen.level > level && !is_same(seen.level, level))
         })
@@ -136,11 +143,16 @@ fn words(
                         it on a larger machine, or on more cores";
             return (GoodputState::AtLeast, text.to_owned());
         }
-        let Some(seen) = rejected else {
+        let Some(seen) = rejected.or_else(|| missed(view, confirmed, |_| true)) else {
             let text = "nothing that was allowed was too much for it".to_owned();
             return (GoodputState::AtLeast, text);
         };
-        return (GoodputState::Found, format!("{}{}", limits(seen), aside(view)));
+        let how = match () {
+            () if rejected.is_some() => "",
+            () if seen.is_whole() => ", by a run that leaves doubt",
+            () => ", by a run that was stopped early",
+        };
+        return (GoodputState::Found, format!("{}{how}{}", limits(seen), aside(view)));
     }
     unanswered(view)
 }
@@ -151,16 +163,22 @@ fn limits(seen: &Seen<'_>) -> String {
     match &seen.standing {
         Standing::Missed(Miss::Term(term)) => {
             let found = seen.figures.terms.iter().find(|found| found.term == *term);
-            let value = found.and_then(|found| found.value).map(|value| short(value.value));
-            let value = value.map_or(String::new(), |value| format!(" ({value})"));
-            format!("`{term}` is missed at {level}{value}")
+            // Failures are outside of every limit, and a percentile of the rest does not show them.
+            let share = found.and_then(|found| found.attainment).map(|share| {
+                format!(" ({:.2} % of the requests are inside it)", share.value * 100.0)
+            });
+            let value = || {
+                let value = found.and_then(|found| found.value)?;
+                Some(format!(" ({})", short(value.value)))
+            };
+            format!("`{term}` is missed at {level}{}", share.or_else(value).unwrap_or_default())
         }
         Standing::Missed(Miss::Attainment) => {
             let share = seen.figures.attainment.map_or(0.0, |share| share.value);
             format!("only {:.2} % of the requests are good at {level}", share * 100.0)
         }
         Standing::Missed(Miss::OverSaturated) => {
-            format!("more is asked than answered at {level}")
+            format!("a queue grows at {level}: more is asked than answered")
         }
         Standing::Missed(Miss::RateLimited) => {
             format!(
@@ -218,9 +236,14 @@ fn unanswered(view: &View<'_>) -> (GoodputState, String) {
     }
     match lowest {
         None => (GoodputState::Unclear, "nothing has been measured yet".to_owned()),
-        Some(seen) if seen.is_unclear() => {
+        Some(seen) if seen.standing == Standing::Unclear(Unclear::Client) => {
             let text = "this client is the limit: even the lowest load says nothing".to_owned();
             (GoodputState::Unclear, text)
+        }
+        Some(seen) if seen.is_unclear() => {
+            let text = "every run at the lowest load was stopped early, though what was measured \
+                        keeps the SLO";
+            (GoodputState::Unclear, text.to_owned())
         }
         Some(seen) if view.low().is_none() => {
             let text = format!("missed even at {} {unit}: {}", short(seen.level), limits(seen));

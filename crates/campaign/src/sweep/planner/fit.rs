@@ -6,9 +6,12 @@
 
 use goodput_model::{EndedBy, SloMetric, SloStatistic, SloTerm};
 
+use goodput_stats::student_quantile;
+
 use super::super::judge::{allowed, target};
 use super::super::{Bounded, Figures};
-use super::view::{Seen, View};
+use super::belief::Belief;
+use super::view::{Seen, View, e2e_s};
 
 /// Points beyond this factor say nothing about the crossing.
 const NEAR: f64 = 1.25;
@@ -19,9 +22,8 @@ const SLOPE_BOUNDS: (f64, f64) = (2.0, 150.0);
 /// Beyond so many times the allowed share, or this one, the curve bends.
 const BENDS: f64 = 20.0;
 const BENDS_AT: f64 = 0.4;
-/// 97.5 % of a normal distribution.
-const Z: f64 = 1.96;
-
+/// Up to so many times the allowed share runs say how steep it is at the crossing.
+const THROUGH: f64 = 4.0;
 /// The crossing on the axis, and the standard error of its logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Crossing {
@@ -29,36 +31,107 @@ pub(super) struct Crossing {
     pub(super) error: f64,
 }
 
-impl Crossing {
-    pub(super) fn bounded(self) -> Bounded {
-        let at = |sign: f64| self.level * (sign * Z * self.error).exp();
-        Bounded { value: self.level, low: Some(at(-1.0)), high: Some(at(1.0)) }
-    }
+/// A point for a fit: logarithm of the load, share of misses (or logarithm of a mean over its
+/// limit), weight, and a mean answer as a share of its length.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) weight: f64,
+    pub(super) answers: f64,
 }
 
-/// A point for a fit: logarithm of the load, share of misses (or logarithm of a mean over its
-/// limit), and weight.
+/// A crossing, and what it was made of.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
-    x: f64,
-    y: f64,
-    weight: f64,
+struct Fit {
+    crossing: Crossing,
+    /// How many points it goes through.
+    marks: usize,
+    /// The share that may miss; none for means.
+    allowed: Option<f64>,
+    /// Which term; none for all of them together.
+    term: Option<SloTerm>,
 }
 
 /// The lowest crossing of all terms; none where no point is near.
 pub(super) fn crossing(view: &View<'_>) -> Option<Crossing> {
+    nearest(view).map(|(fit, _)| fit.crossing)
+}
+
+/// How sure that crossing is, given that it does not lie above the ceiling; none where too little is
+/// known.
+pub(super) fn belief(view: &View<'_>, ceiling: Option<f64>) -> Option<Belief> {
+    let (fit, near) = nearest(view)?;
+    let (marks, far) = apart(view, &near, fit.allowed?, fit.term.as_ref());
+    Belief::of(&marks, &far, fit.allowed?, ceiling)
+}
+
+/// The same of the share of good requests, whatever it must be.
+pub(super) fn attainment(view: &View<'_>) -> Option<Belief> {
+    let (fit, near) = nearest(view)?;
+    let (marks, far) = apart(view, &near, fit.allowed?, None);
+    Belief::of(&marks, &far, fit.allowed?, None)
+}
+
+/// What points say about a term: those that the curve goes through, and those that are far away, were
+/// stopped, or lie where it bends.
+fn apart(
+    view: &View<'_>,
+    near: &[&Seen<'_>],
+    allowed: f64,
+    term: Option<&SloTerm>,
+) -> (Vec<Mark>, Vec<Mark>) {
+    let clustering = together(near);
+    let counts = |seen: &&Seen<'_>| !seen.is_unclear() && seen.figures.requests > 0;
+    let mark = |seen: &Seen<'_>| {
+        let y = misses(seen.figures, term).filter(|y| y.is_finite())?.clamp(0.0, 1.0);
+        let weight = seen.figures.requests as f64 / clustering;
+        let is_through = (seen.is_whole() || !seen.is_coarse())
+            && y <= THROUGH * allowed
+            && near.iter().any(|near| near.place == seen.place);
+        Some((is_through, Mark { x: load(seen), y, weight, answers: answers(seen) }))
+    };
+    let all = view.seen.iter().filter(counts).filter_map(mark);
+    let (through, beside): (Vec<_>, Vec<_>) = all.partition(|(is_through, _)| *is_through);
+    let marks = |of: Vec<(bool, Mark)>| of.into_iter().map(|(_, mark)| mark).collect();
+    (marks(through), marks(beside))
+}
+
+/// The interval of a crossing of which only its standard error is known: that of a mean.
+pub(super) fn of_mean(view: &View<'_>, crossing: Crossing) -> Bounded {
+    let runs = nearest(view).map_or(0, |(fit, _)| fit.marks as u64);
+    let t = student_quantile(0.975, runs.saturating_sub(2).max(1));
+    let at = |sign: f64| crossing.level * (sign * t * crossing.error).exp();
+    Bounded { value: crossing.level, low: Some(at(-1.0)), high: Some(at(1.0)) }
+}
+
+/// The fit with the lowest crossing, and the points near it.
+fn nearest<'a, 'b>(view: &'b View<'a>) -> Option<(Fit, Vec<&'b Seen<'a>>)> {
     let mut guess = start(view)?;
     let mut found = None;
+    if near(view, guess).is_empty() {
+        // The runs near the limit have left the bracket.
+        guess = view.seen.iter().rfind(|seen| !seen.is_coarse())?.level;
+    }
     for _ in 0..2 {
         let near = near(view, guess);
-        found = lowest(view, &near);
-        let Some(crossing) = found else { break };
+        let Some(mut fit) = lowest(view, &near) else { break };
         // Far outside of what was measured it is a guess.
         let (low, high) = (guess / 1.15, guess * 1.15);
-        guess = crossing.level.clamp(low, high);
-        found = Some(Crossing { level: guess, ..crossing });
+        guess = fit.crossing.level.clamp(low, high);
+        fit.crossing.level = guess;
+        found = Some((fit, near));
     }
     found
+}
+
+/// The share that misses a term, or any of them.
+fn misses(figures: &Figures, term: Option<&SloTerm>) -> Option<f64> {
+    let share = match term {
+        Some(term) => of_term(figures, term)?.attainment?,
+        None => figures.attainment?,
+    };
+    Some(1.0 - share.value)
 }
 
 /// The middle of what is kept and what is missed.
@@ -82,17 +155,18 @@ fn near<'a, 'b>(view: &'b View<'a>, guess: f64) -> Vec<&'b Seen<'a>> {
     if whole.is_empty() { near } else { whole }
 }
 
-fn lowest(view: &View<'_>, near: &[&Seen<'_>]) -> Option<Crossing> {
+fn lowest(view: &View<'_>, near: &[&Seen<'_>]) -> Option<Fit> {
     let slo = view.plan.slo.as_ref()?;
     let each = slo.terms.iter().any(SloTerm::is_of_each_request);
     let together = (each || view.plan.attainment.is_some()).then(|| {
-        let of = |figures: &Figures| figures.attainment.map(|share| 1.0 - share.value);
-        share_crossing(&marks(near, &of), 1.0 - target(view.plan))
+        let of = |figures: &Figures| misses(figures, None);
+        share_crossing(&marks(near, clustering(near), &of), 1.0 - target(view.plan))
     });
     let by_term = slo.terms.iter().map(|term| match (term.statistic, allowed(term)) {
         (SloStatistic::Percentile(_), Some(allowed)) => {
-            let of = |figures: &Figures| Some(1.0 - of_term(figures, term)?.attainment?.value);
-            share_crossing(&marks(near, &of), allowed)
+            let of = |figures: &Figures| misses(figures, Some(term));
+            let found = share_crossing(&marks(near, clustering(near), &of), allowed);
+            found.map(|fit| Fit { term: Some(*term), ..fit })
         }
         (SloStatistic::Mean, _) if matches!(term.metric, SloMetric::Request(_)) => {
             mean_crossing(near, term)
@@ -100,7 +174,7 @@ fn lowest(view: &View<'_>, near: &[&Seen<'_>]) -> Option<Crossing> {
         _ => None,
     });
     let found = by_term.chain(together).flatten();
-    found.min_by(|a, b| a.level.total_cmp(&b.level))
+    found.min_by(|a, b| a.crossing.level.total_cmp(&b.crossing.level))
 }
 
 fn of_term<'a>(figures: &'a Figures, term: &SloTerm) -> Option<&'a super::super::TermFigure> {
@@ -121,14 +195,35 @@ fn clustering(near: &[&Seen<'_>]) -> f64 {
     ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
 
-fn marks(near: &[&Seen<'_>], share: &dyn Fn(&Figures) -> Option<f64>) -> Vec<Mark> {
-    let clustering = clustering(near);
+/// The same for how sure it is: as many as come together where misses are. A run without any has not
+/// seen a cluster, which does not mean that there is none.
+fn together(near: &[&Seen<'_>]) -> f64 {
+    let of = |seen: &&Seen<'_>| {
+        let requests = seen.figures.requests as f64;
+        let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
+        let misses = (1.0 - seen.figures.attainment?.value) * requests;
+        Some(((requests / worth).clamp(1.0, 200.0) * misses, misses))
+    };
+    let (sum, misses) = near.iter().filter_map(of).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+    if misses > 0.0 { (sum / misses).max(1.0) } else { 1.0 }
+}
+
+fn marks(
+    near: &[&Seen<'_>],
+    clustering: f64,
+    share: &dyn Fn(&Figures) -> Option<f64>,
+) -> Vec<Mark> {
     let of = |seen: &&Seen<'_>| {
         let y = share(seen.figures).filter(|y| y.is_finite())?;
         let weight = seen.figures.requests as f64 / clustering;
-        Some(Mark { x: load(seen), y: y.clamp(0.0, 1.0), weight })
+        Some(Mark { x: load(seen), y: y.clamp(0.0, 1.0), weight, answers: answers(seen) })
     };
     near.iter().filter_map(of).collect()
+}
+
+/// A mean answer as a share of the point's length.
+fn answers(seen: &Seen<'_>) -> f64 {
+    e2e_s(seen.figures).0 / seen.figures.window_s.max(1e-3)
 }
 
 /// The logarithm of the load that was really there: the chance of the schedule is known, and need
@@ -144,9 +239,8 @@ fn load(seen: &Seen<'_>) -> f64 {
     nominal.ln() + if is_chance { realised.ln() } else { 0.0 }
 }
 
-/// Where a logistic curve through these shares crosses the allowed one.
-fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Crossing> {
-    let allowed = allowed.clamp(1e-4, 0.9999);
+/// Those that say where the curve crosses: far beyond it bends.
+fn told(marks: &[Mark], allowed: f64) -> Vec<Mark> {
     let bend = (BENDS * allowed).clamp(BENDS_AT, 0.9);
     let mut kept: Vec<Mark> = marks.iter().filter(|mark| mark.y <= bend).copied().collect();
     let has_above = kept.iter().any(|mark| mark.y > allowed);
@@ -155,6 +249,13 @@ fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Crossing> {
         let far = marks.iter().filter(|mark| mark.y > bend);
         kept.extend(far.min_by(|a, b| a.x.total_cmp(&b.x)));
     }
+    kept
+}
+
+/// Where a logistic curve through these shares crosses the allowed one.
+fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Fit> {
+    let allowed = allowed.clamp(1e-4, 0.9999);
+    let mut kept = told(marks, allowed);
     let total: f64 = kept.iter().map(|mark| mark.weight).sum();
     if kept.is_empty() || total <= 0.0 {
         return None;
@@ -176,7 +277,13 @@ fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Crossing> {
     let variance = (vaa + 2.0 * x * vab + x * x * vbb) / (b * b);
     let error = variance.max(0.0).sqrt().clamp(1e-4, 0.5);
     let level = (centre + x).exp();
-    level.is_finite().then_some(Crossing { level, error })
+    let crossing = Crossing { level, error };
+    level.is_finite().then_some(Fit {
+        crossing,
+        marks: kept.len(),
+        allowed: Some(allowed),
+        term: None,
+    })
 }
 
 /// How much more runs differ from the curve than their weights explain; at least 1.
@@ -221,14 +328,14 @@ fn logistic(marks: &[Mark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
 }
 
 /// Where a line through the logarithms of a mean crosses its limit.
-fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Crossing> {
+fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Fit> {
     let limit = term.limit.base;
     let sign = if term.relation.is_floor() { -1.0 } else { 1.0 };
     let of = |seen: &&Seen<'_>| {
         let value = of_term(seen.figures, term)?.value?.value;
         let y = sign * (value / limit).ln();
         let weight = seen.figures.requests as f64;
-        y.is_finite().then(|| Mark { x: load(seen), y, weight })
+        y.is_finite().then(|| Mark { x: load(seen), y, weight, answers: 0.0 })
     };
     let marks: Vec<Mark> = near.iter().filter_map(of).collect();
     let total: f64 = marks.iter().map(|mark| mark.weight).sum();
@@ -246,5 +353,6 @@ fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Crossing> {
     let rest = mean(&|mark| (mark.y - y - slope * (mark.x - x)).powi(2));
     let error = (rest / marks.len() as f64).sqrt() / slope;
     let level = (x - (y / slope).clamp(-1.0, 1.0)).exp();
-    level.is_finite().then(|| Crossing { level, error: error.clamp(1e-3, 0.5) })
+    let crossing = Crossing { level, error: error.clamp(1e-3, 0.5) };
+    level.is_finite().then_some(Fit { crossing, marks: marks.len(), allowed: None, term: None })
 }

@@ -6,6 +6,7 @@
 //! is still the same. `docs/design/015-goodput-search.md` says why it is so, and how good it is.
 
 mod answer;
+mod belief;
 mod effort;
 mod estimate;
 mod findings;
@@ -125,8 +126,10 @@ fn ask(view: &View<'_>, wish: Wish) -> Ask {
         requests: is_warm_up.then_some(effort::WARM_UP_REQUESTS),
         seed: seed(view.plan.seed, number),
         stops: match wish.purpose {
-            Purpose::Bracket | Purpose::Bisect => StopEarly::Decided,
-            _ => StopEarly::Hopeless,
+            // It was given up too early there: this time to its end.
+            _ if view.was_given_up(wish) => None,
+            Purpose::Bracket | Purpose::Bisect => Some(StopEarly::Decided),
+            _ => Some(StopEarly::Hopeless),
         },
     }
 }

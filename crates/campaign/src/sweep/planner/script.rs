@@ -1,6 +1,7 @@
 //! Servers that follow a script, for tests.
 
 use goodput_model::{EndedBy, StopEarly};
+use goodput_stats::SloState;
 
 use crate::sweep::{
     Ask, Bounded, Figures, Level, Point, Purpose, Spread, Step, SweepPlan, TermFigure, next,
@@ -16,6 +17,14 @@ pub(crate) fn plan() -> SweepPlan {
 
 fn exactly(value: f64) -> Bounded {
     Bounded { value, low: Some(value), high: Some(value) }
+}
+
+fn is_kept(share: f64) -> bool {
+    share <= 0.01 + 1e-9
+}
+
+fn state(share: f64) -> SloState {
+    if is_kept(share) { SloState::Met } else { SloState::Missed }
 }
 
 /// Figures of 10,000 requests at a rate, of which this share misses the limit. E2E is 2 s.
@@ -56,9 +65,12 @@ pub(crate) fn figures(rate: f64, share: f64) -> Figures {
             term: TERM.to_owned(),
             kind: "percentile".to_owned(),
             limit: 500.0,
-            value: Some(exactly(if share < 0.01 { 400.0 } else { 600.0 })),
+            value: Some(exactly(if is_kept(share) { 400.0 } else { 600.0 })),
             attainment,
+            state: Some(state(share)),
+            kept: Some(is_kept(share)),
         }],
+        slo_state: Some(state(share)),
         ..Figures::default()
     }
 }
@@ -73,7 +85,7 @@ pub(crate) fn server(capacity: f64) -> impl Fn(&Ask) -> Figures {
         let share = (0.01 * (level / capacity).powf(23.0)).min(1.0);
         let mut found = figures(level, share);
         found.over_saturated = Some(level > 1.2 * capacity);
-        if level > 1.2 * capacity && ask.stops == StopEarly::Decided {
+        if level > 1.2 * capacity && ask.stops == Some(StopEarly::Decided) {
             found.ended_by = Some(EndedBy::Hopeless);
             found.requests_per_s = Some(1.1 * capacity);
         }
@@ -112,7 +124,7 @@ pub(crate) fn point(number: u32, purpose: Purpose, level: f64, figures: Figures)
         seconds: 60.0,
         requests: None,
         seed: 0,
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     Point { ask, figures }
 }

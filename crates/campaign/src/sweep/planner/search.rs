@@ -144,13 +144,8 @@ pub(super) fn is_of_client(view: &View<'_>) -> bool {
 /// The estimated limit, below whatever is a wall.
 pub(super) fn limit(view: &View<'_>) -> Option<Crossing> {
     let crossing = fit::crossing(view)?;
-    // Near the limit a queue may grow by chance: a wall is one where nothing beyond it was kept.
-    let kept = view.seen.iter().filter(|seen| !seen.is_over()).map(|seen| seen.level);
-    let kept = kept.fold(0.0, f64::max);
-    let walls = view.seen.iter().filter(|seen| seen.is_wall()).map(|seen| seen.level);
-    let walls = walls.filter(|wall| *wall > kept);
-    let lowest = walls.chain(view.shadow).min_by(f64::total_cmp);
-    Some(match lowest.filter(|wall| *wall < crossing.level) {
+    let kept = highest_kept(view);
+    Some(match wall(view).filter(|wall| *wall < crossing.level) {
         // The curve says nothing about it: it lies between what was kept and the wall.
         Some(wall) if kept > 0.0 => {
             let error = ((wall / kept).ln().abs() / 2.0).clamp(1e-3, 0.1);
@@ -159,6 +154,21 @@ pub(super) fn limit(view: &View<'_>) -> Option<Crossing> {
         Some(wall) => Crossing { level: wall, ..crossing },
         None => crossing,
     })
+}
+
+fn highest_kept(view: &View<'_>) -> f64 {
+    let kept = view.seen.iter().filter(|seen| !seen.is_over()).map(|seen| seen.level);
+    kept.fold(0.0, f64::max)
+}
+
+/// The lowest level that the limit lies below, whatever a curve says. A probe that was stopped bounds
+/// nothing: it stopped because of the little that it had seen.
+pub(super) fn wall(view: &View<'_>) -> Option<f64> {
+    // Near the limit a queue may grow by chance: a wall is one where nothing beyond it was kept.
+    let kept = highest_kept(view);
+    let is_seen = |seen: &&Seen<'_>| seen.is_wall() && (seen.is_whole() || !seen.is_coarse());
+    let walls = view.seen.iter().filter(is_seen).map(|seen| seen.level);
+    walls.filter(|wall| *wall > kept).chain(view.shadow).min_by(f64::total_cmp)
 }
 
 /// The level to confirm by what is known now.

@@ -71,14 +71,18 @@ fn a_search_goes_from_warm_up_to_anchor() {
     assert!((19.4..=19.9).contains(&confirmed), "{confirmed}");
     assert!(goodput.rejected.unwrap() >= 20.0 && goodput.rejected.unwrap() < 21.5);
     let crossing = goodput.crossing.unwrap();
-    assert!((crossing.value / 20.0 - 1.0).abs() < 0.01, "{crossing:?}");
+    // Points of thirty answers may be too kind by up to 4 %, and here they are not.
+    assert!((19.2..=20.0).contains(&crossing.value), "{crossing:?}");
+    assert!(crossing.low.unwrap() < 20.0 && crossing.high.unwrap() > 20.0, "{crossing:?}");
     assert!(goodput.because.contains("p99 ttft < 500ms"), "{}", goodput.because);
-    assert_eq!((goodput.runs, goodput.over_claim_risk), (2, 0.01));
+    assert_eq!(goodput.runs, 2);
+    // It lies 0.8 % below the limit, and runs of thirty answers may be too kind by more than that.
+    assert!(goodput.over_claim_risk.is_some_and(|risk| risk > 0.0 && risk < 0.3), "{goodput:?}");
     assert_eq!(goodput.requests, 20_000);
     assert_eq!(levels(&points, Purpose::Sustain), [confirmed]);
-    let stops: Vec<StopEarly> = points.iter().map(|point| point.ask.stops).collect();
-    assert_eq!(stops[1], StopEarly::Decided);
-    assert_eq!(stops[points.len() - 2], StopEarly::Hopeless);
+    let stops: Vec<Option<StopEarly>> = points.iter().map(|point| point.ask.stops).collect();
+    assert_eq!(stops[1], Some(StopEarly::Decided));
+    assert_eq!(stops[points.len() - 2], Some(StopEarly::Hopeless));
     assert!(findings(&plan, &points).is_empty());
 }
 
@@ -166,6 +170,97 @@ fn a_point_that_others_spoilt_is_measured_again() {
     assert_eq!(levels(&points, Purpose::Bracket), [3.2, 6.4, 6.4, 6.4, 12.8, 25.6]);
     assert_eq!(state(&answered(&plan, &points)), GoodputState::Found);
     assert!(findings(&plan, &points).iter().all(|caveat| !caveat.message.contains("client")));
+}
+
+/// A server that is found wanting live, though what was measured keeps the SLO.
+fn given_up(mut found: Figures) -> Figures {
+    (found.ended_by, found.over_saturated) = (Some(EndedBy::Hopeless), None);
+    found
+}
+
+#[test]
+fn a_point_that_was_given_up_too_early_is_measured_again_to_its_end() {
+    let plan = plan();
+    let points = sweep(&plan, |ask: &Ask| {
+        let found = server(20.0)(ask);
+        let is_wrong = ask.level.value() == 6.4 && ask.stops.is_some();
+        if is_wrong { given_up(figures(6.4, 0.006)) } else { found }
+    });
+    assert_eq!(levels(&points, Purpose::Bracket), [3.2, 6.4, 6.4, 12.8, 25.6]);
+    let stops: Vec<_> = points[2..4].iter().map(|point| point.ask.stops).collect();
+    assert_eq!(stops, [Some(StopEarly::Decided), None]);
+    let goodput = answered(&plan, &points);
+    assert_eq!(state(&goodput), GoodputState::Found);
+    assert!(goodput.confirmed.is_some_and(|level| level > 19.0), "{goodput:?}");
+    // Again and again: it is left, and lower levels are tried.
+    let points = sweep(&plan, |ask: &Ask| {
+        let level = ask.level.value();
+        if level > 15.0 && ask.purpose != Purpose::WarmUp {
+            given_up(figures(level, 0.006))
+        } else {
+            server(20.0)(ask)
+        }
+    });
+    let again = points.iter().filter(|point| point.ask.level.value() == 25.6).count();
+    assert_eq!(again, 1 + AGAIN);
+    assert!(answered(&plan, &points).confirmed.is_none_or(|level| level <= 15.0));
+}
+
+#[test]
+fn a_probe_that_was_stopped_is_not_rejected_and_bounds_nothing() {
+    // Everything above the limit is given up.
+    let plan = plan();
+    let points = sweep(&plan, |ask: &Ask| {
+        let mut found = server(20.0)(ask);
+        if ask.level.value() > 20.0 && ask.purpose != Purpose::WarmUp {
+            found.ended_by = Some(EndedBy::Hopeless);
+        }
+        found
+    });
+    let goodput = answered(&plan, &points);
+    assert_eq!((state(&goodput), goodput.rejected), (GoodputState::Found, None));
+    assert!(goodput.because.contains("stopped early"), "{}", goodput.because);
+    // One unlucky short probe, 2 of 182, far below the limit: the crossing may still lie above it.
+    let mut short = figures(13.1, 2.0 / 182.0);
+    (short.requests, short.ok, short.n_eff) = (182, 182, Some(182.0));
+    short.ended_by = Some(EndedBy::Hopeless);
+    let unlucky = [
+        point(1, Purpose::WarmUp, 16.0, figures(8.0, 0.0)),
+        point(2, Purpose::Bracket, 4.0, figures(4.0, 0.0)),
+        point(3, Purpose::Bracket, 13.1, short),
+        point(4, Purpose::Focus, 12.9, figures(12.9, 0.005)),
+        point(5, Purpose::Confirm, 12.9, figures(12.9, 0.005)),
+        point(6, Purpose::Confirm, 12.9, figures(12.9, 0.005)),
+    ];
+    let goodput = answered(&plan, &unlucky);
+    assert_eq!((goodput.confirmed, goodput.rejected), (Some(12.9), None));
+    let crossing = goodput.crossing.unwrap();
+    assert!(crossing.high.is_none_or(|high| high > 14.7), "{crossing:?}");
+}
+
+#[test]
+fn attainment_is_that_of_the_fit_and_not_of_the_lucky() {
+    // Runs at one level differ, and the last two of five passed.
+    let plan = plan();
+    let mut points = vec![
+        point(1, Purpose::WarmUp, 16.0, figures(8.0, 0.0)),
+        point(2, Purpose::Bracket, 4.0, figures(4.0, 0.0)),
+        point(3, Purpose::Bracket, 30.0, figures(30.0, 0.9)),
+    ];
+    for (number, share) in [(4, 0.03), (5, 0.03), (6, 0.03)] {
+        points.push(point(number, Purpose::Focus, 20.0, figures(20.0, share)));
+    }
+    for number in [7, 8] {
+        points.push(point(number, Purpose::Confirm, 20.0, figures(20.0, 0.005)));
+    }
+    let goodput = answered(&plan, &points);
+    assert_eq!(goodput.confirmed, Some(20.0));
+    assert!(goodput.seen_attainment.is_some_and(|share| (share - 0.995).abs() < 1e-9));
+    // Two in a hundred missed over all five.
+    let (low, high) = (goodput.attainment_low.unwrap(), goodput.attainment_high.unwrap());
+    assert!(goodput.attainment.is_some_and(|share| share < 0.99), "{goodput:?}");
+    assert!(low < 0.98 && high > 0.98, "{low} {high}");
+    assert!(goodput.over_claim_risk.is_some_and(|risk| risk > 0.3), "{goodput:?}");
 }
 
 #[test]

@@ -85,8 +85,8 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Others may have had this machine for a moment: what the client spoilt counts against a level
-    /// only when it was spoilt again and again.
+    /// Others may have had this machine for a moment: what says nothing counts against a level only
+    /// when it said nothing again and again.
     fn forgive(&mut self) {
         let spoilt: Vec<f64> =
             self.seen.iter().filter(|seen| seen.is_unclear()).map(|seen| seen.level).collect();
@@ -94,16 +94,29 @@ impl<'a> View<'a> {
         self.seen.retain(|seen| !seen.is_unclear() || times(seen.level) > AGAIN);
     }
 
-    /// How many of the last points, all at one level, this client spoilt.
+    /// How many of the last points, all at one level, this client spoilt, or gave up too early.
     pub(super) fn spoilt(&self) -> usize {
         let Some(last) = self.points.last() else { return 0 };
         let is_spoilt = |point: &&Point| {
             point.ask.level == last.ask.level
                 && point.ask.purpose == last.ask.purpose
                 && !matches!(point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
-                && judge_load(&point.figures, self.plan) == Standing::Unclear(Unclear::Client)
+                && matches!(
+                    judge_load(&point.figures, self.plan),
+                    Standing::Unclear(Unclear::Client | Unclear::GivenUpTooEarly)
+                )
         };
         self.points.iter().rev().take_while(is_spoilt).count()
+    }
+
+    /// Whether a point of this kind was given up though what was measured of it keeps the SLO.
+    pub(super) fn was_given_up(&self, wish: Wish) -> bool {
+        self.points.iter().any(|point| {
+            point.ask.level == wish.level
+                && point.ask.purpose == wish.purpose
+                && judge_load(&point.figures, self.plan)
+                    == Standing::Unclear(Unclear::GivenUpTooEarly)
+        })
     }
 
     /// Finds contradictions and what second looks made of them.
@@ -191,7 +204,7 @@ impl<'a> View<'a> {
 
     /// The lowest level at which this client was the limit.
     pub(super) fn client_limit(&self) -> Option<f64> {
-        let of = |seen: &&Seen<'_>| seen.is_unclear();
+        let of = |seen: &&Seen<'_>| seen.standing == Standing::Unclear(Unclear::Client);
         self.seen.iter().filter(of).map(|seen| seen.level).min_by(f64::total_cmp)
     }
 
@@ -294,9 +307,14 @@ impl Seen<'_> {
         !matches!(self.purpose, Purpose::Focus | Purpose::Confirm | Purpose::Sustain)
     }
 
-    /// Whether this client was the limit.
+    /// Whether it says nothing about the server.
     pub(super) fn is_unclear(&self) -> bool {
         matches!(self.standing, Standing::Unclear(_))
+    }
+
+    /// Whether it ran to its end: what stopped early stopped because of what it had seen.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self.figures.ended_by, Some(EndedBy::Hopeless | EndedBy::Decided))
     }
 
     /// Whether more than a term of the SLO speaks against it.
@@ -334,7 +352,7 @@ fn is_clear(plan: &SweepPlan, figures: &Figures, standing: &Standing) -> bool {
         Standing::Missed(Miss::Term(_) | Miss::Attainment) => false,
         // One failure of thirty requests proves nothing.
         Standing::Missed(Miss::RateLimited | Miss::Errors) => {
-            let (_, allowed) = allowed_failures(plan);
+            let allowed = allowed_failures(plan);
             let least = PLAINLY * allowed * figures.requests as f64 + SOME_FAILURES;
             return figures.failed as f64 > least;
         }

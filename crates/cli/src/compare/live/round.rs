@@ -138,7 +138,8 @@ impl Contest<'_> {
         let settled = (side.plan.clone(), Arc::clone(&side.ready));
         let plan = self.asked.search(ask.seed);
         let found = sweep::search(self.setup, &path, plan, asked, settled)?;
-        let is_gone = found.sweep.state == SweepState::TargetLost;
+        let is_gone =
+            matches!(found.sweep.state, SweepState::TargetLost | SweepState::NoGoodAnswer);
         let cell = saved::of_search(*ask, &path, &found)?;
         let why_void = why_void(&found.caveats)
             .or_else(|| Some("its search does not tell what it carries".to_owned()));

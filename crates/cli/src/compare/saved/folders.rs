@@ -202,7 +202,8 @@ mod tests {
             crossing: Some(Bounded { value: 8.2, low: Some(7.5), high: Some(9.0) }),
             runs: 3,
             requests: 100,
-            over_claim_risk: 0.0,
+            seen_attainment: None,
+            over_claim_risk: None,
         };
         let found = Figure { value: 8.0, low: Some(7.5), high: Some(9.0) };
         let nothing = Figure { value: 0.0, low: None, high: None };

@@ -23,8 +23,8 @@ Load        8 req/s
 Blocks      8 of at most 16, each run 30 s after 5 s of load, every second block
             in reverse order, 9.9 min in all; ended at a look: all that was
             tested is known
-Test        95 % for all 4 tested figures together (Holm), the run as the unit;
-            looks after 6, 8, 12 and 16 blocks; changes below 3 % do not matter
+Test        95 % for all 4 tested figures together, the run as the unit; looks
+            after 6, 8, 12 and 16 blocks; changes below 3 % do not matter
 
 B against A, 8 req/s: tested together
                    A       B                      change  verdict
@@ -48,8 +48,8 @@ p50 TPOT, ms  +1.02 (+0.79 to +1.25)  +5.1 %
 attainment                            -2.2 points
 
 B against A, 8 req/s: described, each for itself
-                  A       B                 change  verdict
-p50 E2E, ms  5000.0  5200.0  +4.0 % (+2.8 to +5.2)  WORSE
+                  A       B                 change  in these runs
+p50 E2E, ms  5000.0  5200.0  +4.0 % (+2.8 to +5.2)  higher
 
 In units
              in units
@@ -57,15 +57,15 @@ p50 E2E, ms  +200.0 (+140.0 to +260.0)
 
 All axes, 8 req/s
                              A       B  better
-output tok/s            3360.0  3200.0  ~ A
-output tok/s per GPU     420.0   400.0  ~ A
+output tok/s            3360.0  3200.0  lower in these runs
+output tok/s per GPU     420.0   400.0  lower in these runs
 p50 TTFT, ms             100.0   105.0  same
 p50 TPOT, ms             20.00   21.00  A
-p50 E2E, ms             5000.0  5250.0  A
+p50 E2E, ms             5000.0  5250.0  higher in these runs
 attainment              99.2 %  94.5 %  same
 cost of 1M good tokens       –  1.7361
-better: by the findings above; same: within the margin; tie, ?: cannot be told;
-~: by the values alone, which nobody tested
+a name: better by the findings above; same: within the margin; tie, ?: cannot be
+told; in these runs: described, not tested, the second side against the first
 
 Differs     nothing was found that should be the same and is not
 Requests    3,840 sent to every side, the same to the byte, due at the same
@@ -80,6 +80,41 @@ Verdict     VALID
     assert!(page == expected, "{page}");
 }
 
+/// What was not tested is described, whatever word its file has, and no page names who is ahead by it.
+#[test]
+fn what_is_described_has_no_winner() {
+    for (change, word, axis) in [
+        (0.04, "higher", "higher in these runs"),
+        (-0.04, "lower", "lower in these runs"),
+        (0.004, "not told apart", "not told apart"),
+    ] {
+        let page = |outcome: Outcome| {
+            let other = finding("e2e_p50", (5000.0, 5000.0 * (1.0 + change)), 0.012, outcome);
+            let comparison = changed(|c| {
+                c.findings[4] = Finding { is_tested: false, ..other };
+                c.verdict = Verdict::Valid;
+            });
+            [compare_text(&comparison), compare_markdown(&comparison)]
+        };
+        let [text, markdown] = page(Outcome::Described);
+        has(&text, &format!("  {word}\n"));
+        has(&text, &format!("p50 E2E, ms             5000.0  5250.0  {axis}\n"));
+        has(&markdown, &format!(" | {word} |\n"));
+        has(&markdown, &format!("| p50 E2E, ms | 5000.0 | 5250.0 | {axis} |\n"));
+        assert_eq!(page(Outcome::Worse), [text, markdown], "as older files have it");
+    }
+}
+
+/// A word that its interval does not say is explained.
+#[test]
+fn a_word_by_a_step_is_explained() {
+    let remark = "better or WORSE beside an interval that holds zero";
+    assert!(!compare_text(&two()).contains(remark));
+    let stepped = changed(|c| c.findings[2].low = Some(-0.001));
+    has(&compare_text(&stepped), remark);
+    has(&compare_markdown(&stepped), remark);
+}
+
 #[test]
 fn several_sides_are_ranked() {
     let page = compare_text(&three());
@@ -87,8 +122,8 @@ fn several_sides_are_ranked() {
     has(&page, "            C is faster: p50 TPOT -10.0 % (-11.0 % to -9.0 %); 8 blocks\n");
     has(&page, "Ranking     p50 TPOT, ms: 1. C (18.00); 2. tie of A (20.00), B (20.10)\n");
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  C\n");
-    // Nobody tested this one between all of them.
-    has(&page, "p50 TTFT, ms             100.0   100.5    90.00  ~ C\n");
+    // This one was not tested between all of them.
+    has(&page, "p50 TTFT, ms             100.0   100.5    90.00  not tested\n");
     // One that cannot be compared has no place, and may be the best: nobody is named.
     let mut other = three();
     other.ranking.retain(|rank| rank.side != 2);
@@ -98,7 +133,7 @@ fn several_sides_are_ranked() {
     has(&page, "Ranking     p50 TPOT, ms: 2. tie of A (20.00), B (20.10)\n");
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  ?\n");
     has(&page, "output tok/s per GPU     420.0   417.9    466.7  ?\n");
-    has(&page, "p50 TTFT, ms             100.0   100.5    90.00  ~ C\n");
+    has(&page, "p50 TTFT, ms             100.0   100.5    90.00  not tested\n");
     // Nor is anybody where one has no value.
     other.ranking.clear();
     other.differences.clear();

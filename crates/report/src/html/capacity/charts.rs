@@ -35,8 +35,9 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
         Rule::Place(basis.confirmed_rps, format!("confirmed {}", rate(basis.confirmed_rps))),
     ];
     rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, format!("rejected {}", rate(rps)))));
-    let rejected =
-        basis.rejected_rps.map_or_else(String::new, |rps| format!(", {} are too much", rate(rps)));
+    let rejected = basis
+        .rejected_rps
+        .map_or_else(String::new, |rps| format!(", {} are over the limit", rate(rps)));
     Chart {
         name: "expected",
         title: "Latency of one replica over its load, as measured".to_owned(),
@@ -74,7 +75,7 @@ pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     };
     let basis = &plan.basis;
     let mut rules = vec![line(basis.confirmed_rps, "confirmed")];
-    rules.extend(basis.rejected_rps.map(|rps| line(rps, "too much")));
+    rules.extend(basis.rejected_rps.map(|rps| line(rps, "over the limit")));
     let counts = &traffic.counts;
     Chart {
         name: "hours",

@@ -125,13 +125,13 @@ fn basis(html: &mut Html, plan: &Capacity) {
 }
 
 fn fleets(html: &mut Html, plan: &Capacity) {
-    let head = ["", "replicas", "GPUs", "load", "one lost", "best case", "cost/hour"];
+    let head = ["", "replicas", "GPUs", "load", "one lost", "range", "cost/hour"];
     table(html, "Replicas by how much is to be spare", &head, &named(cells::fleets(plan)));
     html.leaf(
         "p",
         &[("class", "about")],
         "load: the target as a share of what the replicas were confirmed to carry; one lost: the same \
-         with one replica down; best case: if a replica carries all but the rejected rate.",
+         with one replica down; range: replicas by the ends of the interval in which the limit of one lies.",
     );
     let head = ["", "req/s", "input tok/s", "output tok/s", "total tok/s"];
     table(html, "Throughput", &head, &named(cells::rates(plan)));

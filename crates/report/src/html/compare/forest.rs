@@ -82,6 +82,6 @@ fn mark(outcome: Outcome) -> Mark {
         Outcome::Worse => Mark::Worse,
         Outcome::Equivalent => Mark::Same,
         Outcome::Inconclusive => Mark::Open,
-        Outcome::NoVerdict => Mark::None,
+        Outcome::NoVerdict | Outcome::Described => Mark::None,
     }
 }

@@ -5,7 +5,7 @@ use goodput_campaign::compare::{Cell as Run, Comparison, Matter, SideFacts};
 use super::forest::{READ, forest};
 use crate::compare::tables::{BETTER, CHANGE, SURE, Table};
 use crate::compare::words::{label, labels};
-use crate::compare::{DOUBTFUL, notes, shadow, tables};
+use crate::compare::{notes, shadow, tables};
 use crate::html::markup::Html;
 use crate::html::pieces::{Cell, facts, table};
 
@@ -74,14 +74,14 @@ pub(super) fn differences(html: &mut Html, comparison: &Comparison) {
     }
     let others = of(false);
     if !others.is_empty() {
-        details(html, "Other figures, which nobody tested", |html| {
+        details(html, "Other figures: described, not tested", |html| {
             for other in &others {
                 show(html, other);
             }
         });
     }
-    if tables::has_doubts(comparison) {
-        html.leaf("p", &[], DOUBTFUL);
+    for remark in tables::remarks(comparison) {
+        html.leaf("p", &[], remark);
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn axes(html: &mut Html, comparison: &Comparison) {
     for axes in &all {
         let head: Vec<&str> = axes.head.iter().map(String::as_str).collect();
         let row = |row: &Vec<String>| {
-            // What nobody tested (`~`) does not stand out.
+            // What was not tested does not stand out.
             let best = row.last().map_or("", String::as_str);
             let is_best = |place: usize| {
                 let name = axes.head.get(place).filter(|name| !name.is_empty());

@@ -34,6 +34,19 @@ fn sections_stand_in_their_order() {
     assert!(full.len() < 1_500_000, "{}", full.len());
 }
 
+/// Only what was tested stands out: E2E is described, and no side is named for it.
+#[test]
+fn what_is_described_does_not_stand_out() {
+    let page = page(&two());
+    let row = |title: &str| {
+        let axes = page.split(" id=\"axes\"").nth(1).unwrap();
+        let row = axes.split("<tr").find(|row| row.contains(title)).unwrap();
+        (row.contains("\"best\""), row.contains("higher in these runs"))
+    };
+    assert_eq!(row("p50 TPOT"), (true, false));
+    assert_eq!(row("p50 E2E"), (false, true));
+}
+
 /// What a row says is what the text page says of its figure.
 #[test]
 fn the_forest_has_a_row_for_each_tested_figure() {

@@ -55,12 +55,11 @@ pub(super) fn told(summary: &SweepSummary, goodput: &Goodput) -> String {
     }
 }
 
-/// The level with the interval of the limit: `22.4 req/s (21.6–23.1)`.
+/// The level, and the interval in which the limit lies: `22.4 req/s (21.6–23.1)`.
 pub(in super::super) fn confirmed(goodput: &Goodput) -> String {
     let number = |value: f64| level_number(goodput.axis, value);
     let least = if goodput.state == GoodputState::AtLeast { "at least " } else { "" };
-    let ends =
-        interval(goodput).map_or(String::new(), |(low, high)| range(Some(low), Some(high), number));
+    let ends = interval(goodput).map_or(String::new(), |(low, high)| range(low, high, number));
     let level = goodput.confirmed.map_or("–".to_owned(), number);
     let rate = match goodput.confirmed_rps {
         Some(rate) if unit(goodput.axis) != "req/s" => format!(", {} req/s,", amount(rate)),
@@ -69,17 +68,14 @@ pub(in super::super) fn confirmed(goodput: &Goodput) -> String {
     format!("{least}{level} {}{ends}{rate}", unit(goodput.axis))
 }
 
-/// Where the limit lies: the interval of the crossing where the answer is inside it, else from what
-/// was confirmed to what was too much.
-pub(super) fn interval(goodput: &Goodput) -> Option<(f64, f64)> {
+/// Where the limit lies: the interval of the crossing, else from what was confirmed to what was
+/// rejected.
+pub(super) fn interval(goodput: &Goodput) -> Option<(Option<f64>, Option<f64>)> {
     if goodput.state != GoodputState::Found {
         return None;
     }
-    let confirmed = goodput.confirmed?;
-    let crossing = goodput.crossing.and_then(|at| at.low.zip(at.high));
-    crossing
-        .filter(|(low, high)| (*low..=*high).contains(&confirmed))
-        .or(goodput.rejected.map(|rejected| (confirmed, rejected)))
+    let seen = || Some((Some(goodput.confirmed?), Some(goodput.rejected?)));
+    goodput.crossing.map(|at| (at.low, at.high)).or_else(seen)
 }
 
 /// What was promised, as people write it: `p99 TTFT < 500 ms and p99 TPOT < 50 ms`.

@@ -277,7 +277,7 @@ fn point(
         seconds: WINDOW_S,
         requests: None,
         seed: u64::from(number),
-        stops: StopEarly::Hopeless,
+        stops: Some(StopEarly::Hopeless),
     };
     let folder = format!("points/{number:03}");
     let view = PointView { folder: folder.clone(), summary, details };
@@ -357,12 +357,13 @@ fn answer(slo: Option<&Slo>) -> Goodput {
         confirmed_rps: Some(22.4),
         rejected_rps: Some(23.1),
         attainment: Some(0.993),
+        seen_attainment: Some(0.9951),
         attainment_low: Some(0.989),
         attainment_high: Some(0.996),
         crossing: Some(Bounded { value: 22.6, low: Some(21.6), high: Some(23.1) }),
         runs: 2,
         requests: 2688,
-        over_claim_risk: 0.05,
+        over_claim_risk: Some(0.05),
     }
 }
 

@@ -91,7 +91,7 @@ fn course(series: &[Series], latency: Latency, summary: &SweepSummary) -> String
     let at =
         |dot: &Dot| format!("{} ms at {} {}", cell(dot.y), level_number(axis, dot.x), unit(axis));
     let upright = confirmed(summary).map_or(String::new(), |(_, text)| {
-        let span = summary.goodput.as_ref().and_then(interval);
+        let span = span(summary);
         let around = span.map_or("", |_| ", and around it where the limit lies");
         format!(" Upright: {text}{around}.")
     });
@@ -110,10 +110,16 @@ fn confirmed(summary: &SweepSummary) -> Option<(f64, String)> {
     Some((level, format!("answer {} {}", level_number(goodput.axis, level), unit(goodput.axis))))
 }
 
+/// Where the limit lies, where both ends are known.
+fn span(summary: &SweepSummary) -> Option<(f64, f64)> {
+    let (low, high) = summary.goodput.as_ref().and_then(interval)?;
+    low.zip(high)
+}
+
 /// The answer, and where the limit lies.
 fn answer(summary: &SweepSummary) -> Vec<Rule> {
-    let span = summary.goodput.as_ref().and_then(interval);
-    let span = span.map(|(low, high)| Rule::Span(low, high, "where the limit lies".to_owned()));
+    let span =
+        span(summary).map(|(low, high)| Rule::Span(low, high, "where the limit lies".to_owned()));
     let place = confirmed(summary).map(|(level, text)| Rule::Place(level, text));
     span.into_iter().chain(place).collect()
 }

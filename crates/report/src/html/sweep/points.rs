@@ -9,7 +9,7 @@ use super::super::pieces::Cell;
 use super::super::view::SweepView;
 use super::found;
 use crate::number::{cell, count};
-use crate::sweep::{good_share, level_on, marked, number, purpose, standing, unit, within};
+use crate::sweep::{good_share, level_on, marked, number, purpose, stands, unit, within};
 
 /// A row of a table whose name leads to the page of what is in it.
 pub(in super::super) struct Row {
@@ -39,7 +39,7 @@ pub(super) fn fill(html: &mut Html, view: &SweepView<'_>) {
         let (ask, figures) = (&point.point.ask, &point.point.figures);
         let mut cells: Vec<Cell> = vec![level_on(summary.plan.axis, ask.level).into()];
         if is_judged {
-            cells.push(Cell { text: standing(&point.standing), class: class(&point.standing) });
+            cells.push(Cell { text: stands(point), class: class(&point.standing) });
             cells.push(good_share(figures).into());
             let rate = figures.goodput_rps;
             cells.push(rate.map_or("–".to_owned(), |rate| cell(rate.value)).into());

@@ -78,7 +78,7 @@ fn everything_is_there_in_its_order() {
         assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
     }
     for word in
-        ["22.4 confirmed, 23.1 too much", "448.0 per GPU (of 8)", "said before: about 20 min"]
+        ["22.4 confirmed, 23.1 over the limit", "448.0 per GPU (of 8)", "said before: about 20 min"]
     {
         has(&page, word);
     }
@@ -139,9 +139,9 @@ fn every_kind_of_answer() {
         sentence(&changed(|made| change(made.summary.goodput.as_mut().unwrap()))).to_owned()
     };
     let slo = "p99 TTFT &lt; 500 ms and p99 TPOT &lt; 50 ms";
-    // The answer outside of the crossing's interval: from what was confirmed to what was too much.
+    // The interval is that of the limit, wherever the confirmed level lies.
     let outside = answer(|goodput| goodput.crossing.as_mut().unwrap().low = Some(22.5));
-    assert_eq!(outside, format!("22.4 req/s (22.4–23.1) with {slo}"));
+    assert_eq!(outside, format!("22.4 req/s (22.5–23.1) with {slo}"));
     let least = answer(|goodput| {
         (goodput.state, goodput.rejected) = (GoodputState::AtLeast, None);
     });

@@ -1,9 +1,9 @@
 //! The list of results.
 
 use super::frame::frame;
-use super::{UiList, UiRow, query, verdict_class};
+use super::{UiFigure, UiList, UiRow, query, verdict_class};
 use crate::html::markup::Html;
-use crate::number::{cell, count};
+use crate::number::count;
 
 const KINDS: [&str; 6] = ["run", "repeats", "sweep", "sweeps", "comparison", "shadow"];
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
@@ -133,7 +133,11 @@ fn one(html: &mut Html, row: &UiRow) {
         });
         for (name, place) in COLUMNS {
             let figure = row.figures.get(place).copied().flatten();
-            html.leaf("td", &[("data-name", name)], &figure.map_or_else(String::new, cell));
+            html.leaf(
+                "td",
+                &[("data-name", name)],
+                &figure.map_or_else(String::new, UiFigure::text),
+            );
         }
         html.element("td", &[("class", "words brief"), ("data-name", "Verdict")], |html| {
             html.leaf("span", &[("class", verdict_class(&row.verdict))], &row.verdict);

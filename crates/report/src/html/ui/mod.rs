@@ -14,6 +14,7 @@ pub use overlay::ui_overlay;
 pub use run::ui_run;
 
 use super::page;
+use crate::number::cell;
 
 /// The policy of a result's own page, as its head has it.
 pub fn ui_report_policy() -> String {
@@ -47,11 +48,32 @@ pub struct UiRow {
     pub says: String,
     /// Main figures: requests and output tokens per second, TTFT p50 and p99 and TPOT p99 in
     /// milliseconds, good requests per second, share that failed.
-    pub figures: [Option<f64>; 7],
+    pub figures: [Option<UiFigure>; 7],
     /// Short words.
     pub tags: Vec<String>,
     /// Whether something is being measured in it now.
     pub is_live: bool,
+}
+
+/// A figure in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UiFigure {
+    /// The value.
+    pub value: f64,
+    /// Whether it has no interval to both sides.
+    pub is_rough: bool,
+}
+
+impl UiFigure {
+    fn text(self) -> String {
+        format!("{}{}", if self.is_rough { "~" } else { "" }, cell(self.value))
+    }
+}
+
+impl From<f64> for UiFigure {
+    fn from(value: f64) -> Self {
+        Self { value, is_rough: false }
+    }
 }
 
 /// A list of results.

@@ -5,7 +5,7 @@ use super::list::{state, tags};
 use super::{UiRun, verdict_class};
 use crate::html::markup::Html;
 use crate::html::pieces::section;
-use crate::number::{cell, percent};
+use crate::number::percent;
 
 /// Figures, in the order of a row.
 const FIGURES: [&str; 6] = [
@@ -75,12 +75,12 @@ fn facts(html: &mut Html, run: &UiRun) {
             for (name, value) in FIGURES.iter().zip(row.figures) {
                 if let Some(value) = value {
                     html.leaf("dt", &[], name);
-                    html.leaf("dd", &[], &cell(value));
+                    html.leaf("dd", &[], &value.text());
                 }
             }
             if let Some(share) = row.figures.last().copied().flatten() {
                 html.leaf("dt", &[], "Failed");
-                html.leaf("dd", &[], &percent(share));
+                html.leaf("dd", &[], &percent(share.value));
             }
         });
     });

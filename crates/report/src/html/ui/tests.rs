@@ -27,7 +27,8 @@ fn row() -> UiRow {
             Some(-0.0),
             None,
             Some(0.5),
-        ],
+        ]
+        .map(|value| value.map(UiFigure::from)),
         tags: vec![text(), "a b".to_owned()],
         is_live: true,
     }
@@ -159,4 +160,15 @@ fn a_run_has_a_live_part_only_while_it_goes_on() {
     assert!(page.contains("\none\n\ntwo</textarea>"), "{page}");
     run.row.is_live = false;
     assert!(!ui_run(&run).contains("data-live"));
+}
+
+#[test]
+fn a_rough_figure_has_its_mark() {
+    let shown = |is_rough: bool| {
+        let mut row = UiRow::default();
+        row.figures[3] = Some(UiFigure { value: 51.5, is_rough });
+        ui_list(&UiList { rows: vec![row], total: 1, most: 1, ..UiList::default() })
+    };
+    assert!(shown(true).contains(">~51.50<"), "{}", shown(true));
+    assert!(shown(false).contains(">51.50<"));
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod family;
 mod oracle;
 mod properties;
 mod study;

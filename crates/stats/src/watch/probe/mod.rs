@@ -164,7 +164,7 @@ impl Probe {
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
         let wait_ms = match Latencies::of(record, self.stream, &cuts).get(first) {
             Seen::Value(wait) => Some(wait as f32),
-            Seen::Beyond | Seen::Nothing => None,
+            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
         };
         self.ended.push(Ended { due: record.scheduled, kept, wait_ms });
     }

@@ -1,0 +1,206 @@
+//! Requests, time and what is under way: each follows from the other two.
+
+use goodput_model::{Reported, ReportedMode, ReportedRequest, Tool};
+
+use super::arithmetic::{ADVICE, is_above, tolerance};
+use super::words::{mean_e2e_s, number, requests};
+use super::{Check, Finding, Source};
+
+/// A mean E2E that is put together from TTFT and TPOT.
+const BUILT: f64 = 0.25;
+/// Requests that end within less of the duration than this leave a part of it unexplained.
+const FILLED: f64 = 0.8;
+/// Fewer requests may well begin late or end early.
+const FEWEST: usize = 100;
+
+pub(super) const CHECKS: [Check; 3] = [
+    Check {
+        code: "littles_law",
+        title: "Little's law",
+        source: Source::Arithmetic,
+        run: littles_law,
+    },
+    Check {
+        code: "within_duration",
+        title: "requests inside the run",
+        source: Source::Arithmetic,
+        run: within_duration,
+    },
+    Check {
+        code: "sample_counts",
+        title: "requests behind figures",
+        source: Source::Arithmetic,
+        run: sample_counts,
+    },
+];
+
+/// Requests under way on average, by throughput and latency, and by how much that may be off.
+fn busy(run: &Reported) -> Option<(f64, f64)> {
+    let counted = run.ok.zip(run.duration_s.filter(|seconds| *seconds > 0.0));
+    let rate = counted.map(|(ok, seconds)| ok as f64 / seconds).or(run.requests_per_s)?;
+    let stated = run.metrics.get("e2e").and_then(|metric| metric.mean).map(|ms| ms / 1e3);
+    match stated {
+        Some(seconds) => Some((rate * seconds, tolerance(run))),
+        None => Some((rate * mean_e2e_s(run)?, BUILT)),
+    }
+}
+
+fn littles_law(run: &Reported) -> Option<Finding> {
+    if run.tool == Tool::Goodput {
+        return None;
+    }
+    let (peak, mean) = (run.load.peak_concurrency, run.load.mean_concurrency);
+    let mut reasons = Vec::new();
+    if let Some((peak, sent)) = peak.zip(requests(run))
+        && is_above(peak, sent as f64)
+    {
+        reasons.push(format!(
+            "{} requests under way at once are stated, though only {sent} were sent",
+            number(peak)
+        ));
+    }
+    let found = busy(run);
+    if let Some((busy, slack)) = found {
+        let said = format!("throughput times E2E is {} requests under way", number(busy));
+        if let Some(peak) = peak.filter(|peak| busy > peak * (1.0 + slack)) {
+            reasons.push(format!("{said} on average, above the stated peak of {}", number(peak)));
+        }
+        if let Some(mean) = mean.filter(|mean| (mean - busy).abs() > slack * mean.max(busy)) {
+            reasons.push(format!("{said}, but {} are stated", number(mean)));
+        }
+    }
+    if !reasons.is_empty() {
+        return Some(Finding::wrong(reasons.join("; "), ADVICE));
+    }
+    users(run).or_else(|| {
+        let (busy, _) = found.filter(|_| peak.or(mean).is_some())?;
+        Some(Finding::ok(format!("{} requests under way on average", number(busy))))
+    })
+}
+
+/// Against the users of a closed loop, or a cap on an open one.
+fn users(run: &Reported) -> Option<Finding> {
+    let users = run.load.concurrency.filter(|n| *n > 0)? as f64;
+    let busy = run.requests_per_s? * mean_e2e_s(run)?;
+    if run.load.mode != ReportedMode::Closed {
+        return (busy > 1.05 * users).then(|| {
+            let said = format!("{} requests under way on average", number(busy));
+            Finding::wrong(format!("{said}, though no more than {users} were allowed"), ADVICE)
+        });
+    }
+    let n = run.ok? as f64;
+    let said = format!("{} of {users} users were waiting on average", number(busy));
+    Some(match busy / users {
+        share if share > 1.05 => Finding::wrong(
+            format!("{said}: throughput times latency is more than the load allows"),
+            ADVICE,
+        ),
+        share if share < 0.9 && n >= 20.0 * users => Finding::doubtful(
+            format!("{said}: the client did not keep its users busy"),
+            "look at the client's CPU; the server saw less load than stated",
+        ),
+        _ => Finding::ok(said),
+    })
+}
+
+/// From the first send to the last answer, by the requests themselves, where all of them are there.
+fn span_s(run: &Reported) -> Option<f64> {
+    let good: Vec<_> = run.details.as_ref()?.iter().filter(|r| !r.is_failed).collect();
+    if run.ok.is_some_and(|ok| ok != good.len() as u64) {
+        return None;
+    }
+    let times = |r: &&ReportedRequest| Some((r.start_s?, r.start_s? + r.whole_ms()? / 1e3));
+    let times: Option<Vec<(f64, f64)>> = good.iter().map(times).collect();
+    let (first, last) = times?
+        .into_iter()
+        .filter(|(start, end)| start.is_finite() && end.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (s, e)| (a.min(s), b.max(e)));
+    (last > first).then_some(last - first)
+}
+
+fn within_duration(run: &Reported) -> Option<Finding> {
+    // Ours follows requests beyond its window, and GuideLLM leaves its warm-up out of the duration.
+    let is_apart = run.tool == Tool::Guidellm && run.warmup.seconds.is_some_and(|s| s > 0.0);
+    if run.tool == Tool::Goodput || is_apart {
+        return None;
+    }
+    let duration = run.duration_s.filter(|seconds| *seconds > 0.0)?;
+    let most = duration * (1.0 + tolerance(run));
+    let mut reasons = Vec::new();
+    for name in ["ttft", "e2e"] {
+        let Some(metric) = run.metrics.get(name) else { continue };
+        let values = metric.percentiles.iter().map(|(_, value)| *value);
+        let longest = values.chain(metric.max).chain(metric.median).reduce(f64::max);
+        if let Some(longest) = longest.map(|ms| ms / 1e3).filter(|seconds| *seconds > most) {
+            let name = name.to_uppercase();
+            reasons.push(format!(
+                "{name} of {} s in a run of {} s",
+                number(longest),
+                number(duration)
+            ));
+        }
+    }
+    let span = span_s(run);
+    let said = |span: f64| {
+        format!(
+            "{} s from the first send to the last answer, {} s stated",
+            number(span),
+            number(duration)
+        )
+    };
+    if let Some(span) = span.filter(|span| *span > most) {
+        reasons.push(format!("{}: every rate is too high", said(span)));
+    }
+    if !reasons.is_empty() {
+        return Some(Finding::wrong(reasons.join("; "), ADVICE));
+    }
+    let n = run.details.as_ref().map_or(0, Vec::len);
+    Some(match span {
+        Some(span) if span < FILLED * duration && run.failed == Some(0) && n >= FEWEST => {
+            Finding::doubtful(
+                format!("{}: every rate is too low", said(span)),
+                "find out what the client did in the rest of the time",
+            )
+        }
+        Some(span) => Finding::ok(said(span)),
+        None if run.metrics.contains_key("e2e") => {
+            Finding::ok(format!("no latency is longer than the {} s of the run", number(duration)))
+        }
+        None => return None,
+    })
+}
+
+/// A figure that leaves requests out says nothing about those, and they may be the slowest.
+fn sample_counts(run: &Reported) -> Option<Finding> {
+    let ok = run.ok.filter(|_| run.tool != Tool::Goodput)?;
+    let mut compared = 0;
+    let mut short = Vec::new();
+    // Answers of one token have no TPOT; GuideLLM counts tokens there.
+    let has_pace = run.output_lengths.is_some_and(|range| range.min >= 2.0);
+    let names = if has_pace && run.tool != Tool::Guidellm {
+        &["ttft", "e2e", "tpot"][..]
+    } else {
+        &["ttft", "e2e"]
+    };
+    for name in names {
+        let Some(n) = run.metrics.get(*name).and_then(|metric| metric.n) else { continue };
+        compared += 1;
+        let said = format!("{} is of {n} requests, {ok} ended well", name.to_uppercase());
+        if n > ok {
+            return Some(Finding::wrong(said, ADVICE));
+        }
+        if n < ok {
+            short.push(said);
+        }
+    }
+    (compared > 0).then(|| {
+        if short.is_empty() {
+            Finding::ok(format!("every figure is of all {ok} requests"))
+        } else {
+            Finding::doubtful(
+                format!("{}: those that are left out may be the slowest", short.join("; ")),
+                "find out which requests are missing, and why",
+            )
+        }
+    })
+}

@@ -1,0 +1,184 @@
+//! The phases of a request are one sum: E2E is TTFT and the tokens after the first.
+
+use goodput_model::{Reported, Tool};
+
+use super::words::number;
+use super::{Check, Finding, Source};
+
+/// Rounding, and the wait for the last event, which carries no token.
+const SLACK: f64 = 0.02;
+/// GuideLLM weighs its figures by tokens, and counts the last event in E2E only.
+const WEIGHTED: f64 = 0.05;
+/// ITL that is further than this from what its events explain.
+const APART: f64 = 0.1;
+/// ITL and TPOT that are no further apart than this have one token for each event.
+const ALIKE: f64 = 0.03;
+/// Events of an answer that carry no token: one names the role, one the reason to stop.
+const EMPTY_EVENTS: f64 = 2.0;
+
+pub(super) const CHECKS: [Check; 1] = [Check {
+    code: "phases_add_up",
+    title: "TTFT and TPOT make E2E",
+    source: Source::Arithmetic,
+    run: phases_add_up,
+}];
+
+/// Means of one answer, in milliseconds and tokens.
+struct Answer {
+    /// Tokens after the first.
+    later: f64,
+    /// Time after the first token, where E2E and TTFT are stated.
+    decode: Option<f64>,
+    tpot: Option<f64>,
+    itl: Option<f64>,
+}
+
+/// Output tokens of an answer on average.
+pub(super) fn tokens(run: &Reported) -> Option<f64> {
+    Some(run.output_tokens? as f64 / run.ok.filter(|n| *n > 0)? as f64)
+}
+
+/// How many gaps an answer may have at most: one for each later token, and those of events without a
+/// token.
+pub(super) fn most_gaps(later: f64) -> f64 {
+    later + EMPTY_EVENTS
+}
+
+fn answer(run: &Reported) -> Option<Answer> {
+    let mean = |name: &str| run.metrics.get(name)?.mean.filter(|mean| *mean > 0.0);
+    let later = tokens(run).map(|tokens| tokens - 1.0).filter(|later| *later > 0.0)?;
+    let decode = mean("e2e").zip(mean("ttft")).map(|(e2e, ttft)| e2e - ttft);
+    // A TTFT above E2E is told elsewhere.
+    let decode = decode.filter(|decode| *decode > 0.0);
+    Some(Answer { later, decode, tpot: mean("tpot"), itl: mean("itl") })
+}
+
+fn phases_add_up(run: &Reported) -> Option<Finding> {
+    let answer = answer(run)?;
+    let pace = by_tpot(run, &answer);
+    let gaps = by_itl(run, &answer);
+    [pace.clone(), gaps.clone()].into_iter().flatten().max_by_key(|found| found.severity)
+}
+
+/// Each answer's own TPOT times its own tokens is exact. The mean of one times the mean of the other
+/// is off by their covariance, which is at most the product of the standard deviations.
+fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
+    let (tpot, decode, later) = (answer.tpot?, answer.decode?, answer.later);
+    let (what, count, time) = match run.tool {
+        // Its TPOT has the first token in it.
+        Tool::Guidellm => ("E2E is", later + 1.0, run.metrics.get("e2e")?.mean?),
+        _ => ("E2E less TTFT leaves", later, decode),
+    };
+    let said = format!(
+        "{what} {} ms for {} tokens, {} ms each; TPOT is {} ms",
+        number(time),
+        number(count),
+        number(time / count),
+        number(tpot)
+    );
+    let off = (tpot * count - time).abs();
+    let is_off = match (run.tool, run.metrics.get("tpot").and_then(|metric| metric.std)) {
+        // Ours leaves out of one figure what failed, and out of the other what nobody counted.
+        (Tool::Goodput, _) | (_, None) => !(0.5..=2.0).contains(&(time / (tpot * count))),
+        (Tool::Guidellm, Some(_)) => off > WEIGHTED * time,
+        (_, Some(std)) => off > SLACK * time + std * spread(run, later) * later,
+    };
+    Some(if is_off {
+        Finding::wrong(
+            format!("{said}: TPOT, E2E or the number of tokens is not of this run"),
+            super::arithmetic::ADVICE,
+        )
+    } else {
+        Finding::ok(said)
+    })
+}
+
+/// The coefficient of variation of the tokens after the first: by the requests, or the most that
+/// their range allows, or that of an exponential distribution.
+fn spread(run: &Reported, later: f64) -> f64 {
+    let good = run.details.iter().flatten().filter(|request| !request.is_failed);
+    let lengths: Vec<f64> =
+        good.filter_map(|request| Some(request.output_tokens? as f64)).collect();
+    if lengths.len() > 1 {
+        let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
+        let squares: f64 = lengths.iter().map(|length| (length - mean).powi(2)).sum();
+        return (squares / lengths.len() as f64).sqrt() / later;
+    }
+    let most =
+        run.output_lengths.map(|range| (range.max - later - 1.0) * (later + 1.0 - range.min));
+    most.filter(|most| *most >= 0.0).map_or(1.0, |most| most.sqrt() / later)
+}
+
+/// All gaps together are the time after the first token; how many they are is known, or bounded by the
+/// number of tokens.
+fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
+    let (itl, later) = (answer.itl?, answer.later);
+    // Where the gaps themselves are in the file, they are counted.
+    let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
+    if has_gaps || run.tool == Tool::Goodput {
+        return None;
+    }
+    let counted = run.metrics.get("itl").and_then(|metric| metric.n).zip(run.ok);
+    let counted = counted.map(|(gaps, ok)| gaps as f64 / ok.max(1) as f64);
+    let exact = match run.tool {
+        Tool::Guidellm => Some((later, WEIGHTED)),
+        Tool::Aiperf | Tool::GenaiPerf => counted.map(|gaps| (gaps, SLACK)),
+        _ => None,
+    };
+    if let Some((gaps, slack)) = exact {
+        let decode = answer.decode?;
+        let said = format!(
+            "E2E less TTFT leaves {} ms, {} gaps of ITL make {} ms",
+            number(decode),
+            number(gaps),
+            number(itl * gaps)
+        );
+        return Some(if (itl * gaps - decode).abs() > slack * decode {
+            Finding::wrong(
+                format!("{said}: ITL, E2E or the number of tokens is not of this run"),
+                super::arithmetic::ADVICE,
+            )
+        } else {
+            Finding::ok(said)
+        });
+    }
+    let time = answer.decode.or(answer.tpot.map(|tpot| tpot * later))?;
+    let gaps = time / itl;
+    let said = format!(
+        "{} tokens after the first take {} ms, which is {} gaps of the mean ITL of {} ms",
+        number(later),
+        number(time),
+        number(gaps),
+        number(itl)
+    );
+    let is_one_each = answer.tpot.is_some_and(|tpot| (itl - tpot).abs() <= ALIKE * tpot);
+    let advice = "find out what an event carries; compare TPOT instead of ITL";
+    Some(match gaps {
+        gaps if gaps > most_gaps(later) * (1.0 + APART) => Finding::doubtful(
+            format!(
+                "{said}: ITL or TPOT is not of this run, or most events carry no token (one for the \
+                 role and one for the end explain {})",
+                number(most_gaps(later))
+            ),
+            advice,
+        ),
+        gaps if gaps < later * (1.0 - APART) && is_one_each && answer.decode.is_some() => {
+            Finding::wrong(
+                format!(
+                    "{said}, though TPOT of {} ms says one token for each: E2E or the number of tokens \
+                     is not of this run",
+                    number(answer.tpot.unwrap_or_default())
+                ),
+                super::arithmetic::ADVICE,
+            )
+        }
+        gaps if gaps < later * (1.0 - APART) => Finding::doubtful(
+            format!(
+                "{said}: an event carries {} tokens, or ITL is not of this run",
+                number(later / gaps)
+            ),
+            advice,
+        ),
+        _ => Finding::ok(said),
+    })
+}
