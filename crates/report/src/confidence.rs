@@ -73,7 +73,20 @@ fn figure(figure: &LiveFigure, sending: Sending) -> String {
         _ if value < 10.0 => format!("{value:.1} ms"),
         _ => format!("{value:.0} ms"),
     };
-    let Some(within) = figure.within else { return format!(" · {title} {value}") };
+    let needs = || {
+        let (fewest, n) = (count(figure.fewest()), count(figure.n));
+        format!(" · {} needs {fewest} requests ({n} so far)", figure.goal.figure)
+    };
+    let is_over = match sending {
+        Sending::Over => true,
+        Sending::Timed { left_s, .. } => left_s <= 0.0,
+        Sending::Open => false,
+    };
+    let Some(within) = figure.within else {
+        let is_short = figure.n < figure.fewest() && !is_over;
+        let needs = if is_short { needs() } else { String::new() };
+        return format!(" · {title} ~{value}{needs}");
+    };
     let percent = |share: f64| {
         let percent = share * 100.0;
         if percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
@@ -81,15 +94,9 @@ fn figure(figure: &LiveFigure, sending: Sending) -> String {
     let left = match (figure.left_s, sending) {
         _ if figure.is_queueing => " at best: queueing".to_owned(),
         _ if figure.is_enough() => String::new(),
-        (_, Sending::Over) => String::new(),
-        (_, Sending::Timed { left_s, .. }) if left_s <= 0.0 => String::new(),
+        _ if is_over => String::new(),
         // It is known as well as asked, and only the number is missing.
-        _ if figure.is_narrow() => format!(
-            " · {} needs {} requests ({} so far)",
-            figure.goal.figure,
-            count(figure.fewest()),
-            count(figure.n)
-        ),
+        _ if figure.is_narrow() => needs(),
         (Some(left), Sending::Timed { left_s, duration_s }) if left > left_s => format!(
             " · not by the end of this run: --duration {}",
             flag_time(duration_s + left - left_s)
@@ -144,7 +151,7 @@ mod tests {
         let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.12)));
         assert_eq!(line, " · p95 TTFT 212 ms ±4.2 % · queue grows by 3.1/s");
         let line = confidence_live(&look(LiveFigure { within: None, left_s: None, ..known }, None));
-        assert_eq!(line, " · p95 TTFT 212 ms");
+        assert_eq!(line, " · p95 TTFT ~212 ms");
         assert_eq!(confidence_live(&Look::default()), "");
         // Of several the one that takes longest.
         let slow = LiveFigure { goal: goals("mean e2e ±5%")[0], left_s: Some(500.0), ..known };
@@ -179,6 +186,10 @@ mod tests {
             " · p95 TTFT 52 ms ±30 % · not by the end of this run: --duration 15s"
         );
         assert_eq!(line(wide, Sending::Over), " · p95 TTFT 52 ms ±30 %");
+        // A handful has no interval yet.
+        let few = LiveFigure { within: None, n: 7, left_s: None, ..known };
+        assert_eq!(line(few, timed(3.0)), " · p95 TTFT ~52 ms · p95 needs 200 requests (7 so far)");
+        assert_eq!(line(few, Sending::Over), " · p95 TTFT ~52 ms");
         let enough = LiveFigure { n: 200, ..known };
         assert_eq!(line(enough, timed(3.0)), " · p95 TTFT 52 ms ±4.7 %");
     }

@@ -71,14 +71,10 @@ impl Course {
         let window = if start > window.start { moved(window, start) } else { window };
         let rest = series.over(window.start, window.end);
         let is_open = matches!(load.mode, Mode::Open { max_concurrency: None, .. });
-        let mut steadiness = steady::judge(&rest);
-        if is_open && steady::is_blind(&rest) {
-            steadiness.doubt();
-        }
         Self {
             window,
             cut,
-            steadiness: Some(steadiness),
+            steadiness: Some(steady::judge(&rest)),
             saturation: is_open.then(|| saturation::judge(&rest)).flatten(),
         }
     }

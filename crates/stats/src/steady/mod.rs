@@ -386,21 +386,17 @@ fn judge_of(series: &Series, judged: Judged) -> Steadiness {
         let place = Place { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
         found.extend(Course::of(rest, place, chance.floor(name)));
     }
+    // Every series could double and still pass for chance.
+    let is_blind = !found.iter().any(Course::can_see);
     let mut verdict = verdict(cut, never.as_deref(), found);
     let is_latency = |(name, _): &(&str, &[f64])| matches!(*name, "ttft" | "tpot");
     let has_latencies = !series.ttft.values.is_empty() || !series.tpot.values.is_empty();
     // Latencies of so few requests that most bins have none cannot be tested.
     let is_sparse = has_latencies && !named.iter().any(is_latency);
-    if is_sparse || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
+    if is_sparse || is_blind || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
         verdict.doubt();
     }
     verdict
-}
-
-/// Whether the number under way of an open loop could double within this span and still pass for
-/// chance.
-pub(crate) fn is_blind(series: &Series) -> bool {
-    BEYOND * Chance::of(series).drift(series.len()) > VISIBLE
 }
 
 /// The worst that was found decides.
@@ -409,7 +405,8 @@ fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<Course>) -> Steadiness 
     found.sort_by_key(|course| (course.trend.metric != "tpot", course.trend.metric.clone()));
     let wrong = found.iter().find(|course| course.shifts || course.drifts);
     let stuck = never.and_then(|name| found.iter().find(|course| course.trend.metric == name));
-    let shown = stuck.or(wrong).or(found.first());
+    let seen = found.iter().find(|course| course.can_see());
+    let shown = stuck.or(wrong).or(seen).or(found.first());
     let state = match (never.is_some(), shown) {
         (_, Some(course)) if course.shifts => State::Shifted,
         (true, _) => State::NeverSteady,
@@ -451,9 +448,15 @@ pub(crate) struct Course {
     pub(crate) pettitt: Option<Pettitt>,
     pub(crate) drifts: bool,
     pub(crate) shifts: bool,
+    /// The smallest drift that would be beyond chance, as a share.
+    least: f64,
 }
 
 impl Course {
+    fn can_see(&self) -> bool {
+        self.least <= VISIBLE
+    }
+
     fn of(values: &[f64], place: Place<'_>, chance: Option<Chance>) -> Option<Self> {
         let (blocks, step) = thin(values, BLOCKS);
         let level = median(&blocks)?;
@@ -471,15 +474,16 @@ impl Course {
             let factor = factor.max(dependence(beside)).max(1.0);
             place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
         };
-        let drifts = test.p < ALPHA
-            && drift_share.abs() >= least
-            && drift.abs() >= beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();
+        let noise = beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();
+        let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
+        let least = least.max(ratio(noise, level));
 
         let place_of = pettitt(&blocks)?;
         let (before, after) = blocks.split_at(place_of.at);
         let levels = median(before).zip(median(after));
         let Some((low, high)) = levels.filter(|_| before.len() >= 3 && after.len() >= 3) else {
-            let none = Self { trend, test, shift: None, pettitt: None, drifts, shifts: false };
+            let none =
+                Self { trend, test, shift: None, pettitt: None, drifts, shifts: false, least };
             return Some(none);
         };
         let beside_step: Vec<f64> =
@@ -501,6 +505,6 @@ impl Course {
         let shifts = is_step && variance(&beside_step) < variance(&beside_line);
         let pettitt = Some(Pettitt { p, ..place_of });
         let drifts = drifts && !shifts;
-        Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts })
+        Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts, least })
     }
 }

@@ -120,15 +120,35 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
 }
 
 #[test]
-fn a_number_under_way_that_may_double_by_chance_shows_nothing() {
+fn series_that_could_all_double_by_chance_show_nothing() {
     // One under way, each for a second: the standard deviation of a line's drift over T bins is
-    // sqrt(12·2/T), and four of those are 1 at T = 384.
-    let of = |bins: usize| Series {
-        in_flight: vec![1.0; bins],
-        completions: vec![1; bins],
-        ..series(|_| 1.0, bins)
+    // sqrt(12·2/T), and four of those are 1 at T = 384. Waits are half and one and a half of their mean
+    // in turn: four standard deviations are twice the mean. TPOT likewise, with two of `noise`.
+    let of = |bins: usize, noise: f64| {
+        let turns = |mean: f64, noise: f64| Medians {
+            values: (0..bins)
+                .map(|i| mean * (1.0 + noise * (1.0 - 2.0 * (i % 2) as f64)))
+                .collect(),
+            counts: vec![20; bins],
+        };
+        Series {
+            in_flight: vec![1.0; bins],
+            tokens_per_s: vec![20.0; bins],
+            completions: vec![1; bins],
+            ttft: turns(200.0, 0.5),
+            tpot: turns(20.0, noise),
+            ..series(|_| 1.0, bins)
+        }
     };
-    assert_eq!([is_blind(&of(383)), is_blind(&of(385))], [true, false]);
+    // Sixty bins are not averaged.
+    assert_eq!(judge(&of(60, 0.51)).state, State::TooShort);
+    assert_eq!(judge(&of(60, 0.49)).state, State::Steady);
+    assert_eq!(judge(&of(60, 0.49)).trend.unwrap().metric, "tpot");
+    // The trend that is shown is that of a series that could show one.
+    let long = Series { tpot: Medians::default(), ..of(385, 0.0) };
+    assert_eq!(judge(&long).state, State::Steady);
+    let short = Series { tpot: Medians::default(), ..of(60, 0.0) };
+    assert_eq!(judge(&short).state, State::TooShort);
 }
 
 #[test]
