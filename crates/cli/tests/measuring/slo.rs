@@ -37,7 +37,9 @@ fn judge(cases: &[Case]) {
 #[test]
 fn promises_about_each_request_and_about_the_run() {
     judge(&[
-        ("errors < 1%, rps > 10, output_tps > 100", None, "met", 0),
+        ("errors < 5%, rps > 10, output_tps > 100", None, "met", 0),
+        // None of a hundred failed: that allows 4 %.
+        ("errors < 1%", None, "undecided", 5),
         ("rps > 1000", None, "missed", 4),
         ("ttft < 2s, tpot < 1s", Some("80%"), "met", 0),
         ("ttft < 10ms", Some("80%"), "missed", 4),

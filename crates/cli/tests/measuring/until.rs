@@ -96,9 +96,9 @@ fn what_it_takes_is_said_before() {
     let session = Session::new();
     let said = |args: &[&str]| session.run(&[&["run", "mock", "--dry-run"], args].concat()).stderr;
     let usual = said(&["--rate", "1"]);
-    assert!(usual.contains("p95 TTFT to ±10 % needs about 430 requests: 7 min"), "{usual}");
+    assert!(usual.contains("p95 TTFT to ±10 % needs about 810 requests: 14 min"), "{usual}");
     let asked = said(&["--rate", "100", "--until", "mean e2e ±5%"]);
-    assert!(asked.contains("mean E2E to ±5 % needs about 440 requests: 4 s"), "{asked}");
+    assert!(asked.contains("mean E2E to ±5 % needs about 500 requests: 5 s"), "{asked}");
     for args in [&["--concurrency", "4"][..], &["--rate", "1", "--quiet"]] {
         assert!(!said(args).contains("needs about"), "{args:?}");
     }

@@ -21,7 +21,7 @@ const SMALL: f64 = 0.1;
 /// With fewer independent waits than this a run is short for what it remembers, whatever its tail.
 const LONG: f64 = 100.0;
 /// A likeness that a latency has from its wait spoils its middle from this factor on.
-const CARRIED: f64 = 10.0;
+const CARRIED: f64 = 4.0;
 /// By so many independent waits a run is too kind to the latency that a wait is a part of.
 const SHORT_OF_WHOLE: f64 = 300.0;
 
@@ -43,7 +43,7 @@ struct Part {
 /// Chosen on simulated queues (docs/design/012), which are not those of the published table.
 const PARTS: [Part; 3] = [
     Part { up_to: 0.5, share: 0.6, short: 150.0, waits: 8.0, worth: 8.0 },
-    Part { up_to: 0.95, share: 1.0, short: 1_500.0, waits: 250.0, worth: 15.0 },
+    Part { up_to: 0.95, share: 1.0, short: 1_500.0, waits: 350.0, worth: 15.0 },
     Part { up_to: 1.0, share: 1.0, short: 450.0, waits: 450.0, worth: 40.0 },
 ];
 
