@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 9] = [
+const TASKS: [(&str, &str); 10] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -34,6 +34,10 @@ const TASKS: [(&str, &str); 9] = [
     (
         "test-fleet",
         "fleets under a real Slurm and Ray, killed, cut off, with clocks that are off; needs root",
+    ),
+    (
+        "study",
+        "decisions: how often what is said of an SLO is wrong, as a table; RUNS=200, ONLY=\"32 slots\"",
     ),
     ("schemas", "write docs/schema/ anew, from the types that are written to files"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         "layers" => layers::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
+        "study" => study(rest.first().map(String::as_str)),
         _ => {
             eprintln!("usage: cargo xtask TASK");
             for (name, what) in TASKS {
@@ -85,6 +90,13 @@ fn test() -> Result<(), String> {
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
     gates::check()
+}
+
+/// Tables of the docs that take minutes.
+fn study(name: Option<&str>) -> Result<(), String> {
+    let Some("decisions") = name else { return Err("study what? there is: decisions".to_owned()) };
+    let test = ["decisions_study", "--", "--ignored", "--nocapture"];
+    cargo(&[&["test", "--release", "-p", "goodput-stats", "--lib"][..], &test].concat(), &[])
 }
 
 /// Programs of others hold the simulated engine against what they expect of a server, and our
