@@ -10,7 +10,7 @@ use crate::{Quality, RunState, SloState, Summary, analyse};
 
 /// How long a request is served, with a mean of 4 s.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Service {
+pub(super) enum Service {
     /// CV 1.
     Exponential,
     /// CV 1.
@@ -23,17 +23,17 @@ enum Service {
 
 /// A server with slots, under Poisson arrivals.
 #[derive(Debug, Clone, Copy)]
-struct Queue {
-    slots: usize,
-    service: Service,
-    load: f64,
+pub(super) struct Queue {
+    pub(super) slots: usize,
+    pub(super) service: Service,
+    pub(super) load: f64,
 }
 
 const SERVICE_S: f64 = 4.0;
 const WARM_S: f64 = 120.0;
 
 /// A request: when it was due, its wait for the first token, and all of its time, in seconds.
-type Request = (f64, f64, f64);
+pub(super) type Request = (f64, f64, f64);
 
 impl Service {
     fn draw(self, stream: &mut Stream) -> f64 {
@@ -54,7 +54,7 @@ impl Service {
 impl Queue {
     /// The requests of so many seconds after the warm-up. The first token comes 200 ms after a slot is
     /// free (log-normal, sigma 0.5).
-    fn run(self, seed: u64, seconds: f64) -> Vec<Request> {
+    pub(super) fn run(self, seed: u64, seconds: f64) -> Vec<Request> {
         let mut stream = Stream::new(seed, Domain::Arrivals, 0);
         let rate = self.load * self.slots as f64 / SERVICE_S;
         let mut free = std::collections::BinaryHeap::new();
