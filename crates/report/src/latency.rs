@@ -240,6 +240,11 @@ fn ends(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), 
             line(page, label, ends.into_iter())?;
         }
     }
+    let completed = percentiles().map(|percentile| percentile.completed);
+    if completed.clone().any(|completed| completed.is_some()) {
+        let cells = std::iter::once(None).chain(completed);
+        line(page, " completed", cells.map(|completed| text("", completed)))?;
+    }
     let early = percentiles().map(|percentile| percentile.early_stopping);
     if early.clone().any(|early| early.is_some()) {
         line(page, " MLPerf", std::iter::once(None).chain(early).map(|early| text("", early)))?;
@@ -292,6 +297,12 @@ fn meanings(metrics: &[&Metric]) -> Vec<(&'static str, String)> {
             "95 % sure to be at most this; this run cannot tell how much less",
         ),
         ("n/e", has(Quality::NotEstimable), "not estimable: too few samples for any figure"),
+        (
+            "completed",
+            percentiles().any(|found| found.completed.is_some()),
+            "of completed requests alone; the figure above it also counts failures that took longer, \
+             as at least that long",
+        ),
     ];
     let all = all.into_iter().filter(|(_, is_there, _)| *is_there);
     all.map(|(mark, _, text)| (mark, text.to_owned())).collect()

@@ -379,3 +379,15 @@ fn a_server_that_did_not_stream_is_named_in_the_head() {
     assert_eq!(head(true, 18), "chat, streaming asked for, answers came whole");
     assert_eq!(head(false, 0), "chat, not streaming");
 }
+
+#[test]
+fn both_views_stand_where_slow_failures_change_a_percentile() {
+    let of_completed = |summary: &mut serde_json::Value| {
+        summary["metrics"]["ttft"]["percentiles"]["99"]["completed"] = serde_json::json!(288.0);
+    };
+    let text = page(of_completed);
+    let line = text.lines().find(|line| line.starts_with(" completed")).unwrap();
+    assert!(line.trim_end().ends_with("288.0"), "{line}");
+    assert!(text.contains("completed   of completed requests alone"), "{text}");
+    assert!(!page(|_| {}).contains("completed requests alone"));
+}
