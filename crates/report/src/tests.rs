@@ -382,8 +382,8 @@ fn a_server_that_did_not_stream_is_named_in_the_head() {
 
 #[test]
 fn both_views_stand_where_slow_failures_change_a_percentile() {
-    let of_completed = |summary: &mut serde_json::Value| {
-        summary["metrics"]["ttft"]["percentiles"]["99"]["completed"] = serde_json::json!(288.0);
+    let of_completed = |summary: &mut Value| {
+        summary["metrics"]["ttft"]["percentiles"]["99"]["completed"] = json!(288.0);
     };
     let text = page(of_completed);
     let line = text.lines().find(|line| line.starts_with(" completed")).unwrap();

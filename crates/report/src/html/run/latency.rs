@@ -49,10 +49,11 @@ fn row(html: &mut Html, label: &str, metric: &Metric, percents: &[&String]) {
                 cell_of(html, "–", "");
                 continue;
             };
-            let mut ends = interval(found.low, found.high, found.high_is_censored);
-            if let Some(completed) = found.completed {
-                ends = format!("{ends} completed {}", cell(completed)).trim_start().to_owned();
-            }
+            let ends = interval(found.low, found.high, found.high_is_censored);
+            let ends = match found.completed {
+                Some(completed) => format!("{ends} completed {}", cell(completed)),
+                None => ends,
+            };
             cell_of(html, &figure(found), &ends);
         }
         cell_of(html, &largest(metric), "");
