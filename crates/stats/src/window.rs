@@ -47,9 +47,7 @@ impl Window {
     /// In which of the equal parts of the window an instant lies; the first and the last hold what
     /// is outside.
     pub(crate) fn batch(self, at: Nanos) -> u8 {
-        let (into, whole) = (u128::from((at - self.start).0), (self.end - self.start).0);
-        let batch = into * u128::from(BATCHES) / u128::from(whole.max(1));
-        u8::try_from(batch).unwrap_or(BATCHES).min(BATCHES - 1)
+        (self.slice(at) / (SLICES / u16::from(BATCHES))) as u8
     }
 
     /// In which of the equal slices of the window an instant lies, likewise.
