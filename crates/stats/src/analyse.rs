@@ -290,7 +290,7 @@ impl Tally {
         course.forget_unless(self.requests.ok > 0);
         let load = self.load(plan, &run);
         let client = self.client(samples, &load);
-        let key = self.metrics.key_figures();
+        let key = self.metrics.key_figures(load.offered_rps);
         course.doubt_if_short(key.e2e_p99_ms);
         let throughput = self.in_window.rates(self.window);
         let (metrics, slo) = self.against_slo(plan, &run, &load, &key);

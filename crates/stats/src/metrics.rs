@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{MetricName, Nanos, RequestRecord};
+use goodput_model::{MetricName, RequestRecord};
 
 use crate::cuts::Cuts;
-use crate::estimate::{Memory, lag1};
+use crate::estimate::{Contention, Memory, Visit, lag1};
 use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
 use crate::runs::{Micros, Runs};
@@ -53,8 +53,7 @@ struct Gaps {
 pub(crate) struct Metrics {
     /// Where samples are told apart by time, for their intervals.
     window: Option<Window>,
-    /// TTFT by due instant.
-    ttft_due: Vec<(Nanos, f64)>,
+    visits: Vec<Visit>,
     ttft: Sample,
     ttft_sent: Sample,
     ttfa: Sample,
@@ -82,7 +81,8 @@ impl Metrics {
         let slice = self.window.map(|window| window.slice(record.scheduled));
         let ttft = latencies.get(MetricName::Ttft);
         if let (Seen::Value(ttft), Some(_)) = (ttft, slice) {
-            self.ttft_due.push((record.scheduled, ttft));
+            let (scheduled, end) = (record.scheduled, record.end());
+            self.visits.push(Visit { scheduled, end, ttft_ms: ttft });
         }
         self.ttft.take(slice, ttft);
         self.e2e.take(slice, latencies.get(MetricName::E2e));
@@ -116,10 +116,16 @@ impl Metrics {
         }
     }
 
-    /// What the checks ask for, whatever percentiles the plan names.
-    pub(crate) fn key_figures(&mut self) -> KeyFigures {
-        self.ttft_due
-            .sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    /// What the checks ask for, whatever percentiles the plan names, of requests of which so many per
+    /// second were asked for.
+    pub(crate) fn key_figures(&mut self, offered_rps: Option<f64>) -> KeyFigures {
+        self.visits.sort_unstable_by(|one, other| {
+            one.scheduled.cmp(&other.scheduled).then(one.ttft_ms.total_cmp(&other.ttft_ms))
+        });
+        let contention = Contention::find(&self.visits, offered_rps);
+        for wait in [&mut self.ttft, &mut self.ttft_sent, &mut self.ttfa] {
+            wait.at_contended(contention);
+        }
         let gaps = self.some_gaps();
         let middle = gaps.len().checked_sub(1).map(|last| last / 2);
         self.ttft.sort();
@@ -141,7 +147,7 @@ impl Metrics {
             itl_p50_ms: middle.and_then(|middle| gaps.get(middle).copied()),
             e2e_p99_ms: self.e2e.percentile(99.0),
             ttft_p90_ms: self.ttft.percentile(90.0),
-            ttft_lag1: lag1(self.ttft_due.iter().map(|ttft| ttft.1)),
+            ttft_lag1: lag1(self.visits.iter().map(|visit| visit.ttft_ms)),
             delayed_ack_share: modes::delayed_ack_share(&gaps),
             modes: kinds.into_iter().filter_map(modes).collect(),
         }

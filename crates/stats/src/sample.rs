@@ -3,8 +3,8 @@
 use std::iter::repeat_n;
 
 use crate::estimate::{
-    self, BATCHES, Effective, Inflation, Memory, Quality, Ratio, SLICES, early_stopping_rank,
-    minimum_for_estimate, minimum_for_figure,
+    self, BATCHES, Contention, Effective, Inflation, Memory, Quality, Ratio, SLICES,
+    early_stopping_rank, minimum_for_estimate, minimum_for_figure,
 };
 use crate::request::Seen;
 use crate::summary::{Metric, Percentile, Quick};
@@ -46,6 +46,8 @@ pub struct Sample {
     merged: Vec<f64>,
     /// The memory of a wait that these values are made of, and the wait's variance.
     wait: Option<(Memory, f64)>,
+    /// Whether these values are waits at a server that makes requests wait for one another.
+    contention: Option<Contention>,
 }
 
 /// Slices in a batch.
@@ -278,10 +280,12 @@ impl Sample {
         };
         let tail = if self.low_is_worse { 10.0 } else { 90.0 };
         let spread = deviation / mean.abs().max(f64::MIN_POSITIVE);
-        let memory = Memory::new(n, spread, [values, beyond(50.0), beyond(tail)]);
+        let memory = Memory::new(n, spread, [values, beyond(50.0), beyond(tail)])
+            .with_contention(self.contention);
         match self.wait {
             Some((wait, variance)) if deviation > 0.0 => {
-                memory.with_wait(wait, (variance / (deviation * deviation)).min(1.0))
+                let own = deviation * deviation;
+                memory.with_wait(wait, (variance / own).min(1.0), own)
             }
             _ => memory,
         }
@@ -302,6 +306,12 @@ impl Sample {
     /// How much its requests remember of each other, and the variance of its values; of sorted ones.
     pub(crate) fn memory(&self) -> Memory {
         self.memory.unwrap_or_else(|| Memory::none(self.len()))
+    }
+
+    /// Says that its values are waits at such a server.
+    pub(crate) fn at_contended(&mut self, contention: Option<Contention>) {
+        self.contention = contention;
+        self.is_sorted = false;
     }
 
     /// Says that its values are made of a wait: what that one remembers, they do in part.

@@ -4,6 +4,8 @@
 //! looks like independent requests. The misses of such a run cannot tell, for there are none. Its
 //! latencies can: they are alike long before any of them is too long (docs/design/012).
 
+use super::Contention;
+
 /// Slices of the window in which likeness is looked for: 32 to a batch.
 pub(crate) const SLICES: u16 = 640;
 
@@ -22,8 +24,17 @@ const SMALL: f64 = 0.1;
 const LONG: f64 = 100.0;
 /// A likeness that a latency has from its wait spoils its middle from this factor on.
 const CARRIED: f64 = 4.0;
+/// The same of what is expected from how full the server is.
+const EXPECTED: f64 = 2.0;
 /// By so many independent waits a run is too kind to the latency that a wait is a part of.
 const SHORT_OF_WHOLE: f64 = 300.0;
+
+/// With a smaller share of requests that wait for others, waits decide no figure.
+const FEW_WAIT: f64 = 0.02;
+/// The same of those that found the server full in this run: more are a spell of slow answers.
+const FEW_MET: f64 = 0.04;
+/// So many times a queue must have been able to come and go before its waits are known.
+const PERIODS: f64 = 100.0;
 
 /// What a part of the distribution asks of a run whose requests are alike.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +106,8 @@ pub(crate) struct Memory {
     pub(crate) of_values: f64,
     /// The likeness that values have from a wait they are made of; 0 without one.
     carried: f64,
+    /// Whether requests wait for one another, which a run this short knows too little about.
+    contention: Option<Contention>,
 }
 
 impl Memory {
@@ -111,25 +124,44 @@ impl Memory {
         let tail = tenth.max(factor(values, LEAST_OF_VALUES));
         // Where a run holds few waits, nothing of its distribution is better known than its tail.
         let tenth = if n / tail < LONG { tail } else { tenth };
-        Self { n, tenth, tail, of_values: values.factor.max(0.0), carried: 0.0 }
+        Self { n, tenth, tail, of_values: values.factor.max(0.0), carried: 0.0, contention: None }
     }
 
     /// Of values that are taken for independent.
     pub(crate) fn none(n: u64) -> Self {
-        Self { n: n as f64, tenth: 1.0, tail: 1.0, of_values: 1.0, carried: 0.0 }
+        Self { n: n as f64, tenth: 1.0, tail: 1.0, of_values: 1.0, carried: 0.0, contention: None }
     }
 
-    /// The same where a wait with this memory makes this share of the values' variance.
-    pub(crate) fn with_wait(self, wait: Self, share: f64) -> Self {
-        let carried =
+    /// The same of waits at a server that makes requests wait for one another.
+    pub(crate) fn with_contention(self, contention: Option<Contention>) -> Self {
+        let is_rare = |found: Contention| {
+            found.waiting() < FEW_WAIT && found.met_full < FEW_MET && found.explains_memory()
+        };
+        if contention.is_some_and(is_rare) {
+            // What is alike are waits, and they are too rare to decide a figure.
+            return Self { tenth: 1.0, tail: 1.0, contention, ..self };
+        }
+        Self { contention, ..self }
+    }
+
+    /// The same where a wait with this memory makes this share of the values' variance (in ms²).
+    pub(crate) fn with_wait(self, wait: Self, share: f64, variance: f64) -> Self {
+        let seen =
             if wait.tail > 1.0 { share * widened(wait.n, wait.tail, SHORT_OF_WHOLE) } else { 0.0 };
-        Self { carried, ..self }
+        let expected = wait.contention.map_or(0.0, |found| found.carried(variance / 1e6));
+        Self { carried: seen.max(expected * CARRIED / EXPECTED), ..self }
+    }
+
+    /// Whether requests wait for one another more often than a run this short can tell.
+    fn is_contended(self) -> bool {
+        let is_short = |found: Contention| found.waiting() >= FEW_WAIT && found.periods() < PERIODS;
+        self.contention.is_some_and(is_short)
     }
 
     /// The one that requests remember longer by.
     pub(crate) fn stronger(self, other: Self) -> Self {
-        let [one, two] = [self.tail.max(self.carried), other.tail.max(other.carried)];
-        if two > one { other } else { self }
+        let strength = |of: Self| (of.is_contended(), of.tail.max(of.carried));
+        if strength(other) > strength(self) { other } else { self }
     }
 
     /// The likeness at quantile `q`, counted from the good side, and what it asks for.
@@ -145,7 +177,10 @@ impl Memory {
     /// By how much more the share of values beyond quantile `q`, counted from the good side, varies.
     pub(crate) fn of_share(self, q: f64) -> f64 {
         let (factor, part) = self.at(q);
-        let own = part.share * widened(self.n, factor, part.short);
+        let seen = part.share * widened(self.n, factor, part.short);
+        let is_middle = q <= PARTS[0].up_to;
+        let expected = self.contention.filter(|_| is_middle).map_or(1.0, Contention::of_middle);
+        let own = seen.max(expected);
         // A wait moves the middle of what it is a part of more than its tail.
         own.max(1.0 + self.carried * 4.0 * q * (1.0 - q))
     }
@@ -162,7 +197,10 @@ impl Memory {
         let (factor, part) = self.at(q);
         let is_spoilt = q <= PARTS[0].up_to && self.carried >= CARRIED;
         let is_independent = factor <= 1.0;
-        !is_spoilt && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
+        let is_tail = q > PARTS[0].up_to;
+        !is_spoilt
+            && !(is_tail && self.is_contended())
+            && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
     }
 
     /// Whether the mean's bad side can: a mean rests on the longest waits, so that the least likeness
@@ -171,7 +209,7 @@ impl Memory {
         const SLIGHT: f64 = 1.25;
         const MANY: f64 = 2_000.0;
         let is_slight = self.of_values > SLIGHT && self.n / self.of_values < MANY;
-        !is_slight && self.carried < CARRIED
+        !is_slight && self.carried < CARRIED && !self.is_contended()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod batches;
 mod binomial;
+mod contention;
 mod early_stopping;
 mod interval;
 mod memory;
@@ -18,6 +19,7 @@ mod tests;
 pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
 pub(crate) use binomial::cumulative;
 pub use binomial::{minimum_for_bound, minimum_for_interval};
+pub(crate) use contention::{Contention, Visit};
 pub(crate) use early_stopping::early_stopping_rank;
 pub(crate) use interval::{lower_rank, ranks};
 pub(crate) use memory::{Inflation, Memory, SLICES};

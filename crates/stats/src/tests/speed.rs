@@ -50,7 +50,7 @@ fn ten_million_gaps() {
         let what =
             if several { "ten million gaps, some of two tokens" } else { "ten million gaps" };
         let metrics = timed(what, || {
-            let key = metrics.key_figures();
+            let key = metrics.key_figures(None);
             metrics.finish(Wanted::of(&PERCENTILES), &key)
         });
         assert_eq!(metrics["itl"].n, 10_000_000);

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask study decisions` prints the table of docs/confidence.md.
 
-use goodput_model::{MetricName, Nanos, RequestRecord};
+use goodput_model::{Arrivals, MetricName, Mode, Nanos, RequestRecord};
 use goodput_random::{Domain, Stream};
 
 use crate::tests::{NO_WARMUP, facts, plan, record as good_request};
@@ -52,11 +52,15 @@ impl Service {
 }
 
 impl Queue {
+    fn rate(self) -> f64 {
+        self.load * self.slots as f64 / SERVICE_S
+    }
+
     /// The requests of so many seconds after the warm-up. The first token comes 200 ms after a slot is
     /// free (log-normal, sigma 0.5).
     pub(super) fn run(self, seed: u64, seconds: f64) -> Vec<Request> {
         let mut stream = Stream::new(seed, Domain::Arrivals, 0);
-        let rate = self.load * self.slots as f64 / SERVICE_S;
+        let rate = self.rate();
         let mut free = std::collections::BinaryHeap::new();
         (0..self.slots).for_each(|_| free.push(std::cmp::Reverse(0u64)));
         let (mut at, mut requests) = (0.0, Vec::new());
@@ -108,10 +112,15 @@ fn record(index: usize, (due, wait, whole): Request) -> RequestRecord {
 }
 
 /// A run of this queue under an SLO.
-fn judged(requests: &[Request], seconds: u64, slo: &str, target: Option<f64>) -> Summary {
+fn judged(queue: Queue, requests: &[Request], seconds: u64, slo: &str, target: f64) -> Summary {
     let mut plan = plan(Some(seconds), None, NO_WARMUP);
+    plan.load.mode = Mode::Open {
+        rate: goodput_model::Rate::PerSecond(queue.rate()),
+        arrivals: Arrivals::Poisson,
+        max_concurrency: None,
+    };
     plan.measure.slo = Some(slo.parse().unwrap());
-    plan.measure.attainment = target;
+    plan.measure.attainment = Some(target);
     plan.measure.percentiles = vec![50.0, 90.0, 95.0, 99.0];
     let records: Vec<RequestRecord> =
         requests.iter().enumerate().map(|(index, request)| record(index, *request)).collect();
@@ -165,7 +174,7 @@ fn study(queue: Queue, seconds: u64, runs: u64) -> Decisions {
     let mut found = Decisions::default();
     let state = |requests: &[Request], target: f64, q: f64| {
         let slo = format!("ttft < {}ms", at(&truth[0], q) * 1e3);
-        judged(requests, seconds, &slo, Some(target)).slo.unwrap().attainment_state
+        judged(queue, requests, seconds, &slo, target).slo.unwrap().attainment_state
     };
     for seed in 0..runs {
         let requests = queue.run(seed, seconds as f64);
@@ -177,7 +186,7 @@ fn study(queue: Queue, seconds: u64, runs: u64) -> Decisions {
             found.undecided[place].add(state(&requests, target, tenth) == SloState::Undecided);
         }
         let slo = format!("ttft < {}ms", at(&truth[0], 0.99) * 1e3);
-        let summary = judged(&requests, seconds, &slo, Some(0.99));
+        let summary = judged(queue, &requests, seconds, &slo, 0.99);
         for (metric, truth) in truth.iter().enumerate() {
             let name = [MetricName::Ttft, MetricName::E2e][metric].name();
             let of = &summary.metrics[name];
@@ -268,7 +277,7 @@ fn a_lucky_run_near_the_knee_is_not_met() {
     let truth = busy.truth();
     let slo = format!("ttft < {}ms", at(&truth[0], 0.98) * 1e3);
     let state = |queue: Queue, seed: u64, slo: &str| {
-        let found = judged(&queue.run(seed, 180.0), 180, slo, Some(0.99));
+        let found = judged(queue, &queue.run(seed, 180.0), 180, slo, 0.99);
         found.slo.unwrap().attainment_state
     };
     let mut met = Rate::default();
