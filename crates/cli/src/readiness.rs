@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, unless};
 use goodput_mock::{Mock, Settings as MockSettings};
 use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
@@ -121,10 +121,7 @@ pub(crate) fn wait_unless(
         })
     };
     tasks.block_on(&runtime, async {
-        tokio::select! {
-            ready = ready => ready,
-            failed = given_up(hopeless) => Err(failed),
-        }
+        unless(given_up(hopeless), ready).await.unwrap_or_else(Err)
     })
 }
 

@@ -7,6 +7,7 @@
 
 use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
 
+use crate::allowance::Allowance;
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
 use crate::spoken::text_of;
@@ -75,6 +76,11 @@ struct State {
     keep_text: bool,
     most_chunks: usize,
     most_text: usize,
+    /// More than this is a fault; whoever passes an answer on leaves that to others.
+    allowance: Option<Allowance>,
+    events: u64,
+    /// Bytes of text so far, kept or not.
+    text_bytes: u64,
     /// Chunks beyond those that are kept.
     beyond: Beyond,
     /// What plain events look like.
@@ -106,13 +112,17 @@ struct Answer {
 }
 
 impl AnswerReader {
-    /// A reader that keeps the text of the answer only when asked to.
-    pub fn new(keep_text: bool) -> Self {
-        let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text: usize::MAX };
-        Self::bounded(keep_text, bounds)
+    /// A reader that keeps the text of the answer only when asked to. An answer that is more than
+    /// the allowance fails.
+    pub fn new(keep_text: bool, allowance: Allowance) -> Self {
+        let text = usize::try_from(allowance.text()).unwrap_or(usize::MAX);
+        let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text };
+        let mut reader = Self::bounded(keep_text, bounds);
+        reader.state.allowance = Some(allowance);
+        reader
     }
 
-    /// As [`AnswerReader::new`], for answers of which only so much may be kept.
+    /// As [`AnswerReader::new`], for answers of which only so much may be kept, whatever comes.
     pub(crate) fn bounded(keep_text: bool, bounds: Bounds) -> Self {
         let state = State {
             keep_text,
@@ -189,10 +199,12 @@ impl AnswerReader {
         for choice in body.choices.iter() {
             let answer = self.state.position(choice);
             self.state.take_choice(answer, choice, None, exchange);
+            self.state.text_bytes += u64::from(choice.answer_bytes() + choice.reasoning_bytes());
             if choice.has_text() {
                 exchange.stamps.last_token = Some(read.at);
             }
         }
+        self.state.check(exchange)?;
         self.state.closing.extend(body.usage.0);
         self.state.keep(bytes, exchange);
         self.state.conclude(exchange)
@@ -212,6 +224,20 @@ impl State {
         if self.fault.is_some() || self.done || event.data.is_empty() {
             return;
         }
+        self.events += 1;
+        self.look_at(event, read, exchange);
+        if self.fault.is_none() {
+            self.fault = self.check(exchange).err();
+        }
+    }
+
+    /// Whether what has come can still be an answer.
+    fn check(&self, exchange: &Exchange) -> Result<(), Fault> {
+        let Some(allowance) = self.allowance else { return Ok(()) };
+        allowance.check(self.events.max(exchange.chunks.len() as u64), self.text_bytes)
+    }
+
+    fn look_at(&mut self, event: Event<'_>, read: Read, exchange: &mut Exchange) {
         if event.data.trim_ascii() == b"[DONE]" {
             self.done = true;
             exchange.stamps.done = Some(read.at);
@@ -334,6 +360,7 @@ impl State {
         {
             previous.coalesced = true;
         }
+        self.text_bytes += u64::from(chunk.bytes);
         if exchange.chunks.len() < self.most_chunks {
             exchange.chunks.push(chunk);
         } else {

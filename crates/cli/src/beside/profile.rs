@@ -1,9 +1,11 @@
 //! `--profile`: the server profiles itself while it is measured.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goodput_clock::unless;
 use goodput_model::{ErrorClass, Failure, Stage};
 
 use crate::error::Failed;
@@ -94,17 +96,19 @@ fn ask(
         if is_said {
             output::note("waiting until the server has written its profile");
         }
-        std::future::pending::<()>().await;
+        std::future::pending::<Infallible>().await
     };
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        tokio::select! {
-            answer = answer => answer,
-            () = impatient => Err(failed(ErrorClass::CutOff, "stopped".to_owned())),
-            () = word => Ok(false),
-            () = tokio::time::sleep(limit) => {
-                let seconds = limit.as_secs();
-                Err(failed(ErrorClass::Timeout, format!("no answer within {seconds} s")))
+        let over = async {
+            tokio::select! {
+                () = impatient => failed(ErrorClass::CutOff, "stopped".to_owned()),
+                () = tokio::time::sleep(limit) => {
+                    let seconds = limit.as_secs();
+                    failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))
+                }
+                never = word => match never {},
             }
-        }
+        };
+        unless(over, answer).await.unwrap_or_else(Err)
     })
 }

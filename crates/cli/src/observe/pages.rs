@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, unless};
 use goodput_model::{GpuFacts, MetricsSource, Nanos, Reading, Scrape};
 use goodput_observe::{Follower, GpuExporter, MetricsMap};
 use goodput_wire::{FetchedPage, PageError, PagePlace, PageReader};
@@ -307,10 +307,9 @@ impl Endpoint {
                 _ = stop.changed() => break,
                 () = tokio::time::sleep((due - now()).into()) => {}
             }
-            tokio::select! {
-                // An answer from before the end is not waited for.
-                _ = stop.changed() => break,
-                () = self.look() => {}
+            // An answer from before the end is not waited for.
+            if unless(stop.changed(), self.look()).await.is_err() {
+                break;
             }
         }
         let is_asked_for = *stop.borrow();
