@@ -33,10 +33,7 @@ pub async fn unless<T, E>(
 /// own timers late.
 pub async fn until(instant: Nanos) {
     let mut timer = pin!(sleep((instant - now()).into()));
-    poll_fn(|cx| {
-        if now() >= instant { Poll::Ready(()) } else { timer.as_mut().poll(cx) }
-    })
-    .await;
+    poll_fn(|cx| if now() >= instant { Poll::Ready(()) } else { timer.as_mut().poll(cx) }).await;
 }
 
 #[cfg(test)]

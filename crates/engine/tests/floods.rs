@@ -73,7 +73,9 @@ fn an_answer_ends_where_it_can_no_longer_be_one() {
     let failures = |run: Run| {
         let ended = play(Run { timeout: Duration::from_mins(1), ..run });
         let records = ended.sink.0.into_iter().map(|record| record.exchange);
-        records.map(|exchange| (exchange.failure.unwrap(), exchange.chunks.len())).collect::<Vec<_>>()
+        records
+            .map(|exchange| (exchange.failure.unwrap(), exchange.chunks.len()))
+            .collect::<Vec<_>>()
     };
     let tokens = flood(&token_event("a"));
     for (failure, chunks) in failures(eight(Some(8), &tokens)) {
@@ -92,7 +94,8 @@ fn an_answer_ends_where_it_can_no_longer_be_one() {
         assert!(failure.message.contains("more than 17301504 bytes"), "{}", failure.message);
     }
     let long = "x".repeat(300_000);
-    let json = format!(r#"{{"choices":[{{"message":{{"content":"{long}"}},"finish_reason":"stop"}}]}}"#);
+    let json =
+        format!(r#"{{"choices":[{{"message":{{"content":"{long}"}},"finish_reason":"stop"}}]}}"#);
     let whole = Server::start(move |_| vec![answer("200 OK", "application/json", &json)]);
     for (failure, _) in failures(eight(Some(8), &whole)) {
         assert_eq!(failure.class, ErrorClass::AnswerTooLarge);

@@ -19,6 +19,9 @@ const EVENT_LIMIT: usize = 16 << 20;
 /// An event that can be read where nothing more may be held.
 const SHORT_EVENT: usize = 16 << 10;
 
+/// Characters of a finish reason that are kept.
+const MOST_REASON: usize = 32;
+
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
 
@@ -339,7 +342,7 @@ impl State {
         let answer = &mut self.answers[answer];
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
-            exchange.finish.get_or_insert_with(|| reason.chars().take(32).collect());
+            exchange.finish.get_or_insert_with(|| cut(reason));
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
@@ -451,6 +454,14 @@ fn error_in(body: &Body) -> Option<String> {
     }
     let message = body.message.as_ref().map(json::error_text);
     body.object.0.then(|| message.unwrap_or_else(|| "error".to_owned()))
+}
+
+/// A finish reason is a word; of something longer the beginning is kept, with a mark.
+fn cut(reason: &str) -> String {
+    match reason.char_indices().nth(MOST_REASON) {
+        None => reason.to_owned(),
+        Some(_) => reason.chars().take(MOST_REASON - 1).chain(['…']).collect(),
+    }
 }
 
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets

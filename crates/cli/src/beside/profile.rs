@@ -9,9 +9,9 @@ use goodput_clock::unless;
 use goodput_model::{ErrorClass, Failure, Stage};
 
 use crate::error::Failed;
-use crate::output;
 use crate::readiness::Ready;
 use crate::signals::{Patience, Signals};
+use crate::{output, vocabulary};
 
 /// How long a server may take to begin.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -32,9 +32,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
     let shown = &ready.shown;
     let endpoint = Arc::clone(&ready.endpoint);
-    let interrupted = || Failed::interrupted("stopped before the load: nothing was sent");
     if signals.is_interrupted() {
-        return Err(interrupted());
+        return Err(vocabulary::stopped());
     }
     let started = ask(goodput_wire::start_profile(&endpoint), START_LIMIT, (signals, false));
     if started.is_err() {
@@ -50,7 +49,7 @@ pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
             "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
              with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
         )),
-        Err(_) if signals.is_interrupted() => Err(interrupted()),
+        Err(_) if signals.is_interrupted() => Err(vocabulary::stopped()),
         Err(failure) => Err(Failed::target(format!(
             "{shown} does not begin to profile itself: {}",
             said(&failure)

@@ -92,11 +92,15 @@ impl Pages {
         Ok((Self { stop, thread }, told))
     }
 
-    /// Looks once more, for as long as one answer may take, and ends.
-    pub(super) fn finish(self) -> Told {
-        // A thread that is gone shows when it is joined.
-        let _ = self.stop.send(true);
-        self.thread.join().unwrap_or_default()
+    /// Looks once more, for as long as one answer may take, and ends; in a hurry it ends at once.
+    pub(super) fn finish(self, is_hurried: bool) -> Told {
+        let Self { stop, thread } = self;
+        if !is_hurried {
+            // A thread that is gone shows when it is joined.
+            let _ = stop.send(true);
+        }
+        drop(stop);
+        thread.join().unwrap_or_default()
     }
 }
 

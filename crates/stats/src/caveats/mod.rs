@@ -116,6 +116,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         stream::tokens_by_chunks,
         stream::tokens_uncounted,
         stream::token_counts_disagree,
+        stream::token_counts_impossible,
         stream::several_tokens_a_chunk,
         stream::chunks_coalesced,
         method::connect_in_ttft,

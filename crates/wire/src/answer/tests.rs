@@ -355,7 +355,8 @@ fn whole_answers() {
     let read = Read { at: Nanos(7), sequence: 1, lag_us: None };
     let take = |bytes: &[u8]| {
         let mut exchange = Exchange::default();
-        let outcome = AnswerReader::new(true, Allowance::default()).whole(bytes, read, &mut exchange);
+        let outcome =
+            AnswerReader::new(true, Allowance::default()).whole(bytes, read, &mut exchange);
         (outcome.map_err(|fault| fault.class), exchange)
     };
     let (outcome, exchange) = take(&sample("llama-server-chat-json"));
