@@ -306,7 +306,8 @@ mod tests {
         let mut found = estimate();
         target.template(&mut found);
         assert_eq!(found, estimate());
-        let setup = Setup { signals: Signals::stopped(), ..Setup::new(true, true) };
+        let mut setup = Setup::new(true, true);
+        setup.signals = Signals::stopped();
         let target = Target::new(&ready, plan.target.timeout, &setup).unwrap();
         let never = std::future::pending::<()>();
         assert_eq!(target.answer(never).unwrap_err(), "stopped");

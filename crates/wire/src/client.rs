@@ -190,8 +190,8 @@ impl Client {
             return Err(web_page(connection).await);
         }
         let reader = AnswerReader::new(endpoint.keep_text, allowance);
-        let share = endpoint.memory.share();
-        receive(connection, (shape, allowance), (reader, share), exchange).await
+        let room = endpoint.memory.share();
+        receive(connection, (shape, allowance), (reader, room), exchange).await
     }
 
     /// Fetches a path below the base URL: status and body.
@@ -256,7 +256,7 @@ fn shape_of(bytes: &[u8]) -> Shape {
 async fn receive(
     connection: &mut Connection,
     (mut shape, allowance): (Shape, Allowance),
-    (mut reader, mut share): (AnswerReader, Share),
+    (mut reader, mut room): (AnswerReader, Share),
     exchange: &mut Exchange,
 ) -> Result<(), Failure> {
     let stamps = Rc::clone(&connection.stamps);
@@ -283,7 +283,7 @@ async fn receive(
             _ => reader.push(&bytes, read, exchange),
         });
         outcome
-            .and_then(|()| share.hold(whole.capacity() + reader.held(), exchange))
+            .and_then(|()| room.hold(whole.capacity() + reader.held(), exchange))
             .map_err(|fault| failed(fault, exchange))?;
     }
     let read = last_read();

@@ -81,7 +81,7 @@ fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
         _ => {
             let drip = [Step::write("#\n"), Step::Pause(Duration::from_millis(1))];
             let head = Step::write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
-            std::iter::once(head).chain(drip.repeat(20_000)).collect()
+            std::iter::once(head).chain(drip.into_iter().cycle().take(20_000)).collect()
         }
     });
     let url = format!("{}/metrics", server.url());

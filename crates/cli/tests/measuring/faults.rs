@@ -299,7 +299,7 @@ fn a_flood_ends_where_it_can_no_longer_be_an_answer() {
     let bytes = token_event("a").repeat(4_000).into_bytes();
     let server = Server::start(move |_| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-        vec![Step::write(head), Step::Flood(Duration::from_secs(60), bytes.clone())]
+        vec![Step::write(head), Step::Flood(Duration::from_mins(1), bytes.clone())]
     });
     let args =
         ["--rate", "100", "--num-requests", "4", "--model", "m", "--isl", "32", "--osl", "8"];
@@ -318,7 +318,7 @@ fn the_length_check_obeys_the_time_limit_of_requests() {
         _ if request.line.starts_with("GET") || request.line.contains("tokenize") => {
             vec![answer("404 Not Found", "text/plain", "no")]
         }
-        _ => vec![Step::Pause(Duration::from_secs(60))],
+        _ => vec![Step::Pause(Duration::from_mins(1))],
     });
     let session = Session::new();
     let begin = goodput_clock::now();

@@ -65,6 +65,7 @@ const EXPLAINED: [CaveatCode; 6] = [
 ];
 
 /// Everything found, worst first.
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     let checks: &[Check] = &[
         outcome::nothing_measured,
