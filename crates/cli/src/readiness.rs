@@ -125,7 +125,9 @@ pub(crate) fn wait_unless(
             facts: OnceLock::new(),
         })
     };
-    tasks.block_on(&runtime, async { unless(given_up(hopeless), ready).await.unwrap_or_else(Err) })
+    tasks.block_on(&runtime, async {
+        unless(given_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
+    })
 }
 
 /// Returns once there is a reason to give up.

@@ -75,14 +75,14 @@ fn pages_are_read_from_before_the_load_until_after_it() {
 
 #[test]
 fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
-    let server = Server::start(|request: &Request| match request.number {
-        0 => vec![answer("200 OK", "text/plain", PAGE)],
-        // Too slow for the limit of its size, and never silent.
-        _ => {
-            let drip = [Step::write("#\n"), Step::Pause(Duration::from_millis(1))];
-            let head = Step::write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
-            std::iter::once(head).chain(drip.into_iter().cycle().take(20_000)).collect()
+    let server = Server::start(|request: &Request| {
+        if request.number == 0 {
+            return vec![answer("200 OK", "text/plain", PAGE)];
         }
+        // Too slow for the limit of its size, and never silent.
+        let drip = [Step::write("#\n"), Step::Pause(Duration::from_millis(1))];
+        let head = Step::write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
+        std::iter::once(head).chain(drip.into_iter().cycle().take(20_000)).collect()
     });
     let url = format!("{}/metrics", server.url());
     let flags = ["--metrics-url", &url, "--metrics-interval", "5s"];

@@ -124,8 +124,7 @@ impl Prepared {
         let hands = place.hands.clone().unwrap_or_default();
         let seen = seen_by(&plan, setup);
         let watcher = Watcher::new(&seen, &hands);
-        let Hands { clock, told, .. } = hands;
-        let control = watcher.control.clone();
+        let (Hands { clock, told, .. }, control) = (hands, watcher.control.clone());
         // Until the report is written a signal stops the run, not the process.
         let _listening = setup
             .signals
