@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, unless};
 use goodput_model::{ErrorClass, Nanos, Plan};
 use goodput_observe::Queue;
 use goodput_wire::{Endpoint, PageError, ProbeError, metrics_page, probe};
@@ -205,10 +205,8 @@ fn within<T>(
         }
     };
     let waiting = async {
-        tokio::select! {
-            answer = tokio::time::timeout(limit, answer) => answer.ok(),
-            () = stopped => None,
-        }
+        let answer = unless(stopped, tokio::time::timeout(limit, answer)).await;
+        answer.ok().and_then(Result::ok)
     };
     tokio::task::LocalSet::new().block_on(&runtime, waiting)
 }

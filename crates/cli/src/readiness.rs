@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, unless};
 use goodput_mock::{Mock, Settings as MockSettings};
 use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
@@ -46,15 +46,20 @@ pub(crate) struct Ready {
 /// Longest time for one small request.
 const PROBE_LIMIT: Duration = Duration::from_mins(1);
 
+/// Most characters of a model's name that a server may give: it stands in every request.
+const MODEL_NAME: usize = 256;
+
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Waits for the target, within the plan's limit, and settles what the plan leaves open.
+/// The same as [`wait_unless`], with no such reason.
+#[cfg(test)]
 pub(crate) fn wait(plan: &mut Plan, quiet: bool) -> Result<Ready, Failed> {
     wait_unless(plan, quiet, &|| None)
 }
 
-/// The same, unless there is a reason to give up, which is asked for again and again.
+/// Waits for the target, within the plan's limit, and settles what the plan leaves open, unless there
+/// is a reason to give up, which is asked for again and again.
 pub(crate) fn wait_unless(
     plan: &mut Plan,
     quiet: bool,
@@ -92,7 +97,7 @@ pub(crate) fn wait_unless(
         let endpoint = waiter.reach(&settings).await?;
         let model = match &plan.target.model {
             Some(model) => model.clone(),
-            None => waiter.discover_model(&endpoint).await,
+            None => waiter.discover_model(&endpoint).await?,
         };
         let mut dialect = dialect(plan, &model)?;
         let (mut probed, mut first_token) = (None, None);
@@ -121,10 +126,7 @@ pub(crate) fn wait_unless(
         })
     };
     tasks.block_on(&runtime, async {
-        tokio::select! {
-            ready = ready => ready,
-            failed = given_up(hopeless) => Err(failed),
-        }
+        unless(given_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
     })
 }
 
@@ -286,12 +288,12 @@ impl Waiter {
     }
 
     /// The first model that the server lists. Servers without a usable list often take any name.
-    async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> String {
+    async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> Result<String, Failed> {
         const ANY: &str = "default";
         loop {
             let (problem, may_change) = match self.answered(list_models(endpoint)).await {
                 Ok(Ok(models)) => match models.into_iter().next() {
-                    Some(model) => return model,
+                    Some(model) => return self.sendable(model),
                     None => ("it lists no model".to_owned(), false),
                 },
                 Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
@@ -303,10 +305,25 @@ impl Waiter {
             };
             if self.is_over() || !may_change {
                 self.say(&format!("/v1/models is of no use ({problem}): asking for a model named `{ANY}`; --model names another"));
-                return ANY.to_owned();
+                return Ok(ANY.to_owned());
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
+    }
+
+    /// The name that the server gives its model, if it can go into every request and every report.
+    fn sendable(&self, model: String) -> Result<String, Failed> {
+        let length = model.chars().count();
+        if length <= MODEL_NAME {
+            return Ok(model);
+        }
+        let begin: String = model.chars().take(40).collect();
+        Err(Failed::target(format!(
+            "{} lists a model whose name has {length} characters, and {MODEL_NAME} are the most: `{}…`",
+            self.shown,
+            goodput_report::plain(&begin)
+        ))
+        .hint("--model names the model to ask for"))
     }
 
     /// Sends one small request until it is answered in a way that lets a run begin.

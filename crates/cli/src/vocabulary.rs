@@ -1,11 +1,15 @@
 //! What our words cost in the target's tokens, and what the target adds to every prompt: settled
 //! before the first request, and written into the plan.
 
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
+use goodput_clock::{now, unless, until};
 use goodput_model::{
-    Calibration, CalibrationSource, ClassPlan, Message, Plan, Planned, Request, Role, SourcePlan,
-    TokenSource, WorkloadPlan,
+    Calibration, CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role,
+    SourcePlan, TokenSource, WorkloadPlan,
 };
 use goodput_random::{Domain, Stream};
 use goodput_tokens::Tokenizer;
@@ -15,13 +19,24 @@ use goodput_workload::{CalibrateError, Calibrated, Lexicon, calibrate};
 use crate::error::Failed;
 use crate::output;
 use crate::readiness::Ready;
+use crate::run::Setup;
+use crate::signals::Signals;
 
 /// Questions by which a server's `usage` may be asked for our words; each is a request of one
 /// output token.
 const USAGE_QUESTIONS: usize = 48;
 
-/// Longest time for one of them.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Longest time for all questions together, those to `/tokenize` too.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// After so long the user is told what is asked.
+const WORD_AFTER: Duration = Duration::from_secs(5);
+
+/// How often the user's wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// More tokens than any server adds to a prompt. Who counts more counts something else.
+const MOST_ADDED: u32 = 16_384;
 
 /// Tokens of the text that shows what a server adds.
 const SHOWN: u32 = 64;
@@ -52,22 +67,31 @@ pub(crate) fn settle(
     plan: &mut Plan,
     ready: &Ready,
     tokenizer: Option<&Tokenizer>,
-    (may_ask, quiet): (bool, bool),
+    setup: &Setup,
 ) -> Result<(), Failed> {
     if plan.workload.calibration.is_some() || !is_needed(&plan.workload) {
         return Ok(());
     }
-    let mut target = Target::new(ready, quiet)?;
+    let may_ask = plan.target.probe && setup.may_ask;
+    let mut target = Target::new(ready, plan.target.timeout, setup)?;
     let mut found = match tokenizer {
         Some(tokenizer) => calibration(CalibrationSource::Tokenizer, Some(counted_by(tokenizer)?)),
-        None if plan.target.probe && may_ask => target.costs(),
+        None if may_ask => target.costs(),
         None => calibration(CalibrationSource::Estimate, None),
     };
-    if plan.target.probe && may_ask {
+    if may_ask {
         target.template(&mut found);
+    }
+    if may_ask && setup.signals.is_interrupted() {
+        return Err(stopped());
     }
     plan.workload.calibration = Some(found);
     Ok(())
+}
+
+/// The user does not want to wait until the load can begin.
+pub(crate) fn stopped() -> Failed {
+    Failed::interrupted("stopped before the load: nothing was sent")
 }
 
 /// Nothing was asked: one word is one token.
@@ -98,16 +122,71 @@ struct Target<'a> {
     ready: &'a Ready,
     runtime: tokio::runtime::Runtime,
     tasks: tokio::task::LocalSet,
+    /// When there has been enough of asking.
+    end: Nanos,
+    /// When the user is told of it, until that was done.
+    word: Cell<Option<Nanos>>,
+    /// For one answer.
+    limit: Nanos,
+    signals: &'a Signals,
     quiet: bool,
 }
 
 impl<'a> Target<'a> {
-    fn new(ready: &'a Ready, quiet: bool) -> Result<Self, Failed> {
+    fn new(ready: &'a Ready, limit: Duration, setup: &'a Setup) -> Result<Self, Failed> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Failed::internal(error.to_string()))?;
-        Ok(Self { ready, runtime, tasks: tokio::task::LocalSet::new(), quiet })
+        let begin = now();
+        Ok(Self {
+            ready,
+            runtime,
+            tasks: tokio::task::LocalSet::new(),
+            end: begin + LIMIT.into(),
+            word: Cell::new(Some(begin + WORD_AFTER.into())),
+            limit: limit.into(),
+            signals: &setup.signals,
+            quiet: setup.quiet,
+        })
+    }
+
+    /// One answer, if it comes within the limits, and before the user wants to stop.
+    fn answer<T>(&self, question: impl Future<Output = T>) -> Result<T, String> {
+        let limit = self.end.min(now() + self.limit);
+        let waiting = async {
+            let mut question = pin!(question);
+            if let Some(word) = self.word.get().filter(|word| *word < limit) {
+                if let Ok(answer) = unless(self.over(word), question.as_mut()).await {
+                    return Some(answer);
+                }
+                if now() >= word {
+                    self.word.set(None);
+                    self.say(&format!(
+                        "asking the server how it counts tokens, for {} s at most (--no-length-check leaves that out)",
+                        LIMIT.as_secs()
+                    ));
+                }
+            }
+            unless(self.over(limit), question).await.ok()
+        };
+        let answer = self.tasks.block_on(&self.runtime, waiting);
+        answer.ok_or_else(|| {
+            if self.signals.is_interrupted() {
+                "stopped".to_owned()
+            } else if now() >= self.end {
+                format!("not settled within {} s", LIMIT.as_secs())
+            } else {
+                format!("no answer within {} s", self.limit.as_secs())
+            }
+        })
+    }
+
+    /// Returns at an instant, or when the user wants to stop.
+    async fn over(&self, instant: Nanos) {
+        while now() < instant && !self.signals.is_interrupted() {
+            until(instant.min(now() + LOOK.into())).await;
+        }
     }
 
     /// By `/tokenize`, else by `usage`; an estimate where neither tells.
@@ -125,13 +204,10 @@ impl<'a> Target<'a> {
 
     fn by_tokenize(&mut self) -> Result<Calibration, String> {
         let mut tokenizing = Tokenizing::new(&self.ready.endpoint, &self.ready.model);
-        let mut count = |text: &str| {
-            let answer = self.tasks.block_on(&self.runtime, tokenizing.count(text));
-            match answer {
-                Ok(Some(count)) => Ok(count),
-                Ok(None) => Err("there is none".to_owned()),
-                Err(failure) => Err(format!("{}: {}", failure.class, failure.message)),
-            }
+        let mut count = |text: &str| match self.answer(tokenizing.count(text))? {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err("there is none".to_owned()),
+            Err(failure) => Err(format!("{}: {}", failure.class, failure.message)),
         };
         let found = calibrate(&mut count, usize::MAX).map_err(|error| error.to_string())?;
         Ok(calibration(CalibrationSource::Server, Some(found)))
@@ -145,6 +221,10 @@ impl<'a> Target<'a> {
         };
         let found = calibrate(&mut count, USAGE_QUESTIONS)
             .map_err(|error: CalibrateError<String>| error.to_string())?;
+        if found.overhead > MOST_ADDED {
+            let counted = found.overhead.saturating_add(1);
+            return Err(format!("it counts {counted} tokens in a prompt of one word"));
+        }
         self.say(&format!("prompt lengths settled by {asked} small requests"));
         Ok(calibration(CalibrationSource::Usage, Some(found)))
     }
@@ -156,6 +236,12 @@ impl<'a> Target<'a> {
         let one = Message::text(Role::User, text(1));
         let system = Message::text(Role::System, text(2));
         match self.prompt_tokens(std::slice::from_ref(&one)) {
+            Ok(tokens) if tokens.saturating_sub(SHOWN) > MOST_ADDED => {
+                found.template_tokens = 0;
+                return self.say(&format!(
+                    "the server counts {tokens} tokens in a prompt of {SHOWN}, which cannot be: what it adds to a prompt is taken as nothing"
+                ));
+            }
             Ok(tokens) => found.template_tokens = tokens.saturating_sub(SHOWN),
             Err(why) => {
                 let line = format!("what the server adds to a prompt is unknown: {why}");
@@ -165,7 +251,8 @@ impl<'a> Target<'a> {
         // Templates without a system role refuse this; then there is nothing to know.
         if let Ok(tokens) = self.prompt_tokens(&[system, one]) {
             let known = found.template_tokens.saturating_add(2 * SHOWN);
-            found.message_tokens = tokens.saturating_sub(known);
+            let added = tokens.saturating_sub(known);
+            found.message_tokens = if added > MOST_ADDED { 0 } else { added };
         }
     }
 
@@ -176,11 +263,7 @@ impl<'a> Target<'a> {
             ..Request::prompt("", Planned::new("length check", SHOWN, Some(1)))
         };
         let asking = ask(&self.ready.endpoint, &self.ready.dialect, &request);
-        let asking = async { tokio::time::timeout(PATIENCE, asking).await };
-        let exchange = self
-            .tasks
-            .block_on(&self.runtime, asking)
-            .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
+        let exchange = self.answer(asking)?;
         match (exchange.input_tokens, exchange.failure) {
             (Some(count), _) if count.source == TokenSource::Usage => Ok(count.n),
             (_, Some(failure)) => Err(format!("{}: {}", failure.class, failure.message)),
@@ -192,5 +275,41 @@ impl<'a> Target<'a> {
         if !self.quiet {
             output::note(&goodput_report::plain(line));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Arguments, Verb};
+    use crate::{plan, readiness};
+
+    /// A simulated engine that takes 50 ms to answer.
+    fn slow() -> (Plan, Ready) {
+        let words = ["goodput", "run", "mock:ttft=50ms", "--rate", "1"];
+        let Verb::Run(args) = Arguments::parse_from(words).verb else { panic!("not a run") };
+        let mut plan = plan::resolve(&args).unwrap();
+        let ready = readiness::wait(&mut plan, true).unwrap();
+        (plan, ready)
+    }
+
+    #[test]
+    fn all_questions_have_one_limit_and_a_stop_ends_them() {
+        let (plan, ready) = slow();
+        let setup = Setup::new(true, true);
+        let mut target = Target::new(&ready, plan.target.timeout, &setup).unwrap();
+        // Fourteen questions take 700 ms at least.
+        target.end = now() + Nanos::from_millis(200);
+        assert_eq!(target.by_usage().unwrap_err(), "not settled within 60 s");
+        let mut found = estimate();
+        target.template(&mut found);
+        assert_eq!(found, estimate());
+        let mut setup = Setup::new(true, true);
+        setup.signals = Signals::stopped();
+        let target = Target::new(&ready, plan.target.timeout, &setup).unwrap();
+        let never = std::future::pending::<()>();
+        assert_eq!(target.answer(never).unwrap_err(), "stopped");
     }
 }

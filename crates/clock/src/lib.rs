@@ -4,12 +4,15 @@
 //! - [`Timer`] on a current-thread runtime: one timerfd for any number of sleepers. Used where many
 //!   tasks wait (think times, the simulated engine).
 //!
-//! The runtime's own timer is not used for either: its grain is one millisecond and it rounds up.
+//! The runtime's own timer is not used for either: its grain is one millisecond and it rounds up. It
+//! is good enough for limits: [`unless`] ends work that may keep the runtime busy.
 //! Never the wall clock: an NTP step would move a whole schedule.
 
+mod limit;
 mod timer;
 mod wait;
 
+pub use limit::{unless, until};
 pub use timer::{Sleep, Timer};
 pub use wait::{allowed_cpus, pause, pin_to, sleep_until, use_fine_timer_slack};
 

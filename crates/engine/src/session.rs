@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use goodput_model::{History, Message, Nanos, Part, Phase, Planned, Request, Role, Session, Step};
 use goodput_schedule::Placed;
-use goodput_wire::Dialect;
+use goodput_wire::{Allowance, Dialect};
 
 use crate::fingerprint::body_hash;
 use crate::senders::{Sender, Senders};
@@ -18,6 +18,8 @@ pub(crate) struct Prepared {
     pub(crate) body: Bytes,
     /// Of the body, where it is asked for and no answer of the server is in it.
     pub(crate) body_hash: Option<u64>,
+    /// What its answer may amount to.
+    pub(crate) allowance: Allowance,
     pub(crate) planned: Planned,
     /// What is new in it, only when text is to be kept.
     pub(crate) prompt: Option<String>,
@@ -216,6 +218,7 @@ impl Scribe {
         cursor: &mut Cursor,
     ) -> (Prepared, Vec<Message>) {
         let (body, model) = self.dialect.encode_marked(said, &request);
+        let allowance = self.dialect.allowance(&request);
         let is_hashed = self.hash_bodies && cursor.is_planned;
         let body_hash = is_hashed.then(|| body_hash(&body, model));
         let prompt = self.keep_text.then(|| text(&request.messages));
@@ -228,7 +231,9 @@ impl Scribe {
         let (index, session) = (cursor.index, cursor.session);
         cursor.index += 1;
         let phase = Phase::Measured;
-        (Prepared { index, session, phase, body, body_hash, planned, prompt }, messages)
+        let prepared =
+            Prepared { index, session, phase, body, body_hash, allowance, planned, prompt };
+        (prepared, messages)
     }
 }
 

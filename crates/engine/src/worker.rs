@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::{Timer, now, use_fine_timer_slack};
+use goodput_clock::{Timer, now, unless, until, use_fine_timer_slack};
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage,
     TokenCount, Tracer,
@@ -140,11 +140,14 @@ impl Worker {
             Source::Open(_, count) => *count,
             Source::Closed(users) => users.count,
         };
-        tokio::select! {
-            () = self.client.connect_ahead(count) => {}
-            () = tokio::time::sleep(CONNECT_AHEAD) => {}
-            () = self.shared.control.stopped() => {}
-        }
+        let over = async {
+            tokio::select! {
+                () = tokio::time::sleep(CONNECT_AHEAD) => {}
+                () = self.shared.control.stopped() => {}
+            }
+        };
+        // What was opened by then is there.
+        let _ = unless(over, self.client.connect_ahead(count)).await;
     }
 
     /// Starts what this worker observes about itself.
@@ -227,7 +230,8 @@ impl Worker {
             Slot::None => exchange.failure = Some(cut_off(Stage::Connect)),
             Slot::Free | Slot::Permit(_) => {
                 exchange.body_hash = prepared.body_hash;
-                let request = Tagged { body: prepared.body, session: tag.as_ref(), trace };
+                let (body, allowance) = (prepared.body, prepared.allowance);
+                let request = Tagged { body, session: tag.as_ref(), trace, allowance };
                 self.converse(request, &mut exchange).await;
             }
         }
@@ -286,19 +290,25 @@ impl Worker {
 
     /// Sends and reads until the answer ends, its time is up, or the run is cut off.
     async fn converse(&self, request: Tagged<'_>, exchange: &mut Exchange) {
-        let failure = tokio::select! {
-            biased;
-            () = self.client.send_tagged(request, exchange) => None,
-            () = self.shared.control.aborted() => Some(cut_off(exchange.stamps.stage())),
-            () = tokio::time::sleep(self.shared.timeout) => {
-                let limit = self.shared.timeout.as_secs_f64();
-                let message = format!("no complete answer within {limit} s");
-                Some(Failure { class: ErrorClass::Timeout, stage: exchange.stamps.stage(), message })
+        let limit = now() + self.shared.timeout.into();
+        let over = async {
+            tokio::select! {
+                biased;
+                () = self.shared.control.aborted() => ErrorClass::CutOff,
+                () = until(limit) => ErrorClass::Timeout,
             }
         };
-        if failure.is_some() {
-            exchange.failure = failure;
-        }
+        let Err(class) = unless(over, self.client.send_tagged(request, exchange)).await else {
+            return;
+        };
+        let stage = exchange.stamps.stage();
+        exchange.failure = Some(match class {
+            ErrorClass::Timeout => {
+                let limit = self.shared.timeout.as_secs_f64();
+                Failure { class, stage, message: format!("no complete answer within {limit} s") }
+            }
+            _ => cut_off(stage),
+        });
     }
 
     /// Hands a record to the collector. Never waits: what the collector cannot take is counted.

@@ -136,6 +136,8 @@ codes! {
     TokensUncounted = "tokens_uncounted",
     /// Server and tokenizer count differently.
     TokenCountsDisagree = "token_counts_disagree",
+    /// The server states more tokens than its answers can hold.
+    TokenCountsImpossible = "token_counts_impossible",
     /// Chunks hold several tokens.
     SeveralTokensAChunk = "several_tokens_a_chunk",
     /// The load began at the first measured request.

@@ -32,6 +32,8 @@ pub enum ErrorClass {
     BadEvent,
     /// An event larger than the limit.
     EventTooLarge,
+    /// More of an answer than can be one to what was asked, or more than there is memory for.
+    AnswerTooLarge,
     /// An error reported inside a stream whose status was 200.
     StreamError,
     /// The answer ended without a finish reason.
@@ -45,7 +47,7 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    const NAMES: [(Self, &'static str); 16] = [
+    const NAMES: [(Self, &'static str); 17] = [
         (Self::Dns, "dns"),
         (Self::Connect, "connect"),
         (Self::Tls, "tls"),
@@ -57,6 +59,7 @@ impl ErrorClass {
         (Self::BadJson, "bad_json"),
         (Self::BadEvent, "bad_event"),
         (Self::EventTooLarge, "event_too_large"),
+        (Self::AnswerTooLarge, "answer_too_large"),
         (Self::StreamError, "stream_error"),
         (Self::NoFinish, "no_finish"),
         (Self::Empty, "empty"),

@@ -40,6 +40,8 @@ pub enum Step {
     Write(Vec<u8>),
     /// Write at this time after the request had arrived.
     WriteAt(Duration, Vec<u8>),
+    /// Write these bytes again and again for so long, as fast as they are taken.
+    Flood(Duration, Vec<u8>),
     /// Do nothing for so long.
     Pause(Duration),
     /// End the connection in good order.
@@ -119,6 +121,12 @@ fn play(
                 Step::WriteAt(after, bytes) => {
                     sleep_until(arrived + Nanos::from(after), || false);
                     (&*stream).write_all(&bytes)?;
+                }
+                Step::Flood(time, bytes) => {
+                    let end = now() + Nanos::from(time);
+                    while now() < end {
+                        (&*stream).write_all(&bytes)?;
+                    }
                 }
                 Step::Pause(time) => drop(sleep_until(now() + Nanos::from(time), || false)),
                 Step::Close => return Ok(()),

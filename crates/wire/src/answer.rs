@@ -7,6 +7,7 @@
 
 use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
 
+use crate::allowance::Allowance;
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
 use crate::spoken::text_of;
@@ -17,6 +18,9 @@ const EVENT_LIMIT: usize = 16 << 20;
 
 /// An event that can be read where nothing more may be held.
 const SHORT_EVENT: usize = 16 << 10;
+
+/// Characters of a finish reason that are kept.
+const MOST_REASON: usize = 32;
 
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
@@ -75,6 +79,11 @@ struct State {
     keep_text: bool,
     most_chunks: usize,
     most_text: usize,
+    /// More than this is a fault; whoever passes an answer on leaves that to others.
+    allowance: Option<Allowance>,
+    events: u64,
+    /// Bytes of text so far, kept or not.
+    text_bytes: u64,
     /// Chunks beyond those that are kept.
     beyond: Beyond,
     /// What plain events look like.
@@ -106,13 +115,17 @@ struct Answer {
 }
 
 impl AnswerReader {
-    /// A reader that keeps the text of the answer only when asked to.
-    pub fn new(keep_text: bool) -> Self {
-        let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text: usize::MAX };
-        Self::bounded(keep_text, bounds)
+    /// A reader that keeps the text of the answer only when asked to. An answer that is more than
+    /// the allowance fails.
+    pub fn new(keep_text: bool, allowance: Allowance) -> Self {
+        let text = usize::try_from(allowance.text()).unwrap_or(usize::MAX);
+        let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text };
+        let mut reader = Self::bounded(keep_text, bounds);
+        reader.state.allowance = Some(allowance);
+        reader
     }
 
-    /// As [`AnswerReader::new`], for answers of which only so much may be kept.
+    /// As [`AnswerReader::new`], for answers of which only so much may be kept, whatever comes.
     pub(crate) fn bounded(keep_text: bool, bounds: Bounds) -> Self {
         let state = State {
             keep_text,
@@ -189,10 +202,12 @@ impl AnswerReader {
         for choice in body.choices.iter() {
             let answer = self.state.position(choice);
             self.state.take_choice(answer, choice, None, exchange);
+            self.state.text_bytes += u64::from(choice.answer_bytes() + choice.reasoning_bytes());
             if choice.has_text() {
                 exchange.stamps.last_token = Some(read.at);
             }
         }
+        self.state.check(exchange)?;
         self.state.closing.extend(body.usage.0);
         self.state.keep(bytes, exchange);
         self.state.conclude(exchange)
@@ -212,6 +227,20 @@ impl State {
         if self.fault.is_some() || self.done || event.data.is_empty() {
             return;
         }
+        self.events += 1;
+        self.look_at(event, read, exchange);
+        if self.fault.is_none() {
+            self.fault = self.check(exchange).err();
+        }
+    }
+
+    /// Whether what has come can still be an answer.
+    fn check(&self, exchange: &Exchange) -> Result<(), Fault> {
+        let Some(allowance) = self.allowance else { return Ok(()) };
+        allowance.check(self.events.max(exchange.chunks.len() as u64), self.text_bytes)
+    }
+
+    fn look_at(&mut self, event: Event<'_>, read: Read, exchange: &mut Exchange) {
         if event.data.trim_ascii() == b"[DONE]" {
             self.done = true;
             exchange.stamps.done = Some(read.at);
@@ -313,7 +342,7 @@ impl State {
         let answer = &mut self.answers[answer];
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
-            exchange.finish.get_or_insert_with(|| reason.chars().take(32).collect());
+            exchange.finish.get_or_insert_with(|| cut(reason));
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
@@ -334,6 +363,7 @@ impl State {
         {
             previous.coalesced = true;
         }
+        self.text_bytes += u64::from(chunk.bytes);
         if exchange.chunks.len() < self.most_chunks {
             exchange.chunks.push(chunk);
         } else {
@@ -424,6 +454,14 @@ fn error_in(body: &Body) -> Option<String> {
     }
     let message = body.message.as_ref().map(json::error_text);
     body.object.0.then(|| message.unwrap_or_else(|| "error".to_owned()))
+}
+
+/// A finish reason is a word; of something longer the beginning is kept, with a mark.
+fn cut(reason: &str) -> String {
+    match reason.char_indices().nth(MOST_REASON) {
+        None => reason.to_owned(),
+        Some(_) => reason.chars().take(MOST_REASON - 1).chain(['…']).collect(),
+    }
 }
 
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets

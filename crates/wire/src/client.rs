@@ -11,6 +11,7 @@ use http::Method;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use crate::allowance::{Allowance, Share};
 use crate::answer::{AnswerReader, Fault, Read, excerpt};
 use crate::connection::{Connection, Request};
 use crate::endpoint::{Endpoint, SessionTag};
@@ -50,6 +51,8 @@ pub struct Tagged<'a> {
     pub session: Option<&'a SessionTag>,
     /// Sent as `traceparent` with it, unless the endpoint has one in all requests.
     pub trace: Option<TraceIds>,
+    /// What its answer may amount to.
+    pub allowance: Allowance,
 }
 
 /// How a status-200 answer is to be read, by its content type.
@@ -95,13 +98,15 @@ impl Client {
         }
     }
 
-    /// Sends one request and reads its answer. Whatever happens is in `exchange`, step by step,
+    /// Sends one request without a limit and reads its answer. Whatever happens is in `exchange`, step by step,
     /// so a caller that stops waiting still has everything that came.
     pub async fn send(&self, body: Bytes, exchange: &mut Exchange) {
-        self.send_tagged(Tagged { body, session: None, trace: None }, exchange).await;
+        let allowance = Allowance::default();
+        self.send_tagged(Tagged { body, session: None, trace: None, allowance }, exchange).await;
     }
 
-    /// As [`Client::send`], for a request that says which session it belongs to.
+    /// As [`Client::send`], for a request that says which session it belongs to and how long its
+    /// answer may be.
     pub async fn send_tagged(&self, request: Tagged<'_>, exchange: &mut Exchange) {
         exchange.body_bytes = request.body.len() as u64;
         if let Err(failure) = self.try_send(request, exchange).await {
@@ -157,7 +162,7 @@ impl Client {
     async fn converse(
         &self,
         connection: &mut Connection,
-        Tagged { body, session, trace }: Tagged<'_>,
+        Tagged { body, session, trace, allowance }: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
@@ -184,7 +189,9 @@ impl Client {
         if shape == Shape::Html {
             return Err(web_page(connection).await);
         }
-        receive(connection, shape, exchange, endpoint.keep_text).await
+        let reader = AnswerReader::new(endpoint.keep_text, allowance);
+        let room = endpoint.memory.share();
+        receive(connection, (shape, allowance), (reader, room), exchange).await
     }
 
     /// Fetches a path below the base URL: status and body.
@@ -248,17 +255,17 @@ fn shape_of(bytes: &[u8]) -> Shape {
 /// Reads the body of an answer to its end.
 async fn receive(
     connection: &mut Connection,
-    mut shape: Shape,
+    (mut shape, allowance): (Shape, Allowance),
+    (mut reader, mut room): (AnswerReader, Share),
     exchange: &mut Exchange,
-    keep_text: bool,
 ) -> Result<(), Failure> {
     let stamps = Rc::clone(&connection.stamps);
     let last_read = || {
         let arrival = stamps.last_read.get();
         Read { at: arrival.at, sequence: stamps.reads.get(), lag_us: arrival.lag_us() }
     };
-    let mut reader = AnswerReader::new(keep_text);
     let mut whole = Vec::new();
+    let mut came = 0;
     while !reader.is_done() {
         let Some(bytes) =
             connection.data().await.map_err(|trouble| trouble.at(exchange.stamps.stage()))?
@@ -270,11 +277,14 @@ async fn receive(
         if shape == Shape::Unsaid {
             shape = shape_of(&bytes);
         }
-        if shape == Shape::Whole {
-            append(&mut whole, &bytes).map_err(|fault| failed(fault, exchange))?;
-        } else {
-            reader.push(&bytes, read, exchange).map_err(|fault| failed(fault, exchange))?;
-        }
+        came += bytes.len() as u64;
+        let outcome = allowance.check_bytes(came).and_then(|()| match shape {
+            Shape::Whole => append(&mut whole, &bytes),
+            _ => reader.push(&bytes, read, exchange),
+        });
+        outcome
+            .and_then(|()| room.hold(whole.capacity() + reader.held(), exchange))
+            .map_err(|fault| failed(fault, exchange))?;
     }
     let read = last_read();
     if reader.is_done() {
@@ -292,7 +302,7 @@ async fn receive(
 /// An answer in one piece is kept until it is all there, within a limit.
 fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
     if whole.len() + bytes.len() > WHOLE_LIMIT {
-        return Err(Fault::new(ErrorClass::EventTooLarge, "the answer is larger than 64 MiB"));
+        return Err(Fault::new(ErrorClass::AnswerTooLarge, "the answer is larger than 64 MiB"));
     }
     whole.extend_from_slice(bytes);
     Ok(())

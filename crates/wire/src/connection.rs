@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +29,7 @@ use crate::http1::Http1;
 use crate::socket::{Socket, SocketStamps, StampedTcp};
 use crate::tcp_info::TcpWatch;
 use crate::tls::TlsSettings;
+use crate::turn::Turn;
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
 /// Beyond it requests would queue inside the client, unseen.
@@ -54,6 +55,7 @@ enum Protocol {
         _stream: Option<StreamSlot>,
         /// The answer being read.
         body: Option<Incoming>,
+        turn: Turn,
     },
 }
 
@@ -151,13 +153,19 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(connection) => Ok(connection.data().await?.map(Piece::InPlace)),
             Protocol::Http2 { body: None, .. } => Ok(None),
-            Protocol::Http2 { body: Some(body), .. } => loop {
-                let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
-                match frame.transpose().map_err(|error| Trouble::http2(&error, true))? {
+            Protocol::Http2 { body: Some(body), turn, .. } => loop {
+                let frame = poll_fn(|cx| {
+                    ready!(turn.poll(cx));
+                    let polled = Pin::new(&mut *body).poll_frame(cx);
+                    turn.took(polled.is_ready().then_some(0));
+                    polled
+                });
+                match frame.await.transpose().map_err(|error| Trouble::http2(&error, true))? {
                     None => return Ok(None),
                     // Trailers carry no token.
                     Some(frame) => {
                         if let Ok(bytes) = frame.into_data() {
+                            turn.took(Some(bytes.len()));
                             return Ok(Some(Piece::Owned(bytes)));
                         }
                     }
@@ -192,6 +200,7 @@ impl Connection {
             streams: Rc::clone(streams),
             _stream: Some(slot),
             body: None,
+            turn: Turn::default(),
         };
         let (stamps, tcp) = (Rc::clone(&self.stamps), Rc::clone(&self.tcp));
         Some(Self { id: self.id, stamps, tcp, protocol })
@@ -211,7 +220,8 @@ impl Protocol {
             watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
             poll
         }));
-        Ok(Self::Http2 { sender, socket: descriptor, streams, _stream: None, body: None })
+        let turn = Turn::default();
+        Ok(Self::Http2 { sender, socket: descriptor, streams, _stream: None, body: None, turn })
     }
 }
 

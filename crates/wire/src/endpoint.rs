@@ -9,6 +9,7 @@ use std::sync::Arc;
 use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, REDACTED};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
+use crate::allowance::AnswerMemory;
 use crate::secrets::Secrets;
 use crate::tls::{self, TlsError, TlsSettings};
 
@@ -243,6 +244,8 @@ pub struct Endpoint {
     pub(crate) tls: Option<Arc<TlsSettings>>,
     pub(crate) keep_text: bool,
     pub(crate) secrets: Secrets,
+    /// Of all answers together.
+    pub(crate) memory: AnswerMemory,
     /// What the ids of this run's requests and sessions begin with.
     run: String,
     /// Whether the user sets `x-request-id`.
@@ -327,6 +330,7 @@ impl Endpoint {
             // Microseconds: two runs that begin in one millisecond still differ.
             run: format!("goodput-{:x}", unix / 1_000),
             has_ids,
+            memory: AnswerMemory::new(),
             secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
             headers: headers(settings)?,
             addresses,

@@ -17,6 +17,7 @@ use crate::answer::excerpt;
 use crate::framing::Framing;
 use crate::head::{Head, Trouble};
 use crate::socket::Socket;
+use crate::turn::Turn;
 
 /// Room for reads. Bodies pass through it in pieces; only a head must fit as a whole.
 const BUFFER: usize = 8 << 10;
@@ -36,6 +37,7 @@ pub(crate) struct Http1 {
     body: Framing,
     /// Whether the connection outlives the answer.
     keeps_alive: bool,
+    turn: Turn,
 }
 
 impl Http1 {
@@ -46,6 +48,7 @@ impl Http1 {
             unread: 0..0,
             body: Framing::Done,
             keeps_alive: true,
+            turn: Turn::default(),
         }
     }
 
@@ -101,6 +104,7 @@ impl Http1 {
         if self.body != Framing::Done || !self.keeps_alive || !self.unread.is_empty() {
             return false;
         }
+        self.turn = Turn::default();
         // Anything to read now is an end, or bytes that nobody asked for.
         self.poll_read(&mut Context::from_waker(Waker::noop())).is_pending()
     }
@@ -145,9 +149,12 @@ impl Http1 {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
         }
+        ready!(self.turn.poll(cx));
         let mut room = ReadBuf::new(&mut self.buffer[self.unread.end..]);
-        let outcome = ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room));
+        let polled = Pin::new(&mut self.socket).poll_read(cx, &mut room);
         let came = room.filled().len();
+        self.turn.took(polled.is_ready().then_some(came));
+        let outcome = ready!(polled);
         self.unread.end += came;
         let began = !self.unread.is_empty();
         Poll::Ready(outcome.map(|()| came).map_err(|error| Trouble::io(&error, began)))

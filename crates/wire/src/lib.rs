@@ -8,6 +8,7 @@
 //! Nothing here retries on its own, with one exception that is counted: a pooled connection that
 //! turns out to have been closed by the server before a byte of the answer is opened anew, once.
 
+mod allowance;
 mod answer;
 mod arrival;
 mod beside;
@@ -38,7 +39,9 @@ mod sse;
 mod tcp_info;
 mod tls;
 mod tokenize;
+mod turn;
 
+pub use allowance::Allowance;
 pub use answer::{AnswerReader, Read};
 pub use beside::{metrics_page, reset_prefix_cache};
 pub use body::{BodyError, Dialect};

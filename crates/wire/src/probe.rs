@@ -10,7 +10,7 @@ use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
 use crate::body::Dialect;
-use crate::client::Client;
+use crate::client::{Client, Tagged};
 use crate::connection::{WAITS, dial};
 use crate::endpoint::Endpoint;
 
@@ -51,7 +51,8 @@ fn is_final(class: ErrorClass) -> bool {
 pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &Dialect, request: &Request) -> Exchange {
     let client = Client::new(Arc::clone(endpoint));
     let mut exchange = Exchange::default();
-    client.send(dialect.encode(&[], request), &mut exchange).await;
+    let (body, allowance) = (dialect.encode(&[], request), dialect.allowance(request));
+    client.send_tagged(Tagged { body, session: None, trace: None, allowance }, &mut exchange).await;
     exchange
 }
 

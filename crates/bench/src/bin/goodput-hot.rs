@@ -12,7 +12,7 @@ use goodput_model::{
 };
 use goodput_record::{RunFolder, State};
 use goodput_wire::hot::{Framing, read_answer};
-use goodput_wire::{AnswerReader, SseParser};
+use goodput_wire::{Allowance, AnswerReader, SseParser};
 use serde_json::json;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -69,7 +69,7 @@ fn chunked(n: usize) -> Outcome {
 fn chunk(n: usize) -> Outcome {
     let mut chunks = 0;
     for answer in 0..n.div_ceil(ANSWER) {
-        let mut reader = AnswerReader::new(false);
+        let mut reader = AnswerReader::new(false, Allowance::default());
         let mut exchange = Exchange::default();
         for token in 0..ANSWER.min(n - answer * ANSWER) {
             let at = Nanos::from_millis(20 * token as u64);

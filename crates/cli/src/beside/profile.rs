@@ -1,15 +1,17 @@
 //! `--profile`: the server profiles itself while it is measured.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goodput_clock::unless;
 use goodput_model::{ErrorClass, Failure, Stage};
 
 use crate::error::Failed;
-use crate::output;
 use crate::readiness::Ready;
 use crate::signals::{Patience, Signals};
+use crate::{output, vocabulary};
 
 /// How long a server may take to begin.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -30,9 +32,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
     let shown = &ready.shown;
     let endpoint = Arc::clone(&ready.endpoint);
-    let interrupted = || Failed::interrupted("stopped before the load: nothing was sent");
     if signals.is_interrupted() {
-        return Err(interrupted());
+        return Err(vocabulary::stopped());
     }
     let started = ask(goodput_wire::start_profile(&endpoint), START_LIMIT, (signals, false));
     if started.is_err() {
@@ -48,7 +49,7 @@ pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
             "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
              with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
         )),
-        Err(_) if signals.is_interrupted() => Err(interrupted()),
+        Err(_) if signals.is_interrupted() => Err(vocabulary::stopped()),
         Err(failure) => Err(Failed::target(format!(
             "{shown} does not begin to profile itself: {}",
             said(&failure)
@@ -94,17 +95,19 @@ fn ask(
         if is_said {
             output::note("waiting until the server has written its profile");
         }
-        std::future::pending::<()>().await;
+        std::future::pending::<Infallible>().await
     };
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        tokio::select! {
-            answer = answer => answer,
-            () = impatient => Err(failed(ErrorClass::CutOff, "stopped".to_owned())),
-            () = word => Ok(false),
-            () = tokio::time::sleep(limit) => {
-                let seconds = limit.as_secs();
-                Err(failed(ErrorClass::Timeout, format!("no answer within {seconds} s")))
+        let over = async {
+            tokio::select! {
+                () = impatient => failed(ErrorClass::CutOff, "stopped".to_owned()),
+                () = tokio::time::sleep(limit) => {
+                    let seconds = limit.as_secs();
+                    failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))
+                }
+                never = word => match never {},
             }
-        }
+        };
+        unless(over, answer).await.unwrap_or_else(Err)
     })
 }

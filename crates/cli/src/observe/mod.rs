@@ -89,11 +89,12 @@ impl Observer {
         system.gpu_idle_w = facts.gpu_idle_w;
     }
 
-    /// The load is over: looks once more, and ends. What was seen is left to be taken.
-    pub(crate) fn finish(mut self, plan: &Plan) -> Self {
+    /// The load is over: looks once more, unless the user is in a hurry, and ends. What was seen is left
+    /// to be taken.
+    pub(crate) fn finish(mut self, plan: &Plan, is_hurried: bool) -> Self {
         drop(self.driver.take());
         if let Some(pages) = self.pages.take() {
-            let told = pages.finish();
+            let told = pages.finish(is_hurried);
             self.learn(&told, plan);
         }
         if let Some(lost) = self.looks.lost() {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{now, unless};
 use goodput_model::{GpuFacts, MetricsSource, Nanos, Reading, Scrape};
 use goodput_observe::{Follower, GpuExporter, MetricsMap};
 use goodput_wire::{FetchedPage, PageError, PagePlace, PageReader};
@@ -92,11 +92,15 @@ impl Pages {
         Ok((Self { stop, thread }, told))
     }
 
-    /// Looks once more, for as long as one answer may take, and ends.
-    pub(super) fn finish(self) -> Told {
-        // A thread that is gone shows when it is joined.
-        let _ = self.stop.send(true);
-        self.thread.join().unwrap_or_default()
+    /// Looks once more, for as long as one answer may take, and ends; in a hurry it ends at once.
+    pub(super) fn finish(self, is_hurried: bool) -> Told {
+        let Self { stop, thread } = self;
+        if !is_hurried {
+            // A thread that is gone shows when it is joined.
+            let _ = stop.send(true);
+        }
+        drop(stop);
+        thread.join().unwrap_or_default()
     }
 }
 
@@ -307,10 +311,9 @@ impl Endpoint {
                 _ = stop.changed() => break,
                 () = tokio::time::sleep((due - now()).into()) => {}
             }
-            tokio::select! {
-                // An answer from before the end is not waited for.
-                _ = stop.changed() => break,
-                () = self.look() => {}
+            // An answer from before the end is not waited for.
+            if unless(stop.changed(), self.look()).await.is_err() {
+                break;
             }
         }
         let is_asked_for = *stop.borrow();

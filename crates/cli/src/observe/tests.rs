@@ -55,7 +55,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
     let epoch = now();
     wait_for(&server, 4);
     let before = server.requests().len();
-    let observer = observer.finish(&plan);
+    let observer = observer.finish(&plan, false);
     let asked = server.requests();
     assert!(asked.len() > before, "no look after the end");
     // One that was under way at the end may have been given up, with its connection.
@@ -71,6 +71,27 @@ fn pages_are_read_from_before_the_load_until_after_it() {
     assert_eq!(system.metrics[0].url, format!("{}/a/metrics/?token=[redacted]", server.url()));
     assert_eq!(system.gpu_absent, "");
     assert_eq!(server.requests().len(), asked.len());
+}
+
+#[test]
+fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
+    let server = Server::start(|request: &Request| {
+        if request.number == 0 {
+            return vec![answer("200 OK", "text/plain", PAGE)];
+        }
+        // Too slow for the limit of its size, and never silent.
+        let drip = [Step::write("#\n"), Step::Pause(Duration::from_millis(1))];
+        let head = Step::write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
+        std::iter::once(head).chain(drip.into_iter().cycle().take(20_000)).collect()
+    });
+    let url = format!("{}/metrics", server.url());
+    let flags = ["--metrics-url", &url, "--metrics-interval", "5s"];
+    let (plan, _ready, observer) = observe("mock:fast", &flags);
+    let (observer, begin) = (observer.unwrap(), now());
+    observer.finish(&plan, true);
+    // The last look would take the 5 s that an answer may take.
+    assert!(now() - begin < Nanos::from_millis(4_000));
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -92,7 +113,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
     let observer = observer.unwrap();
     let looks = observer.looks();
     wait_for(&server, 8);
-    observer.finish(&plan);
+    observer.finish(&plan, false);
     let scrapes: Vec<Scrape> = looks.take(Nanos::ZERO).0;
     let said: Vec<&str> =
         scrapes.iter().map(|scrape| scrape.outcome.as_ref().err().map_or("", |e| e)).collect();
@@ -119,7 +140,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
 #[test]
 fn a_target_without_a_page_is_asked_once_and_with_no_probe_never() {
     let (plan, ready, observer) = observe("mock:fast,metrics=off", &[]);
-    let observer = observer.unwrap().finish(&plan);
+    let observer = observer.unwrap().finish(&plan, false);
     assert_eq!(observer.looks().take(Nanos::ZERO).0, []);
     assert_eq!((observer.facts.metrics.len(), observer.cache_counters()), (0, None));
     drop(ready);

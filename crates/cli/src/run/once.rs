@@ -52,7 +52,8 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed> {
     let materials = gather(&mut plan, &setup.hub)?;
     check_connections(&plan, setup)?;
-    let ready = Arc::new(readiness::wait(&mut plan, setup.quiet)?);
+    let stopped = || setup.signals.is_interrupted().then(vocabulary::stopped);
+    let ready = Arc::new(readiness::wait_unless(&mut plan, setup.quiet, &stopped)?);
     settle(setup, plan, materials, ready)
 }
 
@@ -73,8 +74,7 @@ fn settle(
     materials: Materials,
     ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
-    let asking = (setup.may_ask, setup.quiet);
-    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), asking)?;
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), setup)?;
     if !setup.is_led {
         readiness::reset_cache(&plan, &ready)?;
     }
@@ -124,7 +124,7 @@ impl Prepared {
         let hands = place.hands.clone().unwrap_or_default();
         let seen = seen_by(&plan, setup);
         let watcher = Watcher::new(&seen, &hands);
-        let Hands { clock, told, .. } = hands;
+        let (Hands { clock, told, .. }, control) = (hands, watcher.control.clone());
         // Until the report is written a signal stops the run, not the process.
         let _listening = setup
             .signals
@@ -162,7 +162,7 @@ impl Prepared {
         let sent = send(setup, &plan, &ready, (workload, place, tracer, begin), recorder);
         manifest.ended = Some(host::timestamp());
         // The last look first: what follows may stop the server.
-        let observer = observer.finish(&plan);
+        let observer = observer.finish(&plan, control.was_told_to_abort());
         let sent = sent.map(|mut sent| {
             sent.ended.sink.look_last();
             (sent.ended.sink.shown, sent.ended.sink.screen) = (None, None);

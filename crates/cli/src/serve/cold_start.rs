@@ -35,7 +35,7 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
         let (from, observer) = (now(), Observer::start(&plan, &ready, &setup)?);
         // An end of stdin is all that is waited for.
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        say(&json!({"batch": batch(&observer.finish(&plan).looks().take(from).0)}))?;
+        say(&json!({"batch": batch(&observer.finish(&plan, false).looks().take(from).0)}))?;
         if let Some(failed) = server.crash() {
             return Err(failed);
         }

@@ -283,3 +283,106 @@ fn a_connection_that_dies_under_a_request_is_reopened_once_and_counted() {
     // 1 ok; 2 reset, reopened ok as the third the server sees; and so on.
     assert_eq!(number(&summary, "requests.reconnects"), 3.0);
 }
+
+/// A chat stream of one token, for which the server counts so many tokens of prompt.
+fn counted(prompt_tokens: u32) -> Vec<Step> {
+    let end = end_events(1).replace(":7,", &format!(":{prompt_tokens},"));
+    vec![
+        Step::write(STREAM_HEAD),
+        Step::write(chunk(&(token_event("a") + &end))),
+        Step::write(LAST_CHUNK),
+    ]
+}
+
+#[test]
+fn a_flood_ends_where_it_can_no_longer_be_an_answer() {
+    let bytes = token_event("a").repeat(4_000).into_bytes();
+    let server = Server::start(move |_| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        vec![Step::write(head), Step::Flood(Duration::from_mins(1), bytes.clone())]
+    });
+    let args =
+        ["--rate", "100", "--num-requests", "4", "--model", "m", "--isl", "32", "--osl", "8"];
+    // The small requests before the load meet it too.
+    let (outcome, summary) = Session::new().measure(&server.url(), &args);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
+    let errors = serde_json::json!({"answer_too_large": 4});
+    assert_eq!(at(&summary, "requests.errors"), &errors);
+}
+
+#[test]
+fn the_length_check_obeys_the_time_limit_of_requests() {
+    // The first small request is answered, those of the length check never.
+    let server = Server::start(|request: &Request| match request.number {
+        0 => counted(7),
+        _ if request.line.starts_with("GET") || request.line.contains("tokenize") => {
+            vec![answer("404 Not Found", "text/plain", "no")]
+        }
+        _ => vec![Step::Pause(Duration::from_mins(1))],
+    });
+    let session = Session::new();
+    let begin = goodput_clock::now();
+    let args = ["run", &server.url(), "--model", "m", "--rate", "10", "--num-requests", "1"];
+    let limits = ["--timeout", "300ms", "--out", "out", "--screen", "off"];
+    let outcome = session.run(&[&args[..], &limits].concat());
+    // A question took up to a minute, and two go unanswered.
+    assert!((goodput_clock::now() - begin).as_secs() < 30.0, "{}", outcome.stderr);
+    let line = "lengths are about right only";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no answer within 0.3 s"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("asking the server how it counts"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_length_check_that_takes_long_is_announced() {
+    let server = Server::start(|request: &Request| match request.number {
+        0 => counted(7),
+        _ if request.line.contains("completions") => {
+            vec![Step::Pause(ms(5_500)), answer("500 Internal Server Error", "text/plain", "no")]
+        }
+        _ => vec![answer("404 Not Found", "text/plain", "no")],
+    });
+    let args = ["run", &server.url(), "--model", "m", "--rate", "10", "--num-requests", "1"];
+    let outcome = Session::new().run(&[&args[..], &["--timeout", "20s", "--out", "out"]].concat());
+    let line = "asking the server how it counts tokens, for 60 s at most";
+    assert_eq!(outcome.stderr.matches(line).count(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_usage_that_cannot_be_right_is_left_aside() {
+    let server = Server::start(|request: &Request| {
+        if request.line.contains("completions") {
+            counted(u32::MAX)
+        } else {
+            vec![answer("404 Not Found", "text/plain", "no")]
+        }
+    });
+    let args = ["run", &server.url(), "--model", "m", "--rate", "10", "--num-requests", "3"];
+    let outcome = Session::new().run(&[&args[..], &["--out", "out"]].concat());
+    outcome.assert_finished("usage");
+    let line = "the server counts 4294967295 tokens in a prompt of 64, which cannot be";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("requests"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_model_whose_name_is_a_text_is_refused() {
+    let run = |length: usize| {
+        let list = format!(r#"{{"data":[{{"id":"{}"}}]}}"#, "m".repeat(length));
+        let server = Server::start(move |request: &Request| {
+            if request.line.contains("/models") {
+                vec![answer("200 OK", "application/json", &list)]
+            } else {
+                good()
+            }
+        });
+        let args = ["run", &server.url(), "--rate", "10", "--num-requests", "1", "--out", "out"];
+        Session::new().run(&[&args[..], &["--no-length-check"]].concat())
+    };
+    run(256).assert_finished("256");
+    let refused = run(1 << 20);
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("whose name has 1048576 characters"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--model names"), "{}", refused.stderr);
+    assert!(refused.stderr.len() < 1_000);
+}

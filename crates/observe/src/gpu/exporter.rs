@@ -2,6 +2,14 @@
 //! metrics exporter. Where the names come from stands in docs/server-names.md.
 
 mod names;
+/// A name that an exporter gives; of a very long one the beginning, with a mark.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        None => name.to_owned(),
+        Some(_) => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +22,9 @@ use names::{Field, field};
 
 /// The most GPUs followed: a page of nonsense must not fill the memory.
 const LIMIT: usize = 4096;
+
+/// Most characters of a name.
+const LONGEST_NAME: usize = 256;
 
 /// From this share of the time on, a look counts as one at which the GPU was held back.
 const HELD_BACK: f64 = 0.5;
@@ -94,7 +105,7 @@ impl GpuExporter {
                 let name = format!("{}{}", name.unwrap_or_default(), profile.unwrap_or_default());
                 let is_part = !uuid.is_empty() && !series.label("GPU_I_ID").is_empty();
                 let uuid = if is_part { format!("{uuid}/{part}") } else { uuid.to_owned() };
-                let board = board.clone();
+                let [name, uuid, board] = [&name, &uuid, &board].map(|text| cut(text));
                 self.facts.push(GpuFacts { name, uuid, board, ..GpuFacts::default() });
                 self.known.insert(key, gpu);
                 gpu

@@ -65,6 +65,7 @@ const EXPLAINED: [CaveatCode; 6] = [
 ];
 
 /// Everything found, worst first.
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
     let checks: &[Check] = &[
         outcome::nothing_measured,
@@ -116,6 +117,7 @@ pub(crate) fn find(evidence: &Evidence<'_>) -> Vec<Caveat> {
         stream::tokens_by_chunks,
         stream::tokens_uncounted,
         stream::token_counts_disagree,
+        stream::token_counts_impossible,
         stream::several_tokens_a_chunk,
         stream::chunks_coalesced,
         method::connect_in_ttft,

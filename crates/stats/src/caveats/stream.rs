@@ -1,11 +1,15 @@
 //! Tokens and the events that carried them.
 
-use goodput_model::{Caveat, CaveatCode, Severity};
+use goodput_model::{Caveat, CaveatCode, Plan, RequestRecord, Severity, TokenSource};
 
 use super::Evidence;
 
 /// Counts may differ by so much.
 const COUNT_TOLERANCE: f64 = 0.02;
+/// A server may overrun a limit, and count hidden tokens; not by more than this factor where the text is
+/// known, nor by more than that where it is not.
+const OVERRUN: u64 = 2;
+const BLIND_OVERRUN: u64 = 16;
 /// Chunks that shared a read matter above this share, and are most of all gaps above that.
 const COALESCED: f64 = 0.1;
 const MOSTLY_COALESCED: f64 = 0.5;
@@ -82,6 +86,55 @@ pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
                       or a client that reads late";
         Caveat::new(CaveatCode::ChunksCoalesced, severity, message).advise(advice)
     })
+}
+
+/// Answers for which the server states more tokens than were asked for and than they can hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Overstated {
+    pub(crate) answers: u64,
+    /// The first of them: stated, and asked for.
+    pub(crate) first: Option<(u32, u32)>,
+}
+
+impl Overstated {
+    pub(super) fn add(&mut self, record: &RequestRecord) {
+        let exchange = &record.exchange;
+        let stated = exchange.output_tokens.filter(|count| count.source == TokenSource::Usage);
+        let (Some(stated), Some(asked)) = (stated, record.planned.output_tokens) else { return };
+        let answers = exchange.chunks.iter().map(|chunk| u64::from(chunk.choice) + 1).max();
+        let of_chunks = exchange.chunks.iter().map(|chunk| u64::from(chunk.bytes)).sum::<u64>();
+        let of_text = exchange.text.as_ref().map(|text| text.len() as u64);
+        // A token is a byte of text at least, or an event of its own.
+        let shown = answers.map(|_| of_chunks + exchange.chunks.len() as u64).max(of_text);
+        let factor = if shown.is_some() { OVERRUN } else { BLIND_OVERRUN };
+        let most = factor.saturating_mul(asked.into()).saturating_mul(answers.unwrap_or(1));
+        if u64::from(stated.n) > most.max(shown.unwrap_or(0)) {
+            self.answers += 1;
+            self.first.get_or_insert((stated.n, asked));
+        }
+    }
+
+    /// Whether the plan's lengths are those that requests ask for.
+    pub(super) fn can_be_told(plan: &Plan) -> bool {
+        let extra = plan.target.extra_body.as_deref().unwrap_or_default();
+        !["\"max_tokens\"", "\"max_completion_tokens\"", "\"n\""]
+            .iter()
+            .any(|key| extra.contains(key))
+    }
+}
+
+/// Counts that cannot be true: everything per token rests on them.
+pub(super) fn token_counts_impossible(e: &Evidence<'_>) -> Option<Caveat> {
+    let found = e.tally.overstated;
+    let (stated, asked) = found.first?;
+    let message = format!(
+        "for {} of {} answers the server states more tokens than were asked for and than the answer \
+         can hold ({stated} where {asked} were asked for): nothing that is counted in tokens holds",
+        found.answers, e.requests.ok
+    );
+    let advice = "count them with the model's own tokenizer (--tokenizer), or as chunks (--no-usage), \
+                  and see why the server's `usage` is wrong";
+    Some(Caveat::new(CaveatCode::TokenCountsImpossible, Severity::Void, message).advise(advice))
 }
 
 /// Server and tokenizer count the same answers differently, by more than an end-of-text token each.

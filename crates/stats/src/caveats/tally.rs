@@ -4,6 +4,7 @@ use goodput_model::{Connect, Nanos, Phase, Plan, RequestRecord};
 
 use super::clocks::Contradictions;
 use super::minutes::{MinuteTally, Unlike};
+use super::stream::Overstated;
 use crate::cuts::Cuts;
 use crate::sample::Sample;
 use crate::summary::Quick;
@@ -17,6 +18,8 @@ pub(crate) struct CaveatTally {
     connect: Sample,
     last_good: Option<Nanos>,
     failed_due: Vec<Nanos>,
+    /// `None` where it cannot be told.
+    overstated: Option<Overstated>,
 }
 
 /// The same, added up.
@@ -29,6 +32,8 @@ pub(crate) struct Counted {
     pub(crate) last_good: Option<Nanos>,
     /// Due instants of measured requests that failed.
     pub(crate) failed_due: Vec<Nanos>,
+    /// Good measured answers with more tokens than they can have.
+    pub(crate) overstated: Overstated,
     /// Minutes that differ.
     pub(crate) unlike: Option<Unlike>,
 }
@@ -41,6 +46,7 @@ impl CaveatTally {
             connect: Sample::default(),
             last_good: None,
             failed_due: Vec::new(),
+            overstated: Overstated::can_be_told(plan).then(Overstated::default),
         }
     }
 
@@ -60,6 +66,8 @@ impl CaveatTally {
         }
         if !record.is_ok() {
             self.failed_due.push(record.scheduled);
+        } else if let Some(overstated) = &mut self.overstated {
+            overstated.add(record);
         }
     }
 
@@ -69,6 +77,7 @@ impl CaveatTally {
             connect_ms: self.connect.quick(),
             last_good: self.last_good,
             failed_due: self.failed_due,
+            overstated: self.overstated.unwrap_or_default(),
             unlike: self.minutes.and_then(MinuteTally::finish),
         }
     }

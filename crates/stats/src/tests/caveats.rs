@@ -334,6 +334,44 @@ fn counts_of_server_and_tokenizer_are_compared() {
     assert_eq!([of(97, false), of(96, false)], [None, Some(Severity::Warn)]);
 }
 
+#[test]
+fn more_tokens_than_an_answer_can_hold_void_the_run() {
+    // Four chunks; one of ten answers has another count than the others.
+    let of = |stated: u32, asked: u32, bytes: u32, extra: Option<&str>| {
+        let mut records = steady(10);
+        let odd = &mut records[3];
+        odd.planned.output_tokens = Some(asked);
+        odd.exchange.output_tokens = Some(TokenCount { n: stated, source: TokenSource::Usage });
+        odd.exchange.chunks.iter_mut().for_each(|chunk| chunk.bytes = bytes);
+        let mut plan = plan(Some(1), None, NO_WARMUP);
+        plan.target.extra_body = extra.map(str::to_owned);
+        summary(&plan, &records)
+    };
+    let code = "token_counts_impossible";
+    let severity = |summary: &Summary| severity_of(summary, code);
+    let wrong = of(u32::MAX, 8, 1, None);
+    assert_eq!((severity(&wrong), wrong.verdict), (Some(Severity::Void), Verdict::Void));
+    let words = "for 1 of 10 answers the server states more tokens than were asked for and than the \
+                 answer can hold (4294967295 where 8 were asked for): nothing that is counted in \
+                 tokens holds";
+    assert_eq!(message(&wrong, code), words);
+    // 16 tokens may be hidden ones, and 17 may be in 16 bytes and four events.
+    assert_eq!([severity(&of(16, 8, 1, None)), severity(&of(17, 8, 4, None))], [None; 2]);
+    assert_eq!(severity(&of(17, 8, 1, None)), Some(Severity::Void));
+    // Of an answer in one piece nobody knows the text.
+    let whole = |stated: u32| {
+        let mut records = steady(10);
+        let odd = &mut records[3];
+        odd.planned.output_tokens = Some(8);
+        odd.exchange.output_tokens = Some(TokenCount { n: stated, source: TokenSource::Usage });
+        odd.exchange.chunks.clear();
+        severity(&summary(&plan(Some(1), None, NO_WARMUP), &records))
+    };
+    assert_eq!([whole(128), whole(129)], [None, Some(Severity::Void)]);
+    // The user's own limit is not the plan's.
+    assert_eq!(severity(&of(99, 8, 1, Some(r#"{"max_tokens": 50}"#))), None);
+}
+
 /// What makes a record impossible.
 type Spoil<'a> = &'a dyn Fn(&mut RequestRecord);
 

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use goodput_model::{Api, ConstraintDialect, ConstraintKind, Message, Request};
 use serde_json::{Map, Value};
 
+use crate::allowance::Allowance;
 use message::{text_length, write_messages, write_prompt};
 use text::write_text;
 
@@ -154,6 +155,23 @@ impl Dialect {
         }
         out.push(b'}');
         (Bytes::from(out), model)
+    }
+
+    /// What an answer to this request may amount to, by the limit and the number of answers that its
+    /// body asks for.
+    pub fn allowance(&self, request: &Request) -> Allowance {
+        let said = |name: &str| {
+            let of_request = || request.fields.iter().find(|(key, _)| key == name);
+            self.extra.get(name).or_else(|| Some(&of_request()?.1))
+        };
+        let number = |json: &String| json.parse().ok();
+        let mut limits = LIMITS.into_iter().filter_map(said).peekable();
+        let tokens = match limits.peek() {
+            // Where it cannot be read it is no limit that we know.
+            Some(_) => limits.map(number).max().flatten(),
+            None => request.planned.output_tokens,
+        };
+        Allowance::new(tokens, said("n").and_then(number).unwrap_or(1))
     }
 
     /// All fields, in the order in which they win over one another.
