@@ -5,10 +5,11 @@
 //! choice, on the finish chunk, on every chunk, once per choice, or never; text may ride on the
 //! finish chunk; `[DONE]` proves nothing, only a finish reason does.
 
-use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
+use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos, Stage, TokenCount, TokenSource};
 
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
+use crate::secrets::{harmless, scrub};
 use crate::spoken::text_of;
 use crate::sse::{Event, SseParser};
 
@@ -20,6 +21,9 @@ const SHORT_EVENT: usize = 16 << 10;
 
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
+
+/// Most characters of a finish reason that are kept.
+const FINISH: usize = 32;
 
 /// What ended an answer badly.
 #[derive(Debug, PartialEq, Eq)]
@@ -313,7 +317,10 @@ impl State {
         let answer = &mut self.answers[answer];
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
-            exchange.finish.get_or_insert_with(|| reason.chars().take(32).collect());
+            // Scrubbed before it is cut: the beginning of a secret is one.
+            exchange
+                .finish
+                .get_or_insert_with(|| scrub(bounded(reason)).chars().take(FINISH).collect());
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
@@ -431,6 +438,16 @@ fn error_in(body: &Body) -> Option<String> {
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The failure of who answered, but not with what was asked for.
+pub(crate) fn refused(class: ErrorClass, bytes: &[u8]) -> Failure {
+    harmless(Failure { class, stage: Stage::Headers, message: excerpt(bytes) })
+}
+
+/// As much of a word as a secret in any form needs.
+fn bounded(word: &str) -> String {
+    word.chars().take(4000).collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, REDACTED};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
-use crate::secrets::Secrets;
+use crate::secrets;
 use crate::tls::{self, TlsError, TlsSettings};
+
+/// Values of one query that are kept secret, at most: a URL may come from a redirect.
+const MOST_VALUES: usize = 64;
 
 /// What to know about the target before an [`Endpoint`] can be built.
 #[derive(Debug, Clone)]
@@ -158,6 +161,16 @@ impl BaseUrl {
         (&self.path, self.query.as_deref())
     }
 
+    /// The values of its query, as many as are looked for.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = String> {
+        let pairs = self.query.iter().flat_map(|query| query.split('&')).take(MOST_VALUES);
+        // A plus may have been a blank, which is not looked at.
+        pairs.flat_map(|pair| {
+            let value = pair.split_once('=').map_or(pair, |(_, value)| value);
+            [value.to_owned(), value.replace('+', " ")]
+        })
+    }
+
     /// Who answers: scheme, host and port.
     pub(crate) fn origin(&self) -> (bool, String, u16) {
         (self.is_https, self.host.to_ascii_lowercase(), self.port)
@@ -242,7 +255,6 @@ pub struct Endpoint {
     pub(crate) connections: ConnectionPolicy,
     pub(crate) tls: Option<Arc<TlsSettings>>,
     pub(crate) keep_text: bool,
-    pub(crate) secrets: Secrets,
     /// What the ids of this run's requests and sessions begin with.
     run: String,
     /// Whether the user sets `x-request-id`.
@@ -312,22 +324,19 @@ impl Endpoint {
             Api::Chat => "chat/completions",
             Api::Completions => "completions",
         });
-        let secret_values = settings.api_key.iter().cloned();
+        secrets::remember(settings.api_key.iter().cloned().chain(url.secrets()));
         // The whole value and each word of it: a server may quote `Bearer KEY`, or the key alone.
-        let header_values = settings.headers.iter().flat_map(|header| {
-            let words = header.value.split_whitespace().map(str::to_owned);
-            std::iter::once(header.value.clone()).chain(words)
-        });
-        let query_values = url.query.iter().flat_map(|query| {
-            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, v)| v.to_owned())
-        });
+        secrets::remember(settings.headers.iter().flat_map(|Header { value, .. }| {
+            let words =
+                value.split(|letter: char| letter.is_whitespace() || "=;,:\"".contains(letter));
+            std::iter::once(value.clone()).chain(words.map(str::to_owned))
+        }));
         let has_ids = settings.headers.iter().any(|h| h.name.eq_ignore_ascii_case("x-request-id"));
         let (_, Nanos(unix)) = goodput_clock::now_and_unix();
         Ok(Self {
             // Microseconds: two runs that begin in one millisecond still differ.
             run: format!("goodput-{:x}", unix / 1_000),
             has_ids,
-            secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
             headers: headers(settings)?,
             addresses,
             route,
