@@ -22,6 +22,9 @@ const SHORT_EVENT: usize = 16 << 10;
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
 
+/// As much of foreign text is looked at: more than is kept, as a secret may be long in some forms.
+const LOOKED_AT: usize = 1500;
+
 /// Most characters of a finish reason that are kept.
 const FINISH: usize = 32;
 
@@ -436,7 +439,7 @@ fn error_in(body: &Body) -> Option<String> {
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets
 /// are removed before the message is cut to its final length.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_AT)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -445,9 +448,9 @@ pub(crate) fn refused(class: ErrorClass, bytes: &[u8]) -> Failure {
     harmless(Failure { class, stage: Stage::Headers, message: excerpt(bytes) })
 }
 
-/// As much of a word as a secret in any form needs.
+/// The beginning of a word.
 fn bounded(word: &str) -> String {
-    word.chars().take(4000).collect()
+    word.chars().take(LOOKED_AT).collect()
 }
 
 #[cfg(test)]

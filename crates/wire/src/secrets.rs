@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use goodput_model::{Failure, REDACTED};
 
-use fold::{Folded, fold};
+use fold::fold;
 
 /// Most characters of a message that are kept.
 const MESSAGE_LIMIT: usize = 200;
@@ -154,32 +154,34 @@ impl Secrets {
     fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut found: Vec<_> =
             self.words.iter().flat_map(|word| standing_alone(text, word)).collect();
-        if !self.needles.is_empty() {
-            self.search(&fold(text), &mut found);
+        if self.needles.is_empty() || text.len() < FUZZY {
+            return found;
+        }
+        // Most texts have no escape and no secret: where bytes came from is asked only for a quote.
+        if fold::plain_ascii(text).is_some_and(|bytes| self.quotes(&bytes).is_empty()) {
+            return found;
+        }
+        let folded = fold(text);
+        found.extend(self.quotes(&folded.bytes).iter().filter_map(|piece| folded.range(piece)));
+        found
+    }
+
+    /// Where in a folded text secrets are quoted.
+    fn quotes(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(seed) = seed_at(text, at) {
+            let longest = self.filter.may_have(seed).then(|| self.quoted(text, seed, at)).flatten();
+            at = longest.as_ref().map_or(at, |piece| piece.end - 1) + 1;
+            found.extend(longest);
         }
         found
     }
 
-    fn search(&self, text: &Folded, found: &mut Vec<Range<usize>>) {
-        let mut at = 0;
-        while let Some(seed) = seed_at(&text.bytes, at) {
-            let longest =
-                if self.filter.may_have(seed) { self.quoted(text, seed, at) } else { None };
-            match longest {
-                Some(piece) => {
-                    at = piece.end.max(at + 1);
-                    found.extend(text.range(&piece));
-                }
-                None => at += 1,
-            }
-        }
-    }
-
     /// The longest quote around this place.
-    fn quoted(&self, text: &Folded, seed: [u8; SEED], at: usize) -> Option<Range<usize>> {
+    fn quoted(&self, text: &[u8], seed: [u8; SEED], at: usize) -> Option<Range<usize>> {
         let around = |(number, place): &(usize, usize)| {
             let needle = self.needles.get(*number)?;
-            let (before, from) = (text.bytes.get(..at)?, text.bytes.get(at..)?);
+            let (before, from) = (text.get(..at)?, text.get(at..)?);
             let left = common(before.iter().rev(), needle.bytes.get(..*place)?.iter().rev());
             let right = common(from.iter(), needle.bytes.get(*place..)?.iter());
             (left + right >= needle.least).then_some(at - left..at + right)

@@ -32,10 +32,9 @@ pub(crate) fn may_name(host: &str, listener: IpAddr) -> bool {
     }
     // Nobody can own an address, a name without a dot, or one below a name that is reserved.
     let name = name.trim_end_matches('.').to_ascii_lowercase();
-    let is_reserved = |end: &&str| name.ends_with(*end);
     name.parse::<IpAddr>().is_ok()
         || !name.contains('.')
-        || [".local", ".localhost", ".internal", ".home.arpa"].iter().any(|end| is_reserved(&end))
+        || [".local", ".localhost", ".internal", ".home.arpa"].iter().any(|end| name.ends_with(end))
         || name.eq_ignore_ascii_case(&host::name())
 }
 

@@ -12,10 +12,15 @@ use crate::support::{Session, ms, outcome};
 
 const KEY: &str = "sk-TOPSECRET/0123456789-abcdef-ABCDEF-99";
 
+/// A text byte by byte.
+fn each(text: &str, write: &dyn Fn(u8) -> String) -> String {
+    text.bytes().map(write).collect()
+}
+
 /// Standard base64, without padding.
 fn base64(text: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits: String = text.bytes().map(|byte| format!("{byte:08b}")).collect();
+    let bits = each(text, &|byte| format!("{byte:08b}"));
     let sextets = bits.as_bytes().chunks(6);
     let letter = |bits: &[u8]| {
         let text = format!("{:0<6}", str::from_utf8(bits).unwrap());
@@ -26,7 +31,7 @@ fn base64(text: &str) -> String {
 
 /// The key as servers may quote it.
 fn ways() -> Vec<String> {
-    let each = |write: &dyn Fn(u8) -> String| KEY.bytes().map(write).collect::<String>();
+    let each = |write: &dyn Fn(u8) -> String| each(KEY, write);
     let url_safe = |text: String| text.replace('+', "-").replace('/', "_");
     let broken = |by: &str| KEY.replace("SECRET", &format!("SEC{by}RET"));
     vec![
@@ -110,7 +115,7 @@ fn no_way_of_quoting_a_secret_gets_into_a_message() {
         let sig = request.line.split("sig=").nth(1).and_then(|rest| rest.split(' ').next());
         let more = request.header("x-secret").unwrap_or_default();
         let said = format!("way {number:02} <{way}> {more} {}", sig.unwrap_or_default());
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             return vec![answer("429 Too Many", "text/plain", &said)];
         }
         let body = format!(r#"{{"error":{{"message":"{said}"}}}}"#);
@@ -142,7 +147,7 @@ fn no_place_that_a_server_writes_to_leaks_a_secret() {
         let body = chunk(&format!("{text}{end}data: [DONE]\n\n"));
         vec![Step::write(STREAM_HEAD), Step::write(body), Step::write(LAST_CHUNK)]
     };
-    let encoded: String = KEY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let encoded = each(KEY, &|byte| format!("%{byte:02x}"));
     let server = Server::start(move |request: &Request| {
         let json = |body: String| vec![answer("200 OK", "application/json", &body)];
         match request.line.split(' ').nth(1).unwrap_or_default() {
@@ -153,7 +158,7 @@ fn no_place_that_a_server_writes_to_leaks_a_secret() {
                 vec![answer("200 OK", "text/plain", &page)]
             }
             "/tokenize" => vec![Step::write(format!("HTTP/1.1 2x0 {KEY}\r\n\r\n")), Step::Close],
-            _ if request.number % 2 == 0 => quoted(KEY),
+            _ if request.number.is_multiple_of(2) => quoted(KEY),
             _ => quoted(&encoded),
         }
     });
@@ -244,7 +249,7 @@ fn files_with_texts_are_for_the_user_alone() {
     let args = ["--rate", "inf", "--num-requests", "2", "--isl", "30", "--osl", "4", "--save-text"];
     session.measure("mock:ttft=1ms,itl=1ms", &args);
     assert_eq!(mode("out/text.jsonl"), 0o600);
-    let made = session.run(&[
+    let outcome = session.run(&[
         "workload",
         "make",
         "--workload",
@@ -254,7 +259,7 @@ fn files_with_texts_are_for_the_user_alone() {
         "--output",
         "w.jsonl",
     ]);
-    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert_eq!(mode("w.jsonl"), 0o600);
 }
 

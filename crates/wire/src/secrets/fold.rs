@@ -58,6 +58,12 @@ pub(super) fn fold(text: &str) -> Folded {
     plain(&folded)
 }
 
+/// The same bytes for a text of plain characters alone; none for any other.
+pub(super) fn plain_ascii(text: &str) -> Option<Vec<u8>> {
+    let is_plain = text.is_ascii() && memchr::memchr3(b'\\', b'%', b'&', text.as_bytes()).is_none();
+    is_plain.then(|| text.bytes().filter(u8::is_ascii_graphic).map(letter).collect())
+}
+
 /// Takes one layer of escapes off. Whatever is decoded becomes shorter.
 fn decode(text: &Folded) -> Folded {
     let mut out = Folded::with_room(text.bytes.len());
