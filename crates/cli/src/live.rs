@@ -16,7 +16,7 @@ use goodput_wire::{
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
 use crate::listen::{Sheet, label};
-use crate::output;
+use crate::{http, output};
 
 /// How long the first look at a server may take.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -107,15 +107,16 @@ fn reaches(address: SocketAddr, listen: SocketAddr) -> bool {
 /// Starts the proxy, and says where it listens.
 pub(crate) fn start(settings: Settings, witness: Arc<dyn Witness>) -> Result<Proxy, Failed> {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let is_open = !settings.listen.ip().is_loopback();
     let proxy = Proxy::start(settings, witness).map_err(|error| unusable(&error))?;
     // A port that was left open can be known in no other way.
     output::note(&format!("listening on {scheme}://{}", proxy.address()));
-    if is_open && scheme == "http" {
-        output::note(
-            "warning: what clients send is not encrypted; --tls-cert and --tls-key do that",
-        );
-    }
+    http::warn_if_open(
+        proxy.address(),
+        match scheme {
+            "http" => "what clients send is not encrypted; --tls-cert and --tls-key do that",
+            _ => "whoever can connect can use the server behind it",
+        },
+    );
     Ok(proxy)
 }
 

@@ -47,8 +47,10 @@ pub(crate) fn page(text: &str) -> Result<(), Failed> {
     data(text.as_bytes())
 }
 
-/// Prints a line for the user; while a screen is shown, after it.
+/// Prints a line for the user; while a screen is shown, after it. Secrets that came here by another way
+/// than over the wire (a server's own log, a peer) end here.
 pub(crate) fn note(line: &str) {
+    let line = &goodput_wire::scrub(line.to_owned());
     match kept_lines().as_mut() {
         None => {
             let _ = writeln!(io::stderr().lock(), "{line}");

@@ -3,11 +3,11 @@
 
 mod refusal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use goodput_clock::{now, unless};
@@ -23,8 +23,8 @@ use goodput_wire::{
 use tokio::time::error::Elapsed;
 
 use crate::error::Failed;
-use crate::output;
 use crate::plan::DEFAULT_KEY_ENV;
+use crate::{output, typed};
 use refusal::{Field, Refusal, refused_field, unreachable};
 
 /// A target that is ready to be measured.
@@ -81,6 +81,9 @@ pub(crate) fn wait_unless(
         plan.target.url = url.shown();
     }
     let settings = settings(plan, url)?;
+    if settings.api_key.is_some() {
+        say_whose_key(&plan.target.api_key_env, settings.url.authority());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -128,6 +131,22 @@ pub(crate) fn wait_unless(
     tasks.block_on(&runtime, async {
         unless(given_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
     })
+}
+
+/// Says which secret goes where, once, where a file chose it and not who typed the command. Not even
+/// `--quiet` keeps it back.
+fn say_whose_key(variable: &str, host: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_chosen = ["api_key_env", "vary"].into_iter().any(typed::is_typed);
+    if variable == DEFAULT_KEY_ENV || is_chosen {
+        return;
+    }
+    let is_typed = typed::is_typed("target") || typed::is_typed("targets");
+    let (kind, chosen) = if is_typed { ("note", "that variable") } else { ("warning", "both") };
+    let line = format!("{kind}: the key in ${variable} goes to {host}: a file chose {chosen}");
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+        output::note(&goodput_report::plain(&line));
+    }
 }
 
 /// Returns once there is a reason to give up.
@@ -293,6 +312,11 @@ impl Waiter {
         loop {
             let (problem, may_change) = match self.answered(list_models(endpoint)).await {
                 Ok(Ok(models)) => match models.into_iter().next() {
+                    // It would be asked for by a name that it does not have.
+                    Some(model) if model.contains(REDACTED) => (
+                        "its first model is named like a key, header or query value".to_owned(),
+                        false,
+                    ),
                     Some(model) => return self.sendable(model),
                     None => ("it lists no model".to_owned(), false),
                 },

@@ -8,6 +8,7 @@ mod mirror;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use goodput_model::{Nanos, Session};
@@ -75,8 +76,10 @@ impl Writer {
             ..header.clone()
         };
         let room = json(path, &widest)?.len();
+        // Prompts may be somebody's: for the user alone.
         let file =
-            File::create(&partial).map_err(|error| DatasetError::io(path, "written", &error))?;
+            File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+        let file = file.map_err(|error| DatasetError::io(path, "written", &error))?;
         let (out, hash) = (Some(BufWriter::new(file)), Sha256::new());
         let header = Header { schema: SCHEMA.to_owned(), sessions: 0, requests: 0, ..header };
         let mut writer = Self { path: path.to_owned(), partial, out, header, room, hash };

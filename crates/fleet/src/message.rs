@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::crypto::Bytes32;
 use crate::{Refusal, Totals};
 
+/// Prompts and answers, where they were kept.
+pub(crate) const TEXT: &str = "text.jsonl";
+
 /// The files that a member may hand over, and no others.
 pub const UPLOADED: [&str; 7] = [
     "plan.toml",
@@ -14,7 +17,7 @@ pub const UPLOADED: [&str; 7] = [
     "requests.log",
     "server.log",
     "judgements.log",
-    "text.jsonl",
+    TEXT,
     "summary.json",
 ];
 

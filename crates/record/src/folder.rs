@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
@@ -207,8 +208,12 @@ impl RunFolder {
         serde_json::from_str(&self.read(SUMMARY).ok()?).ok()
     }
 
-    /// Appends prompt and answer of one request to the folder at `folder`.
-    pub fn append_text(folder: &Path, record: &RequestRecord) -> Result<(), FolderError> {
+    /// Appends prompt and answer of one request to the folder at `folder`. Only the user can read them.
+    pub fn append_text(
+        folder: &Path,
+        record: &RequestRecord,
+        answer: Option<&str>,
+    ) -> Result<(), FolderError> {
         #[derive(Serialize)]
         struct Line<'a> {
             index: u64,
@@ -219,11 +224,11 @@ impl RunFolder {
         let mut line = serde_json::to_vec(&Line {
             index: record.index,
             prompt: record.prompt.as_deref(),
-            answer: record.exchange.text.as_deref(),
+            answer,
         })
         .unwrap_or_default();
         line.push(b'\n');
-        fs::OpenOptions::new()
+        private()
             .append(true)
             .create(true)
             .open(&path)
@@ -243,6 +248,13 @@ impl RunFolder {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         replace(&self.path, name, bytes)
     }
+}
+
+/// How a file is opened that may hold prompts or answers: one that is new is for the user alone.
+pub(crate) fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.mode(0o600);
+    options
 }
 
 /// Makes a folder that must not hold anything yet.

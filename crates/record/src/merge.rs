@@ -13,7 +13,7 @@ use goodput_model::{HostSample, Nanos, Sample};
 use prost::Message;
 
 use crate::Framed;
-use crate::folder::{FolderError, JUDGEMENTS, LOG, Logs, RunFolder, SAMPLES, TEXT};
+use crate::folder::{FolderError, JUDGEMENTS, LOG, Logs, RunFolder, SAMPLES, TEXT, private};
 use crate::frame::Frame;
 use crate::judgement::JudgementLog;
 use crate::log::{BUFFER, LogReader, LogWriter, Unwritten};
@@ -262,8 +262,7 @@ fn merge_texts(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderError> {
 }
 
 fn append(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut from, mut to) =
-        (File::open(from)?, File::options().append(true).create(true).open(to)?);
+    let (mut from, mut to) = (File::open(from)?, private().append(true).create(true).open(to)?);
     if io::copy(&mut from, &mut to)? == 0 {
         return Ok(());
     }

@@ -10,6 +10,7 @@ use goodput_model::ConstraintKind;
 use prost::Message;
 
 use crate::Framed;
+use crate::folder::private;
 use crate::frame::{constraint_kind, constraint_number};
 use crate::log::{LogReader, LogWriter};
 
@@ -61,7 +62,7 @@ impl Spool {
     /// An empty one on the disk of `folder`.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!(".answers-{}", std::process::id()));
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let file = private().read(true).write(true).create_new(true).open(&path)?;
         fs::remove_file(&path)?;
         Ok(Self { log: LogWriter::on(file.try_clone()?)?, file })
     }

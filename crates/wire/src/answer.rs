@@ -5,11 +5,12 @@
 //! choice, on the finish chunk, on every chunk, once per choice, or never; text may ride on the
 //! finish chunk; `[DONE]` proves nothing, only a finish reason does.
 
-use goodput_model::{Chunk, ErrorClass, Exchange, Nanos, TokenCount, TokenSource};
+use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos, Stage, TokenCount, TokenSource};
 
 use crate::allowance::Allowance;
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
+use crate::secrets::{harmless, scrub};
 use crate::spoken::text_of;
 use crate::sse::{Event, SseParser};
 
@@ -24,6 +25,9 @@ const MOST_REASON: usize = 32;
 
 /// Most answers told apart in one stream; a hostile server must not make us allocate.
 const ANSWERS: usize = 1024;
+
+/// As much of foreign text is looked at: more than is kept, as a secret may be long in some forms.
+const LOOKED_AT: usize = 1500;
 
 /// What ended an answer badly.
 #[derive(Debug, PartialEq, Eq)]
@@ -342,7 +346,10 @@ impl State {
         let answer = &mut self.answers[answer];
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
-            exchange.finish.get_or_insert_with(|| cut(reason));
+            // Scrubbed before it is cut: the beginning of a secret is one.
+            exchange
+                .finish
+                .get_or_insert_with(|| cut(&scrub(bounded(reason))));
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
@@ -467,8 +474,18 @@ fn cut(reason: &str) -> String {
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets
 /// are removed before the message is cut to its final length.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_AT)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The failure of who answered, but not with what was asked for.
+pub(crate) fn refused(class: ErrorClass, bytes: &[u8]) -> Failure {
+    harmless(Failure { class, stage: Stage::Headers, message: excerpt(bytes) })
+}
+
+/// The beginning of a word.
+fn bounded(word: &str) -> String {
+    word.chars().take(LOOKED_AT).collect()
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure};
 use http::Method;
 
-use crate::answer::excerpt;
+use crate::answer::refused;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::page::{PageError, PagePlace};
@@ -26,11 +26,7 @@ pub(crate) async fn tell(endpoint: &Arc<Endpoint>, names: &[&str]) -> Result<boo
             match status {
                 200..=299 => return Ok(true),
                 404 | 405 | 501 => {}
-                _ => {
-                    let message = endpoint.secrets.scrub(excerpt(&bytes));
-                    let class = ErrorClass::Http(status);
-                    return Err(Failure { class, stage: Stage::Headers, message });
-                }
+                _ => return Err(refused(ErrorClass::Http(status), &bytes)),
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::endpoint::{Endpoint, SessionTag};
 use crate::fault::is_stream_reset;
 use crate::head::{Head, Trouble};
 use crate::pool::{Lease, Pool};
+use crate::secrets::harmless;
 
 /// Most bytes of an answer that is not a stream.
 const WHOLE_LIMIT: usize = 64 << 20;
@@ -27,9 +28,6 @@ const ERROR_LIMIT: usize = 64 << 10;
 
 /// How long the body of a refusal is waited for.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
-
-/// Most characters of an error message that are kept.
-const MESSAGE_LIMIT: usize = 200;
 
 /// Connections opened at once ahead of a run.
 const OPEN_AT_ONCE: usize = 128;
@@ -110,9 +108,7 @@ impl Client {
     pub async fn send_tagged(&self, request: Tagged<'_>, exchange: &mut Exchange) {
         exchange.body_bytes = request.body.len() as u64;
         if let Err(failure) = self.try_send(request, exchange).await {
-            let message = self.pool.endpoint().secrets.scrub(failure.message);
-            let message = message.chars().take(MESSAGE_LIMIT).collect();
-            exchange.failure = Some(Failure { message, ..failure });
+            exchange.failure = Some(harmless(failure));
         }
     }
 
@@ -201,8 +197,18 @@ impl Client {
     }
 
     /// Asks something beside the load: status and body. A connection that was kept may have been
-    /// closed meanwhile; then a new one is tried.
+    /// closed meanwhile; then a new one is tried. The body is foreign text as it came: whoever keeps
+    /// words of it scrubs them.
     pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(u16, Vec<u8>), Failure> {
+        self.try_ask(method, path, body).await.map_err(harmless)
+    }
+
+    async fn try_ask(
         &self,
         method: Method,
         path: &str,

@@ -10,6 +10,7 @@ use goodput_model::{Connect, Failure, Http, Nanos};
 use crate::answer::Read;
 use crate::connection::{Waits, open_socket};
 use crate::endpoint::{BaseUrl, EndpointError, resolve};
+use crate::secrets;
 use crate::socket::{Socket, SocketStamps};
 use crate::tls::{self, TlsSettings};
 
@@ -36,6 +37,7 @@ impl Dialer {
         cacert: Option<&[u8]>,
         insecure: bool,
     ) -> Result<Self, EndpointError> {
+        secrets::remember(url.secrets());
         let addresses = RwLock::new(resolve(&url.host, url.port)?);
         let settings = || tls::settings(&url.host, http, cacert, insecure);
         let tls = url.is_https.then(settings).transpose()?;

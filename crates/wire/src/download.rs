@@ -12,6 +12,7 @@ use crate::answer::excerpt;
 use crate::connection::{Connection, Request};
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings, UrlError};
 use crate::head::{Head, Trouble};
+use crate::secrets::scrub;
 
 /// Redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -215,18 +216,12 @@ impl Place {
             let Ok(Ok(Some(bytes))) = data.await else { break };
             body.extend_from_slice(&bytes);
         }
-        let excerpt = self.harmless(excerpt(&body));
+        let excerpt = harmless(excerpt(&body));
         DownloadError::Status { url: self.base.shown(), status, excerpt }
     }
 
-    /// The beginning of foreign text, without secrets and control characters.
-    fn harmless(&self, text: String) -> String {
-        let text = self.endpoint.secrets.scrub(text);
-        text.chars().take(SHOWN).flat_map(char::escape_debug).collect()
-    }
-
     fn failed(&self, failure: Failure) -> DownloadError {
-        let failure = Failure { message: self.harmless(failure.message), ..failure };
+        let failure = Failure { message: harmless(failure.message), ..failure };
         DownloadError::Failed { url: self.base.shown(), failure }
     }
 
@@ -237,6 +232,11 @@ impl Place {
     fn not_followed(&self, reason: String) -> DownloadError {
         DownloadError::Redirect { url: self.base.shown(), reason }
     }
+}
+
+/// The beginning of foreign text, without secrets and control characters.
+fn harmless(text: String) -> String {
+    scrub(text).chars().take(SHOWN).flat_map(char::escape_debug).collect()
 }
 
 /// What a `Location` means where it was found.

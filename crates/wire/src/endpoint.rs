@@ -10,8 +10,11 @@ use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, REDACTED};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::allowance::AnswerMemory;
-use crate::secrets::Secrets;
+use crate::secrets;
 use crate::tls::{self, TlsError, TlsSettings};
+
+/// Values of one query that are kept secret, at most: a URL may come from a redirect.
+const MOST_VALUES: usize = 64;
 
 /// What to know about the target before an [`Endpoint`] can be built.
 #[derive(Debug, Clone)]
@@ -159,6 +162,16 @@ impl BaseUrl {
         (&self.path, self.query.as_deref())
     }
 
+    /// The values of its query, as many as are looked for.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = String> {
+        let pairs = self.query.iter().flat_map(|query| query.split('&')).take(MOST_VALUES);
+        // A plus may have been a blank, which is not looked at.
+        pairs.flat_map(|pair| {
+            let value = pair.split_once('=').map_or(pair, |(_, value)| value);
+            [value.to_owned(), value.replace('+', " ")]
+        })
+    }
+
     /// Who answers: scheme, host and port.
     pub(crate) fn origin(&self) -> (bool, String, u16) {
         (self.is_https, self.host.to_ascii_lowercase(), self.port)
@@ -243,7 +256,6 @@ pub struct Endpoint {
     pub(crate) connections: ConnectionPolicy,
     pub(crate) tls: Option<Arc<TlsSettings>>,
     pub(crate) keep_text: bool,
-    pub(crate) secrets: Secrets,
     /// Of all answers together.
     pub(crate) memory: AnswerMemory,
     /// What the ids of this run's requests and sessions begin with.
@@ -315,15 +327,13 @@ impl Endpoint {
             Api::Chat => "chat/completions",
             Api::Completions => "completions",
         });
-        let secret_values = settings.api_key.iter().cloned();
+        secrets::remember(settings.api_key.iter().cloned().chain(url.secrets()));
         // The whole value and each word of it: a server may quote `Bearer KEY`, or the key alone.
-        let header_values = settings.headers.iter().flat_map(|header| {
-            let words = header.value.split_whitespace().map(str::to_owned);
-            std::iter::once(header.value.clone()).chain(words)
-        });
-        let query_values = url.query.iter().flat_map(|query| {
-            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, v)| v.to_owned())
-        });
+        secrets::remember(settings.headers.iter().flat_map(|Header { value, .. }| {
+            let words =
+                value.split(|letter: char| letter.is_whitespace() || "=;,:\"".contains(letter));
+            std::iter::once(value.clone()).chain(words.map(str::to_owned))
+        }));
         let has_ids = settings.headers.iter().any(|h| h.name.eq_ignore_ascii_case("x-request-id"));
         let (_, Nanos(unix)) = goodput_clock::now_and_unix();
         Ok(Self {
@@ -331,7 +341,6 @@ impl Endpoint {
             run: format!("goodput-{:x}", unix / 1_000),
             has_ids,
             memory: AnswerMemory::new(),
-            secrets: Secrets::new(secret_values.chain(header_values).chain(query_values)),
             headers: headers(settings)?,
             addresses,
             route,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::beside::places;
 use crate::connection::{Connection, Request};
 use crate::endpoint::Endpoint;
-use crate::secrets::Secrets;
+use crate::secrets;
 
 /// How long one page is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ pub async fn facts_pages(endpoint: &Arc<Endpoint>) -> Vec<FactsPage> {
                 // A server that is silent once is not asked again.
                 let body = timeout(PATIENCE, ask(&endpoint, &path)).await.ok()?;
                 if let Some(mut body) = body {
-                    scrub(&mut body, &endpoint.secrets);
+                    scrub(&mut body);
                     return Some((place, FactsPage { name, body }));
                 }
             }
@@ -108,13 +108,13 @@ async fn ask(endpoint: &Endpoint, path: &str) -> Option<Value> {
 }
 
 /// Takes our own secrets out of every text.
-fn scrub(value: &mut Value, secrets: &Secrets) {
+fn scrub(value: &mut Value) {
     match value {
-        Value::String(text) => *text = secrets.scrub(std::mem::take(text)),
-        Value::Array(all) => all.iter_mut().for_each(|value| scrub(value, secrets)),
+        Value::String(text) => *text = secrets::scrub(std::mem::take(text)),
+        Value::Array(all) => all.iter_mut().for_each(scrub),
         Value::Object(all) => {
-            all.retain(|name, _| secrets.scrub(name.clone()) == *name);
-            all.values_mut().for_each(|value| scrub(value, secrets));
+            all.retain(|name, _| secrets::scrub(name.clone()) == *name);
+            all.values_mut().for_each(scrub);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

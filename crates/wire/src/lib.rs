@@ -58,6 +58,7 @@ pub use passing::{PassedHead, Passing, is_unjudged};
 pub use post::Poster;
 pub use probe::{Probe, ProbeError, ask, list_models, probe};
 pub use profile::{start_profile, stop_profile};
+pub use secrets::scrub;
 pub use socket::Socket;
 pub use sse::{Event, EventTooLarge, SseParser};
 pub use tokenize::{Tokenizing, tokenize};

@@ -15,6 +15,7 @@ use crate::connection::{Connection, Request};
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
 use crate::head::Head;
 use crate::pool::{Lease, Pool};
+use crate::secrets::{harmless, scrub_lines};
 
 /// Most bytes of a page.
 pub(crate) const PAGE_LIMIT: usize = 16 << 20;
@@ -156,7 +157,7 @@ impl PageReader {
     /// One place. A connection that was kept may have been closed meanwhile; then a new one is tried.
     async fn fetch(&self, path: &str) -> Result<FetchedPage, PageError> {
         let asked = now();
-        let mut lease = self.pool.lease().await.map_err(|failure| self.failed(failure))?;
+        let mut lease = self.pool.lease().await.map_err(failed)?;
         loop {
             let was_reused = lease.opened.is_none();
             let endpoint = self.pool.endpoint();
@@ -167,9 +168,9 @@ impl PageReader {
             match head.map_err(|trouble| trouble.at(Stage::Headers)) {
                 Ok(head) => return self.receive(lease, &head, asked).await,
                 Err(failure) if failure.class == ErrorClass::Closed && was_reused => {
-                    lease = self.pool.open().await.map_err(|failure| self.failed(failure))?;
+                    lease = self.pool.open().await.map_err(failed)?;
                 }
-                Err(failure) => return Err(self.failed(failure)),
+                Err(failure) => return Err(failed(failure)),
             }
         }
     }
@@ -198,20 +199,19 @@ impl PageReader {
         }
         match (refusal, body) {
             (Some(refusal), _) => Err(refusal),
-            (None, Err(failure)) => Err(self.failed(failure)),
+            (None, Err(failure)) => Err(failed(failure)),
             (None, Ok(None)) => Err(PageError::TooLarge),
             (None, Ok(Some(bytes))) => {
                 let text = String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-                Ok(FetchedPage { text, asked, answered })
+                Ok(FetchedPage { text: scrub_lines(text), asked, answered })
             }
         }
     }
+}
 
-    fn failed(&self, failure: Failure) -> PageError {
-        let message = self.pool.endpoint().secrets.scrub(failure.message);
-        PageError::Failed(Failure { message, ..failure })
-    }
+fn failed(failure: Failure) -> PageError {
+    PageError::Failed(harmless(failure))
 }
 
 /// The whole body; `None` where it is larger than the limit, and then the rest is left unread.

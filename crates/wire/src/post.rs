@@ -8,16 +8,16 @@ use goodput_model::{Api, ConnectionPolicy, ErrorClass, Failure, Http, Stage};
 use http::Method;
 use tokio::time::timeout;
 
-use crate::answer::excerpt;
+use crate::answer::refused;
 use crate::client::Client;
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
+use crate::secrets::scrub;
 
 /// Posts JSON to one URL, over one connection while that lives.
 ///
 /// Runs on a current-thread runtime with a local task set.
 pub struct Poster {
     client: Client,
-    endpoint: Arc<Endpoint>,
     path: String,
     limit: Duration,
 }
@@ -37,12 +37,12 @@ impl Poster {
             insecure: false,
             keep_text: false,
         })?);
-        let client = Client::new(Arc::clone(&endpoint));
-        Ok(Self { client, path: url.path_or(path), endpoint, limit })
+        let client = Client::new(endpoint);
+        Ok(Self { client, path: url.path_or(path), limit })
     }
 
     /// What the server says to a document that it takes.
-    pub async fn post(&self, document: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    pub async fn post(&self, document: Vec<u8>) -> Result<String, Failure> {
         let asking = self.client.ask(Method::POST, &self.path, Bytes::from(document));
         let failed = |class, message| Failure { class, stage: Stage::Headers, message };
         let answer = timeout(self.limit, asking).await.map_err(|_| {
@@ -50,11 +50,8 @@ impl Poster {
             failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))
         })?;
         match answer? {
-            (200..=299, bytes) => Ok(bytes),
-            (status, bytes) => {
-                let message = self.endpoint.secrets.scrub(excerpt(&bytes));
-                Err(failed(ErrorClass::Http(status), message))
-            }
+            (200..=299, bytes) => Ok(scrub(String::from_utf8_lossy(&bytes).into_owned())),
+            (status, bytes) => Err(refused(ErrorClass::Http(status), &bytes)),
         }
     }
 }

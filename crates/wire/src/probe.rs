@@ -9,10 +9,12 @@ use std::sync::Arc;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
+use crate::answer::refused;
 use crate::body::Dialect;
 use crate::client::{Client, Tagged};
 use crate::connection::{WAITS, dial};
 use crate::endpoint::Endpoint;
+use crate::secrets::scrub;
 
 /// What one check found.
 #[derive(Debug, Clone)]
@@ -80,7 +82,8 @@ impl Endpoint {
     }
 }
 
-/// The models that the server offers, by `/v1/models`.
+/// The models that the server offers, by `/v1/models`. A name that quotes a secret holds
+/// [`goodput_model::REDACTED`] in its place.
 pub async fn list_models(endpoint: &Arc<Endpoint>) -> Result<Vec<String>, ProbeError> {
     #[derive(serde::Deserialize)]
     struct Models {
@@ -92,13 +95,11 @@ pub async fn list_models(endpoint: &Arc<Endpoint>) -> Result<Vec<String>, ProbeE
     }
     let client = Client::new(Arc::clone(endpoint));
     let (status, bytes) = client.get("models").await.map_err(ProbeError::Unreachable)?;
-    let refused = |class, message: String| {
-        ProbeError::Refused(Failure { class, stage: goodput_model::Stage::Headers, message })
-    };
     if status != 200 {
-        return Err(refused(ErrorClass::Http(status), crate::answer::excerpt(&bytes)));
+        return Err(ProbeError::Refused(refused(ErrorClass::Http(status), &bytes)));
     }
-    let models: Models = serde_json::from_slice(&bytes)
-        .map_err(|error| refused(ErrorClass::BadJson, error.to_string()))?;
-    Ok(models.data.into_iter().map(|model| model.id).collect())
+    let models: Models = serde_json::from_slice(&bytes).map_err(|error| {
+        ProbeError::Refused(refused(ErrorClass::BadJson, error.to_string().as_bytes()))
+    })?;
+    Ok(models.data.into_iter().map(|model| scrub(model.id)).collect())
 }

@@ -1,50 +1,280 @@
-//! Keeping secrets out of everything that is written: servers like to quote a key they refuse.
+//! Keeping secrets out of everything that is written: servers quote a key that they refuse, in many
+//! forms.
+//!
+//! Every value that an endpoint is given (key, header values, query values) is known to the whole
+//! process from then on. Foreign text passes [`scrub`] once, where it leaves this crate: failure
+//! messages, names of models, finish reasons, facts, pages. What is made of it later (logs, summaries,
+//! pages, metrics) is then free of secrets without a look of its own. Tokens of an answer do not pass
+//! here: their text is kept only where the user asks for it, and whoever writes it scrubs it.
+//!
+//! Text and secrets are compared in one form, [`fold`]: escapes decoded, case, white space and
+//! invisible characters gone. Base64 and hexadecimal are searched as what a secret becomes in them.
 
-use goodput_model::REDACTED;
+mod fold;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use goodput_model::{Failure, REDACTED};
+
+use fold::fold;
+
+/// Most characters of a message that are kept.
+const MESSAGE_LIMIT: usize = 200;
+
+/// Characters of a secret that is found in every form. A shorter one is found as it stands alone.
+const FUZZY: usize = 8;
+
+/// Shorter values are words like `true`: taking them out would garble messages and hide nothing.
+const SHORTEST: usize = 6;
+
+/// As much of a secret in one piece is a quote of it, however long the secret is.
+const TELLING: usize = 16;
+
+/// Most bytes of one value that are looked for.
+const LONGEST: usize = 8 << 10;
+
+/// Bytes that begin a comparison.
+const SEED: usize = 4;
+
+/// What is known to be secret in this process.
+static KNOWN: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
+
+/// Makes these values secret from now on, for the whole process: a server may quote what another was
+/// given.
+pub(crate) fn remember(values: impl IntoIterator<Item = String>) {
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = known.as_ref().map_or_else(Vec::new, |secrets| secrets.values.clone());
+    let before = all.len();
+    for value in values.into_iter().filter(|value| value.len() >= SHORTEST) {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    if all.len() > before {
+        *known = Some(Arc::new(Secrets::new(all)));
+    }
+}
+
+/// The text without secrets.
+pub fn scrub(text: String) -> String {
+    match known() {
+        Some(secrets) => secrets.scrub(text),
+        None => text,
+    }
+}
+
+/// A page of lines without secrets: none of them goes on in the next line.
+pub(crate) fn scrub_lines(page: String) -> String {
+    let Some(secrets) = known() else { return page };
+    let mut clean: Option<String> = None;
+    let mut from = 0;
+    for line in page.split_inclusive('\n') {
+        let found = secrets.find(line);
+        if !found.is_empty() {
+            // What stands before the first find is taken over once.
+            let clean = clean.get_or_insert_with(|| page[..from].to_owned());
+            clean.push_str(&without(line, &found));
+        } else if let Some(clean) = &mut clean {
+            clean.push_str(line);
+        }
+        from += line.len();
+    }
+    clean.unwrap_or(page)
+}
+
+/// A failure that may be shown: without secrets, and no longer than is kept.
+pub(crate) fn harmless(failure: Failure) -> Failure {
+    let message = scrub(failure.message).chars().take(MESSAGE_LIMIT).collect();
+    Failure { message, ..failure }
+}
+
+fn known() -> Option<Arc<Secrets>> {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
 
 /// The values that must never leave the process except in a request.
-#[derive(Clone, Default)]
-pub(crate) struct Secrets(Vec<String>);
+struct Secrets {
+    values: Vec<String>,
+    /// Too short for anything but a look for the word itself.
+    words: Vec<String>,
+    needles: Vec<Needle>,
+    /// Where in which needle these bytes stand. A quote that is long enough holds one of them.
+    seeds: HashMap<[u8; SEED], Vec<(usize, usize)>>,
+    /// Which seeds there are, so that most places of a text need no look into the map.
+    filter: Filter,
+}
+
+/// A secret in one form.
+struct Needle {
+    bytes: Vec<u8>,
+    /// So many bytes in one piece are a quote.
+    least: usize,
+}
 
 impl Secrets {
-    /// Values shorter than this are no secrets, and replacing them would garble messages.
-    const SHORTEST: usize = 6;
-
-    pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut values: Vec<_> =
-            values.into_iter().filter(|value| value.len() >= Self::SHORTEST).collect();
-        // A secret that contains another goes first, or its rest would stay.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self(values)
-    }
-
-    /// `text` without any of the secrets.
-    pub(crate) fn scrub(&self, mut text: String) -> String {
-        for secret in &self.0 {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), REDACTED);
+    fn new(values: Vec<String>) -> Self {
+        let (mut words, mut needles) = (Vec::new(), Vec::new());
+        for value in &values {
+            let mut end = value.len().min(LONGEST);
+            while !value.is_char_boundary(end) {
+                end -= 1;
+            }
+            let value = &value[..end];
+            let folded = fold(value).bytes;
+            if folded.len() < FUZZY {
+                words.push(value.to_owned());
+            } else {
+                needles.extend(forms(value, folded));
             }
         }
-        text
+        let mut seeds: HashMap<_, Vec<_>> = HashMap::new();
+        let mut filter = Filter::default();
+        for (number, needle) in needles.iter().enumerate() {
+            // A piece of `least` bytes begins a seed at one of so many places.
+            let step = needle.least - (SEED - 1);
+            for place in (0..needle.bytes.len().saturating_sub(SEED - 1)).step_by(step) {
+                let Some(seed) = seed_at(&needle.bytes, place) else { continue };
+                filter.add(seed);
+                seeds.entry(seed).or_default().push((number, place));
+            }
+        }
+        Self { values, words, needles, seeds, filter }
+    }
+
+    fn scrub(&self, text: String) -> String {
+        let found = self.find(&text);
+        if found.is_empty() { text } else { without(&text, &found) }
+    }
+
+    /// Where in a text secrets are quoted.
+    fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found: Vec<_> =
+            self.words.iter().flat_map(|word| standing_alone(text, word)).collect();
+        if self.needles.is_empty() || text.len() < FUZZY {
+            return found;
+        }
+        // Most texts have no escape and no secret: where bytes came from is asked only for a quote.
+        if fold::plain_ascii(text).is_some_and(|bytes| self.quotes(&bytes).is_empty()) {
+            return found;
+        }
+        let folded = fold(text);
+        found.extend(self.quotes(&folded.bytes).iter().filter_map(|piece| folded.range(piece)));
+        found
+    }
+
+    /// Where in a folded text secrets are quoted.
+    fn quotes(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(seed) = seed_at(text, at) {
+            let longest = self.filter.may_have(seed).then(|| self.quoted(text, seed, at)).flatten();
+            at = longest.as_ref().map_or(at, |piece| piece.end - 1) + 1;
+            found.extend(longest);
+        }
+        found
+    }
+
+    /// The longest quote around this place.
+    fn quoted(&self, text: &[u8], seed: [u8; SEED], at: usize) -> Option<Range<usize>> {
+        let around = |(number, place): &(usize, usize)| {
+            let needle = self.needles.get(*number)?;
+            let (before, from) = (text.get(..at)?, text.get(at..)?);
+            let left = common(before.iter().rev(), needle.bytes.get(..*place)?.iter().rev());
+            let right = common(from.iter(), needle.bytes.get(*place..)?.iter());
+            (left + right >= needle.least).then_some(at - left..at + right)
+        };
+        self.seeds.get(&seed)?.iter().filter_map(around).max_by_key(ExactSizeIterator::len)
     }
 }
 
 /// Never shows the values.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
+        write!(f, "Secrets({})", self.values.len())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A secret as servers may quote it: itself, in hexadecimal, in base64 at each place of a longer text.
+fn forms(value: &str, folded: Vec<u8>) -> Vec<Needle> {
+    let least = (folded.len() * 3 / 4).clamp(FUZZY, TELLING);
+    let hex = value.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    let mut forms = vec![Needle { bytes: folded, least }, Needle { bytes: hex, least: 2 * least }];
+    for before in 0..3 {
+        let bytes = fold::base64(value.as_bytes(), before);
+        let least = bytes.len().min(least * 4 / 3);
+        forms.push(Needle { bytes, least });
+    }
+    forms
+}
 
-    #[test]
-    fn secrets_are_scrubbed_and_never_shown() {
-        let secrets = Secrets::new(["sk-verysecret".to_owned(), "x".to_owned()]);
-        let text = secrets.scrub("bad key sk-verysecret, next".to_owned());
-        assert_eq!(text, "bad key [redacted], next");
-        assert!(!format!("{secrets:?}").contains("very"));
+fn digit(of: u8) -> u8 {
+    if of < 10 { b'0' + of } else { b'a' + of - 10 }
+}
+
+fn seed_at(bytes: &[u8], place: usize) -> Option<[u8; SEED]> {
+    bytes.get(place..place + SEED)?.try_into().ok()
+}
+
+/// How many bytes two texts have in common from here on.
+fn common<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+    one.zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// Where a word stands between characters of no word.
+fn standing_alone<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    text.match_indices(word).filter_map(|(from, _)| {
+        let to = from + word.len();
+        let goes_on = text[..from].chars().next_back().is_some_and(char::is_alphanumeric)
+            || text[to..].chars().next().is_some_and(char::is_alphanumeric);
+        (!goes_on).then_some(from..to)
+    })
+}
+
+/// The text with these places, in any order, taken out.
+fn without(text: &str, found: &[Range<usize>]) -> String {
+    let mut found = found.to_vec();
+    found.sort_by_key(|range| (range.start, range.end));
+    let mut clean = String::with_capacity(text.len());
+    let mut done: Option<usize> = None;
+    for Range { start, end } in found {
+        match done {
+            Some(before) if start <= before => {}
+            _ => {
+                clean.push_str(&text[done.unwrap_or(0)..start]);
+                clean.push_str(REDACTED);
+            }
+        }
+        done = Some(done.unwrap_or(0).max(end));
+    }
+    clean.push_str(&text[done.unwrap_or(0)..]);
+    clean
+}
+
+/// A set that may say yes too often, and is quick.
+struct Filter(Box<[u64; 1024]>);
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self(Box::new([0; 1024]))
+    }
+}
+
+impl Filter {
+    fn place(seed: [u8; SEED]) -> (usize, u64) {
+        let hash = u32::from_le_bytes(seed).wrapping_mul(0x9E37_79B1) >> 16;
+        ((hash >> 6) as usize & 1023, 1 << (hash & 63))
+    }
+
+    fn add(&mut self, seed: [u8; SEED]) {
+        let (word, bit) = Self::place(seed);
+        self.0[word] |= bit;
+    }
+
+    fn may_have(&self, seed: [u8; SEED]) -> bool {
+        let (word, bit) = Self::place(seed);
+        self.0[word] & bit != 0
     }
 }

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::answer::excerpt;
+use crate::answer;
 use crate::beside::places;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
@@ -132,11 +132,7 @@ impl Tokenizing {
             let message = format!("{} does not answer", way.path);
             Err(Failure { class: ErrorClass::Timeout, stage: Stage::Headers, message })
         })?;
-        let refused = |class| {
-            let message = self.endpoint.secrets.scrub(excerpt(&bytes));
-            let message = message.chars().take(200).collect();
-            Ok(Err(Failure { class, stage: Stage::Headers, message }))
-        };
+        let refused = |class| Ok(Err(answer::refused(class, &bytes)));
         if status != 200 {
             return refused(ErrorClass::Http(status));
         }

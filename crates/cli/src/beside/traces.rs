@@ -287,7 +287,7 @@ async fn post_all(
             cut(sent.taken, &why).hint("is it one that takes OTLP over HTTP, as JSON?")
         })?;
         // One that does not want some may well want the others.
-        let (rejected, why) = Taken::rejected(&answer).unwrap_or_default();
+        let (rejected, why) = Taken::rejected(answer.as_bytes()).unwrap_or_default();
         if sent.rejected == 0 {
             sent.why = why;
         }

@@ -1,6 +1,8 @@
 //! What small servers of ours have in common: as much of HTTP/1.1 as a page needs, with a bound on
 //! every size and every wait.
 
+mod reach;
+
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
 use crate::host;
+pub(crate) use reach::{is_host, is_of_this_machine, may_name, names_this_machine, warn_if_open};
 
 /// Bytes that are read and thrown away behind a question, so that the answer is not lost with them.
 const MOST_REST: usize = 64 * 1024;

@@ -1,6 +1,9 @@
 //! As much of HTTP/1.1 as a page of metrics needs: a head in, an answer out.
 
+use std::net::IpAddr;
+
 use super::page::Format;
+use crate::http::may_name;
 
 /// Bytes of a request's head at most.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
@@ -18,6 +21,8 @@ pub(super) enum Ask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     BadRequest,
+    /// Asked for by a name that may be a stranger's.
+    Host,
     NotFound,
     Method,
     TooSlow,
@@ -29,6 +34,7 @@ impl Refusal {
     fn status(self) -> &'static str {
         match self {
             Self::BadRequest => "400 Bad Request",
+            Self::Host => "403 Forbidden",
             Self::NotFound => "404 Not Found",
             Self::Method => "405 Method Not Allowed",
             Self::TooSlow => "408 Request Timeout",
@@ -38,9 +44,9 @@ impl Refusal {
     }
 }
 
-/// Reads a head, which ends with an empty line. Whether only the head of the answer is wanted comes
+/// Reads a head, which ends with an empty line, at a server that listens at this address. Whether only the head of the answer is wanted comes
 /// with it.
-pub(super) fn read(head: &[u8]) -> (Ask, bool) {
+pub(super) fn read(head: &[u8], at: IpAddr) -> (Ask, bool) {
     let Ok(head) = str::from_utf8(head) else { return (Ask::Refused(Refusal::BadRequest), false) };
     let mut lines = head.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -54,7 +60,14 @@ pub(super) fn read(head: &[u8]) -> (Ask, bool) {
     if !matches!(method, "GET" | "HEAD") {
         return (Ask::Refused(Refusal::Method), false);
     }
-    let accept: Vec<&str> = lines.filter_map(accept).collect();
+    let values = |name: &str| -> Vec<&str> {
+        lines.clone().filter_map(|line| value_of(line, name)).collect()
+    };
+    let (accept, hosts) = (values("accept"), values("host"));
+    // Browsers never leave it out; some that scrape do.
+    if hosts.len() > 1 || hosts.iter().any(|host| !may_name(host.trim(), at)) {
+        return (Ask::Refused(Refusal::Host), method == "HEAD");
+    }
     let ask = match path.split('?').next() {
         Some("/metrics") => Ask::Page(format(&accept.join(","))),
         Some("/") => Ask::Root,
@@ -63,10 +76,10 @@ pub(super) fn read(head: &[u8]) -> (Ask, bool) {
     (ask, method == "HEAD")
 }
 
-/// What a line of a head says about wanted formats.
-fn accept(line: &str) -> Option<&str> {
-    let (name, value) = line.split_once(':')?;
-    name.eq_ignore_ascii_case("accept").then_some(value)
+/// What a line of a head says under this name.
+fn value_of<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (said, value) = line.split_once(':')?;
+    said.trim_end().eq_ignore_ascii_case(name).then_some(value)
 }
 
 /// OpenMetrics where it is named and not less welcome than plain text.
@@ -101,6 +114,11 @@ pub(super) fn answer((ask, is_head): (Ask, bool), page: impl FnOnce(Format) -> S
         Ask::Root => {
             ("200 OK", plain, "goodput: the metrics of this run are at /metrics\n".to_owned())
         }
+        Ask::Refused(refusal @ Refusal::Host) => (
+            refusal.status(),
+            plain,
+            format!("{}: ask by address, or by a name of this machine\n", refusal.status()),
+        ),
         Ask::Refused(refusal) => (refusal.status(), plain, format!("{}\n", refusal.status())),
     };
     let allow = if ask == Ask::Refused(Refusal::Method) { "Allow: GET, HEAD\r\n" } else { "" };

@@ -162,11 +162,15 @@ pub(crate) fn serve(
     };
     let listener = TcpListener::bind(address).map_err(refused)?;
     let chosen = listener.local_addr().map_err(refused)?;
-    Server::new(Arc::new(page), PATIENCE).start(listener).map_err(refused)?;
+    Server::new(Arc::new(page), (PATIENCE, chosen.ip())).start(listener).map_err(refused)?;
     // A port that was left open can be known in no other way.
     if !quiet || address.port() == 0 {
         output::note(&format!("metrics of this run: http://{chosen}/metrics"));
     }
+    crate::http::warn_if_open(
+        chosen,
+        "whoever can connect can read target, model and figures at /metrics, which has no password",
+    );
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! One client's question, and the page that answers it.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use goodput_clock::now;
@@ -19,11 +19,14 @@ pub(super) struct Server {
     page: Pages,
     /// For a client's question, and then for the answer.
     patience: Nanos,
+    /// Where it listens.
+    at: IpAddr,
 }
 
 impl Server {
-    pub(super) fn new(page: Pages, patience: Nanos) -> Self {
-        Self { page, patience }
+    /// Waits so long for its clients, and listens at this address.
+    pub(super) fn new(page: Pages, (patience, at): (Nanos, IpAddr)) -> Self {
+        Self { page, patience, at }
     }
 
     /// Serves until the process ends.
@@ -43,7 +46,7 @@ impl Serve for Server {
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         let end = now() + self.patience;
         let ask = match read_head(&mut stream, MOST_HEAD, end)? {
-            Ok((head, _)) => http::read(&head),
+            Ok((head, _)) => http::read(&head, self.at),
             Err(Broken::Cut) => refused(Refusal::BadRequest),
             Err(Broken::TooSlow) => refused(Refusal::TooSlow),
             Err(Broken::TooLarge) => refused(Refusal::TooLarge),

@@ -1,13 +1,13 @@
 //! The sink of a run: writes what comes, watches it, and ends the run once enough is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::now;
 use goodput_engine::{Control, Live, Sink};
 use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, Plan, RequestRecord, Sample};
 use goodput_observe::Host;
-use goodput_record::{Logs, RunFolder, Spool, Spooled};
+use goodput_record::{FolderError, Logs, RunFolder, Spool, Spooled};
 use goodput_stats::{Look, Watch};
 
 use super::Hands;
@@ -91,6 +91,12 @@ pub(super) struct Recorder {
     pub(super) epoch: Option<Nanos>,
 }
 
+/// Keeps the texts of a request. Later turns and judges need the answer as it came; a file does not.
+fn append_text(folder: &Path, record: &RequestRecord) -> Result<(), FolderError> {
+    let answer = record.exchange.text.clone().map(goodput_wire::scrub);
+    RunFolder::append_text(folder, record, answer.as_deref())
+}
+
 impl Recorder {
     /// Writes what was seen of the server's side after the last answer, which says nothing of the
     /// client.
@@ -118,7 +124,7 @@ impl Sink for Recorder {
             told.lock().unwrap_or_else(PoisonError::into_inner).add(&record);
         }
         if let Some(path) = &self.texts
-            && let Err(error) = RunFolder::append_text(path, &record)
+            && let Err(error) = append_text(path, &record)
         {
             output::note(&format!("warning: {error}; texts are no longer kept"));
             self.texts = None;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use goodput_report::plain;
@@ -12,9 +13,9 @@ const TAIL: u64 = 64 * 1024;
 /// The most that is shown of a line.
 const LINE: usize = 300;
 
-/// Opens a log to add to it.
+/// Opens a log to add to it. Servers log prompts, so it is for the user alone.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    File::options().append(true).create(true).open(path)
+    File::options().append(true).create(true).mode(0o600).open(path)
 }
 
 /// The last lines of a log from `start` on, made harmless; empty ones are left out.

@@ -1,11 +1,11 @@
 //! Who may ask.
 
 use std::fmt::Write;
-use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
 
 use super::request::{Method, Request};
+use crate::http::{is_host, names_this_machine};
 
 /// Decides who may ask.
 #[derive(Debug)]
@@ -89,27 +89,6 @@ fn is_from_here(request: &Request, host: &str) -> bool {
     request.header("origin").is_some_and(own)
         && site.is_none_or(|site| site == "same-origin")
         && (site.is_some() || !request.has("sec-fetch-site"))
-}
-
-/// Whether it can be a name or an address with a port.
-fn is_host(host: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
-    !host.is_empty() && host.len() <= 255 && host.bytes().all(is_fit)
-}
-
-/// Whether a host is `localhost` or an address of the loopback, at whatever port: it may be forwarded.
-fn names_this_machine(host: &str) -> bool {
-    let (name, port) = match host.strip_prefix('[') {
-        Some(rest) => {
-            let Some((name, rest)) = rest.split_once(']') else { return false };
-            (name, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some("0")))
-        }
-        None => host.split_once(':').map_or((host, Some("0")), |(name, port)| (name, Some(port))),
-    };
-    let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
-    let is_name = name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    is_port && is_name
 }
 
 /// Compares in a time that does not tell where two texts differ.

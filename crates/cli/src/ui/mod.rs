@@ -27,7 +27,7 @@ use goodput_report::plain;
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};
-use crate::{output, signals};
+use crate::{http, output, signals};
 use guard::Guard;
 use server::Server;
 use site::Site;
@@ -53,7 +53,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     })?;
     let system = |error: io::Error| Failed::internal(format!("cannot serve: {error}"));
     let address = listener.local_addr().map_err(system)?;
-    let is_loopback = address.ip().is_loopback();
+    let is_loopback = http::is_of_this_machine(address.ip());
     let given = args.token_file.as_deref().map(token_in).transpose()?;
     let is_new = given.is_none() && !is_loopback;
     let token = if is_new { Some(secret().map_err(system)?) } else { given };
@@ -70,11 +70,10 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
         "results in {}: {shown}{query}",
         plain(&args.folder.display().to_string())
     ));
-    if !is_loopback {
-        output::note(
-            "warning: what is sent is not encrypted; `ssh -L` to a view on the loopback is safer",
-        );
-    }
+    http::warn_if_open(
+        address,
+        "what is sent is not encrypted; `ssh -L` to a view on the loopback is safer",
+    );
     signals::until_stopped(LOOK_UP, || true).map_err(system)?;
     Ok(ExitCode::from(exit::OK))
 }

@@ -4,6 +4,7 @@ mod convert;
 mod served;
 mod show;
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -151,9 +152,9 @@ fn refused(error: &DatasetError) -> Failed {
     }
 }
 
-/// A new file; what is there already is not overwritten.
+/// A new file, for the user alone, as it may hold prompts; what is there already is not overwritten.
 fn create(path: &Path) -> Result<std::fs::File, Failed> {
-    std::fs::File::options().write(true).create_new(true).open(path).map_err(|error| {
+    std::fs::File::options().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             return exists(path);
         }

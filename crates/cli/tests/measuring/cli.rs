@@ -344,7 +344,7 @@ fn report_gives_exactly_what_the_run_printed() {
 fn scraped(url: &str) -> Option<String> {
     let address = url.strip_prefix("http://")?.strip_suffix("/metrics")?;
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     answer.split_once("\r\n\r\n").map(|(_, page)| page.to_owned())

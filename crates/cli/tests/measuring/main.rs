@@ -12,6 +12,7 @@ mod interruption;
 mod regressions;
 mod repeats;
 mod screen;
+mod secrets;
 mod serve;
 mod server;
 mod slo;

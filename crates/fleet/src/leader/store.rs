@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use tokio::sync::mpsc;
 use super::collect::Files;
 use super::state::Shared;
 use crate::crypto::{Bytes32, is_same};
+use crate::message::TEXT;
 
 /// Pieces that wait for the disk at most: 16 MiB.
 pub(super) const WAITING: usize = 64;
@@ -151,8 +153,11 @@ impl Folder {
         };
         // From the fixed list: the name as it was offered was looked at.
         let (name, left) = self.files.swap_remove(place);
-        let path = self.part.join(name);
-        let file = File::create_new(&path).map_err(|error| cannot(&path, &error))?;
+        let path = self.part.join(&name);
+        // Prompts and answers are for the user alone.
+        let mode = if name == TEXT { 0o600 } else { 0o666 };
+        let file = File::options().write(true).create_new(true).mode(mode).open(&path);
+        let file = file.map_err(|error| cannot(&path, &error))?;
         self.current = Some(Current { file, left, sum: Sha256::new() });
         Ok(())
     }

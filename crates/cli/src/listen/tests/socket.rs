@@ -9,7 +9,8 @@ use super::*;
 /// The status of what a head is answered, and its body.
 fn answered(head: &[u8]) -> (String, String) {
     let page = |format| format!("page {format:?}");
-    let answer = String::from_utf8(http::answer(http::read(head), page)).unwrap();
+    let answer =
+        String::from_utf8(http::answer(http::read(head, [127, 0, 0, 1].into()), page)).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let length = format!("Content-Length: {}", body.len());
     assert!(body.is_empty() || head.contains(&length), "{answer}");
@@ -18,8 +19,13 @@ fn answered(head: &[u8]) -> (String, String) {
 
 #[test]
 fn heads_are_answered_by_their_method_path_and_wishes() {
-    let cases: [(&[u8], &str, &str); 17] = [
-        (b"GET /metrics HTTP/1.1\r\nHost: x", "200", "page Text"),
+    let strange = "403 Forbidden: ask by address, or by a name of this machine\n";
+    let cases: [(&[u8], &str, &str); 21] = [
+        (b"GET /metrics HTTP/1.1\r\nHost: localhost:9400", "200", "page Text"),
+        (b"GET /metrics HTTP/1.1\r\nHost: evil.example:9400", "403", strange),
+        (b"GET / HTTP/1.1\r\nhost : evil.example", "403", strange),
+        (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example", "403", strange),
+        (b"HEAD /metrics HTTP/1.1\r\nHost:", "403", ""),
         (b"GET /metrics?a=b HTTP/1.0", "200", "page Text"),
         (b"GET /metrics HTTP/1.1\r\nAccept: */*", "200", "page Text"),
         (
@@ -55,7 +61,7 @@ fn heads_are_answered_by_their_method_path_and_wishes() {
 fn serve(patience: Nanos) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    Server::new(Arc::new(|_| "page".to_owned()), patience).start(listener).unwrap();
+    Server::new(Arc::new(|_| "page".to_owned()), (patience, address.ip())).start(listener).unwrap();
     address
 }
 
@@ -87,7 +93,7 @@ fn answer(address: SocketAddr, bytes: &[u8]) -> String {
     }
 }
 
-const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
 fn clients_that_say_nothing_or_nonsense_keep_nobody_away() {

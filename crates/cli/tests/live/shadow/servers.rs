@@ -99,7 +99,9 @@ impl Shadow {
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let mut stream = TcpStream::connect(self.address("metrics of this run: http://")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
