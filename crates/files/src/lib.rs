@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | the user, or a plan | followed | refused | [`open`], [`read`], [`read_text`] |
 //! | the user, for numbers that are read once, from the first to the last | followed | `/dev/stdin` and `/dev/fd/N` | [`open_stream`] |
-//! | we: a file with a fixed name in a folder of results | refused | refused | [`open_inside`], [`read_inside`], [`read_text_inside`] |
+//! | we: a file with a fixed name in a folder of results | refused | refused | [`open_inside`], [`read_inside`], [`read_text_inside`], [`check_inside`] |
 //!
 //! A link inside a folder of results would lead out of the folder: what is read there may end up on a page
 //! that is passed on, and what is written there would change another file.
@@ -27,9 +27,6 @@ pub const MOST_SMALL: u64 = 16 << 20;
 /// Bytes of a summary, and of a page: those of large sweeps and comparisons hold many runs.
 pub const MOST_SUMMARY: u64 = 64 << 20;
 
-/// Bytes of a result file of another tool, which may hold every token of every request.
-pub const MOST_RESULTS: u64 = 1 << 30;
-
 /// Opens a plain file. Links are followed.
 pub fn open(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::metadata(path)?, false)
@@ -44,6 +41,15 @@ pub fn open_stream(path: &Path) -> io::Result<File> {
 /// Opens a plain file inside a folder of results. A link is refused.
 pub fn open_inside(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::symlink_metadata(path)?, false)
+}
+
+/// Whether a name inside a folder of results is free or a plain file: then it can be read, and written to
+/// without changing a file elsewhere.
+pub fn check_inside(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        named => check(named?.file_type(), false),
+    }
 }
 
 /// What is in a plain file of at most so many bytes. Links are followed.
@@ -76,7 +82,7 @@ fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<
     let opened = file.metadata()?;
     check(opened.file_type(), may_be_pipe)?;
     if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
-        return Err(refused("was replaced while it was opened"));
+        return Err(refused("it was replaced while it was opened"));
     }
     if opened.file_type().is_fifo() {
         fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
@@ -93,7 +99,7 @@ fn check(kind: FileType, may_be_pipe: bool) -> io::Result<()> {
         kind if kind.is_socket() => "a socket",
         _ => "a device",
     };
-    Err(refused(&format!("is {what}, expected a plain file")))
+    Err(refused(&format!("it is {what}, not a plain file")))
 }
 
 /// Whether a path stands for something that this process was started with.
@@ -111,7 +117,7 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
             return Ok(bytes);
         }
     }
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is larger than {}", size(most))))
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {}", size(most))))
 }
 
 fn size(bytes: u64) -> String {

@@ -31,21 +31,24 @@ fn only_plain_files_are_opened() {
     let at = |name: &str| -> PathBuf { zoo.path().join(name) };
     for (name, named, inside) in [
         ("plain", "opened", "opened"),
-        ("link", "opened", "is a link, expected a plain file"),
-        ("zero", "is a device, expected a plain file", "is a link, expected a plain file"),
-        ("folder", "is a folder, expected a plain file", "is a folder, expected a plain file"),
-        ("pipe", "is a pipe, expected a plain file", "is a pipe, expected a plain file"),
-        ("socket", "is a socket, expected a plain file", "is a socket, expected a plain file"),
+        ("link", "opened", "it is a link, not a plain file"),
+        ("zero", "it is a device, not a plain file", "it is a link, not a plain file"),
+        ("folder", "it is a folder, not a plain file", "it is a folder, not a plain file"),
+        ("pipe", "it is a pipe, not a plain file", "it is a pipe, not a plain file"),
+        ("socket", "it is a socket, not a plain file", "it is a socket, not a plain file"),
     ] {
         assert_eq!(said(open(&at(name))), named, "{name}");
         assert_eq!(said(open_stream(&at(name))), named, "{name}");
         assert_eq!(said(open_inside(&at(name))), inside, "{name}");
         assert_eq!(said(read_text(&at(name), 6)), named, "{name}");
+        assert_eq!(said(check_inside(&at(name))), inside, "{name}");
         assert_eq!(said(read_text_inside(&at(name), 6)), inside, "{name}");
     }
     assert_eq!(open(&at("dangling")).unwrap_err().kind(), io::ErrorKind::NotFound);
     assert!(said(open_inside(&at("dangling"))).contains("a link"));
-    assert_eq!(said(open(Path::new("/dev/zero"))), "is a device, expected a plain file");
+    assert!(said(check_inside(&at("dangling"))).contains("a link"), "writing would follow it");
+    check_inside(&at("nothing")).unwrap();
+    assert_eq!(said(open(Path::new("/dev/zero"))), "it is a device, not a plain file");
 }
 
 #[test]
@@ -53,15 +56,15 @@ fn a_limit_is_a_limit() {
     let zoo = zoo();
     let path = zoo.path().join("plain");
     assert_eq!(read(&path, 6).unwrap(), b"abcdef");
-    assert_eq!(said(read(&path, 5)), "is larger than 5 bytes");
+    assert_eq!(said(read(&path, 5)), "it is larger than 5 bytes");
     let error = read_inside(&path, 5).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     // A file of this length takes no room on disk, and must take none in memory.
     let large = File::create(zoo.path().join("large")).unwrap();
     large.set_len(1 << 40).unwrap();
-    assert_eq!(said(read(&zoo.path().join("large"), MOST_SMALL)), "is larger than 16 MiB");
+    assert_eq!(said(read(&zoo.path().join("large"), MOST_SMALL)), "it is larger than 16 MiB");
     // One that says nothing of its length ends all the same.
-    assert_eq!(said(read(Path::new("/proc/self/smaps"), 64)), "is larger than 64 bytes");
+    assert_eq!(said(read(Path::new("/proc/self/smaps"), 64)), "it is larger than 64 bytes");
     fs::write(&path, b"ab\xff").unwrap();
     assert_eq!(said(read_text(&path, 6)), "byte 3 is not UTF-8");
 }
@@ -71,7 +74,7 @@ fn a_pipe_that_was_handed_over_is_a_stream() {
     let (reader, mut writer) = io::pipe().unwrap();
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
     let path = Path::new(&path);
-    assert_eq!(said(open(path)), "is a pipe, expected a plain file");
+    assert_eq!(said(open(path)), "it is a pipe, not a plain file");
     let mut stream = open_stream(path).unwrap();
     drop(reader);
     // What has not come yet is waited for.

@@ -1,8 +1,6 @@
-//! Opening what is there, and nothing else: no link is followed, no pipe is waited for.
+//! Whether a folder of results is safe to make a page of.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::Path;
 
 /// Names below a folder that are looked at before a page is made of it.
@@ -10,29 +8,6 @@ const MOST_NAMES: usize = 20_000;
 
 /// Folders within folders, at most.
 const MOST_DEPTH: usize = 6;
-
-/// Opens a plain file of at most so many bytes.
-pub fn open_plain(path: &Path, most: u64) -> io::Result<File> {
-    let named = fs::symlink_metadata(path)?;
-    if !named.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
-    }
-    let file = File::open(path)?;
-    let opened = file.metadata()?;
-    // Somebody may have put something else there in between.
-    if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) || opened.len() > most {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the file that was named"));
-    }
-    Ok(file)
-}
-
-/// What is in a plain file of at most so many bytes.
-pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    open_plain(path, most)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
 
 /// Whether a folder and everything in it is made of plain files and folders: then nothing that reads
 /// it can be led out of it, or wait for ever.

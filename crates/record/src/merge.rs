@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use goodput_files::open_inside;
 use goodput_model::{HostSample, Nanos, Sample};
 use prost::Message;
 
@@ -263,7 +264,7 @@ fn merge_texts(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderError> {
 
 fn append(from: &Path, to: &Path) -> io::Result<()> {
     let (mut from, mut to) =
-        (File::open(from)?, File::options().append(true).create(true).open(to)?);
+        (open_inside(from)?, File::options().append(true).create(true).open(to)?);
     if io::copy(&mut from, &mut to)? == 0 {
         return Ok(());
     }
@@ -281,7 +282,7 @@ fn open<T: Framed>(
 ) -> Result<LogReader<T>, FolderError> {
     let path = part.folder.file(name);
     let buffer = (BUFFERS / of.max(1)).clamp(SMALLEST, BUFFER);
-    let log = File::open(&path).and_then(|file| LogReader::buffered(file, Vec::new(), buffer));
+    let log = open_inside(&path).and_then(|file| LogReader::buffered(file, Vec::new(), buffer));
     log.map_err(|error| FolderError::Io { action: "read", path, error })
 }
 
