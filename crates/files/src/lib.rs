@@ -7,7 +7,7 @@
 //! | who named the path | links | pipes | function |
 //! |---|---|---|---|
 //! | the user, or a plan | followed | refused | [`open`], [`read`], [`read_text`] |
-//! | the user, for numbers that are read once, from the first to the last | followed | `/dev/stdin` and `/dev/fd/N` | [`open_stream`] |
+//! | the user, for what is read once, from the first byte on | followed | `/dev/stdin` and `/dev/fd/N` | [`open_stream`], [`read_stream`] |
 //! | we: a file with a fixed name in a folder of results | refused | refused | [`open_inside`], [`read_inside`], [`read_text_inside`], [`check_inside`] |
 //!
 //! A link inside a folder of results would lead out of the folder: what is read there may end up on a page
@@ -41,6 +41,11 @@ pub fn open_stream(path: &Path) -> io::Result<File> {
 /// Opens a plain file inside a folder of results. A link is refused.
 pub fn open_inside(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::symlink_metadata(path)?, false)
+}
+
+/// What is in a plain file of at most so many bytes, or comes through a pipe as in [`open_stream`], as text.
+pub fn read_stream(path: &Path, most: u64) -> io::Result<String> {
+    text(read_all(open_stream(path)?, most)?)
 }
 
 /// Whether a name inside a folder of results is free or a plain file: then it can be read, and written to

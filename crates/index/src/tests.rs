@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, is_sound, live_folder};
+use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, fingerprint, live_folder};
 
 const MANIFEST: &str = r#"{"state": "complete", "started": "2026-11-16T10:00:00Z",
     "target": {"url": "http://host", "model": "llama"}}"#;
@@ -179,7 +179,7 @@ fn any_name_is_listed_and_found_and_nothing_is_followed_out() {
         assert_eq!(folder, index.root().join(&entry.path));
         let is_whole = entry.name != "borrowed";
         assert_eq!(entry.verdict == "valid", is_whole, "{entry:?}");
-        assert_eq!(is_sound(&folder), is_whole);
+        assert_eq!(fingerprint(&folder).is_some(), is_whole);
     }
     let found = |words: &str| {
         let query = Query { words: words.to_owned(), most: 10, ..Query::default() };

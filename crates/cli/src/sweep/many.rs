@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{ColdStart, Configuration, SweepState, SweepSummary, Sweeps};
+use goodput_files::{MOST_SMALL, read_inside, read_text_inside};
 use goodput_model::Verdict;
 use goodput_record::{Campaign, CampaignFolder, vary};
 
@@ -83,6 +84,15 @@ pub(super) fn sweep(
         [Configuration { failed: Some(why), sweep: None, .. }] => Err(Failed::target(why.clone())),
         _ => Ok(together(done)),
     }
+}
+
+/// Whether every configuration is done: then nothing is started any more.
+pub(super) fn is_over(asked: &Asked, folder: &CampaignFolder) -> Result<bool, Failed> {
+    let all = configurations(asked)?;
+    let is_done = |(number, values): (u32, &Values)| {
+        is_done(&read_one(&folder.configuration(number, values), values))
+    };
+    Ok((1..).zip(&all).all(is_done))
 }
 
 /// Sweeps that are there already.
@@ -218,13 +228,13 @@ fn read_one(path: &Path, values: &Values) -> Configuration {
         saved::summary(&folder, &asked).ok()
     });
     let start: Option<ColdStart> =
-        std::fs::read(path.join(START)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        read_inside(&path.join(START), MOST_SMALL).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let folder = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Configuration {
         values: values.iter().cloned().collect(),
         folder: format!("configurations/{}", folder.unwrap_or_default()),
         start,
-        failed: std::fs::read_to_string(path.join(FAILED)).ok(),
+        failed: read_text_inside(&path.join(FAILED), MOST_SMALL).ok(),
         sweep,
     }
 }

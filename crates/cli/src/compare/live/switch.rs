@@ -86,7 +86,7 @@ fn filled(command: &str, side: &Contestant) -> String {
         let known = [("{side}", &side.name), ("{url}", &side.url)];
         let found = known.into_iter().find(|(place, _)| from.starts_with(place));
         let (text, length) =
-            found.map_or(("{".to_owned(), 1), |(place, value)| (quoted(value), place.len()));
+            found.map_or(("{".to_owned(), 1), |(place, value)| (shell::quoted(value), place.len()));
         filled.push_str(&text);
         rest = from.get(length..).unwrap_or_default();
     }
@@ -117,14 +117,6 @@ pub(super) fn unknown(command: &str) -> Option<String> {
         }
     }
     None
-}
-
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
