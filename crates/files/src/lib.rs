@@ -82,8 +82,7 @@ fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<
     check(named.file_type(), may_be_pipe)?;
     // Somebody may put something else there in between: without waiting, and looked at once more.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file =
-        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let opened = file.metadata()?;
     check(opened.file_type(), may_be_pipe)?;
     if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
@@ -110,7 +109,8 @@ fn check(kind: FileType, may_be_pipe: bool) -> io::Result<()> {
 /// Whether a path stands for something that this process was started with.
 fn is_handed(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
-        || [Path::new("/dev/fd"), Path::new("/proc/self/fd")].contains(&path.parent().unwrap_or(path))
+        || [Path::new("/dev/fd"), Path::new("/proc/self/fd")]
+            .contains(&path.parent().unwrap_or(path))
 }
 
 fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {

@@ -87,7 +87,8 @@ impl Settings {
             let reason = format!("the profiles are {known}; a file of one's own ends in .toml");
             return Err(wrong(reason));
         }
-        let text = goodput_files::read_text(Path::new(name), MOST_SMALL).map_err(|error| wrong(error.to_string()))?;
+        let text = goodput_files::read_text(Path::new(name), MOST_SMALL)
+            .map_err(|error| wrong(error.to_string()))?;
         Profile::parse(&text).map_err(wrong)
     }
 

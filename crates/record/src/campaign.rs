@@ -288,7 +288,10 @@ pub fn read_toml_inside<T: DeserializeOwned>(path: &Path) -> Result<T, FolderErr
     parse_toml(path, read_text_inside(path, MOST_SMALL))
 }
 
-fn parse_toml<T: DeserializeOwned>(path: &Path, text: io::Result<String>) -> Result<T, FolderError> {
+fn parse_toml<T: DeserializeOwned>(
+    path: &Path,
+    text: io::Result<String>,
+) -> Result<T, FolderError> {
     let text = text.map_err(io("read", path))?;
     toml::from_str(&text).map_err(|error| FolderError::Damaged {
         path: path.to_owned(),

@@ -19,7 +19,7 @@ pub struct Draft {
     place: PathBuf,
     path: PathBuf,
     /// Held as long as this lives: two processes do not write one draft.
-    lock: Option<File>,
+    _lock: Option<File>,
     is_over: bool,
 }
 
@@ -34,7 +34,7 @@ impl Draft {
             other => other.map_err(io("create", &path))?,
         }
         let lock = lock(place, &path)?;
-        let draft = Self { place: place.to_owned(), path, lock, is_over: false };
+        let draft = Self { place: place.to_owned(), path, _lock: lock, is_over: false };
         draft.clear()?;
         Ok(draft)
     }
@@ -123,7 +123,7 @@ mod tests {
 
     /// What a process leaves behind that is killed.
     fn kill(mut draft: Draft) {
-        draft.lock = None;
+        draft._lock = None;
         std::mem::forget(draft);
     }
 

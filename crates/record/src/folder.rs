@@ -314,7 +314,11 @@ impl RunFolder {
 
     fn read(&self, name: &str, most: u64) -> Result<String, FolderError> {
         let path = self.file(name);
-        read_text_inside(&path, most).map_err(|error| FolderError::Io { action: "read", path, error })
+        read_text_inside(&path, most).map_err(|error| FolderError::Io {
+            action: "read",
+            path,
+            error,
+        })
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {

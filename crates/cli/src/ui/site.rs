@@ -98,9 +98,7 @@ impl Site {
             ["run", id] => {
                 self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
             }
-            ["run", id, "report"] => {
-                self.of(id, |_, folder| Ok(self.report(folder).into()))
-            }
+            ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
             ["run", id, "notes"] => {
                 self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
             }

@@ -175,7 +175,8 @@ impl HubCache {
     /// Snapshots of a repository: that of the main line first, then the newest first.
     fn snapshots(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
         let Some(folder) = self.folder(kind, id) else { return Vec::new() };
-        let main = goodput_files::read_text(&folder.join("refs/main"), MOST_SMALL).unwrap_or_default();
+        let main =
+            goodput_files::read_text(&folder.join("refs/main"), MOST_SMALL).unwrap_or_default();
         let Ok(entries) = fs::read_dir(folder.join("snapshots")) else { return Vec::new() };
         let mut found: Vec<(bool, SystemTime, PathBuf)> = entries
             .flatten()

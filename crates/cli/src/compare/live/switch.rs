@@ -55,6 +55,8 @@ fn run(
         Failed::usage(format!("cannot run the switch command: {error}"))
             .hint("a shell reads it: sh -c '…'")
     };
+    // A link in a folder of results would lead out of it.
+    goodput_files::check_inside(log).map_err(cannot)?;
     let file = std::fs::File::options().append(true).create(true).open(log).map_err(cannot)?;
     let start = file.metadata().map_err(cannot)?.len();
     let err = file.try_clone().map_err(cannot)?;
