@@ -173,14 +173,12 @@ impl Prepared {
         observer.describe(&mut manifest.system);
         began(&mut manifest, sent.ended.epoch, &clock);
         manifest.workload.cache_counters = observer.cache_counters();
-        sent.ended.sink.flush();
-        keep_open(&mut folder, &plan, &manifest);
-        let answers = sent.ended.sink.answers.take();
+        keep_open(&mut sent.ended.sink, &mut folder, (&plan, &manifest));
         // The run is over: its numbers must not be lost with its judgements.
-        if let Some((judge, answers)) = judge.zip(answers)
-            && let Err(failed) = judge.judge(answers, path, setup.quiet)
-        {
-            output::note(&format!("warning: {failed}"));
+        if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
+            judge.judge(answers, path, setup.quiet).unwrap_or_else(|failed| {
+                output::note(&format!("warning: {failed}"));
+            });
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
         around.export();
@@ -192,7 +190,8 @@ impl Prepared {
 }
 
 /// A folder that was removed meanwhile is written anew, from the logs that are still open.
-fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest) {
+fn keep_open(sink: &mut Recorder, folder: &mut RunFolder, (plan, manifest): (&Plan, &Manifest)) {
+    sink.flush();
     if folder.is_there() {
         return;
     }
