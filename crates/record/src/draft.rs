@@ -19,7 +19,7 @@ pub struct Draft {
     place: PathBuf,
     path: PathBuf,
     /// Held as long as this lives: two processes do not write one draft.
-    _lock: Option<File>,
+    lock: Option<File>,
     is_over: bool,
 }
 
@@ -34,7 +34,7 @@ impl Draft {
             other => other.map_err(io("create", &path))?,
         }
         let lock = lock(place, &path)?;
-        let draft = Self { place: place.to_owned(), path, _lock: lock, is_over: false };
+        let draft = Self { place: place.to_owned(), path, lock, is_over: false };
         draft.clear()?;
         Ok(draft)
     }
@@ -54,6 +54,8 @@ impl Draft {
         }
         self.is_over = true;
         let _ = fs::remove_dir(&self.path);
+        // Held until nothing of the draft is left.
+        drop(self.lock.take());
         Ok(())
     }
 
@@ -117,13 +119,15 @@ mod tests {
 
     fn written(place: &Path) -> Draft {
         let draft = Draft::begin(place).unwrap();
-        FILES.iter().for_each(|name| fs::write(draft.path().join(name), "draft").unwrap());
+        for name in FILES {
+            fs::write(draft.path().join(name), "draft").unwrap();
+        }
         draft
     }
 
     /// What a process leaves behind that is killed.
     fn kill(mut draft: Draft) {
-        draft._lock = None;
+        draft.lock = None;
         std::mem::forget(draft);
     }
 

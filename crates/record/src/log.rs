@@ -409,7 +409,7 @@ mod tests {
         let read = || LogReader::<RequestRecord>::open(&path, Vec::new()).unwrap();
         assert!(read().ahead().eq(read()));
         assert_eq!(Ahead::Caller(read()).count(), 1_000);
-        std::fs::write(&path, &std::fs::read(&path).unwrap()[..5_000]).unwrap();
+        fs::write(&path, &fs::read(&path).unwrap()[..5_000]).unwrap();
         let cut = read();
         let damage = cut.damage();
         assert!(!damage.is_there() && cut.ahead().count() > 10 && damage.is_there());
@@ -420,10 +420,10 @@ mod tests {
     #[test]
     fn a_log_cut_anywhere_keeps_every_whole_frame() {
         let (_folder, path) = written(3);
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         let frame = (whole.len() - MARK.len()) / 3;
         for cut in 0..whole.len() {
-            std::fs::write(&path, &whole[..cut]).unwrap();
+            fs::write(&path, &whole[..cut]).unwrap();
             let frames = cut.saturating_sub(MARK.len()) / frame;
             let (kept, damaged) = indexes(&path);
             assert_eq!(kept, (1..=frames as u64).collect::<Vec<_>>(), "cut at {cut}");
@@ -434,19 +434,19 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_noticed() {
         let (_folder, path) = written(3);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
         let last = bytes.len() - 2;
         bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         assert_eq!(indexes(&path), (vec![1, 2], true));
     }
 
     #[test]
     fn zeros_at_the_end_are_damage() {
         let (_folder, path) = written(2);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
         bytes.extend([0; 1000]);
-        std::fs::write(&path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         assert_eq!(indexes(&path), (vec![1, 2], true));
     }
 
@@ -454,14 +454,14 @@ mod tests {
     fn other_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        std::fs::write(&path, b"something else").unwrap();
+        fs::write(&path, b"something else").unwrap();
         assert!(LogReader::<RequestRecord>::open(&path, Vec::new()).is_err());
     }
 
     #[test]
     fn a_frame_counts_as_unwritten_until_its_last_byte() {
         let (_folder, path) = written(0);
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         let mut log = LogWriter::create(&path).unwrap();
         for index in 1..4 {
             log.append(&record(index, Nanos(1), &[]));
