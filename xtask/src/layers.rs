@@ -6,25 +6,32 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 26] = [
+const OURS: [(&str, &[&str]); 27] = [
     ("goodput-random", &[]),
+    ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-schedule", &["goodput-model", "goodput-random"]),
-    ("goodput-tokens", &[]),
-    ("goodput-dataset", &["goodput-model", "goodput-random"]),
-    ("goodput-workload", &["goodput-model", "goodput-random", "goodput-tokens", "goodput-dataset"]),
+    ("goodput-tokens", &["goodput-files"]),
+    ("goodput-dataset", &["goodput-model", "goodput-random", "goodput-files"]),
+    (
+        "goodput-workload",
+        &["goodput-model", "goodput-random", "goodput-files", "goodput-tokens", "goodput-dataset"],
+    ),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
     ("goodput-proxy", &["goodput-model", "goodput-clock", "goodput-wire"]),
     ("goodput-fleet", &["goodput-model", "goodput-clock"]),
     ("goodput-traffic", &["goodput-model", "goodput-tokens", "goodput-dataset"]),
-    ("goodput-record", &["goodput-model"]),
+    ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
     ("goodput-exchange", &["goodput-model", "goodput-stats"]),
-    ("goodput-index", &["goodput-model", "goodput-record"]),
+    ("goodput-index", &["goodput-model", "goodput-files", "goodput-record"]),
     ("goodput-sim", &["goodput-model", "goodput-random"]),
-    ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-random", "goodput-sim"]),
+    (
+        "goodput-mock",
+        &["goodput-model", "goodput-clock", "goodput-random", "goodput-files", "goodput-sim"],
+    ),
     (
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],

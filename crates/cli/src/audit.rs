@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use goodput_files::{MOST_SUMMARY, read};
 use goodput_model::Verdict;
 use goodput_record::{
     Campaign, CampaignFolder, FolderError, ImportError, RunFolder, SeriesFolder, UNDERSTOOD,
@@ -116,6 +117,6 @@ fn ours(path: &Path) -> Result<Audit, Failed> {
 
 /// A summary of ours without its folder.
 fn summary_of(path: &Path) -> Option<Summary> {
-    let summary: Summary = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let summary: Summary = serde_json::from_slice(&read(path, MOST_SUMMARY).ok()?).ok()?;
     (summary.schema == Summary::SCHEMA).then_some(summary)
 }

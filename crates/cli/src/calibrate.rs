@@ -321,11 +321,9 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
     Some(state.join("goodput"))
 }
 
-/// A small file of that folder; none where there is none. It is looked at before it is opened: a
-/// pipe would wait for ever, a device never end.
+/// A small file of that folder; none where there is none.
 pub(crate) fn read_state(path: &Path) -> Option<Vec<u8>> {
-    let is_small = std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() < 1 << 20);
-    is_small.then(|| std::fs::read(path).ok()).flatten()
+    goodput_files::read(path, 1 << 20).ok()
 }
 
 /// The ceiling that was found on this machine for so many workers, if it was looked for.

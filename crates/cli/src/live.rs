@@ -54,7 +54,7 @@ pub(crate) fn upstream(args: &ProxyArgs, url: &str) -> Result<Upstream, Failed> 
 }
 
 fn read_authorities(path: &Path) -> Result<Vec<u8>, Failed> {
-    std::fs::read(path).map_err(|error| {
+    goodput_files::read(path, goodput_files::MOST_SMALL).map_err(|error| {
         Failed::usage(format!("cannot read the CA file `{}`: {error}", path.display()))
     })
 }

@@ -6,6 +6,7 @@ mod beside;
 mod calibrate;
 mod canary;
 mod capacity;
+mod commands;
 mod compare;
 mod curve;
 mod emptying;

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use goodput_model::Plan;
-use goodput_record::{FolderError, Logs, Manifest, MergeError, MergePart, RunFolder, merge_logs};
+use goodput_record::{
+    Draft, FolderError, Logs, Manifest, MergeError, MergePart, RunFolder, merge_logs,
+};
 use goodput_stats::Summary;
 
 use crate::args::MergeArgs;
@@ -58,17 +60,16 @@ pub(crate) fn merge(
 fn merge_clients(clients: &[Client], out: &Path, is_quiet: bool) -> Result<Summary, Failed> {
     let Some(first) = clients.first() else { return Err(check::nothing()) };
     let begun = whole::begin(clients);
-    let (folder, logs) =
-        RunFolder::create(out, &first.plan, &begun).map_err(|error| folder_failed(&error))?;
-    let telling = (!is_quiet).then(|| Telling::start(clients, out));
-    let summary = fill((&folder, logs), &first.plan, clients, begun, telling.as_ref());
+    // A merge that is stopped leaves no folder that could pass for a run: the shards still have everything.
+    let draft = Draft::begin(out).map_err(|error| folder_failed(&error))?;
+    let (folder, logs) = RunFolder::create(draft.path(), &first.plan, &begun)
+        .map_err(|error| folder_failed(&error))?;
+    let telling = (!is_quiet).then(|| Telling::start(clients, draft.path()));
+    let summary = fill((&folder, logs), &first.plan, clients, begun, telling.as_ref())?;
     drop(telling);
-    match &summary {
-        Ok(summary) => report::keep_run(out, summary),
-        // The folders of the shards still have everything.
-        Err(_) => RunFolder::discard(out),
-    }
-    summary
+    report::keep_run(draft.path(), &summary);
+    draft.finish().map_err(|error| folder_failed(&error))?;
+    Ok(summary)
 }
 
 /// Logs, circumstances and numbers of all.

@@ -197,7 +197,7 @@ pub(crate) fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
             .hint(format!("export {name}=…, or leave --api-key-env out")));
     }
     let cacert = target.cacert.as_ref().map(|path| {
-        std::fs::read(path)
+        goodput_files::read(path.as_ref(), goodput_files::MOST_SMALL)
             .map_err(|error| Failed::usage(format!("cannot read the CA file `{path}`: {error}")))
     });
     let headers: Vec<Header> = target.headers.clone();

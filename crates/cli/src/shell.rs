@@ -31,6 +31,15 @@ pub(crate) fn command(text: &str) -> Command {
     command
 }
 
+/// A text as a shell takes it for one word.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Runs it until it ends; one that is stopped, or takes too long, is ended with its process group.
 /// What it leaves running goes on.
 pub(crate) fn run(

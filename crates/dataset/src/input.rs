@@ -45,17 +45,29 @@ pub(crate) fn open(path: &Path) -> Result<Text, DatasetError> {
     text(path, Box::new(open_file(path)?))
 }
 
-/// Opens a file, not a folder.
+/// The same, or a pipe that was handed to this process: for what is read once, from the first byte on.
+pub(crate) fn open_stream(path: &Path) -> Result<Text, DatasetError> {
+    let file = goodput_files::open_stream(path).map_err(|error| unopened(path, &error))?;
+    text(path, Box::new(file))
+}
+
+/// Opens a plain file. A data set is read more than once (its format, its hash), which a pipe cannot be.
 pub(crate) fn open_file(path: &Path) -> Result<File, DatasetError> {
-    let file = File::open(path).map_err(|error| DatasetError::io(path, "opened", &error))?;
-    let facts = file.metadata().map_err(|error| DatasetError::io(path, "read", &error))?;
-    if facts.is_dir() {
-        return Err(DatasetError::file(
-            path,
-            Fault::with_hint("is a folder, expected a file", "name one of the files in it"),
-        ));
+    goodput_files::open(path).map_err(|error| unopened(path, &error))
+}
+
+fn unopened(path: &Path, error: &io::Error) -> DatasetError {
+    if path.is_dir() {
+        let fault = Fault::with_hint("is a folder, expected a file", "name one of the files in it");
+        return DatasetError::file(path, fault);
     }
-    Ok(file)
+    let what = format!("cannot be opened: {error}");
+    match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            DatasetError::file(path, Fault::with_hint(what, "write it to a file first"))
+        }
+        _ => DatasetError::file(path, what),
+    }
 }
 
 /// Text from any source.

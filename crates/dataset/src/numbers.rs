@@ -5,6 +5,9 @@ use std::path::Path;
 use crate::error::{DatasetError, Fault, excerpt};
 use crate::table::{Row, Table};
 
+/// Rows that are read: all numbers are held in memory, and a pipe may never end.
+const MOST_ROWS: u64 = 50_000_000;
+
 /// Reads these columns of a table, each by its name in the header or by its number from 1. Without
 /// any name, the first. `inf` stands for a value beyond every limit.
 pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, DatasetError> {
@@ -13,10 +16,9 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
         None => return Err(DatasetError::file(path, "holds no numbers")),
         Some(row) => row.fields().all(|field| field.is_ok_and(is_number)),
     };
-    if is_bare {
-        table.again();
-    } else {
-        table = Table::open(path)?;
+    table.again();
+    if !is_bare {
+        table = table.named(path)?;
     }
     let wanted = if wanted.is_empty() { &["1"] } else { wanted };
     let places: Result<Vec<usize>, _> =
@@ -24,7 +26,13 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
     let places = places?;
     let mut columns = vec![Vec::new(); places.len()];
     let mut width = table.header.len();
+    let mut rows = 0;
     while let Some(row) = table.next(path)? {
+        rows += 1;
+        if rows > MOST_ROWS {
+            let what = format!("there are more than {MOST_ROWS} rows");
+            return Err(DatasetError::new(path, row.place, Fault::from(what)));
+        }
         let fields = row.fields().count();
         width = if width == 0 { fields } else { width };
         if fields > width {
@@ -89,6 +97,16 @@ mod tests {
     }
 
     #[test]
+    fn many_columns_take_time_by_their_number() {
+        // By the square, this would be twenty billion comparisons of names.
+        let columns = 200_000;
+        let names: Vec<String> = (0..columns).map(|column| format!("c{column:06}")).collect();
+        let text = format!("{}\n{}\n", names.join(","), vec!["7"; columns].join(","));
+        let last = names.last().unwrap().as_str();
+        assert_eq!(read("x.csv", &text, &[last, "1"]).unwrap(), [[7.0], [7.0]]);
+    }
+
+    #[test]
     fn what_is_no_number_is_named() {
         let fault = |text: &str, wanted: &[&str]| read("x.csv", text, wanted).unwrap_err();
         assert!(fault("a,b\n1,2\n", &["c"]).contains("no column `c`"));
@@ -97,6 +115,7 @@ mod tests {
         assert!(fault("1,2\n3\n", &["2"]).contains("line 2: the row has no column 2"));
         assert!(fault("", &[]).contains("empty"));
         assert!(fault("a\n", &[]).contains("only a header"));
+        assert!(fault("a,b,a\n1,2,3\n", &["b"]).contains("two columns are named `a`"));
         assert!(fault("lat\n1,5\n", &[]).contains("line 2: the row has 2 fields, expected 1"));
     }
 }

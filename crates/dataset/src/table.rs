@@ -1,6 +1,7 @@
 //! Tables with a header, row by row, in bounded memory.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use csv::{ByteRecord, Position, Reader, ReaderBuilder, Terminator};
 
 use crate::error::{DatasetError, Fault, Place, excerpt, names};
 use crate::format::extension;
-use crate::input::{LONGEST, Text, open, sha256, too_long, utf8};
+use crate::input::{LONGEST, Text, open, open_stream, sha256, too_long, utf8};
 
 /// Refuses to give more than the longest record in one go.
 struct Bounded {
@@ -42,29 +43,36 @@ pub(crate) struct Table {
 impl Table {
     /// A table whose first row names its columns, each name once.
     pub(crate) fn open(path: &Path) -> Result<Self, DatasetError> {
-        let mut table = Self::open_bare(path)?;
-        let Some(row) = table.next(path)? else {
+        Self::new(path, open(path)?).named(path)
+    }
+
+    /// A table that may have no header, and is read once.
+    pub(crate) fn open_bare(path: &Path) -> Result<Self, DatasetError> {
+        Ok(Self::new(path, open_stream(path)?))
+    }
+
+    /// Takes the row that is next for the names of the columns.
+    pub(crate) fn named(mut self, path: &Path) -> Result<Self, DatasetError> {
+        let Some(row) = self.next(path)? else {
             return Err(DatasetError::file(path, "holds no entries"));
         };
         let place = row.place;
         let header: Result<Vec<String>, Fault> =
             row.fields().map(|field| Ok(field?.trim().to_owned())).collect();
         let header = header.map_err(|fault| DatasetError::new(path, place, fault))?;
-        let is_twice = |(at, name): &(usize, &String)| {
-            !name.is_empty() && header.iter().take(*at).any(|other| other == *name)
-        };
-        if let Some((_, name)) = header.iter().enumerate().find(is_twice) {
+        let mut seen = HashSet::new();
+        let mut named = header.iter().filter(|name| !name.is_empty());
+        if let Some(name) = named.find(|name| !seen.insert(name.as_str())) {
             let fault = format!("two columns are named `{}`, expected one", excerpt(name));
             return Err(DatasetError::new(path, place, Fault::from(fault)));
         }
-        table.header = header;
-        Ok(table)
+        self.header = header;
+        Ok(self)
     }
 
-    /// A table that may have no header.
-    pub(crate) fn open_bare(path: &Path) -> Result<Self, DatasetError> {
+    fn new(path: &Path, text: Text) -> Self {
         let given = Rc::new(Cell::new(0));
-        let source = Bounded { inner: open(path)?, given: Rc::clone(&given) };
+        let source = Bounded { inner: text, given: Rc::clone(&given) };
         let delimiter = if extension(path) == "tsv" { b'\t' } else { b',' };
         let reader = ReaderBuilder::new()
             .has_headers(false)
@@ -74,7 +82,7 @@ impl Table {
             .terminator(Terminator::Any(b'\n'))
             .from_reader(source);
         let record = ByteRecord::new();
-        Ok(Self { reader, given, header: Vec::new(), record, is_pending: false })
+        Self { reader, given, header: Vec::new(), record, is_pending: false }
     }
 
     /// The next row.

@@ -1,7 +1,7 @@
-//! Opening what is there, and nothing else: no link is followed, no pipe is waited for.
+//! Whether a folder of results is safe to make a page of.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -11,48 +11,33 @@ const MOST_NAMES: usize = 20_000;
 /// Folders within folders, at most.
 const MOST_DEPTH: usize = 6;
 
-/// Opens a plain file of at most so many bytes.
-pub fn open_plain(path: &Path, most: u64) -> io::Result<File> {
-    let named = fs::symlink_metadata(path)?;
-    if !named.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
-    }
-    let file = File::open(path)?;
-    let opened = file.metadata()?;
-    // Somebody may have put something else there in between.
-    if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) || opened.len() > most {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the file that was named"));
-    }
-    Ok(file)
-}
-
-/// What is in a plain file of at most so many bytes.
-pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    open_plain(path, most)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Whether a folder and everything in it is made of plain files and folders: then nothing that reads
-/// it can be led out of it, or wait for ever.
-pub fn is_sound(folder: &Path) -> bool {
+/// The state of a folder and everything in it, as a number that differs once a file has changed; none
+/// where it is not made of plain files and folders alone. Nothing that reads a folder that has one can
+/// be led out of it, or wait for ever.
+pub fn fingerprint(folder: &Path) -> Option<u64> {
     let mut names = 0;
-    is_plain_below(folder, MOST_DEPTH, &mut names)
+    below(folder, MOST_DEPTH, &mut names)
 }
 
-fn is_plain_below(folder: &Path, depth: usize, names: &mut usize) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    for entry in entries.flatten() {
+fn below(folder: &Path, depth: usize, names: &mut usize) -> Option<u64> {
+    let mut mark = 0u64;
+    for entry in fs::read_dir(folder).ok()?.flatten() {
         *names += 1;
-        let Ok(kind) = entry.file_type() else { return false };
-        let is_well = match (kind.is_dir(), kind.is_file()) {
-            (true, _) => depth > 0 && is_plain_below(&entry.path(), depth - 1, names),
-            (_, is_file) => is_file,
+        let facts = entry.metadata().ok()?;
+        let inside = match (facts.is_dir(), facts.is_file()) {
+            (true, _) if depth > 0 => below(&entry.path(), depth - 1, names)?,
+            (false, true) => 0,
+            _ => return None,
         };
-        if !is_well || *names > MOST_NAMES {
-            return false;
+        if *names > MOST_NAMES {
+            return None;
         }
+        // A file cannot be given another time of its last change as it can one of its contents.
+        let changed = (facts.ctime(), facts.ctime_nsec(), facts.mtime(), facts.mtime_nsec());
+        let mut hasher = DefaultHasher::new();
+        (entry.file_name(), inside, facts.ino(), facts.len(), changed).hash(&mut hasher);
+        // Names come in any order.
+        mark = mark.wrapping_add(hasher.finish());
     }
-    true
+    Some(mark)
 }

@@ -17,7 +17,7 @@ mod tests;
 mod walk;
 
 pub use entry::{Bounded, Curve, CurvePoint, Entry, Figures, Kind, Shown, Spread};
-pub use files::{is_sound, open_plain, read_plain};
+pub use files::fingerprint;
 pub use index::{FILE, Found, Index, IndexError, Query};
 pub use notes::{MOST_NOTES, Notes, NotesError};
 pub use walk::live_folder;

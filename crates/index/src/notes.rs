@@ -5,10 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use goodput_files::read_inside;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::files::read_plain;
 
 /// The file in the folder of a run.
 pub(crate) const NOTES: &str = "notes.json";
@@ -87,7 +86,7 @@ impl Notes {
 
     /// Those of a folder; none where there is no file, or an empty one.
     fn kept(folder: &Path) -> Result<Self, NotesError> {
-        match read_plain(&folder.join(NOTES), MOST_FILE) {
+        match read_inside(&folder.join(NOTES), MOST_FILE) {
             Ok(bytes) if bytes.is_empty() => Ok(Self::default()),
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(|kept: Kept| kept.notes)

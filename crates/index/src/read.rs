@@ -5,18 +5,14 @@ mod curves;
 
 use std::path::Path;
 
-use goodput_record::read_toml;
+use goodput_files::{MOST_SMALL, MOST_SUMMARY, read_inside};
+use goodput_record::read_toml_inside;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::entry::{Entry, Figures, Kind, Shown};
-use crate::files::{open_plain, read_plain};
 use crate::notes::Notes;
 use crate::walk::Place;
-
-/// Bytes of a summary and of a plan that are read.
-const MOST_SUMMARY: u64 = 64 << 20;
-const MOST_PLAN: u64 = 4 << 20;
 
 /// Letters of a text that is shown in a list.
 const LONGEST: usize = 300;
@@ -93,18 +89,17 @@ pub(crate) fn is_running(folder: &Path) -> bool {
 }
 
 fn summary(folder: &Path) -> Summary {
-    let bytes = read_plain(&folder.join("summary.json"), MOST_SUMMARY).unwrap_or_default();
+    let bytes = read_inside(&folder.join("summary.json"), MOST_SUMMARY).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 fn manifest(folder: &Path) -> Value {
-    let bytes = read_plain(&folder.join("manifest.json"), MOST_PLAN).unwrap_or_default();
+    let bytes = read_inside(&folder.join("manifest.json"), MOST_SMALL).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 fn toml(path: &Path) -> Value {
-    let is_plain = open_plain(path, MOST_PLAN).is_ok();
-    is_plain.then(|| read_toml(path).ok()).flatten().unwrap_or_default()
+    read_toml_inside(path).unwrap_or_default()
 }
 
 fn run(entry: &mut Entry, folder: &Path, summary: &Summary) {

@@ -6,11 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use goodput_files::read_inside;
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, is_sound, live_folder, read_plain};
+use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, fingerprint, live_folder};
 
 const MANIFEST: &str = r#"{"state": "complete", "started": "2026-11-16T10:00:00Z",
     "target": {"url": "http://host", "model": "llama"}}"#;
@@ -178,7 +179,7 @@ fn any_name_is_listed_and_found_and_nothing_is_followed_out() {
         assert_eq!(folder, index.root().join(&entry.path));
         let is_whole = entry.name != "borrowed";
         assert_eq!(entry.verdict == "valid", is_whole, "{entry:?}");
-        assert_eq!(is_sound(&folder), is_whole);
+        assert_eq!(fingerprint(&folder).is_some(), is_whole);
     }
     let found = |words: &str| {
         let query = Query { words: words.to_owned(), most: 10, ..Query::default() };
@@ -194,7 +195,7 @@ fn any_name_is_listed_and_found_and_nothing_is_followed_out() {
     fs::remove_dir_all(root.path().join("line\nend")).unwrap();
     symlink(outside.path().join("secret"), root.path().join("line\nend")).unwrap();
     assert_eq!(index.folder(gone), None);
-    assert!(read_plain(&borrowed, 1 << 20).is_err());
+    assert!(read_inside(&borrowed, 1 << 20).is_err());
 }
 
 #[test]

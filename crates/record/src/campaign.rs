@@ -17,6 +17,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text, read_text_inside};
 use goodput_model::REDACTED;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ impl CampaignFolder {
 
     /// What was asked, without the values of headers and queries.
     pub fn asked<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
-        read_toml(&self.path.join(self.kind.file()))
+        read_toml_inside(&self.path.join(self.kind.file()))
     }
 
     /// Where the point of this number is, or will be. The label may be any text.
@@ -197,7 +198,7 @@ impl CampaignFolder {
     /// that was cut off is left out.
     pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<Asked<A>>, FolderError> {
         let path = self.path.join(ASKS);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(io("read", &path))?,
         };
@@ -264,7 +265,7 @@ impl CampaignFolder {
     /// Cuts off the beginning of a line, so that the next one does not stand behind it.
     fn mend(&self) -> Result<(), FolderError> {
         let path = self.path.join(ASKS);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other.map_err(io("read", &path))?,
         };
@@ -277,9 +278,21 @@ impl CampaignFolder {
     }
 }
 
-/// What a TOML file holds.
+/// What a TOML file holds that somebody named.
 pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
-    let text = fs::read_to_string(path).map_err(io("read", path))?;
+    parse_toml(path, read_text(path, MOST_SMALL))
+}
+
+/// What a TOML file of a folder of results holds.
+pub fn read_toml_inside<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
+    parse_toml(path, read_text_inside(path, MOST_SMALL))
+}
+
+fn parse_toml<T: DeserializeOwned>(
+    path: &Path,
+    text: io::Result<String>,
+) -> Result<T, FolderError> {
+    let text = text.map_err(io("read", path))?;
     toml::from_str(&text).map_err(|error| FolderError::Damaged {
         path: path.to_owned(),
         error: without_text(&text, &error),
@@ -313,6 +326,7 @@ fn whole_lines(bytes: &[u8]) -> usize {
 /// The system gives the lock back when the process is gone, however it went.
 fn lock(path: &Path) -> Result<Option<File>, FolderError> {
     let file = path.join(LOCK);
+    check_inside(&file).map_err(io("create", &file))?;
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(&file);
     let opened = open.map_err(io("create", &file))?;
     match opened.try_lock() {

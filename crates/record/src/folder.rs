@@ -1,16 +1,19 @@
 //! The folder of a run.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_text_inside};
 use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::campaign::{read_toml, without_secrets};
-use crate::log::{LogReader, LogWriter, Unwritten};
+use crate::campaign::{read_toml, read_toml_inside, without_secrets};
+use crate::draft::{DRAFT, is_unfinished};
+use crate::log::{LogFile, LogReader, LogWriter, Unwritten};
 use crate::manifest::Manifest;
 
 /// A run on disk.
@@ -21,6 +24,17 @@ pub struct RunFolder {
     unwritten: Unwritten,
     unwritten_samples: Unwritten,
     unwritten_judgements: Unwritten,
+    /// The logs as this process has them open, where it writes them.
+    open: Option<OpenLogs>,
+}
+
+/// Logs that stay readable when their folder is removed.
+#[derive(Debug)]
+struct OpenLogs {
+    requests: LogFile,
+    samples: LogFile,
+    /// The folder is gone, and there is none in its place that is ours.
+    is_lost: bool,
 }
 
 impl RunFolder {
@@ -30,6 +44,7 @@ impl RunFolder {
             unwritten: Unwritten::default(),
             unwritten_samples: Unwritten::default(),
             unwritten_judgements: Unwritten::default(),
+            open: None,
         }
     }
 }
@@ -55,6 +70,9 @@ pub enum FolderError {
     /// The path is no sweep, or no comparison.
     #[error("`{0}` is not a {1} folder: it has no {2}")]
     NotACampaign(PathBuf, &'static str, &'static str),
+    /// A merge was stopped before its end.
+    #[error("`{0}` holds a merge that was not finished")]
+    Unfinished(PathBuf),
     /// Another process goes on with it.
     #[error("`{0}` is in use: another goodput measures into it")]
     Locked(PathBuf),
@@ -85,6 +103,9 @@ pub(crate) const SAMPLES: &str = "server.log";
 pub(crate) const JUDGEMENTS: &str = "judgements.log";
 pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const TEXT: &str = "text.jsonl";
+/// The page that whoever makes a run leaves there.
+const PAGE: &str = "report.html";
+const NAMES: [&str; 7] = [PLAN, MANIFEST, LOG, SAMPLES, JUDGEMENTS, SUMMARY, TEXT];
 
 impl RunFolder {
     /// Where the folders of the clients lie whose records were merged into one.
@@ -98,11 +119,14 @@ impl RunFolder {
     ) -> Result<(Self, Logs), FolderError> {
         let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
         new_folder(path)?;
-        let folder = Self::at(path);
+        let mut folder = Self::at(path);
         folder.replace(PLAN, plan_text(plan)?.as_bytes())?;
         folder.write_manifest(manifest)?;
         let create = |name| LogWriter::create(&folder.file(name)).map_err(io("create a log in"));
         let logs = Logs { requests: create(LOG)?, samples: create(SAMPLES)? };
+        let file = |log: &LogWriter| log.file().map_err(io("open a log in"));
+        let (requests, samples) = (file(&logs.requests)?, file(&logs.samples)?);
+        folder.open = Some(OpenLogs { requests, samples, is_lost: false });
         Ok((folder, logs))
     }
 
@@ -112,7 +136,11 @@ impl RunFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(FolderError::Io { action: "read", path: path.to_owned(), error }),
             Ok(mut entries) => {
-                let is_taken = entries.any(|entry| entry.is_ok_and(|entry| !is_part(&entry)));
+                let is_left = is_unfinished(path);
+                let is_ours = |entry: &fs::DirEntry| {
+                    is_part(entry) || (is_left && is_left_over(&entry.file_name()))
+                };
+                let is_taken = entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry)));
                 if is_taken { Err(FolderError::Occupied(path.to_owned())) } else { Ok(()) }
             }
         }
@@ -120,14 +148,30 @@ impl RunFolder {
 
     /// Takes back a run of which nothing is worth keeping, and nothing else that lies in its folder.
     pub fn discard(path: &Path) {
-        for name in [PLAN, MANIFEST, LOG, SAMPLES, JUDGEMENTS, SUMMARY, TEXT] {
+        Self::remove_files(path);
+        let _ = fs::remove_dir(path);
+    }
+
+    /// Removes the files of a run, and no others.
+    pub(crate) fn remove_files(path: &Path) {
+        for name in NAMES.iter().chain(&[PAGE]) {
             let _ = fs::remove_file(path.join(name));
         }
-        let _ = fs::remove_dir(path);
     }
 
     /// Opens an existing folder.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
+        for name in NAMES {
+            let file = path.join(name);
+            check_inside(&file).map_err(|error| FolderError::Io {
+                action: "read",
+                path: file,
+                error,
+            })?;
+        }
+        if is_unfinished(path) {
+            return Err(FolderError::Unfinished(path.to_owned()));
+        }
         for name in [PLAN, MANIFEST, LOG] {
             match fs::metadata(path.join(name)) {
                 Ok(_) => {}
@@ -147,12 +191,13 @@ impl RunFolder {
 
     /// What was asked.
     pub fn plan(&self) -> Result<Plan, FolderError> {
-        read_plan(&self.file(PLAN))
+        let path = self.file(PLAN);
+        checked(read_toml_inside(&path)?, &path)
     }
 
     /// Under which circumstances.
     pub fn manifest(&self) -> Result<Manifest, FolderError> {
-        let text = self.read(MANIFEST)?;
+        let text = self.read(MANIFEST, MOST_SMALL)?;
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| {
             FolderError::Damaged { path: self.file(MANIFEST), error: error.to_string() }
         })?;
@@ -163,17 +208,49 @@ impl RunFolder {
     /// Every request, from the first.
     pub fn records(&self) -> Result<LogReader<RequestRecord>, FolderError> {
         let path = self.file(LOG);
-        LogReader::open(&path, self.unwritten.bytes.clone()).map_err(|error| FolderError::Io {
-            action: "read",
-            path,
-            error,
-        })
+        let unwritten = self.unwritten.bytes.clone();
+        let log = match &self.open {
+            Some(open) => LogReader::of(open.requests.bytes(), unwritten),
+            None => LogReader::open(&path, unwritten),
+        };
+        log.map_err(|error| FolderError::Io { action: "read", path, error })
     }
 
     /// What was observed beside the requests; nothing where nothing was.
     pub fn samples(&self) -> impl Iterator<Item = Sample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
-        LogReader::open(&self.file(SAMPLES), unwritten).into_iter().flatten()
+        let log = match &self.open {
+            Some(open) => LogReader::of(open.samples.bytes(), unwritten),
+            None => LogReader::open(&self.file(SAMPLES), unwritten),
+        };
+        log.into_iter().flatten()
+    }
+
+    /// Whether the log that this process writes is still in the folder.
+    pub fn is_there(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.requests.is_at(&self.file(LOG)))
+    }
+
+    /// Writes a folder that was removed anew, from the logs that are still open. Where that cannot be, or
+    /// something else is there by now, nothing is written into it any more; the logs can still be read.
+    pub fn restore(&mut self, plan: &Plan, manifest: &Manifest) -> Result<(), FolderError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.is_lost = true;
+        let path = &self.path;
+        let io = |action| move |error| FolderError::Io { action, path: path.clone(), error };
+        fs::create_dir_all(path).map_err(io("create"))?;
+        for (log, name) in [(&open.requests, LOG), (&open.samples, SAMPLES)] {
+            let file = path.join(name);
+            if log.is_at(&file) {
+                continue;
+            }
+            // Whoever has put another log there keeps it.
+            let mut copy = fs::File::create_new(&file).map_err(io("create a log in"))?;
+            io::copy(&mut log.bytes(), &mut copy).map_err(io("write a log in"))?;
+        }
+        open.is_lost = false;
+        self.replace(PLAN, plan_text(plan)?.as_bytes())?;
+        self.write_manifest(manifest)
     }
 
     /// What was found out about the answers after the run; nothing where nothing was.
@@ -205,7 +282,7 @@ impl RunFolder {
 
     /// The numbers as they were written; none where they were not, or cannot be read.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(&self.read(SUMMARY).ok()?).ok()
+        serde_json::from_str(&self.read(SUMMARY, MOST_SUMMARY).ok()?).ok()
     }
 
     /// Appends prompt and answer of one request to the folder at `folder`. Only the user can read them.
@@ -240,12 +317,20 @@ impl RunFolder {
         self.path.join(name)
     }
 
-    fn read(&self, name: &str) -> Result<String, FolderError> {
+    fn read(&self, name: &str, most: u64) -> Result<String, FolderError> {
         let path = self.file(name);
-        fs::read_to_string(&path).map_err(|error| FolderError::Io { action: "read", path, error })
+        read_text_inside(&path, most).map_err(|error| FolderError::Io {
+            action: "read",
+            path,
+            error,
+        })
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+        if self.open.as_ref().is_some_and(|open| open.is_lost) {
+            let error = io::Error::new(io::ErrorKind::NotFound, "its folder was removed");
+            return Err(FolderError::Io { action: "write", path: self.file(name), error });
+        }
         replace(&self.path, name, bytes)
     }
 }
@@ -272,10 +357,20 @@ fn is_part(entry: &fs::DirEntry) -> bool {
     entry.file_name() == RunFolder::SHARDS
 }
 
+/// What a merge that was stopped can leave: the draft, and files of it that have moved up already.
+fn is_left_over(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    name == DRAFT || name == PAGE || NAMES.contains(&name)
+}
+
 /// Writes a file whole or not at all: beside its place, then renamed.
 pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
     let (path, beside) = (folder.join(name), folder.join(format!(".{name}.new")));
-    let outcome = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+    // What an earlier process left there, or a stranger: a link would lead the bytes to another file.
+    let _ = fs::remove_file(&beside);
+    let outcome = fs::File::create_new(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, &path));
     outcome.map_err(|error| {
         // A disk that is full keeps the beginning; nobody has a use for it.
         let _ = fs::remove_file(&beside);
@@ -285,7 +380,10 @@ pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Fol
 
 /// Reads a plan from any file.
 pub fn read_plan(path: &Path) -> Result<Plan, FolderError> {
-    let plan: Plan = read_toml(path)?;
+    checked(read_toml(path)?, path)
+}
+
+fn checked(plan: Plan, path: &Path) -> Result<Plan, FolderError> {
     check_format(&plan.schema, Plan::SCHEMA, path)?;
     Ok(plan)
 }
@@ -314,8 +412,7 @@ pub fn plan_of(text: &str) -> Result<Plan, FolderError> {
         path: path.to_owned(),
         error: error.to_string(),
     })?;
-    check_format(&plan.schema, Plan::SCHEMA, path)?;
-    Ok(plan)
+    checked(plan, path)
 }
 
 /// The plan as it may be written: header values and query values may be secrets.

@@ -15,6 +15,7 @@
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
 
 mod campaign;
+mod draft;
 mod folder;
 mod frame;
 mod framed;
@@ -31,7 +32,8 @@ mod tail;
 pub mod vary;
 mod workload;
 
-pub use campaign::{Asked, Campaign, CampaignFolder, read_toml};
+pub use campaign::{Asked, Campaign, CampaignFolder, read_toml, read_toml_inside};
+pub use draft::Draft;
 pub use folder::{FolderError, Logs, RunFolder, plan_of, plan_text, read_plan};
 pub use framed::Framed;
 pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};

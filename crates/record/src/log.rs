@@ -4,14 +4,17 @@
 //! says how many bytes it left.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Read, Write};
 use std::marker::PhantomData;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+
+use goodput_files::open_inside;
 
 use crate::Framed;
 
@@ -50,7 +53,13 @@ pub struct LogWriter {
 impl LogWriter {
     /// A new log; a file that is there already is not touched.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::on(File::create_new(path)?)
+        // Read as well: what is open stays readable when its name is gone.
+        Self::on(File::options().read(true).write(true).create_new(true).open(path)?)
+    }
+
+    /// The file once more, to read it whatever becomes of its name.
+    pub(crate) fn file(&self) -> io::Result<LogFile> {
+        Ok(LogFile(Arc::new(self.file.try_clone()?)))
     }
 
     /// A new log in an empty file.
@@ -169,6 +178,38 @@ pub struct Unwritten {
     pub error: Option<String>,
 }
 
+/// The file of a log that this process writes.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFile(Arc<File>);
+
+impl LogFile {
+    /// Its bytes from the first. Where its writer stands does not matter.
+    pub(crate) fn bytes(&self) -> impl Read + Send + use<> {
+        FromStart { file: Arc::clone(&self.0), at: 0 }
+    }
+
+    /// Whether this path still leads to it.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        let found = self.0.metadata().ok().zip(fs::symlink_metadata(path).ok());
+        found.is_some_and(|(own, named)| same(&own, &named))
+    }
+}
+
+/// Reads a file at a place of its own.
+struct FromStart {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
 /// Reads a log of `T` from its beginning.
 pub struct LogReader<T> {
     input: Box<dyn Read + Send>,
@@ -181,16 +222,20 @@ pub struct LogReader<T> {
 impl<T: Framed> LogReader<T> {
     /// Opens a log; `unwritten` are frames that follow it.
     pub fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
-        Self::of(File::open(path)?, unwritten)
+        Self::of(open_inside(path)?, unwritten)
     }
 
     /// Reads a file that stands at its beginning.
-    pub(crate) fn of(file: File, unwritten: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn of(file: impl Read + Send + 'static, unwritten: Vec<u8>) -> io::Result<Self> {
         Self::buffered(file, unwritten, BUFFER)
     }
 
     /// The same with a buffer of so many bytes.
-    pub(crate) fn buffered(mut file: File, unwritten: Vec<u8>, bytes: usize) -> io::Result<Self> {
+    pub(crate) fn buffered(
+        mut file: impl Read + Send + 'static,
+        unwritten: Vec<u8>,
+        bytes: usize,
+    ) -> io::Result<Self> {
         let mut mark = [0; MARK.len()];
         // A log that was cut within its mark is an empty one.
         let is_empty = file.read_exact(&mut mark).is_err();
@@ -364,7 +409,7 @@ mod tests {
         let read = || LogReader::<RequestRecord>::open(&path, Vec::new()).unwrap();
         assert!(read().ahead().eq(read()));
         assert_eq!(Ahead::Caller(read()).count(), 1_000);
-        std::fs::write(&path, &std::fs::read(&path).unwrap()[..5_000]).unwrap();
+        fs::write(&path, &fs::read(&path).unwrap()[..5_000]).unwrap();
         let cut = read();
         let damage = cut.damage();
         assert!(!damage.is_there() && cut.ahead().count() > 10 && damage.is_there());
@@ -375,10 +420,10 @@ mod tests {
     #[test]
     fn a_log_cut_anywhere_keeps_every_whole_frame() {
         let (_folder, path) = written(3);
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         let frame = (whole.len() - MARK.len()) / 3;
         for cut in 0..whole.len() {
-            std::fs::write(&path, &whole[..cut]).unwrap();
+            fs::write(&path, &whole[..cut]).unwrap();
             let frames = cut.saturating_sub(MARK.len()) / frame;
             let (kept, damaged) = indexes(&path);
             assert_eq!(kept, (1..=frames as u64).collect::<Vec<_>>(), "cut at {cut}");
@@ -389,19 +434,19 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_noticed() {
         let (_folder, path) = written(3);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
         let last = bytes.len() - 2;
         bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         assert_eq!(indexes(&path), (vec![1, 2], true));
     }
 
     #[test]
     fn zeros_at_the_end_are_damage() {
         let (_folder, path) = written(2);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
         bytes.extend([0; 1000]);
-        std::fs::write(&path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         assert_eq!(indexes(&path), (vec![1, 2], true));
     }
 
@@ -409,14 +454,14 @@ mod tests {
     fn other_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        std::fs::write(&path, b"something else").unwrap();
+        fs::write(&path, b"something else").unwrap();
         assert!(LogReader::<RequestRecord>::open(&path, Vec::new()).is_err());
     }
 
     #[test]
     fn a_frame_counts_as_unwritten_until_its_last_byte() {
         let (_folder, path) = written(0);
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         let mut log = LogWriter::create(&path).unwrap();
         for index in 1..4 {
             log.append(&record(index, Nanos(1), &[]));

@@ -5,10 +5,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use goodput_files::open_inside;
 use goodput_model::{HostSample, Nanos, Sample};
 use prost::Message;
 
@@ -262,7 +262,7 @@ fn merge_texts(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderError> {
 }
 
 fn append(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut from, mut to) = (File::open(from)?, private().append(true).create(true).open(to)?);
+    let (mut from, mut to) = (open_inside(from)?, private().append(true).create(true).open(to)?);
     if io::copy(&mut from, &mut to)? == 0 {
         return Ok(());
     }
@@ -280,7 +280,7 @@ fn open<T: Framed>(
 ) -> Result<LogReader<T>, FolderError> {
     let path = part.folder.file(name);
     let buffer = (BUFFERS / of.max(1)).clamp(SMALLEST, BUFFER);
-    let log = File::open(&path).and_then(|file| LogReader::buffered(file, Vec::new(), buffer));
+    let log = open_inside(&path).and_then(|file| LogReader::buffered(file, Vec::new(), buffer));
     log.map_err(|error| FolderError::Io { action: "read", path, error })
 }
 

@@ -15,6 +15,7 @@
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
+use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::{Likeness, Nanos, PairNote, RequestRecord, known_finish};
 use prost::Message;
 use serde::Serialize;
@@ -158,7 +159,7 @@ impl ShadowFolder {
 
     /// The numbers that were written last; none where there are none, or of another form.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
-        let bytes = std::fs::read(self.path().join(SUMMARY)).ok()?;
+        let bytes = read_inside(&self.path().join(SUMMARY), MOST_SUMMARY).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 

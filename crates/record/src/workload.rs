@@ -1,8 +1,8 @@
 //! A workload on disk: TOML with one table per class.
 
-use std::fs;
 use std::path::Path;
 
+use goodput_files::{MOST_SMALL, read_text};
 use goodput_model::{ClassPlan, OutputLength, SourcePlan, WorkloadPlan};
 use toml::{Table, Value};
 
@@ -14,7 +14,7 @@ pub fn read_workload(
     preset: impl Fn(&str) -> Option<ClassPlan>,
 ) -> Result<WorkloadPlan, FolderError> {
     let damaged = |error: String| FolderError::Damaged { path: path.to_owned(), error };
-    let text = fs::read_to_string(path).map_err(|error| FolderError::Io {
+    let text = read_text(path, MOST_SMALL).map_err(|error| FolderError::Io {
         action: "read",
         path: path.to_owned(),
         error,
@@ -77,7 +77,7 @@ mod tests {
     fn read(text: &str) -> Result<WorkloadPlan, FolderError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("traffic.toml");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         read_workload(&path, chat)
     }
 

@@ -9,8 +9,6 @@ pub mod hub;
 mod vocabulary;
 mod walk;
 
-use std::fs::File;
-use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -202,13 +200,10 @@ fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
         path: path.to_owned(),
         why: error.to_string(),
     };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(TokenizerError::TooLarge { path: path.to_owned() });
-    }
-    Ok(bytes)
+    goodput_files::read(path, MAX_FILE_BYTES).map_err(|error| match error.kind() {
+        std::io::ErrorKind::FileTooLarge => TokenizerError::TooLarge { path: path.to_owned() },
+        _ => unreadable(error),
+    })
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {

@@ -165,7 +165,7 @@ fn a_huge_file_is_not_read_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(FILE_NAME);
     // A hole takes no room on the disk.
-    File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+    fs::File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
     assert_eq!(Tokenizer::from_file(&path).unwrap_err(), TokenizerError::TooLarge { path });
 }
 

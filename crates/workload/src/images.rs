@@ -217,12 +217,11 @@ fn is_image_name(path: &Path) -> bool {
 
 /// The kind and the bytes of an image, or why it is none.
 fn whole(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
-    let unreadable = |error: io::Error| format!("unreadable: {}", error.kind());
-    let bytes = fs::metadata(path).map_err(unreadable)?.len();
-    if bytes > MAX_BYTES {
-        return Err(format!("larger than {} MiB", MAX_BYTES >> 20));
-    }
-    let bytes = fs::read(path).map_err(unreadable)?;
+    let bytes = goodput_files::read(path, MAX_BYTES).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("larger than {} MiB", MAX_BYTES >> 20),
+        io::ErrorKind::InvalidInput => "not a plain file".to_owned(),
+        kind => format!("unreadable: {kind}"),
+    })?;
     let kind = check::kind(&bytes)?;
     Ok((kind, bytes))
 }

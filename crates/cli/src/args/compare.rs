@@ -63,9 +63,14 @@ pub(crate) struct CompareArgs {
     pub(crate) aa: bool,
 
     /// Go on with the comparison in this folder; only targets, --targets and --header (for secrets,
-    /// which are not kept) and output flags may be added
+    /// which are not kept) and output flags may be added, and the folder's --switch-cmd, which runs only if
+    /// typed again
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
+
+    /// With --resume: run the command that the folder names, without typing it again
+    #[arg(long, requires = "resume")]
+    pub(crate) allow_commands: bool,
 
     #[command(flatten)]
     pub(crate) design: DesignArgs,

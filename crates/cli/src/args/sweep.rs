@@ -49,9 +49,14 @@ pub(crate) struct SweepArgs {
     #[arg(required_unless_present = "resume")]
     pub(crate) target: Option<String>,
 
-    /// Go on with the sweep in this folder; only the target, --header and output flags may be added
+    /// Go on with the sweep in this folder; only the target, --header and output flags may be added, and
+    /// commands of the folder (--serve, and --vary for its placeholders), which run only if typed again
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
+
+    /// With --resume: run the commands that the folder names, without typing them again
+    #[arg(long, requires = "resume")]
+    pub(crate) allow_commands: bool,
 
     #[command(flatten)]
     pub(crate) levels: LevelArgs,

@@ -18,9 +18,6 @@ use crate::args::CapacityArgs;
 use crate::error::Failed;
 use crate::report;
 
-/// Larger is no summary.
-const LARGEST: u64 = 512 << 20;
-
 const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
                     that kept its SLO; or a figure with --goodput-rps";
 
@@ -135,11 +132,7 @@ fn of_file(
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{shown}` cannot be read: {error}")).hint(HINT)
     };
-    let length = std::fs::metadata(file).map_err(unreadable)?.len();
-    if length > LARGEST {
-        return Err(Failed::usage(format!("`{shown}` is too large for a summary")).hint(HINT));
-    }
-    let bytes = std::fs::read(file).map_err(unreadable)?;
+    let bytes = goodput_files::read(file, goodput_files::MOST_SUMMARY).map_err(unreadable)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
         Failed::usage(format!("`{shown}` is no JSON: {error}"))
             .hint("was it cut off? `goodput report` makes a run's summary anew from its log")

@@ -1,6 +1,5 @@
 //! Reading the load over time.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -66,7 +65,7 @@ fn first_line(path: &Path) -> Result<String, Failed> {
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)
     };
-    let file = BufReader::new(File::open(path).map_err(unreadable)?.take(64 << 10));
+    let file = BufReader::new(goodput_files::open(path).map_err(unreadable)?.take(64 << 10));
     for line in file.split(b'\n') {
         let line = line.map_err(unreadable)?;
         let text = String::from_utf8_lossy(&line);

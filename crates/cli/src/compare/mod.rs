@@ -26,9 +26,10 @@ use crate::error::Failed;
 use crate::run::{Setup, show};
 use crate::{report, shadow, typed};
 
-/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, and more ways
-/// to show the result.
-const BESIDE_RESUME: [&str; 6] = ["targets", "list", "metrics_urls", "gpu", "junit", "markdown"];
+/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
+/// the result, and the command that the folder may run.
+const BESIDE_RESUME: [&str; 8] =
+    ["targets", "list", "metrics_urls", "gpu", "junit", "markdown", "switch_cmd", "allow_commands"];
 
 /// Runs the verb.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {

@@ -13,6 +13,7 @@ use goodput_campaign::compare::{
     self, CompareFacts, CompareState, Comparison, Design, Floor, Gate, Proof, Quantity, SavedSide,
     Side,
 };
+use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::Extent;
 use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
 
@@ -332,7 +333,7 @@ fn keep(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
 /// A comparison that is only its summary; none where there is no such.
 pub(super) fn read_summary(path: &Path) -> Option<Result<Comparison, Failed>> {
     let file = path.join("summary.json");
-    let bytes = std::fs::read(&file).ok()?;
+    let bytes = read_inside(&file, MOST_SUMMARY).ok()?;
     let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     if value.get("schema").and_then(serde_json::Value::as_str) != Some(Comparison::SCHEMA) {
         return None;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use goodput_campaign::compare::{Comparison, Quantity};
 use goodput_campaign::sweep::Level;
+use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_record::{Campaign, CampaignFolder};
 use goodput_report::{Circumstances, CompareView};
 
@@ -21,7 +22,7 @@ pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
         })
         .collect();
     // Values of headers and queries were left out when it was written.
-    let plan = std::fs::read_to_string(path.join("compare.toml")).unwrap_or_default();
+    let plan = read_text_inside(&path.join("compare.toml"), MOST_SMALL).unwrap_or_default();
     let command = if comparison.is_paired { command(comparison) } else { String::new() };
     let circumstances = Circumstances { facts: Vec::new(), plan, command };
     let circumstances = Some(&circumstances);

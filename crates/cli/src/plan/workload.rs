@@ -477,7 +477,7 @@ fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
             .hint("write json, regex, choice or grammar, with a share as in json:50%")
     })?;
     let read = |path: &std::path::PathBuf| {
-        std::fs::read_to_string(path)
+        goodput_files::read_text(path, goodput_files::MOST_SMALL)
             .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
     };
     let text = args.structured_file.as_ref().map(read).transpose()?;

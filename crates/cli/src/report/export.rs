@@ -56,7 +56,9 @@ fn put<E: From<io::Error>>(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.new"));
     let written = || {
-        write(File::create(&beside)?)?;
+        // What another process left there, or a stranger: a link would lead the bytes to another file.
+        let _ = fs::remove_file(&beside);
+        write(File::create_new(&beside)?)?;
         Ok(fs::rename(&beside, &path)?)
     };
     written().inspect_err(|_| {

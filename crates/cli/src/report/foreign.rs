@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use goodput_files::{MOST_SUMMARY, read};
 use goodput_model::Reported;
 use goodput_record::{ImportError, UNDERSTOOD, read_results};
 use goodput_report::{plain, reported_markdown, reported_text};
@@ -60,7 +61,7 @@ fn of(path: &Path, mut reported: Reported) -> Page {
 
 /// A summary of ours without its folder.
 fn summary_of(path: &Path) -> Option<Summary> {
-    let summary: Summary = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let summary: Summary = serde_json::from_slice(&read(path, MOST_SUMMARY).ok()?).ok()?;
     (summary.schema == Summary::SCHEMA).then_some(summary)
 }
 

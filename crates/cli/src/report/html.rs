@@ -269,7 +269,14 @@ pub(crate) fn keep_shadow(folder: &Path, comparison: &Comparison) {
 
 /// A page that cannot be written must not spoil a result: it can be made again.
 fn keep(folder: &Path, page: Result<String, Failed>) {
-    let kept = page.and_then(|page| export::replace(&folder.join(PAGE), page.as_bytes()));
+    let path = folder.join(PAGE);
+    let kept = page.and_then(|page| {
+        // A link in a folder of results would lead out of it.
+        goodput_files::check_inside(&path).map_err(|error| {
+            Failed::usage(format!("cannot write `{}`: {error}", path.display()))
+        })?;
+        export::replace(&path, page.as_bytes())
+    });
     if let Err(failed) = kept {
         output::note(&format!("warning: no page: {failed}"));
     }

@@ -29,8 +29,13 @@ pub(crate) fn read_as(
     ask: impl FnOnce(&mut Plan) -> Result<(), Failed>,
 ) -> Result<Read, Failed> {
     let unreadable = |error: FolderError| {
-        Failed::usage(error.to_string())
-            .hint("a run folder holds plan.toml, manifest.json and requests.log")
+        let failed = Failed::usage(error.to_string());
+        match error {
+            FolderError::Unfinished(_) => {
+                failed.hint("`goodput merge` with the same --out begins it anew")
+            }
+            _ => failed.hint("a run folder holds plan.toml, manifest.json and requests.log"),
+        }
     };
     let folder = RunFolder::open(path).map_err(unreadable)?;
     let mut plan = folder.plan().map_err(unreadable)?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_engine::{Begin, Ended, Run, Snapshot};
+use goodput_engine::{Begin, Ended, Run, Sink, Snapshot};
 use goodput_model::{
     ClockOffset, EndedBy, Extent, GpuPlan, Load, Mode, Nanos, Plan, Rate, Shard, SystemFacts,
     Tracer,
@@ -115,7 +115,7 @@ impl Prepared {
         let Self { plan, ready, workload, judge } = self;
         let mut manifest = manifest(&plan, &ready, &workload, setup, place);
         let tracer = beside::tracer(&plan, &mut manifest);
-        let (folder, logs) =
+        let (mut folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
         let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
             Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
@@ -173,12 +173,12 @@ impl Prepared {
         observer.describe(&mut manifest.system);
         began(&mut manifest, sent.ended.epoch, &clock);
         manifest.workload.cache_counters = observer.cache_counters();
-        let answers = sent.ended.sink.answers.take();
+        keep_open(&mut sent.ended.sink, &mut folder, (&plan, &manifest));
         // The run is over: its numbers must not be lost with its judgements.
-        if let Some((judge, answers)) = judge.zip(answers)
-            && let Err(failed) = judge.judge(answers, path, setup.quiet)
-        {
-            output::note(&format!("warning: {failed}"));
+        if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
+            judge.judge(answers, path, setup.quiet).unwrap_or_else(|failed| {
+                output::note(&format!("warning: {failed}"));
+            });
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
         around.export();
@@ -186,6 +186,23 @@ impl Prepared {
             mock::warn_if_late(mock);
         }
         Ok(summary)
+    }
+}
+
+/// A folder that was removed meanwhile is written anew, from the logs that are still open.
+fn keep_open(sink: &mut Recorder, folder: &mut RunFolder, (plan, manifest): (&Plan, &Manifest)) {
+    sink.flush();
+    if folder.is_there() {
+        return;
+    }
+    let gone = format!("warning: `{}` was removed during the run", folder.path().display());
+    let gone = goodput_report::plain(&gone);
+    match folder.restore(plan, manifest) {
+        Ok(()) => output::note(&format!("{gone}: it is written anew, from the log that is open")),
+        Err(error) => output::note(&format!(
+            "{gone}, and cannot be written anew: {}; the figures below are kept nowhere else",
+            goodput_report::plain(&error.to_string())
+        )),
     }
 }
 

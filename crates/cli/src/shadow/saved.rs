@@ -7,6 +7,7 @@ use std::path::Path;
 
 use goodput_campaign::compare::{CompareFacts, CompareState, Comparison, Side};
 use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
+use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_model::{Caveat, CaveatCode, Nanos, Severity, Verdict};
 use goodput_record::{FolderError, PairLogs, ShadowFolder};
 use goodput_report::{Circumstances, CompareView};
@@ -232,7 +233,7 @@ pub(crate) fn with_models(mut sides: [Side; 2], models: &BTreeSet<String>) -> [S
 /// The page for a browser, with what was asked at its end.
 pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
     // It holds no secrets: they were left out when it was written.
-    let plan = std::fs::read_to_string(path.join("shadow.toml")).unwrap_or_default();
+    let plan = read_text_inside(&path.join("shadow.toml"), MOST_SMALL).unwrap_or_default();
     let circumstances = Circumstances { facts: Vec::new(), plan, command: String::new() };
     goodput_report::compare_html(CompareView {
         comparison,

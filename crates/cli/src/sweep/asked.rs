@@ -1,5 +1,6 @@
 //! From what was typed to what `sweep.toml` holds.
 
+use std::path::Path;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{Axis, Effort, Level, SweepPlan};
@@ -8,9 +9,10 @@ use goodput_record::Vary;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
+use crate::commands::FolderCommands;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
-use crate::serve;
+use crate::serve::{self, Command};
 
 /// Everything that was asked of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,6 +94,23 @@ impl Asked {
             ..serve.clone()
         };
         Self { serve: self.serve.as_ref().map(hidden), ..self.clone() }
+    }
+
+    /// What the folder at `path` would run: the server's command, and the values in it.
+    pub(super) fn commands(&self, path: &Path, args: &SweepArgs) -> Result<FolderCommands, Failed> {
+        let command = self.serve.as_ref().map(|serve| &serve.command);
+        let names = command.map(|text| Command::names(text)).transpose()?.unwrap_or_default();
+        let is_value = |text: &&String| {
+            text.split_once('=').is_some_and(|(name, _)| names.contains(name.trim()))
+        };
+        let flags = |command: Option<&String>, vary: Vec<&String>| -> Vec<_> {
+            let command = command.map(|text| ("--serve", text.clone()));
+            let vary = vary.into_iter().map(|text| ("--vary", text.clone()));
+            command.into_iter().chain(vary).collect()
+        };
+        let found = flags(command, self.vary.iter().filter(is_value).collect());
+        let typed = flags(args.serve.serve.as_ref(), args.levels.vary.iter().collect());
+        FolderCommands::new(path, found, &typed, args.allow_commands)
     }
 
     /// Whether there is one configuration, of a server that is not ours.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{ColdStart, Configuration, SweepState, SweepSummary, Sweeps};
+use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text_inside};
 use goodput_model::Verdict;
 use goodput_record::{Campaign, CampaignFolder, vary};
 
@@ -71,7 +72,7 @@ pub(super) fn sweep(
             if let Err(failed) = measure(setup, asked, values, &path) {
                 let why = failed.lines();
                 output::note(&format!("warning: {why}"));
-                let _ = std::fs::write(path.join(FAILED), &why);
+                keep(&path.join(FAILED), why.as_bytes());
             }
             configuration = read_one(&path, values);
         }
@@ -83,6 +84,15 @@ pub(super) fn sweep(
         [Configuration { failed: Some(why), sweep: None, .. }] => Err(Failed::target(why.clone())),
         _ => Ok(together(done)),
     }
+}
+
+/// Whether every configuration is done: then nothing is started any more.
+pub(super) fn is_over(asked: &Asked, folder: &CampaignFolder) -> Result<bool, Failed> {
+    let all = configurations(asked)?;
+    let is_done = |(number, values): (u32, &Values)| {
+        is_done(&read_one(&folder.configuration(number, values), values))
+    };
+    Ok((1..).zip(&all).all(is_done))
 }
 
 /// Sweeps that are there already.
@@ -187,10 +197,14 @@ fn with_server(
     let place = serve::Place::of(&plan)?;
     let command = command(serve, filled, &place)?;
     let path = folder.path().to_owned();
-    let server = Server::start(&command, &path.join(LOG), &place, GRACE)?;
+    let log = path.join(LOG);
+    check_inside(&log).map_err(|error| {
+        Failed::usage(format!("cannot write the server's log `{}`: {error}", log.display()))
+    })?;
+    let server = Server::start(&command, &log, &place, GRACE)?;
     let within = Duration::try_from_secs_f64(serve.timeout_s).unwrap_or(LONGEST_START);
     let (ready, start) = server.wait_ready(&mut plan, within, setup.quiet)?;
-    let _ = std::fs::write(path.join(START), serde_json::to_vec(&start).unwrap_or_default());
+    keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
     if !setup.quiet {
         output::note(&format!("the server was ready after {:.1} s", start.ready_s));
     }
@@ -211,20 +225,26 @@ fn with_server(
     }
 }
 
+/// Keeps a note in a configuration's folder, where it can. A link would lead out of it.
+fn keep(path: &Path, bytes: &[u8]) {
+    let _ = check_inside(path).and_then(|()| std::fs::write(path, bytes));
+}
+
 /// What a configuration's folder holds.
 fn read_one(path: &Path, values: &Values) -> Configuration {
     let sweep = CampaignFolder::open(Campaign::Sweep, path).and_then(|folder| {
         let asked: Asked = folder.asked().ok()?;
         saved::summary(&folder, &asked).ok()
     });
-    let start: Option<ColdStart> =
-        std::fs::read(path.join(START)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let start: Option<ColdStart> = read_inside(&path.join(START), MOST_SMALL)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let folder = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Configuration {
         values: values.iter().cloned().collect(),
         folder: format!("configurations/{}", folder.unwrap_or_default()),
         start,
-        failed: std::fs::read_to_string(path.join(FAILED)).ok(),
+        failed: read_text_inside(&path.join(FAILED), MOST_SMALL).ok(),
         sweep,
     }
 }

@@ -29,6 +29,10 @@ use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
 use crate::{host, plan, report, typed};
 use asked::Asked;
 
+/// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
+const BESIDE_RESUME: [&str; 6] =
+    ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
+
 /// Runs the verb.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
@@ -43,7 +47,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let setup = setup.beside(&args.endpoint)?;
     let (resumed, asked) = match &args.resume {
         Some(path) => {
-            typed::refuse_beside("resume", &["target", "metrics_urls", "gpu"])?;
+            typed::refuse_beside("resume", &BESIDE_RESUME)?;
             let (folder, asked) = resume(path, args)?;
             (Some(folder), asked)
         }
@@ -51,6 +55,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     };
     if args.output.dry_run {
         return dry_run(asked.plan, &setup.hub, args.output.json);
+    }
+    if let (Some(folder), Some(path)) = (&resumed, &args.resume) {
+        let commands = asked.commands(path, args)?;
+        if !many::is_over(&asked, folder)? {
+            commands.permit()?;
+        }
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
     match part {

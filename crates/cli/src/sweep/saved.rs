@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, SweepSummary, Sweeps};
+use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use super::asked::Asked;
@@ -48,7 +49,7 @@ pub(super) fn summary(folder: &CampaignFolder, asked: &Asked) -> Result<SweepSum
 
 /// The summary as it was written last.
 pub(super) fn written(folder: &CampaignFolder) -> Option<SweepSummary> {
-    let bytes = std::fs::read(folder.path().join("summary.json")).ok()?;
+    let bytes = read_inside(&folder.path().join("summary.json"), MOST_SUMMARY).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use goodput_clock::{now, pause};
-use goodput_index::{live_folder, open_plain};
+use goodput_files::open_inside;
+use goodput_index::live_folder;
 use goodput_model::{Nanos, RequestRecord, Sample, Scrape, Signal, SignalValue};
 use goodput_record::LogTail;
 use serde::Serialize;
@@ -132,7 +133,7 @@ pub(super) struct Seen {
 
 impl Following {
     pub(super) fn new(folder: &Path, run: PathBuf) -> io::Result<Self> {
-        let file = |name: &str| open_plain(&run.join(name), u64::MAX);
+        let file = |name: &str| open_inside(&run.join(name));
         let within = run.strip_prefix(folder).ok().filter(|path| !path.as_os_str().is_empty());
         let own = || run.file_name().unwrap_or_default().to_string_lossy();
         let name = within.map_or_else(own, Path::to_string_lossy);

@@ -8,6 +8,7 @@
 mod answer;
 mod guard;
 mod live;
+mod pages;
 mod request;
 mod server;
 mod site;
@@ -37,6 +38,9 @@ const LOOK_UP: Duration = Duration::from_hours(1);
 
 /// Letters of a token, so that it cannot be guessed or is not a whole file.
 const TOKEN: std::ops::RangeInclusive<usize> = 16..=256;
+
+/// Bytes of the file that holds a token.
+const MOST_TOKEN: u64 = 4096;
 
 /// Serves until it is stopped.
 pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
@@ -97,15 +101,10 @@ fn open(args: &UiArgs) -> Result<Index, Failed> {
 
 /// The token in a file.
 fn token_in(path: &Path) -> Result<String, Failed> {
-    let mut text = String::new();
-    let most = *TOKEN.end() as u64 + 2;
-    File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)).map_err(
-        |error| {
-            Failed::usage(format!("cannot read `{}`: {error}", path.display())).hint(
-                "write a token there: `openssl rand -hex 24 > token.txt; chmod 600 token.txt`",
-            )
-        },
-    )?;
+    let text = goodput_files::read_stream(path, MOST_TOKEN).map_err(|error| {
+        Failed::usage(format!("cannot read `{}`: {error}", path.display()))
+            .hint("write a token there: `openssl rand -hex 24 > token.txt; chmod 600 token.txt`")
+    })?;
     let token = text.trim();
     let is_fit = TOKEN.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_fit {

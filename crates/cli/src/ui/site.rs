@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
 use goodput_index::{
-    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, is_sound, read_plain,
+    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, fingerprint,
 };
 use goodput_model::Nanos;
 use goodput_report::{
@@ -15,6 +15,7 @@ use goodput_report::{
 
 use super::answer::Answer;
 use super::guard::{Guard, Ruling, is_same};
+use super::pages::Pages;
 use super::request::{Method, Request};
 use super::view;
 use crate::report;
@@ -24,9 +25,6 @@ const PAGE: usize = 100;
 
 /// How old the index may be.
 const FRESH: Nanos = Nanos::from_millis(1_000);
-
-/// Bytes of a saved page that is shown.
-const MOST_PAGE: u64 = 64 << 20;
 
 /// Results that one overlay looks at.
 const MOST_CHOSEN: usize = 26;
@@ -42,6 +40,8 @@ pub(super) struct Site {
     key: String,
     /// Held while a page is made of a log: one at a time, as that may take much memory.
     pub(super) making: Mutex<()>,
+    /// What was made.
+    pages: Pages,
 }
 
 struct Shelf {
@@ -65,7 +65,7 @@ impl From<Answer> for Reply {
 impl Site {
     pub(super) fn new(index: Index, guard: Guard, key: String) -> Self {
         let shelf = Mutex::new(Shelf { index, looked: now() });
-        Self { shelf, guard, key, making: Mutex::default() }
+        Self { shelf, guard, key, making: Mutex::default(), pages: Pages::default() }
     }
 
     /// Answers a question whose body was not read yet, unless it has to be.
@@ -98,9 +98,7 @@ impl Site {
             ["run", id] => {
                 self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
             }
-            ["run", id, "report"] => {
-                self.of(id, |entry, folder| Ok(self.report(&entry, folder).into()))
-            }
+            ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
             ["run", id, "notes"] => {
                 self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
             }
@@ -219,30 +217,29 @@ impl Site {
         }
     }
 
-    /// The result's own page: the one that was saved with it, if it is one of ours, or a new one.
-    fn report(&self, entry: &Entry, folder: Option<PathBuf>) -> Answer {
-        let Some(folder) = folder.filter(|folder| is_sound(folder)) else {
+    /// The result's own page, made from its data. The one that was saved with it is not looked at.
+    fn report(&self, folder: Option<PathBuf>) -> Answer {
+        let sound = folder.and_then(|folder| fingerprint(&folder).map(|mark| (folder, mark)));
+        let Some((folder, mark)) = sound else {
             let words = "Its folder holds links, or something else than plain files.";
             return Answer::page("403 Forbidden", ui_message("No report", words));
         };
-        let policy = ui_report_policy();
-        let saved = read_plain(&folder.join("report.html"), MOST_PAGE).ok();
-        let saved = saved.and_then(|bytes| String::from_utf8(bytes).ok());
-        // One of another version would find its script forbidden.
-        let ours =
-            saved.filter(|page| page.contains(&escaped(&policy)) && entry.state != "running");
-        let page = match ours {
+        let page = match self.pages.get(&folder, mark) {
             Some(page) => Ok(page),
             None => match self.making.try_lock() {
                 // Whoever waited here would take a seat from the others.
                 Err(TryLockError::WouldBlock) => return one_at_a_time(),
-                _one => report::browser_page(&folder),
+                _one => report::browser_page(&folder).inspect(|page| {
+                    self.pages.keep(&folder, mark, page);
+                }),
             },
         };
         match page {
-            // Whoever wrote the file: it cannot act for the reader, or reach anything.
-            Ok(page) => Answer::page("200 OK", page)
-                .policy(format!("{policy}; frame-ancestors 'none'; sandbox allow-scripts")),
+            // Should words of a stranger ever get through: they cannot act for the reader.
+            Ok(page) => Answer::page("200 OK", page).policy(format!(
+                "{}; frame-ancestors 'none'; sandbox allow-scripts",
+                ui_report_policy()
+            )),
             Err(failed) => Answer::page("404 Not Found", ui_message("No report", &failed.lines())),
         }
     }
@@ -293,11 +290,6 @@ impl Site {
 fn is_known(path: &str) -> bool {
     path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte))
         && !path.starts_with("//")
-}
-
-/// As it stands in the head of a page.
-fn escaped(policy: &str) -> String {
-    policy.replace('\'', "&#39;")
 }
 
 fn one_at_a_time() -> Answer {

@@ -8,6 +8,7 @@ mod compare_saved;
 mod exports;
 mod pages;
 mod schemas;
+mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod ui;

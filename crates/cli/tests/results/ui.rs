@@ -147,6 +147,40 @@ fn a_run_is_seen_while_it_goes_on_and_after_it() {
 }
 
 #[test]
+fn a_page_is_made_from_the_data_and_never_a_stranger_s() {
+    let session = Session::new();
+    let done = session.run(&[
+        "run",
+        "mock:ttft=2ms,itl=1ms",
+        "--rate",
+        "50",
+        "--num-requests",
+        "20",
+        "--max-tokens",
+        "4",
+        "--quiet",
+        "--out",
+        "runs/here",
+    ]);
+    done.assert_finished("run");
+    let file = session.path("runs/here/report.html");
+    let ours = std::fs::read_to_string(&file).unwrap();
+    // A page of ours, but for one line that leads away.
+    let away = "<meta http-equiv=\"refresh\" content=\"0;url=http://127.0.0.1:9/away\">";
+    std::fs::write(&file, ours.replacen("<title>", &format!("{away}<title>"), 1)).unwrap();
+    assert!(std::fs::read_to_string(&file).unwrap().contains(away));
+    let (view, _) = View::start(&session, &["127.0.0.1:0"]);
+    let page = view.list_with("data-id=\"");
+    let id = page.split("data-id=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    for _ in 0..2 {
+        let shown = view.get(&format!("/run/{id}/report"), "");
+        assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
+        let (_, body) = shown.split_once("\r\n\r\n").unwrap();
+        assert!(body == ours, "the page is not the one that the run left");
+    }
+}
+
+#[test]
 fn elsewhere_a_token_is_printed_once_and_asked_for() {
     let session = Session::new();
     std::fs::create_dir(session.path("runs")).unwrap();

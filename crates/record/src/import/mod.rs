@@ -10,7 +10,6 @@ mod setup;
 mod sglang;
 mod vllm;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -74,12 +73,7 @@ pub enum ImportError {
 /// The runs of a result file, in its order.
 pub fn read_results(path: &Path) -> Result<Vec<Reported>, ImportError> {
     let io = |error| ImportError::Io { path: path.to_owned(), error };
-    let length = fs::metadata(path).map_err(io)?.len();
-    if length > MAX_BYTES {
-        let text = format!("it has {length} bytes; at most {MAX_BYTES} are read");
-        return Err(io(io::Error::other(text)));
-    }
-    parse_results(path, &fs::read(path).map_err(io)?)
+    parse_results(path, &goodput_files::read(path, MAX_BYTES).map_err(io)?)
 }
 
 /// The runs that `bytes` holds; `path` is for errors.

@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use goodput_files::MOST_SMALL;
+
 pub use listing::{Listing, ListingError};
 
 /// What a repository of the hub holds.
@@ -173,7 +175,8 @@ impl HubCache {
     /// Snapshots of a repository: that of the main line first, then the newest first.
     fn snapshots(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
         let Some(folder) = self.folder(kind, id) else { return Vec::new() };
-        let main = fs::read_to_string(folder.join("refs/main")).unwrap_or_default();
+        let main =
+            goodput_files::read_text(&folder.join("refs/main"), MOST_SMALL).unwrap_or_default();
         let Ok(entries) = fs::read_dir(folder.join("snapshots")) else { return Vec::new() };
         let mut found: Vec<(bool, SystemTime, PathBuf)> = entries
             .flatten()

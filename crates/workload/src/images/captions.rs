@@ -1,8 +1,7 @@
 //! What a folder says about its images: as COCO does, in a list of lines, or in a text beside each.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -142,13 +141,7 @@ fn lists(folder: &Path) -> Vec<PathBuf> {
 
 fn text(path: &Path) -> Result<String, WorkloadError> {
     let failed = |why: String| wrong(format!("{}: {why}", path.display()), HINT);
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut bytes = Vec::new();
-    let mut reader = file.take(MAX_BYTES + 1);
-    reader.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(failed(format!("more than {} MiB", MAX_BYTES >> 20)));
-    }
+    let bytes = goodput_files::read(path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes().iter().take(valid).filter(|&&byte| byte == b'\n').count();

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::switch;
 use super::targets::{self, Contestant};
 use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
+use crate::commands::FolderCommands;
 use crate::compare::{gates, promised};
 use crate::error::Failed;
 use crate::plan::{self, Flags};
@@ -126,6 +127,19 @@ impl Asked {
         Ok((folder, asked))
     }
 
+    /// What the folder at `path` would run.
+    pub(super) fn commands(
+        &self,
+        path: &Path,
+        args: &CompareArgs,
+    ) -> Result<FolderCommands, Failed> {
+        let flag = |command: &Option<String>| -> Vec<_> {
+            command.iter().map(|text| ("--switch-cmd", text.clone())).collect()
+        };
+        let typed = flag(&args.design.switch_cmd);
+        FolderCommands::new(path, flag(&self.switch_cmd), &typed, args.allow_commands)
+    }
+
     /// As it may be written down.
     pub(super) fn written(&self) -> Self {
         let hidden = self.switch_cmd.as_deref().map(serve::without_secrets);
@@ -148,6 +162,12 @@ impl Asked {
                 .hint(
                     "{side} and {url} are; of a shell's own `${name}` the braces may be left out",
                 ));
+        }
+        // A program would take it for a flag.
+        let is_flag = |one: &&Contestant| one.name.starts_with('-') || one.url.starts_with('-');
+        if let Some(one) = self.targets.iter().find(is_flag).filter(|_| self.switch_cmd.is_some()) {
+            return Err(Failed::usage(format!("`{}` looks like a flag to --switch-cmd", one.name))
+                .hint("NAME=TARGET names a target"));
         }
         if self.switch_cmd.as_ref().is_some_and(|command| command.contains(REDACTED)) {
             return Err(Failed::usage("the switch command holds a secret, which is not kept")

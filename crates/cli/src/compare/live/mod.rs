@@ -40,12 +40,13 @@ pub(super) fn dry_run(setup: &Setup, args: &CompareArgs) -> Result<ExitCode, Fai
 /// Measures until everything is known, or the user or a target ends it. Where the comparison is, and
 /// what it says.
 pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
-    let (mut folder, mut asked) = match &args.resume {
+    let (mut folder, mut asked, commands) = match &args.resume {
         Some(path) => {
             let (folder, asked) = Asked::resume(path, args)?;
-            (Some(folder), asked)
+            let commands = asked.commands(path, args)?;
+            (Some(folder), asked, Some(commands))
         }
-        None => (None, Asked::of(args)?),
+        None => (None, Asked::of(args)?, None),
     };
     if let Some(line) = asked.twins().filter(|_| !setup.quiet) {
         output::note(&goodput_report::plain(&line));
@@ -64,6 +65,9 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         }
         (folder, ..) => folder,
     };
+    if let Some(commands) = commands {
+        commands.permit()?;
+    }
     // A target that is not there leaves no folder behind; but what a command says needs a place.
     if asked.switch_cmd.is_some() && folder.is_none() {
         folder = Some(create(args, &asked)?);

@@ -8,6 +8,7 @@ use goodput_campaign::compare::{
     SideFacts, Step, doubt, figures, next,
 };
 use goodput_campaign::sweep::{GoodputState, SweepSummary};
+use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use goodput_record::{Campaign, CampaignFolder, FolderError, RunFolder};
 use goodput_stats::Summary;
@@ -65,7 +66,7 @@ fn side(one: &Contestant) -> Side {
 
 /// The comparison as it was written last.
 pub(super) fn written(folder: &CampaignFolder) -> Option<Comparison> {
-    let bytes = std::fs::read(folder.path().join("summary.json")).ok()?;
+    let bytes = read_inside(&folder.path().join("summary.json"), MOST_SUMMARY).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

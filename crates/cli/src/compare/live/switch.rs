@@ -55,6 +55,8 @@ fn run(
         Failed::usage(format!("cannot run the switch command: {error}"))
             .hint("a shell reads it: sh -c '…'")
     };
+    // A link in a folder of results would lead out of it.
+    goodput_files::check_inside(log).map_err(cannot)?;
     let file = std::fs::File::options().append(true).create(true).open(log).map_err(cannot)?;
     let start = file.metadata().map_err(cannot)?.len();
     let err = file.try_clone().map_err(cannot)?;
@@ -86,7 +88,7 @@ fn filled(command: &str, side: &Contestant) -> String {
         let known = [("{side}", &side.name), ("{url}", &side.url)];
         let found = known.into_iter().find(|(place, _)| from.starts_with(place));
         let (text, length) =
-            found.map_or(("{".to_owned(), 1), |(place, value)| (quoted(value), place.len()));
+            found.map_or(("{".to_owned(), 1), |(place, value)| (shell::quoted(value), place.len()));
         filled.push_str(&text);
         rest = from.get(length..).unwrap_or_default();
     }
@@ -117,14 +119,6 @@ pub(super) fn unknown(command: &str) -> Option<String> {
         }
     }
     None
-}
-
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What it takes to measure the same again, from the files of a run.
 
-use std::fs;
 use std::path::Path;
 
+use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_record::{Manifest, State};
 use goodput_report::Circumstances;
 
@@ -30,7 +30,7 @@ pub(super) fn of_sweep(path: &Path, point: Option<(&str, &Manifest)>) -> Circums
 
 /// A file without secrets: none was written into it.
 fn asked(path: &Path, name: &str) -> String {
-    fs::read_to_string(path.join(name)).unwrap_or_default()
+    read_text_inside(&path.join(name), MOST_SMALL).unwrap_or_default()
 }
 
 /// Names and values; what is not known is left out.
