@@ -51,7 +51,7 @@ pub struct Upstream {
 /// What is too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of clients at once; further ones wait to be accepted.
+    /// Connections of clients at once: beyond them idle ones make way, and requests wait.
     pub connections: usize,
     /// Bytes of a request's head, and of an answer's.
     pub head_bytes: usize,

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -22,6 +22,7 @@ use crate::call::After;
 use crate::flow::Streams;
 use crate::keeping::Allowance;
 use crate::line::{Line, LineIo};
+use crate::seats::Seats;
 use crate::settings::Limits;
 use crate::tally::Tally;
 use crate::witness::Witness;
@@ -35,6 +36,9 @@ const PARTING: Nanos = Nanos::from_millis(500);
 
 /// How long to leave waiting connections alone when the process is out of descriptors.
 const RECOVERY: Duration = Duration::from_millis(10);
+
+/// How often to look for connections that can make way when not one more can be taken.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long a client may go on sending what nobody wants.
 const LINGER: Duration = Duration::from_secs(2);
@@ -74,10 +78,9 @@ pub(crate) struct Worker {
     pub(crate) is_draining: Cell<bool>,
     pub(crate) is_stopping: Cell<bool>,
     pub(crate) tls: Option<TlsAcceptor>,
-    /// Connections that this worker may have open.
-    pub(crate) most: usize,
+    pub(crate) seats: Seats,
+    /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
-    pub(crate) freed: Notify,
     pub(crate) lines: RefCell<Vec<Weak<Line>>>,
 }
 
@@ -119,11 +122,10 @@ impl Worker {
 
     async fn accept(self: &Rc<Self>, listener: &TcpListener) {
         loop {
-            while self.open.get() >= self.most {
-                self.freed.notified().await;
-            }
+            let Some(door) = self.door().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors: the connection stays in the backlog until one is free.
+                self.make_way(1);
                 sleep(RECOVERY).await;
                 continue;
             };
@@ -131,13 +133,53 @@ impl Worker {
             let _ = stream.set_nodelay(true);
             let line = Line::new(stream);
             self.lines.borrow_mut().push(Rc::downgrade(&line));
-            let open = Open::new(self);
+            let open = Open::new(self, &line, door);
+            if self.excess() > 0 {
+                self.tally.at_limit.add(1);
+                self.make_way(self.excess());
+            }
             let worker = Rc::clone(self);
             tokio::task::spawn_local(async move {
                 worker.converse(&line).await;
                 let _ = timeout(LINGER, line.linger()).await;
                 drop((line, open));
             });
+        }
+    }
+
+    /// Room for one more connection.
+    async fn door(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(door) = timeout(LOOK_AGAIN, self.seats.door()).await {
+                return door;
+            }
+            self.make_way(self.excess());
+        }
+    }
+
+    /// How many connections there are beyond the limit.
+    fn excess(&self) -> usize {
+        self.seats.excess(self.tally.open.get())
+    }
+
+    /// Closes up to so many connections, those that have been idle longest. One that has just begun is
+    /// let be until the next look: nobody younger leaves in its stead.
+    fn make_way(&self, count: usize) {
+        let present = now();
+        let lines = self.lines.borrow();
+        let mut idle: Vec<_> = lines
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|line| Some((line.spare_since()?, line)))
+            .collect();
+        if count > 0 && count < idle.len() {
+            idle.select_nth_unstable_by_key(count - 1, |(since, _)| *since);
+        }
+        for (_, line) in idle.iter().take(count) {
+            if line.make_way(present) {
+                self.seats.leaves();
+                self.tally.made_way.add(1);
+            }
         }
     }
 
@@ -221,26 +263,36 @@ impl Worker {
                 self.tally.too_slow.add(slow);
                 true
             });
+            // Some that came when none was idle, or idle ones of another worker.
+            if self.excess() > 0 {
+                self.make_way(self.excess());
+            }
         }
     }
 }
 
 /// An open connection, counted until it is dropped.
-struct Open(Rc<Worker>);
+struct Open {
+    worker: Rc<Worker>,
+    line: Rc<Line>,
+    _door: OwnedSemaphorePermit,
+}
 
 impl Open {
-    fn new(worker: &Rc<Worker>) -> Self {
+    fn new(worker: &Rc<Worker>, line: &Rc<Line>, door: OwnedSemaphorePermit) -> Self {
         worker.tally.connections.add(1);
         worker.tally.open.add(1);
         worker.open.set(worker.open.get() + 1);
-        Self(Rc::clone(worker))
+        Self { worker: Rc::clone(worker), line: Rc::clone(line), _door: door }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.tally.open.drop_one();
-        self.0.open.set(self.0.open.get() - 1);
-        self.0.freed.notify_one();
+        self.worker.tally.open.drop_one();
+        self.worker.open.set(self.worker.open.get() - 1);
+        if self.line.makes_way() {
+            self.worker.seats.has_left();
+        }
     }
 }

@@ -218,27 +218,6 @@ fn a_head_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn more_connections_than_allowed_wait_for_their_turn() {
-    let server = Server::start(|_| vec![answer("200 OK", "text/plain", "ok")]);
-    let mut settings = settings(&server.url());
-    settings.limits.connections = 2;
-    let (proxy, _notes) = start(settings);
-    let held = [connect(proxy.address()), connect(proxy.address())];
-    until(|| proxy.tally().open.get() == 2);
-    let mut third = connect(proxy.address());
-    let request = b"GET /x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
-    third.write_all(request).unwrap();
-    third.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    let waiting = third.read(&mut [0; 16]).unwrap_err();
-    assert!(matches!(waiting.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-    drop(held);
-    third.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut answer = Vec::new();
-    third.read_to_end(&mut answer).unwrap();
-    assert_eq!(split(&answer).1, b"ok");
-}
-
-#[test]
 fn what_is_kept_has_a_common_limit() {
     let server = Server::start(|_| vec![answer("200 OK", "text/plain", "ok")]);
     let mut settings = settings(&server.url());

@@ -9,6 +9,7 @@ mod mirror;
 mod noise;
 mod pairings;
 mod passing_on;
+mod seats;
 mod shared;
 mod smuggling;
 mod support;
