@@ -26,6 +26,7 @@ mod said;
 mod seats;
 mod server;
 mod settings;
+mod strict;
 mod tally;
 mod upstream;
 mod witness;

@@ -211,6 +211,7 @@ impl Part {
             seats: self.seats,
             open: Cell::default(),
             lines: RefCell::default(),
+            spare: RefCell::default(),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A worker: one thread with its own runtime, its clients and its connections to the upstream.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Request};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,6 +26,7 @@ use crate::keeping::Allowance;
 use crate::line::{Line, LineIo};
 use crate::seats::Seats;
 use crate::settings::Limits;
+use crate::strict::{Strict, Taken};
 use crate::tally::Tally;
 use crate::witness::Witness;
 
@@ -82,6 +85,8 @@ pub(crate) struct Worker {
     /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
     pub(crate) lines: RefCell<Vec<Weak<Line>>>,
+    /// Those that were idle when they were last looked for, and since when; the eldest first.
+    pub(crate) spare: RefCell<VecDeque<(Nanos, Weak<Line>)>>,
 }
 
 impl Worker {
@@ -166,21 +171,38 @@ impl Worker {
     /// let be until the next look: nobody younger leaves in its stead.
     fn make_way(&self, count: usize) {
         let present = now();
-        let lines = self.lines.borrow();
-        let mut idle: Vec<_> = lines
-            .iter()
-            .filter_map(Weak::upgrade)
-            .filter_map(|line| Some((line.spare_since()?, line)))
-            .collect();
-        if count > 0 && count < idle.len() {
-            idle.select_nth_unstable_by_key(count - 1, |(since, _)| *since);
-        }
-        for (_, line) in idle.iter().take(count) {
-            if line.make_way(present) {
+        let mut spare = self.spare.borrow_mut();
+        let (mut left, mut is_fresh, mut kept) = (count, false, Vec::new());
+        while left > 0 {
+            let Some((since, line)) = spare.pop_front() else {
+                if std::mem::replace(&mut is_fresh, true) {
+                    break;
+                }
+                *spare = self.idle_lines();
+                kept.clear();
+                continue;
+            };
+            // Whoever was busy since then is younger than all that were looked at.
+            let still = line.upgrade().filter(|line| line.spare_since() == Some(since));
+            let Some(idle) = still else { continue };
+            left -= 1;
+            if idle.make_way(present) {
                 self.seats.leaves();
                 self.tally.made_way.add(1);
+            } else {
+                kept.push((since, line));
             }
         }
+        kept.into_iter().rev().for_each(|one| spare.push_front(one));
+    }
+
+    /// Connections that could make way, those that have been idle longest first.
+    fn idle_lines(&self) -> VecDeque<(Nanos, Weak<Line>)> {
+        let lines = self.lines.borrow();
+        let idle = lines.iter().filter_map(|line| Some((line.upgrade()?.spare_since()?, line)));
+        let mut idle: Vec<_> = idle.map(|(since, line)| (since, Weak::clone(line))).collect();
+        idle.sort_unstable_by_key(|(since, _)| *since);
+        idle.into()
     }
 
     /// Serves one connection to its end.
@@ -210,17 +232,20 @@ impl Worker {
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let (worker, asked) = (Rc::clone(self), Rc::clone(line));
-        let service = service_fn(move |request| {
+        let taken = Taken::default();
+        let told = taken.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            told.request(request.body());
             let (worker, line) = (Rc::clone(&worker), Rc::clone(&asked));
             // In a box: hyper keeps the room for it as long as the connection lives.
             Box::pin(crate::forward::answer(worker, line, request))
         });
-        let io = TokioIo::new(io);
         if is_http2 {
-            let streams = Streams(Rc::clone(line));
+            let (io, streams) = (TokioIo::new(io), Streams(Rc::clone(line)));
             let connection = Box::pin(self.http2(streams).serve_connection(io, service));
             line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         } else {
+            let io = TokioIo::new(Strict::new(io, line, &taken));
             let connection = Box::pin(self.http1().serve_connection(io, service));
             line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         }
