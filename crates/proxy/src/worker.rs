@@ -94,19 +94,22 @@ impl Worker {
     pub(crate) async fn run(self: &Rc<Self>, listener: TcpListener, phase: watch::Receiver<Phase>) {
         let mut ending = phase.clone();
         tokio::select! {
-            () = self.after.run(self) => {}
-            () = self.serve(listener, phase) => {}
+            // What ends it is asked first: clients that come without end use up the task's budget.
+            biased;
             // Fails only when the proxy itself is gone.
             _ = ending.wait_for(|phase| *phase == Phase::Stopped) => {}
+            () = self.after.run(self) => {}
+            () = self.serve(listener, phase) => {}
         }
         self.is_stopping.set(true);
     }
 
     async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<Phase>) {
         tokio::select! {
-            () = self.accept(&listener) => {}
-            () = self.sweep() => {}
+            biased;
             _ = phase.wait_for(|phase| *phase != Phase::Open) => {}
+            () = self.sweep() => {}
+            () = self.accept(&listener) => {}
         }
         drop(listener);
         self.is_draining.set(true);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod breaks;
+mod floods;
 mod limits;
 mod messages;
 mod mirror;
