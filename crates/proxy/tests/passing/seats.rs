@@ -194,7 +194,8 @@ fn handshakes_that_never_end_make_way_too() {
     for http in [Http::Http1, Http::Http2] {
         assert_eq!(ask_over_tls(&url, http, 1)[0].failure, None);
     }
-    assert_eq!(proxy.tally().made_way.get(), 6);
+    // The first of the two may have left before the second came.
+    assert!((5..=6).contains(&proxy.tally().made_way.get()));
 }
 
 #[test]
