@@ -83,3 +83,24 @@ impl Default for Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_are_those_of_the_manual() {
+        let secs = Duration::from_secs;
+        let stated = Limits {
+            connections: 4096,
+            head_bytes: 32 * 1024,
+            head_time: secs(10),
+            body_time: secs(30),
+            kept_bytes: 16 * 1024 * 1024,
+            kept_total: 256 * 1024 * 1024,
+            connect_time: secs(5),
+            answer_time: secs(600),
+        };
+        assert_eq!(Limits::default(), stated, "docs/proxy.md says so");
+    }
+}
