@@ -28,7 +28,8 @@ pub(crate) struct Seats {
     most: usize,
     /// One for each connection that may be open.
     doors: Arc<Semaphore>,
-    seats: Arc<Semaphore>,
+    /// One for each connection that may have requests under way.
+    free: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     /// Open connections that were told to make way.
     leaving: Arc<AtomicUsize>,
@@ -40,7 +41,7 @@ impl Seats {
         Self {
             most,
             doors: Arc::new(Semaphore::new(most + LOBBY)),
-            seats: Arc::new(Semaphore::new(most)),
+            free: Arc::new(Semaphore::new(most)),
             waiting: Arc::default(),
             leaving: Arc::default(),
         }
@@ -74,12 +75,11 @@ impl Seats {
         if let Some(seat) = line.seat() {
             return Some(seat);
         }
-        let permit = match Arc::clone(&self.seats).try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let _waiting = Waiting::new(&self.waiting)?;
-                Arc::clone(&self.seats).acquire_owned().await.ok()?
-            }
+        let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            permit
+        } else {
+            let _waiting = Waiting::new(&self.waiting)?;
+            Arc::clone(&self.free).acquire_owned().await.ok()?
         };
         // Another request of the connection may have waited beside this one.
         Some(line.seat().unwrap_or_else(|| line.sits(permit)))

@@ -225,7 +225,9 @@ fn a_connection_to_the_upstream_carries_100_requests_at_once() {
             }
         }
         until(|| told.load(Ordering::SeqCst) == 1);
-        held.into_iter().for_each(|stream| line.answer(stream));
+        for stream in held {
+            line.answer(stream);
+        }
         line.answer_all();
     });
     let (proxy, _notes) = proxy(upstream, |_| ());
