@@ -171,7 +171,7 @@ impl Worker {
     }
 
     /// Closes up to so many connections, those that have been idle longest. One that has just begun is
-    /// let be until the next look: nobody younger leaves in its stead.
+    /// left alone until the next look, and no younger one is closed for it.
     fn make_way(&self, count: usize) {
         let present = now();
         let mut spare = self.spare.borrow_mut();

@@ -1,4 +1,4 @@
-//! A peer that always has bytes ready holds up no limit, no stop and nobody else.
+//! A peer that always has bytes ready holds up neither limits, nor a stop, nor other clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,7 +36,7 @@ fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned()
 }
 
-/// Writes this again and again until nobody reads.
+/// Writes this again and again until the other side closes.
 fn flood(stream: &mut TcpStream, first: &str, again: &str) {
     let again = again.repeat(1 + (64 << 10) / again.len());
     let mut outcome = stream.write_all(first.as_bytes());
@@ -93,7 +93,7 @@ fn interim_answers_without_end_are_no_answer() {
 }
 
 #[test]
-fn a_client_that_uploads_without_end_keeps_nobody_from_giving_up() {
+fn an_upload_without_end_does_not_hold_up_the_limit_on_answers() {
     let upstream = raw_server(|mut stream| {
         read_head(&mut stream);
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
@@ -188,7 +188,7 @@ fn a_candidate_that_floods_is_switched_off_and_stopped_at_once() {
 
 /// The proxy's other clients, while one floods it with requests that are answered at once.
 #[test]
-fn a_client_that_asks_without_end_holds_up_nobody() {
+fn a_client_that_asks_without_end_does_not_hold_up_others() {
     let upstream = flooding_server();
     let (proxy, _notes): (Proxy, Arc<Notes>) = start(settings(&format!("http://{upstream}")));
     let mut client = connect(proxy.address());
