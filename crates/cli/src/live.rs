@@ -37,7 +37,7 @@ pub(crate) fn settings(args: &ProxyArgs, upstream: Upstream) -> Result<Settings,
         workers: usize::from(args.workers),
         session_header: args.session_header.as_ref().map(|name| name.to_ascii_lowercase()),
         keep_text: false,
-        limits: Limits::default(),
+        limits: Limits { connections: args.max_connections as usize, ..Limits::default() },
     })
 }
 
@@ -144,6 +144,55 @@ fn hint(error: &ProxyError) -> &'static str {
     }
 }
 
+/// The limit on connections, and what is said of it.
+pub(crate) struct Crowd {
+    most: u32,
+    tally: Arc<Tally>,
+    is_told: bool,
+}
+
+impl Crowd {
+    pub(crate) fn new(args: &ProxyArgs, tally: &Arc<Tally>) -> Self {
+        Self { most: args.max_connections, tally: Arc::clone(tally), is_told: false }
+    }
+
+    /// What to say when the limit is first reached.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        let is_new = self.tally.at_limit.get() > 0 && !std::mem::replace(&mut self.is_told, true);
+        is_new.then(|| {
+            format!(
+                "warning: {} connections are open (--max-connections): those idle longest are \
+                 closed for new ones, and requests wait where none is idle",
+                self.most
+            )
+        })
+    }
+
+    /// What became of those beyond the limit, in the end.
+    pub(crate) fn in_words(&self) -> Option<String> {
+        let Tally { at_limit, made_way, turned_away, .. } = &*self.tally;
+        (at_limit.get() > 0).then(|| {
+            format!(
+                "warning: {} connections came beyond the {} of --max-connections: {} idle ones \
+                 were closed for them, {} requests were refused with 503",
+                at_limit.get(),
+                self.most,
+                made_way.get(),
+                turned_away.get()
+            )
+        })
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "beyond_limit": self.tally.at_limit.get(),
+            "made_way": self.tally.made_way.get(),
+            "turned_away": self.tally.turned_away.get(),
+        })
+    }
+}
+
 /// What passes, for a page of metrics.
 pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
     let series = [
@@ -168,6 +217,21 @@ pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
             "goodput_proxy_too_slow_total",
             "Connections, and streams of HTTP/2, ended because their client was too slow",
             &tally.too_slow,
+        ),
+        (
+            "goodput_proxy_at_limit_total",
+            "Connections that came when --max-connections were open",
+            &tally.at_limit,
+        ),
+        (
+            "goodput_proxy_made_way_total",
+            "Idle connections closed to make way for them",
+            &tally.made_way,
+        ),
+        (
+            "goodput_proxy_turned_away_total",
+            "Requests refused because too many waited for a connection to end",
+            &tally.turned_away,
         ),
         (
             "goodput_proxy_resent_total",

@@ -25,6 +25,9 @@ use crate::upstream::{Answer, Failed, Link};
 const IDLE: usize = 256;
 const IDLE_TIME: Nanos = Nanos::from_millis(60_000);
 
+/// Bytes of an answer that are read before others are turned to.
+const TURN: u64 = 256 << 10;
+
 /// How often a name is looked up again while nobody can be reached behind it.
 const LOOK_UP_EVERY: Nanos = Nanos::from_millis(5_000);
 
@@ -130,7 +133,7 @@ impl Backend {
         let (status, headers) = (response.status().as_u16(), response.headers());
         passing.head(PassedHead { status, headers, read });
         let mut keeping = Keeping::new(&self.allowance, self.pool.limits.kept_total);
-        let mut came = 0;
+        let (mut came, mut turn) = (0, 0);
         while let Some(frame) = poll_fn(|cx| answer.poll_frame(cx)).await.transpose()? {
             if let Some(bytes) = frame.data_ref() {
                 read = answer.last_read();
@@ -142,6 +145,11 @@ impl Backend {
                 let message = "the answer is longer than what is read".to_owned();
                 let stage = passing.exchange().stamps.stage();
                 return Err(Failure { class: ErrorClass::EventTooLarge, stage, message });
+            }
+            // One whose bytes never end lets others have their turn.
+            if came - turn > TURN {
+                turn = came;
+                tokio::task::yield_now().await;
             }
         }
         Ok(read)

@@ -57,8 +57,9 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
         let ended = Rc::clone(&flow);
         tokio::task::spawn_local(FLOW.scope(flow, async move {
             tokio::select! {
-                _ = future => {}
+                biased;
                 () = ended.end.notified() => {}
+                _ = future => {}
             }
         }));
     }

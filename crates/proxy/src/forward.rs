@@ -29,7 +29,7 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Infallible> {
     let is_shared = request.version() == Version::HTTP_2;
-    let (under_way, arrived) = line.begin(is_shared);
+    let (mut under_way, arrived) = line.begin(is_shared);
     let (parts, incoming) = request.into_parts();
     let own = if is_health(&parts) {
         Some(said::health(worker.is_draining.get()))
@@ -45,6 +45,13 @@ pub(crate) async fn answer(
         }
         return Ok(answer);
     }
+    let Some(seat) = worker.seats.take(&line).await else {
+        worker.tally.refused.add(1);
+        worker.tally.turned_away.add(1);
+        line.leaves_rest();
+        return Ok(Own::Full.answer());
+    };
+    under_way.sits(seat);
     let number = worker.tally.requests.next();
     let is_api = api_of(&parts.method, parts.uri.path()).is_some();
     let mut passing = Passing::new(is_api, worker.keep_text);

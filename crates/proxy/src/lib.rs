@@ -7,7 +7,7 @@
 //! A worker is one thread with a runtime of its own; nothing of a request ever leaves its thread.
 //! `server` has the threads, `worker` the sockets, `forward` the life of one request, `backend` the
 //! connections to the upstream, `inquiry` the body of a request on its way there, `reply` that of the
-//! answer on its way back, `keeping` how much is held of them, and `call` what is told of both. `mirror` sends some requests to a second
+//! answer on its way back, `keeping` how much is held of them, `seats` how many clients there may be, and `call` what is told of both. `mirror` sends some requests to a second
 //! server too. `heads` (what is passed on of a head) is
 //! pure.
 
@@ -23,8 +23,10 @@ mod line;
 mod mirror;
 mod reply;
 mod said;
+mod seats;
 mod server;
 mod settings;
+mod strict;
 mod tally;
 mod upstream;
 mod witness;

@@ -11,11 +11,14 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
+use rustix::net::RecvFlags;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
 use crate::flow::Flow;
+use crate::seats::Seat;
 use crate::settings::Limits;
 
 /// How long a connection may be open without a request.
@@ -23,6 +26,10 @@ const IDLE_TIME: Nanos = Nanos::from_millis(75_000);
 
 /// How long a client may take to end an idle connection after it was asked to.
 const PARTING: Nanos = Nanos::from_millis(1_000);
+
+/// How long a connection may take for its first request, or for the rest of a head, before it may have
+/// to make way.
+const GRACE: Nanos = Nanos::from_millis(1_000);
 
 /// How much a client may still send of what nobody wants.
 const LINGER_BYTES: usize = 16 << 20;
@@ -39,6 +46,10 @@ pub(crate) struct Line {
     has_asked: Cell<bool>,
     /// Requests may share it.
     is_shared: Cell<bool>,
+    /// What its requests under way share.
+    seat: RefCell<Weak<OwnedSemaphorePermit>>,
+    /// It was told to make way.
+    makes_way: Cell<bool>,
     /// Since when it has had nothing to do.
     idle_since: Cell<Nanos>,
     /// When the first byte came that belongs to no request yet.
@@ -76,6 +87,8 @@ impl Line {
             under_way: Cell::new(0),
             has_asked: Cell::new(false),
             is_shared: Cell::new(false),
+            seat: RefCell::default(),
+            makes_way: Cell::new(false),
             idle_since: Cell::new(now()),
             head_since: Cell::new(None),
             last_read: Cell::new(now()),
@@ -97,7 +110,58 @@ impl Line {
         self.under_way.set(self.under_way.get() + 1);
         let first = self.head_since.take();
         let arrived = first.filter(|_| !is_shared).unwrap_or(self.last_read.get());
-        (UnderWay(Rc::clone(self)), arrived)
+        (UnderWay { line: Rc::clone(self), seat: None }, arrived)
+    }
+
+    /// The seat that it has, where a request of it is under way.
+    pub(crate) fn seat(&self) -> Option<Seat> {
+        self.seat.borrow().upgrade()
+    }
+
+    /// Gives it a seat.
+    pub(crate) fn sits(&self, permit: OwnedSemaphorePermit) -> Seat {
+        let seat = Rc::new(permit);
+        *self.seat.borrow_mut() = Rc::downgrade(&seat);
+        seat
+    }
+
+    /// Since when it has had nothing to do, where it could make way for another: no request is under
+    /// way, and nothing of an answer waits to be taken.
+    pub(crate) fn spare_since(&self) -> Option<Nanos> {
+        let is_busy = self.under_way.get() > 0 || self.deaf_since.get().is_some();
+        let is_ending = self.is_closed.get() || self.leaving_since.get().is_some();
+        (!is_busy && !is_ending).then(|| self.idle_since.get())
+    }
+
+    /// Ends it for another, which is what it returns; not where its client has just begun to ask.
+    pub(crate) fn make_way(&self, present: Nanos) -> bool {
+        // What a client of HTTP/2 has not taken of its last answer shows nowhere: it has time to.
+        let has_head = self.has_asked.get() && !self.is_shared.get();
+        if has_head && self.head_since.get().is_none() && self.has_bytes() {
+            self.head_since.set(Some(present));
+        }
+        let begun = if has_head { self.head_since.get() } else { Some(self.idle_since.get()) };
+        if begun.is_some_and(|begun| present - begun < GRACE) {
+            return false;
+        }
+        if self.has_asked.get() {
+            self.leave(present);
+        } else {
+            self.close();
+        }
+        self.makes_way.set(true);
+        true
+    }
+
+    /// Whether it was told to make way.
+    pub(crate) fn makes_way(&self) -> bool {
+        self.makes_way.get()
+    }
+
+    /// Whether something waits to be read.
+    fn has_bytes(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        rustix::net::recv(&self.stream, &mut [0_u8; 1], flags).is_ok_and(|(n, _)| n > 0)
     }
 
     /// The handshake of TLS is over: none of its bytes belonged to a request.
@@ -151,7 +215,7 @@ impl Line {
         let is_slow = is_slow.is_some_and(|since| passed(since, head_time));
         if is_slow || (!self.has_asked.get() && passed(self.idle_since.get(), head_time)) {
             Due::Closing
-        } else if passed(self.idle_since.get(), IDLE_TIME) {
+        } else if self.leaving_since.get().is_some() || passed(self.idle_since.get(), IDLE_TIME) {
             Due::Parting
         } else {
             Due::Nothing
@@ -296,12 +360,22 @@ impl Line {
 }
 
 /// A request under way on a line.
-pub(crate) struct UnderWay(Rc<Line>);
+pub(crate) struct UnderWay {
+    line: Rc<Line>,
+    seat: Option<Seat>,
+}
+
+impl UnderWay {
+    /// It has this seat to its end.
+    pub(crate) fn sits(&mut self, seat: Seat) {
+        self.seat = Some(seat);
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.under_way.set(self.0.under_way.get() - 1);
-        self.0.idle_since.set(now());
+        self.line.under_way.set(self.line.under_way.get() - 1);
+        self.line.idle_since.set(now());
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) enum Own {
     Unreachable,
     Broken,
     Exhausted,
+    Full,
     TimedOut,
 }
 
@@ -58,7 +59,7 @@ impl Own {
             Self::Loop => StatusCode::LOOP_DETECTED,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Unreachable | Self::Broken => StatusCode::BAD_GATEWAY,
-            Self::Exhausted => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Exhausted | Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -101,6 +102,9 @@ impl Own {
             Self::Exhausted => {
                 error!("the proxy is out of sockets", "proxy_error", "proxy_exhausted")
             }
+            Self::Full => {
+                error!("the proxy has too many requests under way", "proxy_error", "proxy_full")
+            }
             Self::TimedOut => {
                 error!("the upstream took too long", "upstream_error", "upstream_timeout")
             }
@@ -111,7 +115,9 @@ impl Own {
         let kind = HeaderValue::from_static("application/json");
         let mut answer = text(self.status(), kind, self.body());
         // What is left of a request that was not read must not be taken for the next one.
-        if matches!(self, Self::SlowBody | Self::BrokenBody | Self::BadRequest | Self::Coding) {
+        let leaves_rest = [Self::SlowBody, Self::BrokenBody, Self::BadRequest, Self::Coding];
+        // One that was turned away leaves room for others.
+        if leaves_rest.contains(&self) || self == Self::Full {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);
         }

@@ -15,13 +15,14 @@ use goodput_wire::EndpointError;
 use http::{HeaderName, HeaderValue};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::backend::{Backend, Plan};
 use crate::call::After;
 use crate::keeping::Allowance;
+use crate::seats::Seats;
 use crate::settings::{Limits, Settings, TlsFiles};
 use crate::tally::Tally;
 use crate::witness::Witness;
@@ -97,7 +98,7 @@ impl Proxy {
         let part = Part {
             plan: Plan::new(&settings.upstream)?,
             tls: settings.tls.as_ref().map(acceptor).transpose()?,
-            most: settings.limits.connections.div_ceil(count).max(1),
+            seats: Seats::new(settings.limits.connections),
             limits: settings.limits,
             keep_text: settings.keep_text,
             session_header: settings.session_header.map(header).transpose()?,
@@ -164,7 +165,7 @@ impl Drop for Proxy {
 struct Part {
     plan: Plan,
     tls: Option<TlsAcceptor>,
-    most: usize,
+    seats: Seats,
     limits: Limits,
     keep_text: bool,
     session_header: Option<HeaderName>,
@@ -207,10 +208,10 @@ impl Part {
             is_draining: Cell::default(),
             is_stopping: Cell::default(),
             tls: self.tls,
-            most: self.most,
+            seats: self.seats,
             open: Cell::default(),
-            freed: Notify::default(),
             lines: RefCell::default(),
+            spare: RefCell::default(),
         }
     }
 }

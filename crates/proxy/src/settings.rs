@@ -51,7 +51,7 @@ pub struct Upstream {
 /// What is too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of clients at once; further ones wait to be accepted.
+    /// Connections of clients at once: beyond them idle ones make way, and requests wait.
     pub connections: usize,
     /// Bytes of a request's head, and of an answer's.
     pub head_bytes: usize,
@@ -81,5 +81,26 @@ impl Default for Limits {
             connect_time: Duration::from_secs(5),
             answer_time: Duration::from_mins(10),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_are_those_of_the_manual() {
+        let secs = Duration::from_secs;
+        let stated = Limits {
+            connections: 4096,
+            head_bytes: 32 * 1024,
+            head_time: secs(10),
+            body_time: secs(30),
+            kept_bytes: 16 * 1024 * 1024,
+            kept_total: 256 * 1024 * 1024,
+            connect_time: secs(5),
+            answer_time: secs(600),
+        };
+        assert_eq!(Limits::default(), stated, "docs/proxy.md says so");
     }
 }

@@ -29,6 +29,12 @@ pub struct Tally {
     pub resent: Count,
     /// Connections, and streams of HTTP/2, that were ended because their client was too slow.
     pub too_slow: Count,
+    /// Connections that came when as many were open as may be.
+    pub at_limit: Count,
+    /// Idle connections that were closed to make way for them.
+    pub made_way: Count,
+    /// Requests that were refused because too many waited for their turn.
+    pub turned_away: Count,
     /// Requests that were cut when the proxy was stopped.
     pub cut: Count,
 }

@@ -1,19 +1,21 @@
 //! A worker: one thread with its own runtime, its clients and its connections to the upstream.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Request};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -22,7 +24,9 @@ use crate::call::After;
 use crate::flow::Streams;
 use crate::keeping::Allowance;
 use crate::line::{Line, LineIo};
+use crate::seats::Seats;
 use crate::settings::Limits;
+use crate::strict::{Strict, Taken};
 use crate::tally::Tally;
 use crate::witness::Witness;
 
@@ -35,6 +39,9 @@ const PARTING: Nanos = Nanos::from_millis(500);
 
 /// How long to leave waiting connections alone when the process is out of descriptors.
 const RECOVERY: Duration = Duration::from_millis(10);
+
+/// How often to look for connections that can make way when not one more can be taken.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long a client may go on sending what nobody wants.
 const LINGER: Duration = Duration::from_secs(2);
@@ -74,11 +81,12 @@ pub(crate) struct Worker {
     pub(crate) is_draining: Cell<bool>,
     pub(crate) is_stopping: Cell<bool>,
     pub(crate) tls: Option<TlsAcceptor>,
-    /// Connections that this worker may have open.
-    pub(crate) most: usize,
+    pub(crate) seats: Seats,
+    /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
-    pub(crate) freed: Notify,
     pub(crate) lines: RefCell<Vec<Weak<Line>>>,
+    /// Those that were idle when they were last looked for, and since when; the eldest first.
+    pub(crate) spare: RefCell<VecDeque<(Nanos, Weak<Line>)>>,
 }
 
 impl Worker {
@@ -86,19 +94,22 @@ impl Worker {
     pub(crate) async fn run(self: &Rc<Self>, listener: TcpListener, phase: watch::Receiver<Phase>) {
         let mut ending = phase.clone();
         tokio::select! {
-            () = self.after.run(self) => {}
-            () = self.serve(listener, phase) => {}
+            // What ends it is asked first: clients that come without end use up the task's budget.
+            biased;
             // Fails only when the proxy itself is gone.
             _ = ending.wait_for(|phase| *phase == Phase::Stopped) => {}
+            () = self.after.run(self) => {}
+            () = self.serve(listener, phase) => {}
         }
         self.is_stopping.set(true);
     }
 
     async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<Phase>) {
         tokio::select! {
-            () = self.accept(&listener) => {}
-            () = self.sweep() => {}
+            biased;
             _ = phase.wait_for(|phase| *phase != Phase::Open) => {}
+            () = self.sweep() => {}
+            () = self.accept(&listener) => {}
         }
         drop(listener);
         self.is_draining.set(true);
@@ -119,11 +130,10 @@ impl Worker {
 
     async fn accept(self: &Rc<Self>, listener: &TcpListener) {
         loop {
-            while self.open.get() >= self.most {
-                self.freed.notified().await;
-            }
+            let Some(door) = self.door().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors: the connection stays in the backlog until one is free.
+                self.make_way(1);
                 sleep(RECOVERY).await;
                 continue;
             };
@@ -131,7 +141,11 @@ impl Worker {
             let _ = stream.set_nodelay(true);
             let line = Line::new(stream);
             self.lines.borrow_mut().push(Rc::downgrade(&line));
-            let open = Open::new(self);
+            let open = Open::new(self, &line, door);
+            if self.excess() > 0 {
+                self.tally.at_limit.add(1);
+                self.make_way(self.excess());
+            }
             let worker = Rc::clone(self);
             tokio::task::spawn_local(async move {
                 worker.converse(&line).await;
@@ -139,6 +153,59 @@ impl Worker {
                 drop((line, open));
             });
         }
+    }
+
+    /// Room for one more connection.
+    async fn door(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(door) = timeout(LOOK_AGAIN, self.seats.door()).await {
+                return door;
+            }
+            self.make_way(self.excess());
+        }
+    }
+
+    /// How many connections there are beyond the limit.
+    fn excess(&self) -> usize {
+        self.seats.excess(self.tally.open.get())
+    }
+
+    /// Closes up to so many connections, those that have been idle longest. One that has just begun is
+    /// left alone until the next look, and no younger one is closed for it.
+    fn make_way(&self, count: usize) {
+        let present = now();
+        let mut spare = self.spare.borrow_mut();
+        let (mut left, mut is_fresh, mut kept) = (count, false, Vec::new());
+        while left > 0 {
+            let Some((since, line)) = spare.pop_front() else {
+                if std::mem::replace(&mut is_fresh, true) {
+                    break;
+                }
+                *spare = self.idle_lines();
+                kept.clear();
+                continue;
+            };
+            // Whoever was busy since then is younger than all that were looked at.
+            let still = line.upgrade().filter(|line| line.spare_since() == Some(since));
+            let Some(idle) = still else { continue };
+            left -= 1;
+            if idle.make_way(present) {
+                self.seats.leaves();
+                self.tally.made_way.add(1);
+            } else {
+                kept.push((since, line));
+            }
+        }
+        kept.into_iter().rev().for_each(|one| spare.push_front(one));
+    }
+
+    /// Connections that could make way, those that have been idle longest first.
+    fn idle_lines(&self) -> VecDeque<(Nanos, Weak<Line>)> {
+        let lines = self.lines.borrow();
+        let idle = lines.iter().filter_map(|line| Some((line.upgrade()?.spare_since()?, line)));
+        let mut idle: Vec<_> = idle.map(|(since, line)| (since, Weak::clone(line))).collect();
+        idle.sort_unstable_by_key(|(since, _)| *since);
+        idle.into()
     }
 
     /// Serves one connection to its end.
@@ -168,17 +235,20 @@ impl Worker {
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let (worker, asked) = (Rc::clone(self), Rc::clone(line));
-        let service = service_fn(move |request| {
+        let taken = Taken::default();
+        let told = taken.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            told.request(request.body());
             let (worker, line) = (Rc::clone(&worker), Rc::clone(&asked));
             // In a box: hyper keeps the room for it as long as the connection lives.
             Box::pin(crate::forward::answer(worker, line, request))
         });
-        let io = TokioIo::new(io);
         if is_http2 {
-            let streams = Streams(Rc::clone(line));
+            let (io, streams) = (TokioIo::new(io), Streams(Rc::clone(line)));
             let connection = Box::pin(self.http2(streams).serve_connection(io, service));
             line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         } else {
+            let io = TokioIo::new(Strict::new(io, line, &taken));
             let connection = Box::pin(self.http1().serve_connection(io, service));
             line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         }
@@ -221,26 +291,36 @@ impl Worker {
                 self.tally.too_slow.add(slow);
                 true
             });
+            // Some that came when none was idle, or idle ones of another worker.
+            if self.excess() > 0 {
+                self.make_way(self.excess());
+            }
         }
     }
 }
 
 /// An open connection, counted until it is dropped.
-struct Open(Rc<Worker>);
+struct Open {
+    worker: Rc<Worker>,
+    line: Rc<Line>,
+    _door: OwnedSemaphorePermit,
+}
 
 impl Open {
-    fn new(worker: &Rc<Worker>) -> Self {
+    fn new(worker: &Rc<Worker>, line: &Rc<Line>, door: OwnedSemaphorePermit) -> Self {
         worker.tally.connections.add(1);
         worker.tally.open.add(1);
         worker.open.set(worker.open.get() + 1);
-        Self(Rc::clone(worker))
+        Self { worker: Rc::clone(worker), line: Rc::clone(line), _door: door }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.tally.open.drop_one();
-        self.0.open.set(self.0.open.get() - 1);
-        self.0.freed.notify_one();
+        self.worker.tally.open.drop_one();
+        self.worker.open.set(self.worker.open.get() - 1);
+        if self.line.makes_way() {
+            self.worker.seats.has_left();
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
 use crate::secrets::{harmless, scrub};
 use crate::spoken::text_of;
-use crate::sse::{Event, SseParser};
+use crate::sse::{Event, EventTooLarge, SseParser};
 
 /// Largest single event accepted. Embedded images and logits stay below it by far.
 const EVENT_LIMIT: usize = 16 << 20;
@@ -165,21 +165,29 @@ impl AnswerReader {
         exchange: &mut Exchange,
     ) -> Result<(), Fault> {
         let state = &mut self.state;
-        self.sse
-            .push(bytes, |event| state.take_event(event, read, exchange))
-            .map_err(|error| Fault::new(ErrorClass::EventTooLarge, error.to_string()))?;
-        self.state.fault.take().map_or(Ok(()), Err)
+        let outcome = self.sse.push(bytes, |event| state.take_event(event, read, exchange));
+        self.fault_of(outcome)
+    }
+
+    /// What is wrong first: what follows a fault, or `[DONE]`, is not looked at, whichever read brings
+    /// it.
+    fn fault_of(&mut self, outcome: Result<(), EventTooLarge>) -> Result<(), Fault> {
+        if let Some(fault) = self.state.fault.take() {
+            return Err(fault);
+        }
+        match outcome {
+            Err(error) if !self.state.done => {
+                Err(Fault::new(ErrorClass::EventTooLarge, error.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The body of a stream has ended in good order, seen by this read.
     pub(crate) fn finish(&mut self, read: Read, exchange: &mut Exchange) -> Result<(), Fault> {
         let state = &mut self.state;
-        self.sse
-            .finish(|event| state.take_event(event, read, exchange))
-            .map_err(|error| Fault::new(ErrorClass::EventTooLarge, error.to_string()))?;
-        if let Some(fault) = self.state.fault.take() {
-            return Err(fault);
-        }
+        let outcome = self.sse.finish(|event| state.take_event(event, read, exchange));
+        self.fault_of(outcome)?;
         exchange.stamps.done.get_or_insert(read.at);
         self.state.conclude(exchange)
     }

@@ -44,8 +44,8 @@ pub struct Passing {
 enum Look {
     /// Not at all: there is no head yet, nothing to understand, or it is known how it ends.
     Not,
-    /// The first byte tells whether it is a stream.
-    Unsaid,
+    /// The first byte that is not blank tells whether it is a stream; the blanks before it are kept.
+    Unsaid(Vec<u8>),
     Stream(Box<AnswerReader>),
     Whole(Vec<u8>),
 }
@@ -91,22 +91,35 @@ impl Passing {
         if kind.starts_with(b"text/html") {
             return self.fail(ErrorClass::Html);
         }
-        self.look =
-            if kind.starts_with(b"text/event-stream") { self.stream() } else { Look::Unsaid };
+        self.look = if kind.starts_with(b"text/event-stream") {
+            self.stream()
+        } else {
+            Look::Unsaid(Vec::new())
+        };
     }
 
     /// Bytes of the body that one read brought, or a part of them.
     pub fn take(&mut self, bytes: &[u8], read: Read) {
         self.exchange.stamps.first_byte.get_or_insert(read.at);
-        if matches!(self.look, Look::Unsaid) {
-            self.look = match bytes.trim_ascii_start().first() {
-                None => return,
-                Some(b'{' | b'[') => Look::Whole(Vec::new()),
-                Some(_) => self.stream(),
-            };
+        if let Look::Unsaid(blanks) = &mut self.look {
+            let first = bytes.trim_ascii_start();
+            let (before, first) = (&bytes[..bytes.len() - first.len()], first.first());
+            if blanks.len() + before.len() > WHOLE_LIMIT {
+                return self.fail(ErrorClass::EventTooLarge);
+            }
+            let Some(first) = first else { return blanks.extend_from_slice(before) };
+            // In a stream a line that begins with a blank means something else than the rest of it.
+            let blanks = std::mem::take(blanks);
+            let is_whole = matches!(first, b'{' | b'[');
+            self.look = if is_whole { Look::Whole(Vec::new()) } else { self.stream() };
+            self.look_at(&blanks, read);
         }
+        self.look_at(bytes, read);
+    }
+
+    fn look_at(&mut self, bytes: &[u8], read: Read) {
         let outcome = match &mut self.look {
-            Look::Not | Look::Unsaid => Ok(()),
+            Look::Not | Look::Unsaid(_) => Ok(()),
             Look::Stream(reader) if reader.is_done() => Ok(()),
             Look::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
             Look::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
@@ -129,7 +142,9 @@ impl Passing {
                 self.exchange.stamps.done.get_or_insert(read.at);
                 Ok(())
             }
-            Look::Unsaid => AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange),
+            Look::Unsaid(_) => {
+                AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange)
+            }
             Look::Stream(mut reader) => reader.finish(read, &mut self.exchange),
             Look::Whole(whole) => {
                 let mut reader = AnswerReader::bounded(self.keep_text, BOUNDS);
@@ -145,9 +160,9 @@ impl Passing {
     /// Bytes that are held to read it.
     pub fn held(&self) -> usize {
         let look = match &self.look {
-            Look::Not | Look::Unsaid => 0,
+            Look::Not => 0,
             Look::Stream(reader) => reader.held(),
-            Look::Whole(whole) => whole.capacity(),
+            Look::Unsaid(held) | Look::Whole(held) => held.capacity(),
         };
         let text = self.exchange.text.as_ref().map_or(0, String::capacity);
         look + text + self.exchange.chunks.capacity() * size_of::<Chunk>()
@@ -157,9 +172,9 @@ impl Passing {
     /// to be read goes unjudged.
     pub fn hold_no_more(&mut self) {
         match &mut self.look {
-            Look::Not | Look::Unsaid => {}
+            Look::Not => {}
             Look::Stream(reader) => reader.hold_no_more(&self.exchange),
-            Look::Whole(_) => self.fail(ErrorClass::EventTooLarge),
+            Look::Unsaid(_) | Look::Whole(_) => self.fail(ErrorClass::EventTooLarge),
         }
     }
 

@@ -76,7 +76,7 @@ impl SseParser {
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             let (head, rest) = bytes.split_at(end);
             if let Some((data, rest)) = self.whole_event(head, rest) {
-                self.check_size(data.len())?;
+                self.check_size(head.len())?;
                 sink(Event { kind: &self.kind, data });
                 self.kind.clear();
                 bytes = rest;
@@ -127,6 +127,8 @@ impl SseParser {
         mut line: &[u8],
         sink: &mut impl FnMut(Event<'_>),
     ) -> Result<(), EventTooLarge> {
+        // A line that came in one piece has the limit of one that came in several.
+        self.check_size(line.len())?;
         if self.at_start {
             self.at_start = false;
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -138,7 +140,6 @@ impl SseParser {
             self.data.extend_from_slice(value);
             self.data.push(b'\n');
         } else if let Some(value) = field(line, b"event") {
-            self.check_size(value.len())?;
             self.kind.clear();
             self.kind.extend_from_slice(value);
         }
@@ -260,6 +261,27 @@ mod tests {
             cuts.sort_unstable();
             let pieces: Vec<_> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
             prop_assert_eq!(parse(&pieces), parse(&[bytes]));
+        }
+
+        #[test]
+        fn nor_do_they_for_what_is_too_large(
+            parts in prop::collection::vec(
+                prop::sample::select(vec!["data: ", ": ", "event: ", "x", "1234567", "\n", "\r\n", "\n\n"]),
+                0..24,
+            ),
+            cut in 1usize..20,
+        ) {
+            let text = parts.concat();
+            let read = |mut pieces: std::slice::Chunks<'_, u8>| {
+                let (mut parser, mut events) = (SseParser::new(20), Vec::new());
+                let mut keep = |event: Event<'_>| events.push((event.kind.to_vec(), event.data.to_vec()));
+                let outcome = pieces
+                    .try_for_each(|piece| parser.push(piece, &mut keep))
+                    .and_then(|()| parser.finish(&mut keep));
+                (outcome, events)
+            };
+            let whole = read(text.as_bytes().chunks(usize::MAX));
+            prop_assert_eq!(read(text.as_bytes().chunks(cut)), whole);
         }
 
         #[test]

@@ -44,6 +44,10 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) workers: u16,
 
+    /// Connections of clients at once; beyond it the ones that have been idle longest are closed
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections: u32,
+
     /// Header that names a conversation, where clients send one
     #[arg(long, value_name = "NAME")]
     pub(crate) session_header: Option<String>,

@@ -30,6 +30,7 @@ use tokio::signal::unix::SignalKind;
 use crate::args::{RecordArgs, TraceFileArgs};
 use crate::error::{Failed, exit};
 use crate::hub::Hub;
+use crate::live::Crowd;
 use crate::signals::Ears;
 use crate::{listen, live, output};
 use clerk::Clerk;
@@ -165,6 +166,7 @@ struct Desk<'a> {
     begin: Nanos,
     stand: Stand,
     progress: Progress,
+    crowd: Crowd,
     /// The user did not want to wait.
     is_hurried: bool,
     /// A thread of the proxy ended by itself.
@@ -177,6 +179,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn new(args: &'a RecordArgs, proxy: Proxy, counts: &Arc<Counts>, orders: &Arc<Orders>) -> Self {
         let progress = Progress::new(args.quiet, proxy.tally(), counts);
+        let crowd = Crowd::new(&args.proxy, proxy.tally());
         Self {
             args,
             counts: Arc::clone(counts),
@@ -184,6 +187,7 @@ impl<'a> Desk<'a> {
             begin: now(),
             stand: Stand::Passing(proxy),
             progress,
+            crowd,
             is_hurried: false,
             is_broken: false,
             is_told: false,
@@ -209,6 +213,9 @@ impl<'a> Desk<'a> {
             self.orders.rotate.store(true, Ordering::Relaxed);
         }
         self.progress.look(now());
+        if let Some(news) = self.crowd.news() {
+            self.progress.note(&news);
+        }
         match std::mem::replace(&mut self.stand, Stand::Ended(None)) {
             Stand::Passing(proxy) if is_stop || self.is_enough() || !proxy.is_running() => {
                 self.is_broken = !proxy.is_running();
@@ -266,7 +273,7 @@ impl<'a> Desk<'a> {
         let lost = self.counts.lost();
         let took = now() - self.begin;
         if self.args.json {
-            output::data(progress::json((&self.counts, written), took).as_bytes())?;
+            output::data(progress::json((&self.counts, written), took, &self.crowd).as_bytes())?;
         } else if !self.args.quiet {
             let lines = progress::summary((&self.counts, written), took, shown);
             for line in &lines {
@@ -280,6 +287,9 @@ impl<'a> Desk<'a> {
         }
         if self.args.trace.save_text {
             output::note(LOUD);
+        }
+        if let Some(words) = self.crowd.in_words() {
+            output::note(&words);
         }
         if lost > 0 {
             output::note(&format!("warning: {lost} requests are missing from the trace"));

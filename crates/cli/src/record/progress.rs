@@ -10,6 +10,7 @@ use goodput_proxy::Tally;
 
 use super::counts::{Counts, Lost, get};
 use super::scribe::Written;
+use crate::live::Crowd;
 use crate::output;
 
 /// How often the line is rewritten on a terminal, and printed elsewhere.
@@ -135,7 +136,7 @@ pub(super) fn summary(
 }
 
 /// The same for programs.
-pub(super) fn json((counts, written): (&Counts, &Written), took: Nanos) -> String {
+pub(super) fn json((counts, written): (&Counts, &Written), took: Nanos, crowd: &Crowd) -> String {
     let lost: serde_json::Map<_, _> = Lost::ALL
         .into_iter()
         .map(|(why, name, _)| (name.to_owned(), counts.lost_by(why).into()))
@@ -150,6 +151,7 @@ pub(super) fn json((counts, written): (&Counts, &Written), took: Nanos) -> Strin
         "other_paths": get(&counts.other),
         "models": written.models,
         "sessions": written.sessions,
+        "connections": crowd.json(),
         "files": files,
         "bytes": get(&counts.bytes),
     });

@@ -153,12 +153,16 @@ fn go_on(
     let mut ended = Ended::Broken;
     let mut draining: Option<JoinHandle<()>> = None;
     let mut proxy = Some(proxy);
+    let mut crowd = live::Crowd::new(&args.proxy, &live.proxy);
     progress.say(&plain(&hello));
     let look = |heard: Option<SignalKind>| {
         if heard == Some(switch()) {
             live.mirror.switch();
         }
         progress.show(live);
+        if let Some(news) = crowd.news() {
+            progress.note(&news);
+        }
         let is_stopped = heard.is_some_and(|kind| stops().contains(&kind));
         if let Some(draining) = &draining {
             return !draining.is_finished() && !is_stopped;
@@ -181,6 +185,9 @@ fn go_on(
     // What is still under way with the candidate ends here.
     live.mirror.drain(Duration::ZERO);
     progress.end();
+    if let Some(words) = crowd.in_words() {
+        progress.note(&words);
+    }
     ended
 }
 

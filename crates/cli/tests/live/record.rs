@@ -411,3 +411,90 @@ fn a_share_in_files_of_a_size() {
     assert_eq!(said["left_out"], 140 - rows);
     assert_eq!(said["lost"], json!({"queue": 0, "length": 0, "disk": 0, "unanswered": 0}));
 }
+
+#[test]
+fn idle_clients_make_way_and_that_is_said() {
+    let session = Session::new();
+    let mock = engine(&session);
+    let recording =
+        Recording::start(&session, &mock.url(), &["--max-connections", "8", "--json", "--quiet"]);
+    let address = recording.url().replace("http://", "");
+    let ask = |path: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: h\r\n\r\n").unwrap();
+        let mut status = [0; 15];
+        stream.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200 OK");
+        stream
+    };
+    let clients: Vec<_> = (0..10).map(|_| ask("/v1/models")).collect();
+    let probe = ask("/goodput/health");
+    let (code, printed, words) = recording.finished("-INT");
+    drop((clients, probe));
+    assert_eq!(code, Some(0), "{words}");
+    assert_eq!(words.matches("warning: 8 connections are open (--max-connections)").count(), 1);
+    assert!(words.contains("3 connections came beyond the 8 of --max-connections"), "{words}");
+    let summary: Value = serde_json::from_str(&printed).unwrap();
+    let expected = json!({"beyond_limit": 3, "made_way": 3, "turned_away": 0});
+    assert_eq!(summary["connections"], expected, "{words}");
+}
+
+#[test]
+fn a_stop_ends_a_recording_whose_server_never_ends() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let n = stream.read(&mut [0; 4096]).unwrap_or(0);
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                let event = r#"data: {"choices":[{"index":0,"delta":{"content":"a "}}]}"#;
+                let events = format!("{event}\n\n").repeat(1000);
+                let mut outcome = stream.write_all(head.as_bytes());
+                while n > 0 && outcome.is_ok() {
+                    outcome = stream.write_all(events.as_bytes());
+                }
+            });
+        }
+    });
+    let session = Session::new();
+    // By its own limit, and at once by a second signal.
+    for (output, drain, signals, expected) in
+        [("one.jsonl", "300ms", 1, Some(0)), ("two.jsonl", "60s", 2, Some(130))]
+    {
+        let args = ["--drain", drain, "--quiet"];
+        let mut all = command(&upstream, &args);
+        let at = all.iter().position(|word| *word == "trace.jsonl").unwrap();
+        all[at] = output;
+        let recording = Recording::spawn(session.command(&all));
+        let mut clients: Vec<_> = (0..4).map(|_| recording.send("", r#"{"model":"m"}"#)).collect();
+        let (first, came) = std::sync::mpsc::channel();
+        let reading: Vec<_> = clients
+            .drain(..)
+            .map(|client| {
+                let first = first.clone();
+                std::thread::spawn(move || {
+                    let mut stream = client.stream();
+                    stream.read_exact(&mut vec![0; 1 << 20]).unwrap();
+                    first.send(()).unwrap();
+                    let _ = std::io::copy(&mut stream, &mut std::io::sink());
+                })
+            })
+            .collect();
+        for _ in 0..4 {
+            came.recv().unwrap();
+        }
+        let begin = goodput_clock::now();
+        for _ in 1..signals {
+            recording.signal("-INT");
+            pause(Nanos::from_millis(300));
+        }
+        let (code, words) = recording.stop("-INT");
+        assert_eq!(code, expected, "{words}");
+        assert!(goodput_clock::now() - begin < Nanos::from_millis(10_000), "{words}");
+        for client in reading {
+            client.join().unwrap();
+        }
+    }
+}

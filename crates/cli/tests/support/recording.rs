@@ -104,6 +104,11 @@ impl Drop for Recording {
 pub(crate) struct Asked(TcpStream);
 
 impl Asked {
+    /// Where its answer comes.
+    pub(crate) fn stream(self) -> TcpStream {
+        self.0
+    }
+
     pub(crate) fn answer(mut self) -> (u16, String) {
         let mut text = String::new();
         self.0.read_to_string(&mut text).unwrap();

@@ -108,3 +108,32 @@ fn a_handshake_is_no_arrival() {
         assert!(line.begin(false).1 >= greeted);
     });
 }
+
+#[test]
+fn whoever_is_idle_makes_way_and_whoever_asks_does_not() {
+    on_a_runtime(async {
+        let (line, mut client) = pair().await;
+        let later = |ms| line.idle_since.get() + Nanos::from_millis(ms);
+        // One that has not asked has a little time to.
+        assert!(line.spare_since().is_some() && !line.make_way(later(900)));
+        let (under_way, _) = line.begin(false);
+        assert_eq!(line.spare_since(), None);
+        drop(under_way);
+        assert_eq!(line.spare_since(), Some(line.idle_since.get()));
+        line.deaf_since.set(Some(now()));
+        assert_eq!(line.spare_since(), None, "it has not taken all of its answer");
+        line.deaf_since.set(None);
+        // The next request has come, and hyper has not read it yet.
+        tokio::io::AsyncWriteExt::write_all(&mut client, b"G").await.unwrap();
+        line.stream.readable().await.unwrap();
+        assert!(!line.make_way(later(0)) && !line.make_way(later(900)) && !line.makes_way());
+        assert!(line.make_way(later(1_100)) && line.makes_way(), "the rest of it takes too long");
+        assert_eq!(line.spare_since(), None, "once is enough");
+        // Between two requests there is no time to wait for.
+        let (line, _client) = pair().await;
+        drop(line.begin(false));
+        assert!(line.make_way(line.idle_since.get()));
+        let (line, _client) = pair().await;
+        assert!(line.make_way(line.idle_since.get() + GRACE) && line.is_closed.get());
+    });
+}

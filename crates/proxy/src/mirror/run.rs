@@ -236,8 +236,9 @@ async fn serve(shared: &Arc<Shared>, candidate: &Rc<Candidate>, queue: &mut mpsc
     let mut pace = Pace::new(caps.rate);
     while let Some(one) = queue.recv().await {
         let seat = tokio::select! {
-            seat = Arc::clone(&seats).acquire_owned() => seat.ok(),
+            biased;
             () = over(&mut wake) => None,
+            seat = Arc::clone(&seats).acquire_owned() => seat.ok(),
         };
         let turn = pace.turn(now(), one.offered + caps.wait.into());
         if let (Some(_), Some(turn)) = (&seat, turn) {
@@ -310,8 +311,9 @@ async fn wait_for(instant: Nanos, wake: &mut watch::Receiver<Wake>) {
     if instant > present {
         let pause = Duration::from_nanos((instant - present).0);
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            biased;
             () = over(wake) => {}
+            () = tokio::time::sleep(pause) => {}
         }
     }
 }
@@ -371,10 +373,12 @@ async fn mirror(
     let Ready { number, arrived, api, model, max_tokens, path, head, via, body, _held, .. } = one;
     let given = Given { path, head, via, body };
     tokio::select! {
+        // A candidate whose bytes never end leaves no budget to what is asked after it.
+        biased;
+        // Switched off, or over.
+        _ = wake.changed() => {}
         exchange = candidate.ask(given) => {
             under_way.end(Mirrored { number, arrived, api, model, max_tokens, exchange });
         }
-        // Switched off, or over.
-        _ = wake.changed() => {}
     }
 }

@@ -211,31 +211,86 @@ fn a_head_that_is_too_long_is_refused() {
     let long = "y".repeat(40_000);
     let request = format!("GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\nx: {long}\r\n\r\n");
     assert!(exchange(proxy.address(), request.as_bytes()).starts_with(b"HTTP/1.1 431 "));
-    let many = "x: y\r\n".repeat(300);
-    let request = format!("GET / HTTP/1.1\r\nhost: h\r\n{many}\r\n");
-    assert!(exchange(proxy.address(), request.as_bytes()).starts_with(b"HTTP/1.1 431 "));
+    // With the lines for host and connection.
+    let lines = |count: usize| {
+        let many = "x: y\r\n".repeat(count - 2);
+        format!("GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n{many}\r\n")
+    };
+    let refused = exchange(proxy.address(), lines(101).as_bytes());
+    assert!(refused.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&refused));
     assert!(server.requests().is_empty());
+    let long = "y".repeat((32 << 10) - 200);
+    let longest = format!("GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\nx: {long}\r\n\r\n");
+    for request in [lines(100), longest] {
+        let answer = exchange(proxy.address(), request.as_bytes());
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
+    }
 }
 
 #[test]
-fn more_connections_than_allowed_wait_for_their_turn() {
-    let server = Server::start(|_| vec![answer("200 OK", "text/plain", "ok")]);
-    let mut settings = settings(&server.url());
-    settings.limits.connections = 2;
-    let (proxy, _notes) = start(settings);
-    let held = [connect(proxy.address()), connect(proxy.address())];
-    until(|| proxy.tally().open.get() == 2);
-    let mut third = connect(proxy.address());
-    let request = b"GET /x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
-    third.write_all(request).unwrap();
-    third.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    let waiting = third.read(&mut [0; 16]).unwrap_err();
-    assert!(matches!(waiting.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-    drop(held);
-    third.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut answer = Vec::new();
-    third.read_to_end(&mut answer).unwrap();
-    assert_eq!(split(&answer).1, b"ok");
+fn a_client_that_takes_nothing_of_its_answer_is_let_go() {
+    let is_over = Arc::new(AtomicU64::new(0));
+    let seen_over = Arc::clone(&is_over);
+    let upstream = raw_server(move |mut stream| {
+        read_head(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let piece = vec![b'x'; 1 << 20];
+        while stream.write_all(&piece).is_ok() {}
+        is_over.store(1, Ordering::SeqCst);
+    });
+    let mut settings = settings(&format!("http://{upstream}"));
+    settings.limits.body_time = Duration::from_millis(500);
+    let (proxy, notes) = start(settings);
+    let mut client = connect(proxy.address());
+    client.write_all(post(CHAT, "{}").as_bytes()).unwrap();
+    until(|| seen_over.load(Ordering::SeqCst) == 1);
+    assert_eq!(notes.answers(1)[0].ending, Ending::ClientGone);
+    assert_eq!(proxy.tally().too_slow.get(), 1);
+    until(|| proxy.tally().open.get() == 0);
+}
+
+#[test]
+fn a_connection_of_http2_has_256_streams_at_once() {
+    const STREAMS: u32 = 256;
+    let go = Arc::new(AtomicU64::new(0));
+    let told = Arc::clone(&go);
+    let upstream = raw_server(move |mut stream| {
+        read_head(&mut stream);
+        until(|| told.load(Ordering::SeqCst) == 1);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    });
+    let (proxy, _notes) = start(settings(&format!("http://{upstream}")));
+    let mut client = connect(proxy.address());
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let head = [0, 0, payload.len() as u8, kind, flags];
+        [&head[..], &stream.to_be_bytes(), payload].concat()
+    };
+    let ask = |n: u32| frame(1, 5, 2 * n + 1, &[0x82, 0x86, 0x84, 0x41, 1, b'h']);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let all = (0..=STREAMS).flat_map(ask).collect();
+    client.write_all(&[preface, frame(4, 0, 0, &[]), all].concat()).unwrap();
+    // The one too many is reset, which is what comes first, and the others are answered.
+    let (mut resets, mut ends) = (Vec::new(), 0);
+    while ends < STREAMS {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).unwrap();
+        let length = usize::from(head[1]) * 256 + usize::from(head[2]);
+        let mut payload = vec![0; length];
+        client.read_exact(&mut payload).unwrap();
+        let stream = u32::from_be_bytes(head[5..].try_into().unwrap());
+        match (head[3], head[4] & 1) {
+            (3, _) => {
+                resets.push((stream, payload));
+                until(|| proxy.tally().in_flight.get() == u64::from(STREAMS));
+                go.store(1, Ordering::SeqCst);
+            }
+            (0 | 1, 1) => ends += 1,
+            _ => {}
+        }
+    }
+    // REFUSED_STREAM: the client may send it once more.
+    assert_eq!(resets, [(2 * STREAMS + 1, vec![0, 0, 0, 7])]);
+    assert_eq!(proxy.tally().requests.get(), u64::from(STREAMS));
 }
 
 #[test]
@@ -250,5 +305,15 @@ fn what_is_kept_has_a_common_limit() {
     notes.answers(3);
     let kept: Vec<_> = notes.questions().iter().map(|asked| asked.body.is_some()).collect();
     assert_eq!(kept, [true, false, true]);
+    let (proxy, notes) = {
+        let mut settings = crate::support::settings(&server.url());
+        settings.limits.kept_bytes = 10;
+        start(settings)
+    };
+    exchange(proxy.address(), post("/a", "0123456789").as_bytes());
+    exchange(proxy.address(), post("/b", "0123456789x").as_bytes());
+    notes.answers(2);
+    let kept: Vec<_> = notes.questions().iter().map(|asked| asked.body.is_some()).collect();
+    assert_eq!(kept, [true, false], "each has a limit of its own");
     assert_eq!(server.requests()[1].body, "0123456789x");
 }

@@ -16,7 +16,7 @@ const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"
 const CHAT: &str = "/v1/chat/completions";
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Option<Mirrored>>>);
+pub(crate) struct Heard(pub(crate) Mutex<Vec<Option<Mirrored>>>);
 
 impl Echo for Heard {
     fn left(&self, _: u64) {
@@ -28,7 +28,7 @@ impl Echo for Heard {
     }
 }
 
-fn mirror(candidate: &str, caps: Caps) -> (Mirror, Arc<Heard>) {
+pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Arc<Heard>) {
     let settings = MirrorSettings {
         candidate: upstream(candidate),
         limits: Limits::default(),

@@ -15,12 +15,12 @@ use goodput_wire::{Client, Endpoint};
 const BODY: &[u8] = br#"{"model":"mock","stream":true,"max_tokens":5,"ignore_eos":true,
     "stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi there"}]}"#;
 
-struct Certificate {
+pub(crate) struct Certificate {
     folder: tempfile::TempDir,
 }
 
 impl Certificate {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let rcgen::CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -29,7 +29,7 @@ impl Certificate {
         Self { folder }
     }
 
-    fn files(&self) -> TlsFiles {
+    pub(crate) fn files(&self) -> TlsFiles {
         let path = |name: &str| self.folder.path().join(name);
         TlsFiles { certificate: path("cert.pem"), key: path("key.pem") }
     }
@@ -57,7 +57,7 @@ fn on_a_runtime<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Sends so many requests at once.
-fn ask(url: &str, http: Http, count: usize) -> Vec<Exchange> {
+pub(crate) fn ask(url: &str, http: Http, count: usize) -> Vec<Exchange> {
     on_a_runtime(async {
         let client = Rc::new(Client::new(endpoint(url, http)));
         let tasks: Vec<_> = (0..count)

@@ -204,3 +204,46 @@ fn who_waits_for_a_connection_waits_no_longer_than_one_may_take() {
     let took = now() - begin;
     assert!(took.0 < MANY * Nanos::from(LIMIT).0 / 2, "{took:?}");
 }
+
+#[test]
+fn a_connection_to_the_upstream_carries_100_requests_at_once() {
+    const MOST: usize = 100;
+    let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+    let (counted, go) = (Arc::clone(&counts), Arc::new(AtomicUsize::new(0)));
+    let told = Arc::clone(&go);
+    let upstream = raw_server(move |stream| {
+        let mut line = Line::accept(stream);
+        counted[0].fetch_add(1, Ordering::SeqCst);
+        let mut held = Vec::new();
+        while counted[1].load(Ordering::SeqCst) <= MOST {
+            let Some(stream) = line.request() else { return };
+            held.push(stream);
+            // The last one of each connection waits for the others.
+            let all = counted[1].fetch_add(1, Ordering::SeqCst) + 1;
+            if held.len() == MOST || all > MOST {
+                break;
+            }
+        }
+        until(|| told.load(Ordering::SeqCst) == 1);
+        for stream in held {
+            line.answer(stream);
+        }
+        line.answer_all();
+    });
+    let (proxy, _notes) = proxy(upstream, |_| ());
+    let address = proxy.address();
+    let ask = || std::thread::spawn(move || exchange(address, post(PATH, "{}").as_bytes()));
+    // One after the other, so that all find the connection that is there.
+    let asked: Vec<_> = (1..=MOST + 1)
+        .map(|n| {
+            let asking = ask();
+            until(|| counts[1].load(Ordering::SeqCst) == n);
+            asking
+        })
+        .collect();
+    assert_eq!(counts[0].load(Ordering::SeqCst), 2);
+    go.store(1, Ordering::SeqCst);
+    for asking in asked {
+        assert_eq!(status(&asking.join().unwrap()), b"200");
+    }
+}

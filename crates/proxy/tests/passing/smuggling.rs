@@ -198,3 +198,98 @@ fn its_own_upstream_is_found_out() {
     let request = b"GET /x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     assert!(exchange(proxy.address(), request).starts_with(b"HTTP/1.1 508 "));
 }
+
+#[test]
+fn lines_that_end_in_a_bare_lf() {
+    for head in [
+        "GET /x HTTP/1.1\nhost: h\r\n\r\n",
+        "GET /x HTTP/1.1\r\nhost: h\nx: y\r\n\r\n",
+        "GET /x HTTP/1.1\r\nhost: h\r\nx: y\n\r\n",
+        "GET /x HTTP/1.1\r\nhost: h\r\n\n",
+        "GET /x HTTP/1.1\nhost: h\n\n",
+        "\nGET /x HTTP/1.1\r\nhost: h\r\n\r\n",
+        "POST /x HTTP/1.1\r\nhost: h\r\nx: y\ncontent-length: 5\r\n\r\nhello",
+    ] {
+        refused(head, "400");
+    }
+    // The LF comes in a read of its own.
+    let server = Server::start(|_| vec![answer("200 OK", "text/plain", "ok")]);
+    let (proxy, _notes) = start(settings(&server.url()));
+    let mut client = crate::support::connect(proxy.address());
+    for piece in ["GET /x HTTP/1.1\r\nhost: h", "\n", "\n"] {
+        client.write_all(piece.as_bytes()).unwrap();
+        goodput_clock::pause(goodput_model::Nanos::from_millis(20));
+    }
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 400 "), "{}", String::from_utf8_lossy(&answer));
+    assert!(server.requests().is_empty());
+}
+
+/// Two requests with bodies that hold every line end, by length and in chunks.
+const BOTH: &str = "POST /one HTTP/1.1\r\nhost: h\r\ncontent-length: 11\r\n\r\na\nb\r\n\r\n\n\nc\n\
+    POST /two HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n\
+    4;x=\"0\"\r\n\na\n\n\r\n0B\r\n0123456789\n\r\n0\r\nx: y\r\n\r\n";
+
+#[test]
+fn a_bare_lf_is_found_behind_any_body() {
+    let upstream = || {
+        crate::support::raw_server(|mut stream| {
+            let (mut came, mut byte) = (Vec::new(), [0]);
+            while stream.read_exact(&mut byte).is_ok() {
+                came.push(byte[0]);
+                if came.ends_with(b"\n\nc\n") || came.ends_with(b"0\r\n\r\n") {
+                    let length = came.len();
+                    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n{length:4}");
+                    stream.write_all(head.as_bytes()).unwrap();
+                    came.clear();
+                }
+            }
+        })
+    };
+    let last = "GET /hidden HTTP/1.1\r\nhost: h\nconnection: close\r\n\r\n";
+    // All at once, byte by byte, and cut in two where it hurts most.
+    let text = format!("{BOTH}{last}");
+    let around = |what: &str| text.find(what).unwrap() + what.len();
+    let ends = ["\r\n\r\na", "c\n", "0\r\nx", "y\r\n\r", "y\r\n\r\n"].map(around);
+    let cuts = ends.iter().map(|end| vec![*end]);
+    let every = (1..text.len()).collect();
+    for cuts in cuts.chain([vec![], every]) {
+        let (proxy, notes) = start(settings(&format!("http://{}", upstream())));
+        let mut client = crate::support::connect(proxy.address());
+        let mut from = 0;
+        for cut in cuts.iter().copied().chain([text.len()]) {
+            // The refusal may come before the last bytes.
+            let _ = client.write_all(&text.as_bytes()[from..cut]);
+            from = cut;
+            if cuts.len() == 1 {
+                goodput_clock::pause(goodput_model::Nanos::from_millis(20));
+            }
+        }
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        let statuses: Vec<_> =
+            answer.match_indices("HTTP/1.1 ").map(|(at, _)| &answer[at + 9..at + 12]).collect();
+        assert_eq!(statuses, ["200", "200", "400"], "{cuts:?}: {answer}");
+        let bodies: Vec<_> = notes.questions().into_iter().filter_map(|asked| asked.body).collect();
+        assert_eq!(bodies, ["a\nb\r\n\r\n\n\nc\n", "\na\n\n0123456789\n"], "{cuts:?}");
+    }
+}
+
+#[test]
+fn a_bare_lf_in_trailers_is_no_end_of_a_body() {
+    for trailers in ["x: y\n\r\n", "x: y\r\n\n", "\n"] {
+        let upstream = crate::support::raw_server(|stream| {
+            let came = crate::support::read_all(&stream);
+            assert!(!came.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&came));
+        });
+        let (proxy, notes) = start(settings(&format!("http://{upstream}")));
+        let head = "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
+        let request = format!("{head}1\r\na\r\n0\r\n{trailers}{HIDDEN}");
+        let answer = exchange(proxy.address(), request.as_bytes());
+        assert!(answer.starts_with(b"HTTP/1.1 400 "), "{}", String::from_utf8_lossy(&answer));
+        assert!(notes.questions().is_empty());
+        assert_eq!((notes.answers(1).len(), proxy.tally().requests.get()), (1, 1));
+    }
+}

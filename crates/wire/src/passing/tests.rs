@@ -1,5 +1,6 @@
 use goodput_model::{Stage, TokenSource};
 use http::HeaderValue;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -236,4 +237,50 @@ fn an_answer_whose_reader_failed_is_no_success() {
     let exchange = passing.end(read(4));
     assert_eq!(class(&exchange), Some(ErrorClass::BadEvent));
     assert_eq!((exchange.stamps.dispatched, exchange.status), (Nanos(1), Some(200)));
+}
+
+/// An answer whose body comes in these pieces, at one instant.
+fn in_pieces<'a>(kind: &'static str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Exchange {
+    let mut passing = passing(200, kind);
+    for piece in pieces {
+        passing.take(piece, read(2));
+    }
+    passing.end(read(2))
+}
+
+#[test]
+fn blanks_in_front_count_in_whichever_read_they_come() {
+    // A line that begins with a blank has no field: there is no event in it.
+    for cut in 0..7 {
+        let (first, second) = b" data:0".split_at(cut);
+        let exchange = in_pieces("", [first, second]);
+        assert_eq!(class(&exchange), Some(ErrorClass::NoFinish), "{cut}");
+    }
+    let blank = vec![b' '; WHOLE_LIMIT];
+    let exchange = in_pieces("application/json", [&blank[..], b"{}"]);
+    assert_eq!(class(&exchange), Some(ErrorClass::EventTooLarge));
+    let exchange = in_pieces("application/json", [&blank[..], &blank[..1]]);
+    assert_eq!(class(&exchange), Some(ErrorClass::EventTooLarge), "no more is held");
+}
+
+proptest! {
+    #[test]
+    fn an_answer_is_the_same_however_it_is_cut(
+        kind in prop::sample::select(vec!["", "application/json", "text/event-stream"]),
+        parts in prop::collection::vec(prop::sample::select(vec![
+            &b" "[..], b"\n", b"\r", b"\t", b"\x0c", b"\xef\xbb\xbf", b"data:0", b"data: {}", b"event: error",
+            b": ping", b"\n\n", b"{", b"}", b"[", b"]", b"data: [DONE]\n\n", TOKEN, FINISH, WHOLE,
+            b"{\"error\":{\"message\":\"m\"}}",
+        ]), 1..8),
+        cuts in prop::collection::vec(0usize..400, 0..8),
+    ) {
+        let bytes = parts.concat();
+        let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]);
+        let one_by_one = in_pieces(kind, bytes.chunks(1));
+        prop_assert_eq!(&in_pieces(kind, pieces), &one_by_one);
+        prop_assert_eq!(&in_pieces(kind, [&bytes[..]]), &one_by_one);
+    }
 }
