@@ -9,12 +9,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 use tokio::sync::mpsc;
 
 use super::collect::Files;
 use super::state::Shared;
-use crate::crypto::{Bytes32, is_same};
+use crate::message::Bytes32;
 
 /// Pieces that wait for the disk at most: 16 MiB.
 pub(super) const WAITING: usize = 64;
@@ -91,7 +91,6 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
 }
 
 /// The folder of a member, under way.
-#[derive(Debug)]
 struct Folder {
     rank: u32,
     into: PathBuf,
@@ -103,11 +102,10 @@ struct Folder {
 }
 
 /// The file that is written.
-#[derive(Debug)]
 struct Current {
     file: File,
     left: u64,
-    sum: Sha256,
+    sum: Context,
 }
 
 impl Folder {
@@ -153,7 +151,7 @@ impl Folder {
         let (name, left) = self.files.swap_remove(place);
         let path = self.part.join(name);
         let file = File::create_new(&path).map_err(|error| cannot(&path, &error))?;
-        self.current = Some(Current { file, left, sum: Sha256::new() });
+        self.current = Some(Current { file, left, sum: Context::new(&SHA256) });
         Ok(())
     }
 
@@ -170,7 +168,7 @@ impl Folder {
         if current.left > 0 {
             return Err("a file is shorter than was said".to_owned());
         }
-        if !is_same(&current.sum.finalize().into(), sum) {
+        if current.sum.finish().as_ref() != sum {
             return Err("a file has another sum than was said".to_owned());
         }
         Ok(())

@@ -4,30 +4,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
-use crate::frame::Kind;
-use crate::handshake;
+use crate::Totals;
+use crate::channel::Channel;
+use crate::frame::{self, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember};
-use crate::{PROTOCOL, Totals};
 
 /// A member without a thread of its own: answers for its clock, is ready, and sends counts.
 async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Option<()> {
-    let mut stream = TcpStream::connect(address).await.ok()?;
+    let stream = TcpStream::connect(address).await.ok()?;
     stream.set_nodelay(true).ok()?;
-    let hello = Hello {
-        goodput_fleet: PROTOCOL,
-        version: "1.0.0".to_owned(),
-        rank,
-        of,
-        host: String::new(),
-        nonce: [0; 32],
-    };
-    let token = Token::new(SECRET).ok()?;
-    let mut session = handshake::join(&mut stream, &token, hello).await.ok()?;
-    let (mut from, mut to) = stream.into_split();
+    let hello = Hello { rank, of, host: String::new() };
+    let mut channel = Channel::connect(stream).await.ok()?;
+    channel.join(&token(), "1.0.0", &hello).await.ok()?;
+    let (mut from, mut to) = tokio::io::split(channel.stream);
     let mut beats = 0;
     loop {
-        let (_, said) = session.receive.read(&mut from).await.ok()?;
-        let answer = match serde_json::from_slice(&said).ok()? {
+        let answer = match frame::hear(&mut from, LARGEST_MESSAGE).await.ok()? {
             ToMember::Ping { id } => ToLeader::Pong { id, mono: now(), wall: now() },
             ToMember::Order(order) => ToLeader::Ready { number: order.number },
             ToMember::Beat => {
@@ -45,8 +37,7 @@ async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Optio
             }
             _ => continue,
         };
-        let frame = session.send.seal(Kind::Message, &serde_json::to_vec(&answer).ok()?);
-        to.write_all(&frame).await.ok()?;
+        frame::say(&mut to, &answer).await.ok()?;
     }
 }
 
