@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Refusal, Totals};
 
-/// A proof, or the sum of a file.
+/// A proof, or what it is made over.
 pub(crate) type Bytes32 = [u8; 32];
 
 /// The files that a member may hand over, and no others.
@@ -105,8 +105,6 @@ pub(crate) enum ToLeader {
     File {
         name: String,
     },
-    /// The end of a file.
-    Sum(Bytes32),
     /// All files are sent.
     Sent,
     /// The rest will not come.

@@ -300,7 +300,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, seen: &Mutex<Vec<u8>>) {
 
 #[test]
 fn what_crosses_the_wire_cannot_be_read() {
-    let mut fleet = Fleet::new();
+    let mut fleet = Fleet::on(&["--model", "the-model-of-this-test"]);
     let between = TcpListener::bind("127.0.0.1:0").unwrap();
     let (near, far) = (between.local_addr().unwrap().to_string(), fleet.at.clone());
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -330,6 +330,20 @@ fn what_crosses_the_wire_cannot_be_read() {
         let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!is_there, "`{secret}` can be read");
     }
+}
+
+/// Something listens there and never answers.
+#[test]
+fn who_waits_for_client_0_can_be_stopped() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let fleet = Fleet { at: silent.local_addr().unwrap().to_string(), ..Fleet::new() };
+    let client = fleet.start("1/2", &["--rate", "40", "--num-requests", "20"]);
+    let _connection = silent.accept().unwrap();
+    let begin = now();
+    interrupt(&client);
+    let stopped = ended(client);
+    assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+    assert!(now() - begin < Nanos::from_millis(5_000), "{}", stopped.stderr);
 }
 
 #[test]

@@ -360,7 +360,6 @@ impl Ear<'_> {
                 state.offered(self.rank, number, files, self.shared.settings.limits.upload);
             }
             ToLeader::File { name } => return Some(Item::File { connection, name }),
-            ToLeader::Sum(sum) => return Some(Item::Sum { connection, sum }),
             ToLeader::Sent => return Some(Item::Sent { connection }),
             ToLeader::Cut(why) => return Some(Item::Cut { connection, why: reason(&why) }),
             // A beat, or a word about an order that is over.

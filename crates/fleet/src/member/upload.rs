@@ -6,7 +6,6 @@ use std::path::Path;
 
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
-use ring::digest::{Context, SHA256};
 
 use super::link::Out;
 use super::{LOOK_UP, Member, message};
@@ -124,24 +123,20 @@ impl Member {
 
     fn send_file(
         &self,
-        (name, bytes, file): (&str, u64, File),
+        (name, mut left, mut file): (&str, u64, File),
         patience: &mut Patience<'_>,
     ) -> Result<(), FleetError> {
         self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
-        let (mut left, mut sum, mut file) = (bytes, Context::new(&SHA256), file);
         while left > 0 {
             let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
             file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;
-            sum.update(&piece);
             left -= piece.len() as u64;
             self.send((Kind::Piece, piece), patience)?;
             if let Some(Word::Taken(Some(why))) = self.word(false) {
                 return Err(FleetError::Upload(why));
             }
         }
-        let mut said = [0; 32];
-        said.copy_from_slice(sum.finish().as_ref());
-        self.send(message(&ToLeader::Sum(said))?, patience)
+        Ok(())
     }
 
     /// Puts a frame into the queue of files, when there is room.
