@@ -63,7 +63,7 @@ impl Default for Limits {
         Self {
             silence: Nanos::from_millis(10_000),
             upload: 64 << 30,
-            proof: Nanos::from_millis(5_000),
+            proof: Nanos::from_millis(10_000),
         }
     }
 }
