@@ -285,7 +285,7 @@ fn an_offer_does_not_overtake_the_files_before_it() {
             loop {
                 match frame::read(&mut stream, LARGEST_MESSAGE).await.unwrap() {
                     (Kind::Piece, _) => {
-                        assert_eq!(offers, [1], "a piece came after the next offer")
+                        assert_eq!(offers, [1], "a piece came after the next offer");
                     }
                     (_, said) => match serde_json::from_slice(&said).unwrap() {
                         ToLeader::Offer { number, .. } => {
