@@ -45,10 +45,6 @@ const HOST: usize = 256;
 const MEMBER: &[u8] = b"EXPORTER-goodput-fleet-member";
 const LEADER: &[u8] = b"EXPORTER-goodput-fleet-leader";
 
-/// What TLS runs over.
-pub(crate) trait Carrier: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Carrier for T {}
-
 /// A connection that nobody else can read; who is at its other end is not known yet.
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
@@ -138,11 +134,13 @@ impl ServerCertVerifier for AnyKey {
     }
 }
 
-fn exported<T>(connection: &ConnectionCommon<T>, label: &[u8]) -> io::Result<Bytes32> {
-    connection.export_keying_material([0; 32], label, None).map_err(io::Error::other)
+/// What the proofs of a member and of rank 0 are made over.
+fn exported<T>(connection: &ConnectionCommon<T>) -> io::Result<(Bytes32, Bytes32)> {
+    let of = |label| connection.export_keying_material([0; 32], label, None);
+    of(MEMBER).and_then(|member| Ok((member, of(LEADER)?))).map_err(io::Error::other)
 }
 
-impl<S: Carrier> Channel<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
     /// The member's side of TLS.
     pub(crate) async fn connect(stream: S) -> io::Result<Self> {
         let provider = Arc::new(provider::default_provider());
@@ -157,16 +155,14 @@ impl<S: Carrier> Channel<S> {
         config.enable_sni = false;
         let name = ServerName::from(std::net::Ipv4Addr::UNSPECIFIED);
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        let of = |label| exported(stream.get_ref().1, label);
-        let (member, leader) = (of(MEMBER)?, of(LEADER)?);
+        let (member, leader) = exported(stream.get_ref().1)?;
         Ok(Self { stream: stream.into(), member, leader })
     }
 
     /// The side of rank 0.
     pub(crate) async fn accept(stream: S, config: &Arc<ServerConfig>) -> io::Result<Self> {
         let stream = TlsAcceptor::from(Arc::clone(config)).accept(stream).await?;
-        let of = |label| exported(stream.get_ref().1, label);
-        let (member, leader) = (of(MEMBER)?, of(LEADER)?);
+        let (member, leader) = exported(stream.get_ref().1)?;
         Ok(Self { stream: stream.into(), member, leader })
     }
 
@@ -177,16 +173,16 @@ impl<S: Carrier> Channel<S> {
         version: &str,
         hello: &Hello,
     ) -> Result<(), Failed> {
-        let (stream, version) = (&mut self.stream, version.to_owned());
-        say(stream, &Greeting { goodput_fleet: PROTOCOL, version }).await?;
+        let stream = &mut self.stream;
+        let greeting = Greeting { goodput_fleet: PROTOCOL, version: version.to_owned() };
+        say(stream, &greeting).await?;
         say(stream, &Answer::Proof(token.prove(&self.member))).await?;
         match hear(stream, LARGEST_PLAIN).await? {
             Answer::Proof(proof) if token.has_proved(&self.leader, &proof) => {}
             Answer::Proof(_) => return Err(Failed::Impostor),
             Answer::Refused(refusal) => return Err(Failed::Refused(shown(refusal))),
         }
-        say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?;
-        Ok(())
+        Ok(say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?)
     }
 
     /// The side of rank 0, which runs this version: who has come.

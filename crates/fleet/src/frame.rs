@@ -50,12 +50,11 @@ pub(crate) enum FrameError {
 
 impl From<io::Error> for FrameError {
     fn from(error: io::Error) -> Self {
-        let is_of_tls =
-            |inner: &(dyn std::error::Error + Send + Sync + 'static)| inner.is::<rustls::Error>();
+        let is_of_tls = matches!(error.get_ref(), Some(inner) if inner.is::<rustls::Error>());
         match error.kind() {
             // Who leaves says so; an end without it may have been made by somebody else.
             io::ErrorKind::UnexpectedEof => Self::Cut,
-            _ if error.get_ref().is_some_and(is_of_tls) => Self::Tampered,
+            _ if is_of_tls => Self::Tampered,
             _ => Self::Io(error),
         }
     }

@@ -13,6 +13,9 @@ use crate::message::Bytes32;
 /// tries words against what that one said, does so for each of them.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(100_000).unwrap();
 
+/// What sets these hashes apart from those of the same word elsewhere.
+const SALT: &[u8] = b"goodput fleet token";
+
 /// A secret that says who belongs together. It is never sent, shown or written.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
@@ -29,8 +32,7 @@ impl Token {
             return Err(FleetError::UnfitToken);
         }
         let mut key = [0; 32];
-        let salt = b"goodput fleet token";
-        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, ROUNDS, salt, text.as_bytes(), &mut key);
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, ROUNDS, SALT, text.as_bytes(), &mut key);
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }
 
