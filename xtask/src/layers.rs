@@ -49,11 +49,12 @@ const OURS: [(&str, &[&str]); 27] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 18] = [
+const WALLS: [(&str, &[&str]); 19] = [
     ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
     ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
-    ("rustls", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
-    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
+    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
+    ("ring", &["goodput-fleet"]),
     (
         "tokio",
         &[

@@ -62,11 +62,11 @@ impl FleetError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::UnfitToken => {
-                "16 to 256 letters and digits, such as `openssl rand -hex 24` gives, in \
+                "16 to 256 letters and digits, such as `openssl rand -hex 32` gives, in \
                  GOODPUT_FLEET_TOKEN at every rank"
             }
             Self::TokenRequired(_) => {
-                "set GOODPUT_FLEET_TOKEN to the same secret at every rank: `openssl rand -hex 24`"
+                "set GOODPUT_FLEET_TOKEN to the same secret at every rank: `openssl rand -hex 32`"
             }
             Self::Listen(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
                 "another program is there: name another port at every rank"
@@ -139,7 +139,10 @@ impl Refusal {
     fn hint(&self) -> &'static str {
         match self {
             Self::Version { .. } => "install one version of goodput on all machines",
-            Self::Token => "GOODPUT_FLEET_TOKEN must be the same at every rank",
+            Self::Token => {
+                "GOODPUT_FLEET_TOKEN must be the same at every rank, and nothing between them may \
+                 open what they send"
+            }
             Self::Taken(_) => "every client needs a rank of its own: look at `--shard`",
             Self::Count { .. } => "N of `--shard K/N` must be the same at every rank",
             Self::Zero => "one client alone is shard 0/N",

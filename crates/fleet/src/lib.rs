@@ -5,15 +5,14 @@
 //! counts, and takes the files that each leaves. What an order means, what is in the files and how
 //! counts are shown is not known here.
 //!
-//! Every connection is authenticated in both directions by a [`Token`] that never crosses the wire,
-//! and every frame after that carries a tag; nothing is encrypted. All that a peer may send is
-//! bounded. The protocol is written down in docs/design/019-fleet.md.
+//! Every connection is TLS 1.3, in which both ends prove that they have a [`Token`] that never crosses
+//! the wire. All that a peer may send is bounded. The protocol is written down in
+//! docs/design/019-fleet.md.
 
 mod burst;
-mod crypto;
+mod channel;
 mod error;
 mod frame;
-mod handshake;
 mod leader;
 mod member;
 mod message;
@@ -31,7 +30,7 @@ pub use token::Token;
 pub use totals::{Histogram, Totals};
 
 /// The version of the protocol; both ends must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Reads both clocks of a machine: the monotonic one, and Unix time.
 pub type Clocks = fn() -> (goodput_model::Nanos, goodput_model::Nanos);

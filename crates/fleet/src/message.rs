@@ -4,11 +4,13 @@
 use goodput_model::{ClockOffset, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::crypto::Bytes32;
 use crate::{Refusal, Totals};
 
 /// Prompts and answers, where they were kept.
 pub(crate) const TEXT: &str = "text.jsonl";
+
+/// A proof, or what it is made over.
+pub(crate) type Bytes32 = [u8; 32];
 
 /// The files that a member may hand over, and no others.
 pub const UPLOADED: [&str; 7] = [
@@ -20,6 +22,9 @@ pub const UPLOADED: [&str; 7] = [
     TEXT,
     "summary.json",
 ];
+
+/// Why files of an order that is over are not taken; either end may be the first to know.
+pub(crate) const WENT_ON: &str = "rank 0 went on without them";
 
 /// What all members are to do together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,30 +50,26 @@ pub enum OrderKind {
     Point,
 }
 
-/// The first words of a member. What comes before `rank` is read by every version of the protocol.
+/// The first words of a member, as every version of the protocol says them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) goodput_fleet: u32,
-    pub(crate) version: String,
-    pub(crate) rank: u32,
-    pub(crate) of: u32,
-    pub(crate) host: String,
-    pub(crate) nonce: Bytes32,
-}
-
-/// As much of a [`Hello`] as any version has.
-#[derive(Debug, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) goodput_fleet: u32,
     pub(crate) version: String,
 }
 
-/// What rank 0 answers before it knows who asks.
+/// What an end says before it knows who is at the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    Challenge { nonce: Bytes32 },
     Proof(Bytes32),
     Refused(Refusal),
+}
+
+/// Who a member is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) rank: u32,
+    pub(crate) of: u32,
+    pub(crate) host: String,
 }
 
 /// From a member to rank 0.
@@ -107,8 +108,6 @@ pub(crate) enum ToLeader {
     File {
         name: String,
     },
-    /// The end of a file.
-    Sum(Bytes32),
     /// All files are sent.
     Sent,
     /// The rest will not come.

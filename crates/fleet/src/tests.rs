@@ -8,6 +8,7 @@ mod relay;
 mod scale;
 
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use goodput_clock::{now, now_and_unix, pause};
@@ -24,6 +25,12 @@ const LONG: Nanos = Nanos::from_millis(30_000);
 const SILENCE: Nanos = Nanos::from_millis(2_000);
 const SECRET: &str = "a-secret-for-these-tests";
 
+/// A key is made of it once: that takes time on purpose.
+fn token() -> Token {
+    static TOKEN: LazyLock<Token> = LazyLock::new(|| Token::new(SECRET).unwrap());
+    TOKEN.clone()
+}
+
 fn soon() -> Nanos {
     now() + LONG
 }
@@ -31,7 +38,7 @@ fn soon() -> Nanos {
 fn leader_of(of: u32) -> LeaderSettings {
     LeaderSettings {
         of,
-        token: Some(Token::new(SECRET).unwrap()),
+        token: Some(token()),
         fleet: "tests".to_owned(),
         version: "1.0.0".to_owned(),
         limits: Limits { silence: SILENCE, ..Limits::default() },
@@ -45,7 +52,7 @@ fn lead(of: u32) -> Leader {
 fn settings(rank: u32, of: u32) -> MemberSettings {
     MemberSettings {
         shard: Shard::new(rank, of).unwrap(),
-        token: Some(Token::new(SECRET).unwrap()),
+        token: Some(token()),
         host: format!("host {rank}"),
         version: "1.0.0".to_owned(),
         deadline: soon(),

@@ -1,14 +1,24 @@
 //! [`Token`]: the secret that all clients of a run share.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
+use ring::{hmac, pbkdf2};
+
 use crate::FleetError;
-use crate::crypto::{Bytes32, hmac};
+use crate::message::Bytes32;
+
+/// How often a token is hashed before it is a key: who has posed as rank 0 to one member, and now
+/// tries words against what that one said, does so for each of them.
+const ROUNDS: NonZeroU32 = NonZeroU32::new(100_000).unwrap();
+
+/// What sets these hashes apart from those of the same word elsewhere.
+const SALT: &[u8] = b"goodput fleet token";
 
 /// A secret that says who belongs together. It is never sent, shown or written.
 #[derive(Clone)]
-pub struct Token(Bytes32);
+pub struct Token(hmac::Key);
 
 impl Token {
     /// How many characters it has.
@@ -18,21 +28,29 @@ impl Token {
     pub fn new(text: &str) -> Result<Self, FleetError> {
         let is_fit =
             Self::LENGTH.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_fit { Ok(Self::of(text)) } else { Err(FleetError::UnfitToken) }
+        if !is_fit {
+            return Err(FleetError::UnfitToken);
+        }
+        let mut key = [0; 32];
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, ROUNDS, SALT, text.as_bytes(), &mut key);
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }
 
     /// Stands where there is none: everybody knows it, so it keeps nobody out.
     pub(crate) fn none() -> Self {
-        Self::of("")
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &[]))
     }
 
-    fn of(text: &str) -> Self {
-        Self(hmac(b"goodput fleet token", &[text.as_bytes()]))
+    /// The proof that one has it, for one connection and role.
+    pub(crate) fn prove(&self, bound: &Bytes32) -> Bytes32 {
+        let mut proof = [0; 32];
+        proof.copy_from_slice(hmac::sign(&self.0, bound).as_ref());
+        proof
     }
 
-    /// What follows from the token for one use in one conversation.
-    pub(crate) fn derive(&self, purpose: &str, transcript: &Bytes32) -> Bytes32 {
-        hmac(&self.0, &[purpose.as_bytes(), b"\0", transcript])
+    /// Whether this is that proof; takes as long wherever they differ.
+    pub(crate) fn has_proved(&self, bound: &Bytes32, proof: &Bytes32) -> bool {
+        hmac::verify(&self.0, bound, proof).is_ok()
     }
 }
 
@@ -55,6 +73,16 @@ mod tests {
             assert!(matches!(Token::new(text), Err(FleetError::UnfitToken)), "{text}");
         }
         assert!(Token::new(&"a".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn a_proof_is_of_one_token_and_one_connection() {
+        let (token, other) = (Token::new("0123456789abcdef"), Token::new("0123456789abcdeg"));
+        let (token, other) = (token.unwrap(), other.unwrap());
+        let proof = token.prove(&[7; 32]);
+        assert!(token.has_proved(&[7; 32], &proof));
+        assert!(!other.has_proved(&[7; 32], &proof) && !Token::none().has_proved(&[7; 32], &proof));
+        assert!(!token.has_proved(&[8; 32], &proof));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::signals::Patience;
 use crate::{host, output, plan};
 
 /// How long to wait for a word before looking at other things.
-const LOOK_UP: Nanos = Nanos::from_millis(500);
+const LOOK_UP: Nanos = Nanos::from_millis(100);
 
 /// How often what was counted is told.
 const EVERY: Nanos = Nanos::from_millis(1_000);

@@ -1,7 +1,9 @@
 //! Clients that meet, as processes on the loopback.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
 
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
@@ -282,6 +284,66 @@ fn another_token_is_refused() {
     assert!(first.stderr.contains("turned away"), "{}", first.stderr);
     let written = fleet.session.everything_written();
     assert!(!written.windows(TOKEN.len()).any(|bytes| bytes == TOKEN.as_bytes()));
+}
+
+/// Passes on what two ends say to each other, and keeps all of it.
+fn relay(mut from: TcpStream, mut to: TcpStream, seen: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut piece) {
+        seen.lock().unwrap().extend_from_slice(&piece[..read]);
+        if to.write_all(&piece[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn what_crosses_the_wire_cannot_be_read() {
+    let mut fleet = Fleet::on(&["--model", "the-model-of-this-test"]);
+    let between = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (near, far) = (between.local_addr().unwrap().to_string(), fleet.at.clone());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for from in between.incoming().flatten() {
+            // Client 0 may not be there yet: the other one tries again.
+            let Ok(to) = TcpStream::connect(&far) else { continue };
+            let (back, forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+            let (one, two) = (Arc::clone(&kept), Arc::clone(&kept));
+            std::thread::spawn(move || relay(from, to, &one));
+            std::thread::spawn(move || relay(back, forth, &two));
+        }
+    });
+    let words = ["--rate", "40", "--num-requests", "20", "--model", "the-model-of-this-test"];
+    let first = fleet.start("0/2", &words);
+    fleet.at = near;
+    let second = fleet.start("1/2", &words);
+    let (first, second) = (ended(first), ended(second));
+    first.assert_finished("client 0");
+    second.assert_finished("client 1");
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen.len() > 2_000);
+    let url = fleet.mock.url();
+    for secret in [url.as_str(), "the-model-of-this-test", "num_requests", host.trim(), TOKEN] {
+        let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!is_there, "`{secret}` can be read");
+    }
+}
+
+/// Something listens there and never answers.
+#[test]
+fn who_waits_for_client_0_can_be_stopped() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let fleet = Fleet { at: silent.local_addr().unwrap().to_string(), ..Fleet::new() };
+    let client = fleet.start("1/2", &["--rate", "40", "--num-requests", "20"]);
+    let _connection = silent.accept().unwrap();
+    let begin = now();
+    interrupt(&client);
+    let stopped = ended(client);
+    assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+    assert!(now() - begin < Nanos::from_millis(5_000), "{}", stopped.stderr);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use goodput_model::Nanos;
 use super::state::State;
 use super::store::Item;
 use super::{LOOK_UP, Leader, Phase};
-use crate::message::{ToMember, UPLOADED, short};
+use crate::message::{ToMember, UPLOADED, WENT_ON, short};
 
 /// Members whose files are taken at once; the others wait, so that folders become whole one after
 /// another.
@@ -79,8 +79,12 @@ impl State {
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         let took_part = matches!(peer.phase, Phase::Running | Phase::Done);
         let flaw = match flaw(&files, most) {
-            _ if !is_present || !took_part => Some("it has no part in this order".to_owned()),
-            _ if !matches!(peer.upload, Upload::None) => Some("it was offered before".to_owned()),
+            _ if !is_present => Some(WENT_ON.to_owned()),
+            _ if !took_part => Some("it has no part in this order".to_owned()),
+            // Those that were ignored came before the offer; nothing more of them follows.
+            _ if !matches!(peer.upload, Upload::None | Upload::Ignored) => {
+                Some("it was offered before".to_owned())
+            }
             flaw => flaw,
         };
         if let Some(why) = flaw {

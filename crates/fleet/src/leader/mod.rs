@@ -29,8 +29,8 @@ use state::{Placed, Shared};
 const LOOK_UP: Nanos = Nanos::from_millis(100);
 /// The longest that clocks are compared before all begin.
 const COMPARING: Nanos = Nanos::from_millis(1_000);
-/// The longest that farewells may take.
-const FAREWELL: Nanos = Nanos::from_millis(2_000);
+/// The longest that farewells may take; two milliseconds for each member where that is more.
+const FAREWELL: Nanos = Nanos::from_millis(700);
 
 /// How rank 0 leads.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Default for Limits {
         Self {
             silence: Nanos::from_millis(10_000),
             upload: 64 << 30,
-            proof: Nanos::from_millis(5_000),
+            proof: Nanos::from_millis(10_000),
         }
     }
 }
@@ -204,8 +204,7 @@ impl Leader {
     /// more), then lets all that are ready begin so long after that. The others are told that they
     /// are not part of it.
     pub fn go(&self, ahead: Nanos) -> Go {
-        let deadline =
-            now() + COMPARING.max(Nanos::from_millis(2 * u64::from(self.shared.settings.of)));
+        let deadline = now() + self.at_least(COMPARING);
         self.shared.lock().compare_ready();
         while now() < deadline && self.shared.lock().is_comparing() {
             self.shared.pause(deadline.min(now() + LOOK_UP));
@@ -214,6 +213,11 @@ impl Leader {
         let ranks = self.shared.lock().begin(at);
         self.shared.changed.notify_all();
         Go { at, ranks }
+    }
+
+    /// So long, or two milliseconds for each member where that is more.
+    fn at_least(&self, time: Nanos) -> Nanos {
+        time.max(Nanos::from_millis(2 * u64::from(self.shared.settings.of)))
     }
 
     /// Asks all to send nothing more of this order, and to wait for what is under way.
@@ -231,7 +235,7 @@ impl Leader {
     /// Tells all that nothing follows, and waits a little until they have heard it.
     pub fn end(&self) {
         self.shared.lock().say_goodbye();
-        let deadline = now() + FAREWELL;
+        let deadline = now() + self.at_least(FAREWELL);
         while now() < deadline && self.shared.lock().connections > 0 {
             self.shared.pause(deadline.min(now() + LOOK_UP));
         }

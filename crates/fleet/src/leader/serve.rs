@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use goodput_clock::{now, now_and_unix};
 use goodput_model::Nanos;
-use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
+use tokio_rustls::TlsStream;
 
 use super::collect::{Taking, reason};
-use super::state::{Admitted, Said, Shared, message};
+use super::state::{Admitted, Said, Shared};
 use super::store::{self, Item};
 use super::{Leader, LeaderSettings, Phase};
-use crate::frame::{Direction, FrameError, Kind};
-use crate::handshake::{self, Failed, Session};
+use crate::channel::{self, Channel, Failed};
+use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember, short};
-use crate::{FleetError, Token};
+use crate::{FleetError, Refusal, Token};
 
 /// Those that have proved nothing yet, at most, beside as many as are missing: where more come, the
 /// oldest make way, so that nobody can keep the others out by waiting.
@@ -35,6 +35,11 @@ const BREATH: Duration = Duration::from_millis(50);
 const COMPARE_EVERY: (Nanos, Nanos) = (Nanos::from_millis(5_000), Nanos::from_millis(10));
 /// Letters of a member's words that are kept.
 const WORDS: usize = 4_096;
+/// How long last words may take to arrive.
+const PARTING: Duration = Duration::from_secs(1);
+
+/// What a member and rank 0 speak through.
+type Stream = TlsStream<TcpStream>;
 
 /// How often each end says that it is alive.
 pub(crate) fn beat_of(silence: Nanos) -> Nanos {
@@ -49,7 +54,7 @@ pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Lea
         listen(address).map_err(|error| FleetError::Listen(address, error))?
     };
     let address = listener.local_addr()?;
-    let shared = Arc::new(Shared::new(settings));
+    let shared = Arc::new(Shared::new(settings, channel::server()?));
     let (store, items) = mpsc::channel(store::WAITING);
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -58,7 +63,7 @@ pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Lea
         std::io::Result::Ok(())
     };
     let (ours, theirs) = (Arc::clone(&shared), Arc::clone(&shared));
-    spawn("fleet", Box::new(move || serve(&runtime, &ours, listener, &store)))?;
+    spawn("fleet", Box::new(move || serve(&runtime, &ours, listener, store)))?;
     spawn("fleet-files", Box::new(move || store::run(&theirs, items)))?;
     Ok(Leader { shared, address, threads })
 }
@@ -70,22 +75,20 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// Serves until it is told to stop. Each has a task of its own: what one of them takes of the runtime's
+/// budget, the others do not lack.
 fn serve(
     runtime: &Runtime,
     shared: &Arc<Shared>,
     listener: TcpListener,
-    store: &mpsc::Sender<Item>,
+    store: mpsc::Sender<Item>,
 ) {
-    runtime.block_on(async {
-        tokio::select! {
-            () = let_in(shared, listener, store) => {}
-            () = keep_beat(shared) => {}
-            () = shared.stop.notified() => {}
-        }
-    });
+    runtime.spawn(let_in(Arc::clone(shared), listener, store));
+    runtime.spawn(keep_beat(Arc::clone(shared)));
+    runtime.block_on(shared.stop.notified());
 }
 
-async fn keep_beat(shared: &Shared) {
+async fn keep_beat(shared: Arc<Shared>) {
     let silence = shared.settings.limits.silence;
     let beat = beat_of(silence);
     let every = COMPARE_EVERY.0.max(Nanos(COMPARE_EVERY.1.0 * u64::from(shared.settings.of)));
@@ -108,20 +111,20 @@ async fn keep_beat(shared: &Shared) {
     }
 }
 
-async fn let_in(shared: &Arc<Shared>, listener: TcpListener, store: &mpsc::Sender<Item>) {
+async fn let_in(shared: Arc<Shared>, listener: TcpListener, store: mpsc::Sender<Item>) {
     let mut strangers = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, from)) if is_welcome(shared.settings.token.as_ref(), from.ip()) => {
-                make_way(&mut strangers, shared);
+                make_way(&mut strangers, &shared);
                 let (place, displaced) = oneshot::channel();
                 strangers.push_back(place);
-                let (shared, store) = (Arc::clone(shared), store.clone());
+                let (shared, store) = (Arc::clone(&shared), store.clone());
                 tokio::spawn(
                     async move { meet(&shared, stream, from.ip(), displaced, &store).await },
                 );
             }
-            Ok((_, from)) => note(shared, from.ip(), "is another machine, and there is no token"),
+            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and there is no token"),
             Err(_) => tokio::time::sleep(BREATH).await,
         }
     }
@@ -151,31 +154,47 @@ fn note(shared: &Shared, from: IpAddr, why: &str) {
     shared.lock().turned_away.note(sentence);
 }
 
+/// Who has come, as far as it has proved it, and the connection with it.
+type Proved = (Stream, Result<Hello, Refusal>);
+
+async fn prove(shared: &Shared, stream: TcpStream) -> Result<Proved, Failed> {
+    let token = shared.settings.token.clone().unwrap_or_else(Token::none);
+    let mut channel = Channel::accept(stream, &shared.tls).await?;
+    match channel.admit(&token, &shared.settings.version).await {
+        Ok(hello) => Ok((channel.stream, Ok(hello))),
+        Err(Failed::Refused(refusal)) => Ok((channel.stream, Err(refusal))),
+        Err(failed) => Err(failed),
+    }
+}
+
 /// One who has connected: a stranger at first, then a member until it leaves.
+///
+/// What ends a wait comes first in every `select`: one that always has bytes ready takes what the
+/// runtime lets a task do at a time, and who is asked after it is not heard.
 async fn meet(
     shared: &Arc<Shared>,
-    mut stream: TcpStream,
+    stream: TcpStream,
     from: IpAddr,
     mut displaced: oneshot::Receiver<()>,
     store: &mpsc::Sender<Item>,
 ) {
     // Where it is refused, messages are late, and the clock's error says so.
     let _ = stream.set_nodelay(true);
-    let token = shared.settings.token.clone().unwrap_or_else(Token::none);
-    let proof = handshake::admit(&mut stream, &token, &shared.settings.version);
+    let limit = shared.settings.limits.proof.into();
     let proved = tokio::select! {
-        proved = tokio::time::timeout(shared.settings.limits.proof.into(), proof) => proved.ok(),
+        biased;
         _ = &mut displaced => None,
+        proved = tokio::time::timeout(limit, prove(shared, stream)) => proved.ok(),
     };
-    let (hello, mut session) = match proved {
-        Some(Ok(proved)) => proved,
-        Some(Err(Failed::Refused(refusal))) => {
+    let (stream, hello) = match proved {
+        Some(Ok((stream, Ok(hello)))) => (stream, hello),
+        Some(Ok((stream, Err(refusal)))) => {
             note(shared, from, &refusal.of_other());
-            tokio::select! {
-                () = part(stream) => {}
+            return tokio::select! {
+                biased;
                 _ = displaced => {}
-            }
-            return;
+                () = part(stream, None) => {}
+            };
         }
         Some(Err(_)) => return note(shared, from, "spoke something else, or broke off"),
         None => return note(shared, from, "proved nothing in time"),
@@ -184,58 +203,56 @@ async fn meet(
     drop(displaced);
     let admitted = shared.lock().admit(&hello, &shared.settings);
     match admitted {
-        Ok(admitted) => be_with(shared, (hello, session), admitted, (stream, store)).await,
+        Ok(admitted) => be_with(shared, hello.rank, admitted, (stream, store)).await,
         Err(refusal) => {
             let (rank, from) = (hello.rank, from.to_canonical());
             let sentence = format!("rank {rank} at {from} {}", refusal.of_other());
             shared.lock().turned_away.note(sentence);
-            let said = message(&ToMember::Refused(refusal));
-            let _ = stream.write_all(&session.send.seal(Kind::Message, &said)).await;
-            part(stream).await;
+            part(stream, Some(ToMember::Refused(refusal))).await;
         }
     }
 }
 
 /// Lets the last words arrive: a socket that is closed with something unread forgets them.
-async fn part(mut stream: TcpStream) {
-    let _ = stream.shutdown().await;
-    let mut rest = [0; 512];
-    let read_out = async {
-        use tokio::io::AsyncReadExt;
-        while matches!(stream.read(&mut rest).await, Ok(read) if read > 0) {}
+async fn part(mut stream: Stream, last: Option<ToMember>) {
+    let parting = async {
+        if let Some(last) = last {
+            frame::say(&mut stream, &last).await?;
+        }
+        stream.shutdown().await?;
+        while stream.read(&mut [0; 512]).await? > 0 {}
+        std::io::Result::Ok(())
     };
-    let _ = tokio::time::timeout(Duration::from_secs(1), read_out).await;
+    // Whatever becomes of it, nothing more is said.
+    let _ = tokio::time::timeout(PARTING, parting).await;
 }
 
 /// One member, until it leaves or is lost.
 async fn be_with(
     shared: &Arc<Shared>,
-    (hello, session): (Hello, Session),
+    rank: u32,
     admitted: Admitted,
-    (stream, store): (TcpStream, &mpsc::Sender<Item>),
+    (stream, store): (Stream, &mpsc::Sender<Item>),
 ) {
     shared.changed.notify_all();
     let Admitted { connection, queue, cut } = admitted;
-    let (reader, writer) = stream.into_split();
-    let ear = Ear { shared, rank: hello.rank, connection, store };
+    let (reader, writer) = tokio::io::split(stream);
+    let ear = Ear { shared, rank, connection, store };
     let why = tokio::select! {
-        why = ear.listen(reader, session.receive) => why,
-        why = talk(writer, session.send, queue) => format!("the connection failed: {why}"),
+        biased;
         () = cut.notified() => "it was cut off".to_owned(),
+        why = talk(writer, queue) => format!("the connection failed: {why}"),
+        why = ear.listen(reader) => why,
     };
     let _ = store.send(Item::Gone { connection }).await;
-    shared.lock().leave(hello.rank, connection, &why);
+    shared.lock().leave(rank, connection, &why);
     shared.changed.notify_all();
 }
 
 /// Sends what is in the queue; once that has ended, waits for the other end to close.
-async fn talk(
-    mut to: OwnedWriteHalf,
-    mut send: Direction,
-    mut queue: mpsc::Receiver<Said>,
-) -> std::io::Error {
+async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std::io::Error {
     while let Some(said) = queue.recv().await {
-        if let Err(error) = to.write_all(&send.seal(Kind::Message, &said)).await {
+        if let Err(error) = frame::write(&mut to, Kind::Message, &said).await {
             return error;
         }
     }
@@ -255,10 +272,9 @@ struct Ear<'a> {
 
 impl Ear<'_> {
     /// Hears until nothing more comes; says why.
-    async fn listen(&self, from: OwnedReadHalf, mut receive: Direction) -> String {
-        let mut from = BufReader::new(from);
+    async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
-            let (kind, said) = match receive.read(&mut from).await {
+            let (kind, said) = match frame::read(&mut from, LARGEST_MESSAGE).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return "it has left".to_owned(),
                 Err(error) => return error.to_string(),
@@ -344,7 +360,6 @@ impl Ear<'_> {
                 state.offered(self.rank, number, files, self.shared.settings.limits.upload);
             }
             ToLeader::File { name } => return Some(Item::File { connection, name }),
-            ToLeader::Sum(sum) => return Some(Item::Sum { connection, sum }),
             ToLeader::Sent => return Some(Item::Sent { connection }),
             ToLeader::Cut(why) => return Some(Item::Cut { connection, why: reason(&why) }),
             // A beat, or a word about an order that is over.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
+use rustls::ServerConfig;
 use tokio::sync::{Notify, mpsc};
 
 use super::away::TurnedAway;
@@ -37,12 +38,13 @@ pub(super) struct Shared {
     pub(super) changed: Condvar,
     pub(super) stop: Notify,
     pub(super) settings: LeaderSettings,
+    pub(super) tls: Arc<ServerConfig>,
 }
 
 impl Shared {
-    pub(super) fn new(settings: LeaderSettings) -> Self {
+    pub(super) fn new(settings: LeaderSettings, tls: Arc<ServerConfig>) -> Self {
         let state = Mutex::new(State::default());
-        Self { state, changed: Condvar::new(), stop: Notify::new(), settings }
+        Self { state, changed: Condvar::new(), stop: Notify::new(), settings, tls }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -293,7 +295,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, PROTOCOL};
+    use crate::Limits;
 
     /// Rank 1 of 2, let in just now, and what it is told.
     fn with_one() -> (State, Admitted) {
@@ -304,14 +306,7 @@ mod tests {
             version: String::new(),
             limits: Limits::default(),
         };
-        let hello = Hello {
-            goodput_fleet: PROTOCOL,
-            version: String::new(),
-            rank: 1,
-            of: 2,
-            host: String::new(),
-            nonce: [0; 32],
-        };
+        let hello = Hello { rank: 1, of: 2, host: String::new() };
         let mut state = State::default();
         let admitted = state.admit(&hello, &settings).unwrap();
         (state, admitted)

@@ -1,7 +1,7 @@
 //! Writes what members hand over: on a thread of its own, as disks may wait and clocks may not.
 //!
 //! The files of a member go into a folder beside the one that is meant, which gets its name when all
-//! are there and each has the sum that the member says.
+//! are there, each as long as the member said.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,12 +10,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::collect::Files;
 use super::state::Shared;
-use crate::crypto::{Bytes32, is_same};
 use crate::message::TEXT;
 
 /// Pieces that wait for the disk at most: 16 MiB.
@@ -38,10 +36,6 @@ pub(super) enum Item {
         connection: u64,
         bytes: Vec<u8>,
     },
-    Sum {
-        connection: u64,
-        sum: Bytes32,
-    },
     Sent {
         connection: u64,
     },
@@ -63,7 +57,6 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
             Item::Begin { connection, .. }
             | Item::File { connection, .. }
             | Item::Piece { connection, .. }
-            | Item::Sum { connection, .. }
             | Item::Sent { connection }
             | Item::Cut { connection, .. }
             | Item::Gone { connection } => *connection,
@@ -93,23 +86,15 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
 }
 
 /// The folder of a member, under way.
-#[derive(Debug)]
 struct Folder {
     rank: u32,
     into: PathBuf,
     part: PathBuf,
     /// Those that have not begun.
     files: Files,
-    current: Option<Current>,
+    /// The one that is written, and what is missing of it.
+    current: Option<(File, u64)>,
     is_made: bool,
-}
-
-/// The file that is written.
-#[derive(Debug)]
-struct Current {
-    file: File,
-    left: u64,
-    sum: Sha256,
 }
 
 impl Folder {
@@ -140,17 +125,15 @@ impl Folder {
         match item {
             Item::File { name, .. } => self.open(&name),
             Item::Piece { bytes, .. } => self.write(&bytes),
-            Item::Sum { sum, .. } => self.close(&sum),
             _ => Ok(()),
         }
     }
 
     fn open(&mut self, name: &str) -> Result<(), String> {
         self.make()?;
+        self.close()?;
         let place = self.files.iter().position(|(offered, _)| offered == name);
-        let (Some(place), None) = (place, &self.current) else {
-            return Err("a file came that was not offered, or out of turn".to_owned());
-        };
+        let place = place.ok_or("a file came that was not offered")?;
         // From the fixed list: the name as it was offered was looked at.
         let (name, left) = self.files.swap_remove(place);
         let path = self.part.join(&name);
@@ -158,31 +141,26 @@ impl Folder {
         let mode = if name == TEXT { 0o600 } else { 0o666 };
         let file = File::options().write(true).create_new(true).mode(mode).open(&path);
         let file = file.map_err(|error| cannot(&path, &error))?;
-        self.current = Some(Current { file, left, sum: Sha256::new() });
+        self.current = Some((file, left));
         Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let current = self.current.as_mut().ok_or("a piece came without its file")?;
-        current.left = (current.left.checked_sub(bytes.len() as u64))
-            .ok_or("a file is longer than was said")?;
-        current.sum.update(bytes);
-        current.file.write_all(bytes).map_err(|error| cannot(&self.part, &error))
+        let (file, left) = self.current.as_mut().ok_or("a piece came without its file")?;
+        *left = left.checked_sub(bytes.len() as u64).ok_or("a file is longer than was said")?;
+        file.write_all(bytes).map_err(|error| cannot(&self.part, &error))
     }
 
-    fn close(&mut self, sum: &Bytes32) -> Result<(), String> {
-        let current = self.current.take().ok_or("a sum came without its file")?;
-        if current.left > 0 {
-            return Err("a file is shorter than was said".to_owned());
+    fn close(&mut self) -> Result<(), String> {
+        match self.current.take() {
+            Some((_, left)) if left > 0 => Err("a file is shorter than was said".to_owned()),
+            _ => Ok(()),
         }
-        if !is_same(&current.sum.finalize().into(), sum) {
-            return Err("a file has another sum than was said".to_owned());
-        }
-        Ok(())
     }
 
     fn finish(&mut self) -> Result<PathBuf, String> {
-        if self.current.is_some() || !self.files.is_empty() {
+        self.close()?;
+        if !self.files.is_empty() {
             return Err("not all files came that were offered".to_owned());
         }
         self.make()?;

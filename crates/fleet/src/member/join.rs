@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
@@ -11,12 +12,12 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::link::{self, Line, Shared};
+use super::link::{self, Line, Out, Shared, Stream};
 use super::{LOOK_UP, Member, MemberSettings};
-use crate::frame::FrameError;
-use crate::handshake::{self, Failed, Session};
+use crate::channel::{Channel, Failed};
+use crate::frame::{self, FrameError, LARGEST_MESSAGE};
 use crate::message::{Hello, ToMember};
-use crate::{FleetError, PROTOCOL, Token};
+use crate::{FleetError, Token};
 
 /// How long one address may take.
 const CONNECTING: Duration = Duration::from_secs(3);
@@ -34,12 +35,12 @@ const PIECES: usize = 4;
 /// What rank 0 may say about silence.
 const SILENCE: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(3_600_000));
 
-/// Let in.
+/// What a member needs to speak with rank 0.
 struct Entered {
-    stream: TcpStream,
-    session: Session,
+    shared: Arc<Shared>,
     fleet: String,
-    silence: Nanos,
+    control: mpsc::Sender<Out>,
+    files: mpsc::Sender<Out>,
 }
 
 /// Why a try failed.
@@ -52,7 +53,7 @@ enum Tried {
 
 impl From<io::Error> for Tried {
     fn from(error: io::Error) -> Self {
-        Self::Again(error.to_string())
+        FrameError::from(error).into()
     }
 }
 
@@ -69,42 +70,89 @@ impl From<Failed> for Tried {
 impl From<FrameError> for Tried {
     fn from(error: FrameError) -> Self {
         match error {
-            FrameError::TooLarge(_) | FrameError::Garbage => {
+            FrameError::TooLarge(_) | FrameError::Garbage | FrameError::Tampered => {
                 Self::Again("something that is not a fleet answers there".to_owned())
             }
+            FrameError::Io(error) => Self::Again(error.to_string()),
             other => Self::Again(other.to_string()),
         }
     }
 }
 
+/// Looks for rank 0 on a thread of its own, which then speaks with it: whatever a name, a network or
+/// who listens there may take, the caller is asked all the time.
 pub(super) fn join(
     address: &str,
     settings: &MemberSettings,
     mut look: impl FnMut(&str) -> bool,
 ) -> Result<Member, FleetError> {
+    let (news, heard) = channel();
+    let (at, own) = (address.to_owned(), settings.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut again = AGAIN.0;
+    let speak = move || speak(&runtime, &at, &own, &news);
+    let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(speak)?;
+    let mut why = "no answer yet".to_owned();
     loop {
-        let why = match enter(&runtime, address, settings) {
-            Ok(entered) => return start(runtime, entered, settings),
-            Err(Tried::Never(error)) => return Err(error),
-            Err(Tried::Again(why)) => why,
-        };
-        let until = (now() + again).min(settings.deadline);
-        let mut goes_on = look(&why);
-        while goes_on && now() < until {
-            pause(LOOK_UP.min(until - now()));
-            goes_on = look(&why);
+        match heard.recv_timeout(LOOK_UP.into()) {
+            Ok(Ok(Entered { shared, fleet, control, files })) => {
+                let (control, files) = (Some(control), Some(files));
+                return Ok(Member { shared, fleet, control, files, thread: Some(thread) });
+            }
+            Ok(Err(Tried::Never(error))) => return Err(error),
+            Ok(Err(Tried::Again(reason))) => why = reason,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("a thread of the fleet has ended").into());
+            }
         }
-        if !goes_on || now() >= settings.deadline {
+        if !look(&why) || now() >= settings.deadline {
             return Err(FleetError::NoLeader { address: address.to_owned(), why });
         }
+    }
+}
+
+/// The thread of a member: tries until rank 0 lets it in, or nobody waits for it any more.
+fn speak(
+    runtime: &Runtime,
+    address: &str,
+    settings: &MemberSettings,
+    news: &Sender<Result<Entered, Tried>>,
+) {
+    let mut again = AGAIN.0;
+    loop {
+        let tried = match enter(runtime, address, settings) {
+            Ok((stream, fleet, silence)) => {
+                let (control, said) = mpsc::channel(QUEUE);
+                let (files, pieces) = mpsc::channel(PIECES);
+                let shared = Arc::new(Shared::default());
+                let line = Line {
+                    shared: Arc::clone(&shared),
+                    clocks: settings.clocks,
+                    silence,
+                    every: settings.shard.of().div_ceil(REPORTS),
+                    control: control.downgrade(),
+                };
+                if news.send(Ok(Entered { shared, fleet, control, files })).is_ok() {
+                    runtime.block_on(link::run(line, stream, (said, pieces)));
+                }
+                return;
+            }
+            Err(tried) => tried,
+        };
+        let is_last = matches!(tried, Tried::Never(_));
+        if news.send(Err(tried)).is_err() || is_last {
+            return;
+        }
+        pause(again);
         again = Nanos(again.0 * 2).min(AGAIN.1);
     }
 }
 
+/// The connection, the name of the fleet, and how long either end may be silent.
+type Welcomed = (Stream, String, Nanos);
+
 /// One try, at each address that the name has.
-fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<Entered, Tried> {
+fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<Welcomed, Tried> {
     let mut failed = Tried::Again("the name has no address".to_owned());
     let found = address.to_socket_addrs().map_err(|error| match error.kind() {
         // Not a name with a port: it will never be one.
@@ -126,58 +174,25 @@ fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<
     Err(failed)
 }
 
-async fn enter_at(address: SocketAddr, settings: &MemberSettings) -> Result<Entered, Tried> {
-    let left = Duration::from(settings.deadline - now());
+async fn enter_at(address: SocketAddr, settings: &MemberSettings) -> Result<Welcomed, Tried> {
     let late = |_| Tried::Again("no answer in time".to_owned());
-    let connecting = tokio::time::timeout(CONNECTING.min(left), TcpStream::connect(address));
-    let mut stream = connecting.await.map_err(late)??;
+    let connecting = tokio::time::timeout(CONNECTING, TcpStream::connect(address));
+    let stream = connecting.await.map_err(late)??;
     // Where it is refused, messages are late, and the clock's error says so.
     let _ = stream.set_nodelay(true);
+    let (rank, of) = (settings.shard.index(), settings.shard.of());
+    let hello = Hello { rank, of, host: settings.host.clone() };
     let proving = async {
         let token = settings.token.clone().unwrap_or_else(Token::none);
-        let mut session = handshake::join(&mut stream, &token, hello(settings)).await?;
-        let (_, said) = session.receive.read(&mut stream).await?;
-        match serde_json::from_slice(&said) {
-            Ok(ToMember::Welcome { fleet, silence }) => Ok((session, fleet, silence)),
-            Ok(ToMember::Refused(refusal)) => Err(Tried::Never(FleetError::Refused(refusal))),
+        let mut channel = Channel::connect(stream).await?;
+        channel.join(&token, &settings.version, &hello).await?;
+        match frame::hear(&mut channel.stream, LARGEST_MESSAGE).await? {
+            ToMember::Welcome { fleet, silence } => {
+                Ok((channel.stream, fleet, silence.clamp(SILENCE.0, SILENCE.1)))
+            }
+            ToMember::Refused(refusal) => Err(Tried::Never(FleetError::Refused(refusal))),
             _ => Err(FrameError::Garbage.into()),
         }
     };
-    let (session, fleet, silence) =
-        tokio::time::timeout(PROVING.min(left), proving).await.map_err(late)??;
-    Ok(Entered { stream, session, fleet, silence: silence.clamp(SILENCE.0, SILENCE.1) })
-}
-
-fn hello(settings: &MemberSettings) -> Hello {
-    Hello {
-        goodput_fleet: PROTOCOL,
-        version: settings.version.clone(),
-        rank: settings.shard.index(),
-        of: settings.shard.of(),
-        host: settings.host.clone(),
-        nonce: [0; 32],
-    }
-}
-
-fn start(
-    runtime: Runtime,
-    entered: Entered,
-    settings: &MemberSettings,
-) -> Result<Member, FleetError> {
-    let Entered { stream, session, fleet, silence } = entered;
-    let (control, said) = mpsc::channel(QUEUE);
-    let (files, pieces) = mpsc::channel(PIECES);
-    let shared = Arc::new(Shared::default());
-    let line = Line {
-        shared: Arc::clone(&shared),
-        clocks: settings.clocks,
-        silence,
-        every: settings.shard.of().div_ceil(REPORTS),
-        control: control.downgrade(),
-    };
-    let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(move || {
-        runtime.block_on(link::run(line, stream, session, (said, pieces)));
-    })?;
-    let (control, files) = (Some(control), Some(files));
-    Ok(Member { shared, fleet, control, files, thread: Some(thread) })
+    tokio::time::timeout(PROVING, proving).await.map_err(late)?
 }

@@ -6,22 +6,24 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::{ClockOffset, Nanos};
-use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc};
+use tokio_rustls::TlsStream;
 
 use super::{Start, message};
-use crate::frame::{Direction, FrameError, Kind};
-use crate::handshake::Session;
+use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
 use crate::leader::beat_of;
 use crate::message::{ToLeader, ToMember, short};
 use crate::{Clocks, Order, Totals};
 
 /// How long the farewell may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_millis(700);
 /// Letters of a word of rank 0 that are kept.
 const WORDS: usize = 4_096;
+
+/// What a member and rank 0 speak through.
+pub(super) type Stream = TlsStream<TcpStream>;
 
 /// A frame that waits to be sent.
 pub(super) type Out = (Kind, Vec<u8>);
@@ -121,26 +123,28 @@ pub(super) struct Line {
     pub(super) control: mpsc::WeakSender<Out>,
 }
 
-type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
+pub(super) type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
 
-/// Speaks with rank 0 until it is lost, or the member leaves.
-pub(super) async fn run(line: Line, stream: TcpStream, session: Session, queues: Queues) {
-    let (reader, writer) = stream.into_split();
+/// Speaks with rank 0 until it is lost, or the member leaves. What ends it is asked first, and files
+/// that wait to be sent last: who always has something to do takes all that the runtime lets a task do
+/// at a time.
+pub(super) async fn run(line: Line, stream: Stream, queues: Queues) {
+    let (reader, writer) = tokio::io::split(stream);
     line.shared.lock().at = now();
     let why = tokio::select! {
-        why = line.listen(reader, session.receive) => why,
-        why = line.talk(writer, session.send, queues) => why,
-        why = line.watch() => why,
+        biased;
         () = line.farewell() => "this member has left".to_owned(),
+        why = line.watch() => why,
+        why = line.listen(reader) => why,
+        why = line.talk(writer, queues) => why,
     };
     line.shared.lose(why);
 }
 
 impl Line {
-    async fn listen(&self, from: OwnedReadHalf, mut receive: Direction) -> String {
-        let mut from = BufReader::new(from);
+    async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
-            let said = match receive.read(&mut from).await {
+            let said = match frame::read(&mut from, LARGEST_MESSAGE).await {
                 Ok((Kind::Message, said)) => said,
                 Ok((Kind::Piece, _)) => return FrameError::Garbage.to_string(),
                 Err(error) => return error.to_string(),
@@ -195,12 +199,7 @@ impl Line {
     }
 
     /// Sends what waits: answers and words first, files last.
-    async fn talk(
-        &self,
-        mut to: OwnedWriteHalf,
-        mut send: Direction,
-        (mut control, mut files): Queues,
-    ) -> String {
+    async fn talk(&self, mut to: WriteHalf<Stream>, (mut control, mut files): Queues) -> String {
         let mut beat = tokio::time::interval(beat_of(self.silence).into());
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut beats = 0u32;
@@ -220,7 +219,7 @@ impl Line {
                 Some(out) = files.recv() => Some(out),
             };
             if let Some((kind, said)) = out
-                && let Err(error) = to.write_all(&send.seal(kind, &said)).await
+                && let Err(error) = frame::write(&mut to, kind, &said).await
             {
                 return format!("the connection failed: {error}");
             }

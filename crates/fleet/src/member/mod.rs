@@ -75,7 +75,7 @@ pub enum Start {
     Lost(String),
 }
 
-/// A member that has joined. Dropping it says goodbye, within two seconds.
+/// A member that has joined. Dropping it says goodbye, within a second.
 #[derive(Debug)]
 pub struct Member {
     shared: Arc<Shared>,

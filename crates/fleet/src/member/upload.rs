@@ -6,13 +6,12 @@ use std::path::Path;
 
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
-use sha2::{Digest, Sha256};
 
 use super::link::Out;
 use super::{LOOK_UP, Member, message};
 use crate::FleetError;
 use crate::frame::{Kind, LARGEST_PIECE};
-use crate::message::{ToLeader, UPLOADED};
+use crate::message::{ToLeader, UPLOADED, WENT_ON};
 
 /// How long is waited when the queue is full.
 const BREATH: Nanos = Nanos::from_millis(1);
@@ -65,8 +64,10 @@ impl Member {
         // What was said of taken ones stays: rank 0 may have given these up already.
         self.shared.look(|heard| heard.take = None);
         let offer = files.iter().map(|(name, bytes, _)| ((*name).to_owned(), *bytes)).collect();
-        self.say(&ToLeader::Offer { number: self.number(), files: offer })?;
         let mut patience = Patience { deadline: Nanos(u64::MAX), look: &mut look };
+        // In the queue of files: what is left of those before goes first.
+        let offer = ToLeader::Offer { number: self.number(), files: offer };
+        self.send(message(&offer)?, &mut patience)?;
         let turn = self.wait_for_word(true, &mut patience);
         patience.deadline = now() + within;
         let sent = match turn {
@@ -96,7 +97,7 @@ impl Member {
         self.shared.look(|heard| match (&heard.taken, &heard.order) {
             (Some((of, refused)), _) if *of == number => Some(Word::Taken(refused.clone())),
             (_, Some(order)) if order.number > number => {
-                Some(Word::Taken(Some("rank 0 went on without them".to_owned())))
+                Some(Word::Taken(Some(WENT_ON.to_owned())))
             }
             _ if counts_take && heard.take == Some(number) => Some(Word::Take),
             _ => None,
@@ -122,22 +123,20 @@ impl Member {
 
     fn send_file(
         &self,
-        (name, bytes, file): (&str, u64, File),
+        (name, mut left, mut file): (&str, u64, File),
         patience: &mut Patience<'_>,
     ) -> Result<(), FleetError> {
         self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
-        let (mut left, mut sum, mut file) = (bytes, Sha256::new(), file);
         while left > 0 {
             let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
             file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;
-            sum.update(&piece);
             left -= piece.len() as u64;
             self.send((Kind::Piece, piece), patience)?;
             if let Some(Word::Taken(Some(why))) = self.word(false) {
                 return Err(FleetError::Upload(why));
             }
         }
-        self.send(message(&ToLeader::Sum(sum.finalize().into()))?, patience)
+        Ok(())
     }
 
     /// Puts a frame into the queue of files, when there is room.

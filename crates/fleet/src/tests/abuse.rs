@@ -1,11 +1,16 @@
-//! Those who do not belong, and what happens to frames on their way.
+//! Those who do not belong, and what happens to words on their way.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::relay::{Do, Relay};
 use super::*;
 use crate::Refusal;
+use crate::channel::{self, Channel};
+use crate::frame::{self, LARGEST_MESSAGE};
+use crate::message::Answer;
 
 /// Waits until rank 0 says this of those that it turned away.
 fn until_said(leader: &Leader, sentences: &[(&str, u64)]) {
@@ -80,7 +85,7 @@ fn who_is_out_of_place_is_told_why() {
     joined(&leader, 2, 3);
 }
 
-/// Joins through a relay, lets it do something to one frame, and says what rank 0 makes of it.
+/// Joins through a relay, lets it do something to one record, and says what rank 0 makes of it.
 fn after(what: Do) -> Phase {
     let leader = lead(2);
     let relay = Relay::to(leader.address());
@@ -93,10 +98,11 @@ fn after(what: Do) -> Phase {
 }
 
 #[test]
-fn a_frame_that_was_changed_or_repeated_ends_the_conversation() {
-    let tampered = "a frame was changed, repeated or left out on its way";
-    assert_eq!(after(Do::Change), Phase::Lost(tampered.to_owned()));
-    assert_eq!(after(Do::Repeat), Phase::Lost(tampered.to_owned()));
+fn what_is_changed_repeated_or_left_out_ends_the_conversation() {
+    let tampered = "what was sent was changed, repeated or left out on its way";
+    for what in [Do::Change, Do::Repeat, Do::Omit] {
+        assert_eq!(after(what), Phase::Lost(tampered.to_owned()), "{what:?}");
+    }
 }
 
 #[test]
@@ -129,28 +135,109 @@ fn a_conversation_played_again_is_not_believed() {
     until("its leave", || is_lost(&leader, 1));
     let mut again = TcpStream::connect(target).unwrap();
     again.write_all(&seen).unwrap();
-    until_said(&leader, &[("someone at 127.0.0.1 has another token", 1)]);
+    until_said(&leader, &[("someone at 127.0.0.1 spoke something else, or broke off", 1)]);
     assert!(!super::member(&leader, 1).is_there);
+}
+
+/// Who stands between two ends, with a key of its own and a connection with each, and passes on all
+/// that they say.
+#[test]
+fn a_man_in_the_middle_is_refused() {
+    let leader = lead(2);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let (address, target) = (listener.local_addr().unwrap(), leader.address());
+    let joining = std::thread::spawn(move || join(address, &settings(1, 2)));
+    let seen = runtime.block_on(async move {
+        let (near, _) = listener.accept().await.unwrap();
+        let near = Channel::accept(near, &channel::server().unwrap()).await.unwrap();
+        let far = tokio::net::TcpStream::connect(target).await.unwrap();
+        let far = Channel::connect(far).await.unwrap();
+        let (mut near, mut far) = (near.stream, far.stream);
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            let (kind, said) = frame::read(&mut near, LARGEST_MESSAGE).await.unwrap();
+            frame::write(&mut far, kind, &said).await.unwrap();
+            seen.extend(said);
+        }
+        let (kind, said) = frame::read(&mut far, LARGEST_MESSAGE).await.unwrap();
+        frame::write(&mut near, kind, &said).await.unwrap();
+        seen
+    });
+    let refused = joining.join().unwrap().unwrap_err();
+    assert!(matches!(refused, FleetError::Refused(Refusal::Token)), "{refused}");
+    until_said(&leader, &[("someone at 127.0.0.1 has another token", 1)]);
+    assert!(leader.members().is_empty());
+    // What it has seen says the version, and neither who the member is nor the token.
+    let seen = String::from_utf8(seen).unwrap();
+    assert!(seen.contains("1.0.0") && !seen.contains("host") && !seen.contains(SECRET), "{seen}");
+}
+
+#[test]
+fn who_poses_as_rank_0_is_an_impostor() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let joining = std::thread::spawn(move || join(address, &settings(1, 2)));
+    runtime.block_on(async {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut channel = Channel::accept(stream, &channel::server().unwrap()).await.unwrap();
+        for _ in 0..2 {
+            frame::read(&mut channel.stream, LARGEST_MESSAGE).await.unwrap();
+        }
+        frame::say(&mut channel.stream, &Answer::Proof([7; 32])).await.unwrap();
+        let rest = frame::read(&mut channel.stream, LARGEST_MESSAGE).await;
+        assert!(rest.is_err(), "{rest:?}");
+    });
+    assert!(matches!(joining.join().unwrap(), Err(FleetError::Impostor)));
+}
+
+/// A stranger that says this, in the open or within TLS, and waits to be thrown out.
+fn say_as_stranger(leader: &Leader, bytes: &[u8], is_within_tls: bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut stream = tokio::net::TcpStream::connect(leader.address()).await.unwrap();
+        // It may be thrown out at any time.
+        if is_within_tls {
+            let mut stream = Channel::connect(stream).await.unwrap().stream;
+            let _ = (stream.write_all(bytes).await, stream.shutdown().await);
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        } else {
+            let _ = (stream.write_all(bytes).await, stream.shutdown().await);
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
 }
 
 #[test]
 fn garbage_is_dropped_and_the_others_are_served() {
     let leader = lead(2);
-    let large = u32::MAX.to_be_bytes();
-    let nested = [&100_001u32.to_be_bytes()[..], &[0], &[b'['; 4000]].concat();
-    let deep = [&4001u32.to_be_bytes()[..], &[0], &[b'['; 4000]].concat();
-    let text = [&3u32.to_be_bytes()[..], &[0], b"{}"].concat();
-    let tagged = [&40u32.to_be_bytes()[..], &[1; 40]].concat();
-    let cases: [&[u8]; 8] =
-        [b"GET / HTTP/1.1\r\n\r\n", &large, &[0; 4], &nested, &deep, &text, &tagged, &[0, 0]];
-    for (done, bytes) in cases.iter().enumerate() {
-        let mut stranger = TcpStream::connect(leader.address()).unwrap();
-        stranger.write_all(bytes).unwrap();
-        // It may have been thrown out by now.
-        let _ = stranger.shutdown(std::net::Shutdown::Write);
-        let _ = stranger.read_to_end(&mut Vec::new());
-        let times = done as u64 + 1;
-        until_said(&leader, &[("someone at 127.0.0.1 spoke something else, or broke off", times)]);
+    let large = [&u32::MAX.to_be_bytes()[..], &[1]].concat();
+    let nested = [&100_001u32.to_be_bytes()[..], &[1], &[b'['; 4000]].concat();
+    let deep = [&4001u32.to_be_bytes()[..], &[1], &[b'['; 4000]].concat();
+    let text = [&3u32.to_be_bytes()[..], &[1], b"{}"].concat();
+    let piece = [&40u32.to_be_bytes()[..], &[2; 40]].concat();
+    // A record of TLS that announces more than there may be.
+    let record = [0x16, 3, 3, 0xff, 0xff];
+    let cases: [&[u8]; 9] = [
+        b"GET / HTTP/1.1\r\n\r\n",
+        &large,
+        &[0; 5],
+        &nested,
+        &deep,
+        &text,
+        &piece,
+        &record,
+        &[0, 0],
+    ];
+    let mut times = 0;
+    for bytes in cases {
+        for is_within_tls in [false, true] {
+            say_as_stranger(&leader, bytes, is_within_tls);
+            times += 1;
+            let said = "someone at 127.0.0.1 spoke something else, or broke off";
+            until_said(&leader, &[(said, times)]);
+        }
     }
     joined(&leader, 1, 2);
 }
@@ -160,26 +247,34 @@ fn those_who_say_nothing_keep_nobody_out() {
     let mut patient = leader_of(2);
     patient.limits.proof = Nanos(LONG.0 * 100);
     let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), patient).unwrap();
-    // More than may be strangers at once; each says a byte and waits.
-    let strangers: Vec<_> = (0..200)
-        .map(|_| {
-            let mut stranger = TcpStream::connect(leader.address()).unwrap();
-            stranger.write_all(&[0]).unwrap();
-            stranger
-        })
-        .collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // More than may be strangers at once. Each says a byte and waits; some come as far as TLS.
+    let (mut open, mut within) = (Vec::new(), Vec::new());
+    for number in 0..200 {
+        let mut stranger = TcpStream::connect(leader.address()).unwrap();
+        if number % 10 == 0 {
+            stranger.set_nonblocking(true).unwrap();
+            let connecting = async {
+                Channel::connect(tokio::net::TcpStream::from_std(stranger).unwrap()).await
+            };
+            within.push(runtime.block_on(connecting).unwrap());
+        } else {
+            stranger.write_all(&[0x16]).unwrap();
+            open.push(stranger);
+        }
+    }
     joined(&leader, 1, 2);
     // It was the 201st; 64 may be there, and the one that was missing.
     until_said(&leader, &[("someone at 127.0.0.1 proved nothing in time", 136)]);
-    drop(strangers);
+    drop((open, within));
 }
 
 #[test]
 fn a_plan_that_fits_no_message_is_refused_here() {
     let leader = lead(2);
-    let large = Order { plan: "x".repeat(crate::LARGEST_MESSAGE), ..run(1) };
+    let large = Order { plan: "x".repeat(LARGEST_MESSAGE), ..run(1) };
     assert!(matches!(leader.prepare(large), Err(FleetError::TooLarge { .. })));
-    let fits = Order { plan: "x".repeat(crate::LARGEST_MESSAGE - 8192), ..run(1) };
+    let fits = Order { plan: "x".repeat(LARGEST_MESSAGE - 8192), ..run(1) };
     leader.prepare(fits.clone()).unwrap();
     assert_eq!(taken(&joined(&leader, 1, 2)), fits);
 }

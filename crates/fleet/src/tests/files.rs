@@ -68,6 +68,27 @@ fn folders_arrive_whole() {
 }
 
 #[test]
+fn a_listener_reads_nothing() {
+    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
+    let relay = Relay::to(leader.address());
+    let member = join(relay.address, &settings(1, 2)).unwrap();
+    let plan = "url = \"http://engine.example\"\nmodel = \"a-model\"".to_owned();
+    begin(&leader, &[&member], Order { plan, ..run(1) });
+    member.done("a line for people").unwrap();
+    let from = folder(0);
+    fs::write(from.path().join("text.jsonl"), "what somebody asked").unwrap();
+    let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
+    assert!(got[0].1.is_ok() && told[0].is_ok(), "{got:?} {told:?}");
+    let seen = relay.seen.lock().unwrap().clone();
+    assert!(seen.len() > 1_000);
+    let secrets = ["engine.example", "a-model", "host 1", "people", "somebody", "requests", SECRET];
+    for secret in secrets {
+        let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!is_there, "`{secret}` can be read");
+    }
+}
+
+#[test]
 fn what_is_there_is_never_written_over() {
     let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
     let member = joined(&leader, 1, 2);
@@ -113,10 +134,10 @@ fn a_folder_that_is_cut_off_leaves_nothing() {
     let member = join(relay.address, &settings(1, 2)).unwrap();
     begin(&leader, &[&member], run(1));
     let from = folder(40_000_000);
-    let before = relay.frames.load(Ordering::SeqCst);
+    let before = relay.records.load(Ordering::SeqCst);
     let (got, told) = std::thread::scope(|scope| {
         scope.spawn(|| {
-            until("some pieces", || relay.frames.load(Ordering::SeqCst) > before + 8);
+            until("some pieces", || relay.records.load(Ordering::SeqCst) > before + 64);
             relay.set(Do::Hold);
         });
         hand_over(&leader, &[(&member, from.path())], into.path())

@@ -1,62 +1,65 @@
 //! Members, and a leader, that have the token and break the rules.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
-use sha2::{Digest, Sha256};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsStream;
 
 use super::*;
-use crate::PROTOCOL;
-use crate::crypto::Bytes32;
-use crate::frame::{Kind, LARGEST_MESSAGE};
-use crate::handshake::{self, Session};
+use crate::channel::{self, Channel};
+use crate::frame::{self, Kind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember};
 
 /// A member that says what the test wants.
 struct Rogue {
     runtime: Runtime,
-    stream: TcpStream,
-    session: Session,
+    stream: TlsStream<TcpStream>,
 }
 
 impl Rogue {
+    /// Rank 1 of so many.
+    fn joined(leader: &Leader, of: u32) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let stream = runtime.block_on(async {
+            let stream = TcpStream::connect(leader.address()).await.unwrap();
+            let mut channel = Channel::connect(stream).await.unwrap();
+            let hello = Hello { rank: 1, of, host: String::new() };
+            channel.join(&token(), "1.0.0", &hello).await.unwrap();
+            channel.stream
+        });
+        Self { runtime, stream }
+    }
+
     /// Rank 1 of 2, as far as the start of order 1.
     fn running(leader: &Leader) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (stream, session) = runtime.block_on(async {
-            let mut stream = TcpStream::connect(leader.address()).await.unwrap();
-            let hello = Hello {
-                goodput_fleet: PROTOCOL,
-                version: "1.0.0".to_owned(),
-                rank: 1,
-                of: 2,
-                host: String::new(),
-                nonce: [0; 32],
-            };
-            let token = Token::new(SECRET).unwrap();
-            let session = handshake::join(&mut stream, &token, hello).await.unwrap();
-            (stream, session)
-        });
-        let mut rogue = Self { runtime, stream, session };
-        leader.prepare(run(1)).unwrap();
-        rogue.say(&ToLeader::Ready { number: 1 });
-        // Clocks are compared when it joins, and before the start.
-        rogue.answer(|it| matches!(it, ToMember::Clock(_)));
-        until("its word", || member(leader, 1).phase == Phase::Ready);
-        std::thread::scope(|scope| {
-            let go = scope.spawn(|| leader.go(Nanos::ZERO));
-            rogue.answer(|it| matches!(it, ToMember::Go { .. }));
-            assert_eq!(go.join().unwrap().ranks, [1]);
-        });
+        let mut rogue = Self::joined(leader, 2);
+        rogue.begin(leader, point(1));
         rogue
     }
 
+    /// As far as the start of an order.
+    fn begin(&mut self, leader: &Leader, order: Order) {
+        let number = order.number;
+        leader.prepare(order).unwrap();
+        self.say(&ToLeader::Ready { number });
+        // Clocks are compared when it joins, and before the start.
+        if number == 1 {
+            self.answer(|it| matches!(it, ToMember::Clock(_)));
+        }
+        until("its word", || member(leader, 1).phase == Phase::Ready);
+        std::thread::scope(|scope| {
+            let go = scope.spawn(|| leader.go(Nanos::ZERO));
+            self.answer(|it| matches!(it, ToMember::Go { .. }));
+            assert_eq!(go.join().unwrap().ranks, [1]);
+        });
+    }
+
     fn send(&mut self, kind: Kind, said: &[u8]) {
-        let frame = self.session.send.seal(kind, said);
         // Rank 0 may have closed.
-        let _ = self.runtime.block_on(self.stream.write_all(&frame));
+        let _ = self.runtime.block_on(frame::write(&mut self.stream, kind, said));
     }
 
     fn say(&mut self, what: &ToLeader) {
@@ -78,9 +81,8 @@ impl Rogue {
     /// The next message of a kind.
     fn hear(&mut self, is_it: impl Fn(&ToMember) -> bool) -> ToMember {
         loop {
-            let (_, said) =
-                self.runtime.block_on(self.session.receive.read(&mut self.stream)).unwrap();
-            let message = serde_json::from_slice(&said).unwrap();
+            let heard = frame::hear(&mut self.stream, LARGEST_MESSAGE);
+            let message = self.runtime.block_on(heard).unwrap();
             if is_it(&message) {
                 return message;
             }
@@ -88,14 +90,18 @@ impl Rogue {
     }
 
     fn offer(&mut self, files: &[(&str, u64)]) {
-        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
-        self.say(&ToLeader::Offer { number: 1, files });
+        self.offer_of(1, files);
     }
 
-    fn file(&mut self, name: &str, bytes: &[u8], sum: Bytes32) {
+    fn offer_of(&mut self, number: u64, files: &[(&str, u64)]) {
+        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
+        self.say(&ToLeader::Offer { number, files });
+    }
+
+    fn file(&mut self, name: &str, bytes: &[u8]) {
         self.say(&ToLeader::File { name: name.to_owned() });
         self.send(Kind::Piece, bytes);
-        self.say(&ToLeader::Sum(sum));
+        self.say(&ToLeader::Sent);
     }
 
     fn refusal(&mut self) -> String {
@@ -107,10 +113,6 @@ impl Rogue {
 }
 
 type Act = fn(&mut Rogue);
-
-fn sum(bytes: &[u8]) -> Bytes32 {
-    Sha256::digest(bytes).into()
-}
 
 #[test]
 fn only_files_of_a_run_are_taken() {
@@ -150,16 +152,18 @@ fn sending(what: impl FnOnce(&mut Rogue)) -> (Result<PathBuf, String>, Option<St
 
 #[test]
 fn files_are_what_was_said_of_them_or_nothing() {
-    let whole = sending(|rogue| {
-        rogue.file("plan.toml", b"ab", sum(b"ab"));
-        rogue.say(&ToLeader::Sent);
-    });
+    let whole = sending(|rogue| rogue.file("plan.toml", b"ab"));
     assert!(matches!(whole, (Ok(_), None, 1)), "{whole:?}");
     let cases: [(&str, Act); 7] = [
-        ("longer than was said", |it| it.file("plan.toml", b"abc", sum(b"abc"))),
-        ("shorter than was said", |it| it.file("plan.toml", b"a", sum(b"a"))),
-        ("another sum", |it| it.file("plan.toml", b"ab", sum(b"ac"))),
-        ("was not offered", |it| it.file("server.log", b"ab", sum(b"ab"))),
+        ("longer than was said", |it| it.file("plan.toml", b"abc")),
+        ("shorter than was said", |it| it.file("plan.toml", b"a")),
+        ("was not offered", |it| it.file("server.log", b"ab")),
+        ("was not offered", |it| {
+            it.say(&ToLeader::File { name: "plan.toml".to_owned() });
+            it.send(Kind::Piece, b"ab");
+            // Once is enough.
+            it.file("plan.toml", b"ab");
+        }),
         ("without its file", |it| it.send(Kind::Piece, b"ab")),
         ("not all files came", |it| it.say(&ToLeader::Sent)),
         ("it gave up: the disk", |it| it.say(&ToLeader::Cut("the disk".to_owned()))),
@@ -217,12 +221,111 @@ fn who_does_not_read_is_lost_and_keeps_nobody_waiting() {
     let plan = "x".repeat(LARGEST_MESSAGE - 8192);
     // Enough for the buffers of the system and the queue.
     for number in 2..100 {
-        leader.prepare(Order { plan: plan.clone(), ..run(number) }).unwrap();
+        leader.prepare(Order { plan: plan.clone(), ..point(number) }).unwrap();
     }
     assert_eq!(
         member(&leader, 1).phase,
         Phase::Lost("it does not read what it is told".to_owned())
     );
+}
+
+/// The next member that comes, let in as rank 0 does it.
+async fn admitted(listener: &TcpListener) -> TlsStream<TcpStream> {
+    let (stream, _) = listener.accept().await.unwrap();
+    let mut channel = Channel::accept(stream, &channel::server().unwrap()).await.unwrap();
+    channel.admit(&token(), "1.0.0").await.unwrap();
+    let welcome = ToMember::Welcome { fleet: String::new(), silence: Nanos(u64::MAX) };
+    frame::say(&mut channel.stream, &welcome).await.unwrap();
+    channel.stream
+}
+
+/// Files of a member whose rank 0 has given them up, and gives the next order, while they are under
+/// way: the next offer comes after all of them.
+#[test]
+fn an_offer_does_not_overtake_the_files_before_it() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("requests.log"), vec![7; 40_000_000]).unwrap();
+    let (has_given_up, is_heard) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let member = join(address, &settings(1, 2)).unwrap();
+            assert_eq!(taken(&member), point(1));
+            let mut looks = 0;
+            let given_up = member.upload(folder.path(), LONG, || {
+                looks += 1;
+                // By now nothing more fits into the connection.
+                looks < 300
+            });
+            assert!(matches!(given_up, Err(FleetError::Upload(_))), "{given_up:?}");
+            has_given_up.store(true, Ordering::SeqCst);
+            assert_eq!(taken(&member), point(2));
+            let _ = member.upload(folder.path(), LONG, || !is_heard.load(Ordering::SeqCst));
+            member
+        });
+        runtime.block_on(async {
+            let mut stream = admitted(&listener).await;
+            frame::say(&mut stream, &ToMember::Order(point(1))).await.unwrap();
+            while !matches!(
+                frame::hear(&mut stream, LARGEST_MESSAGE).await.unwrap(),
+                ToLeader::Offer { .. }
+            ) {}
+            frame::say(&mut stream, &ToMember::Take { number: 1 }).await.unwrap();
+            // Nothing is read until the next offer waits to be sent.
+            let (breath, deadline) = (std::time::Duration::from_millis(10), soon());
+            while !has_given_up.load(Ordering::SeqCst) {
+                assert!(now() < deadline);
+                tokio::time::sleep(breath).await;
+            }
+            frame::say(&mut stream, &ToMember::Order(point(2))).await.unwrap();
+            tokio::time::sleep(30 * breath).await;
+            let mut offers = vec![1];
+            loop {
+                match frame::read(&mut stream, LARGEST_MESSAGE).await.unwrap() {
+                    (Kind::Piece, _) => {
+                        assert_eq!(offers, [1], "a piece came after the next offer");
+                    }
+                    (_, said) => match serde_json::from_slice(&said).unwrap() {
+                        ToLeader::Offer { number, .. } => {
+                            offers.push(number);
+                            is_heard.store(number == 2, Ordering::SeqCst);
+                        }
+                        ToLeader::Cut(_) if offers == [1, 2] => break,
+                        _ => {}
+                    },
+                }
+            }
+        });
+        drop(work.join().unwrap());
+    });
+}
+
+#[test]
+fn what_was_given_up_does_not_stand_in_the_way_of_the_next_order() {
+    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
+    let mut rogue = Rogue::running(&leader);
+    let order = |rogue: &mut Rogue, number: u64, bytes: &[u8]| {
+        std::thread::scope(|scope| {
+            let into = into.path().join(number.to_string());
+            let got = scope.spawn(|| leader.collect(move |_| into.clone(), soon(), |_| true));
+            rogue.offer_of(number, &[("plan.toml", 2)]);
+            rogue.hear(|it| matches!(it, ToMember::Take { .. }));
+            rogue.say(&ToLeader::File { name: "plan.toml".to_owned() });
+            rogue.send(Kind::Piece, bytes);
+            if number > 1 {
+                rogue.say(&ToLeader::Sent);
+            }
+            got.join().unwrap().remove(0).1
+        })
+    };
+    // It was told that its files are not wanted, and its last word was never sent.
+    let refused = order(&mut rogue, 1, b"abc");
+    assert!(refused.unwrap_err().contains("longer than was said"));
+    rogue.begin(&leader, point(2));
+    let got = order(&mut rogue, 2, b"ab");
+    assert!(got.is_ok(), "{got:?}");
 }
 
 #[test]
@@ -233,18 +336,70 @@ fn a_leader_that_breaks_the_rules_is_lost() {
     for (kind, said) in [(Kind::Piece, &b"ab"[..]), (Kind::Message, b"[["), (Kind::Message, b"")] {
         let joining = std::thread::spawn(move || join(address, &settings(1, 2)).unwrap());
         let _stream = runtime.block_on(async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let token = Token::new(SECRET).unwrap();
-            let (_, mut session) = handshake::admit(&mut stream, &token, "1.0.0").await.unwrap();
-            let welcome = ToMember::Welcome { fleet: String::new(), silence: Nanos(u64::MAX) };
-            let welcome = serde_json::to_vec(&welcome).unwrap();
-            for (kind, said) in [(Kind::Message, &welcome[..]), (kind, said)] {
-                stream.write_all(&session.send.seal(kind, said)).await.unwrap();
-            }
+            let mut stream = admitted(&listener).await;
+            frame::write(&mut stream, kind, said).await.unwrap();
             stream
         });
         let member = joining.join().unwrap();
         let why = "what came is not of this protocol".to_owned();
         assert_eq!(member.next(LONG), Next::Lost(why));
     }
+}
+
+/// Says something again and again, until the other end is gone.
+async fn flood(stream: TlsStream<TcpStream>, what: &impl serde::Serialize) {
+    let said = serde_json::to_vec(what).unwrap();
+    let frame = [&(1 + said.len() as u32).to_be_bytes()[..], &[1], &said].concat();
+    let many = frame.repeat(10_000);
+    // Read too: what nobody reads would stop the other end.
+    let (mut from, mut to) = tokio::io::split(stream);
+    let reading =
+        tokio::spawn(async move { while matches!(from.read(&mut [0; 4096]).await, Ok(1..)) {} });
+    while to.write_all(&many).await.is_ok() {}
+    reading.abort();
+}
+
+/// Clocks that take their time to be read, so that there is always something left to hear.
+fn slow() -> (Nanos, Nanos) {
+    pause(Nanos::from_millis(1));
+    now_and_unix()
+}
+
+#[test]
+fn a_member_leaves_a_leader_that_never_stops() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let leader = std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut stream = admitted(&listener).await;
+            frame::say(&mut stream, &ToMember::Order(run(1))).await.unwrap();
+            flood(stream, &ToMember::Beat).await;
+        });
+    });
+    let member = join(address, &MemberSettings { clocks: slow, ..settings(1, 2) }).unwrap();
+    assert_eq!(taken(&member), run(1));
+    let begin = now();
+    drop(member);
+    assert!(now() - begin < Nanos::from_millis(10_000));
+    leader.join().unwrap();
+}
+
+#[test]
+fn a_member_that_never_stops_keeps_nobody_else_waiting() {
+    let leader = lead(3);
+    let Rogue { runtime, stream } = Rogue::joined(&leader, 3);
+    let flooding = std::thread::spawn(move || runtime.block_on(flood(stream, &ToLeader::Beat)));
+    let second = joined(&leader, 2, 3);
+    leader.prepare(run(1)).unwrap();
+    make_ready(&second);
+    until("its word", || member(&leader, 2).phase == Phase::Ready);
+    let go = leader.go(Nanos::ZERO);
+    assert_eq!(go.ranks, [2]);
+    assert!(matches!(second.wait_go(LONG), Start::At { .. }));
+    let begin = now();
+    leader.end();
+    drop(leader);
+    assert!(now() - begin < Nanos::from_millis(10_000));
+    flooding.join().unwrap();
 }

@@ -225,6 +225,23 @@ fn who_finds_nobody_says_so() {
 }
 
 #[test]
+fn who_gives_up_is_not_kept_by_one_who_says_nothing() {
+    // The system takes connections, and nothing listens to them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (begin, mut looks) = (now(), 0);
+    let given_up = join_until(silent.local_addr().unwrap(), || {
+        looks += 1;
+        looks < 3
+    });
+    assert!(matches!(given_up, Err(FleetError::NoLeader { .. })), "{given_up:?}");
+    assert!(now() - begin < Nanos::from_millis(10_000));
+}
+
+fn join_until(at: SocketAddr, mut look: impl FnMut() -> bool) -> Result<Member, FleetError> {
+    Member::join(&at.to_string(), &settings(1, 2), |_| look())
+}
+
+#[test]
 fn many_join_at_once() {
     let leader = lead(101);
     let address = leader.address();

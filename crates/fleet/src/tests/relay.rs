@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use goodput_clock::pause;
 use goodput_model::Nanos;
@@ -13,10 +13,12 @@ use goodput_model::Nanos;
 #[repr(u8)]
 pub(super) enum Do {
     Pass,
-    /// Flip a bit of the next frame that the member sends, once.
+    /// Flip a bit of the next record that the member sends, once.
     Change,
-    /// Send the next frame of the member twice.
+    /// Send the next record of the member twice.
     Repeat,
+    /// Send the next record of the member not at all.
+    Omit,
     /// Pass nothing on, in both directions.
     Hold,
 }
@@ -25,27 +27,32 @@ pub(super) enum Do {
 pub(super) struct Relay {
     pub(super) address: SocketAddr,
     what: Arc<AtomicU8>,
-    /// Frames that the member has sent.
-    pub(super) frames: Arc<AtomicU64>,
+    /// Records of TLS that the member has sent.
+    pub(super) records: Arc<AtomicU64>,
+    /// All that has passed, in both directions.
+    pub(super) seen: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Relay {
     pub(super) fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (what, frames) = (Arc::new(AtomicU8::new(Do::Pass as u8)), Arc::new(AtomicU64::new(0)));
-        let shared = (Arc::clone(&what), Arc::clone(&frames));
+        let (what, records) =
+            (Arc::new(AtomicU8::new(Do::Pass as u8)), Arc::new(AtomicU64::new(0)));
+        let shared = (Arc::clone(&what), Arc::clone(&records));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&seen);
         std::thread::spawn(move || {
             for from in listener.incoming().flatten() {
                 let to = TcpStream::connect(target).unwrap();
                 let (back, forth) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                let (what, frames) = shared.clone();
-                std::thread::spawn(move || pass(from, to, &what, Some(&frames)));
-                let what = Arc::clone(&shared.0);
-                std::thread::spawn(move || pass(forth, back, &what, None));
+                let ((what, records), seen) = (shared.clone(), Arc::clone(&all));
+                std::thread::spawn(move || pass(from, to, (&what, &seen), Some(&records)));
+                let (what, seen) = (Arc::clone(&shared.0), Arc::clone(&all));
+                std::thread::spawn(move || pass(forth, back, (&what, &seen), None));
             }
         });
-        Self { address, what, frames }
+        Self { address, what, records, seen }
     }
 
     pub(super) fn set(&self, what: Do) {
@@ -53,33 +60,42 @@ impl Relay {
     }
 }
 
-/// Passes frames on until an end is gone; those of the member are counted and may be changed.
-fn pass(mut from: TcpStream, mut to: TcpStream, what: &AtomicU8, frames: Option<&AtomicU64>) {
+/// Passes records of TLS on until an end is gone; those of the member are counted and may be changed.
+fn pass(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    (what, seen): (&AtomicU8, &Mutex<Vec<u8>>),
+    records: Option<&AtomicU64>,
+) {
     let mut step = || -> std::io::Result<()> {
-        let mut frame = vec![0; 4];
-        from.read_exact(&mut frame)?;
-        let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
-        frame.resize(4 + length, 0);
-        from.read_exact(&mut frame[4..])?;
+        // A kind, a version, and the length of what follows.
+        let mut record = vec![0; 5];
+        from.read_exact(&mut record)?;
+        let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
+        record.resize(5 + length, 0);
+        from.read_exact(&mut record[5..])?;
+        seen.lock().unwrap().extend_from_slice(&record);
         while what.load(Ordering::SeqCst) == Do::Hold as u8 {
             pause(Nanos::from_millis(5));
         }
         let now = |it: Do| {
-            frames.is_some()
+            records.is_some()
                 && what
                     .compare_exchange(it as u8, Do::Pass as u8, Ordering::SeqCst, Ordering::SeqCst)
                     .is_ok()
         };
         if now(Do::Change) {
-            let middle = 4 + length / 2;
-            frame[middle] ^= 1;
+            let middle = 5 + length / 2;
+            record[middle] ^= 1;
         }
         if now(Do::Repeat) {
-            to.write_all(&frame)?;
+            to.write_all(&record)?;
         }
-        to.write_all(&frame)?;
-        if let Some(frames) = frames {
-            frames.fetch_add(1, Ordering::SeqCst);
+        if !now(Do::Omit) {
+            to.write_all(&record)?;
+        }
+        if let Some(records) = records {
+            records.fetch_add(1, Ordering::SeqCst);
         }
         Ok(())
     };

@@ -1,0 +1,316 @@
+//! One connection: TLS 1.3, and a proof by each end that it has the token.
+//!
+//! ```text
+//! member ↔ rank 0   TLS 1.3; rank 0 has a key that it made for this start
+//! member → rank 0   greeting: version; proof
+//! rank 0 → member   proof                           (or refused: another version, another token)
+//! member → rank 0   hello: rank, N, host
+//! ```
+//!
+//! A proof is HMAC-SHA-256, with a key from the token, over what TLS exports for this connection and
+//! the role of who proves (RFC 8446, 7.5). It fits no other connection and no other role: whoever
+//! stands between two ends has a connection with each, and the proof of one is worth nothing in the
+//! other. So it does not matter whose key rank 0 shows, and no certificates are needed (RFC 7250).
+
+use std::io;
+use std::sync::Arc;
+
+use ring::rand::SystemRandom;
+use ring::signature::Ed25519KeyPair;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring as provider, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{
+    CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, ConnectionCommon, DigitallySignedStruct, PeerIncompatible, ServerConfig,
+    SignatureScheme,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+use crate::frame::{FrameError, LARGEST_PLAIN, hear, say};
+use crate::message::{Answer, Bytes32, Greeting, Hello, short};
+use crate::{PROTOCOL, Refusal, Token};
+
+/// Letters of a version that are shown.
+const VERSION: usize = 64;
+/// Letters of a host's name that are kept.
+const HOST: usize = 256;
+
+const MEMBER: &[u8] = b"EXPORTER-goodput-fleet-member";
+const LEADER: &[u8] = b"EXPORTER-goodput-fleet-leader";
+
+/// A connection that nobody else can read; who is at its other end is not known yet.
+#[derive(Debug)]
+pub(crate) struct Channel<S> {
+    pub(crate) stream: TlsStream<S>,
+    /// What the proofs are made over, for each role.
+    member: Bytes32,
+    leader: Bytes32,
+}
+
+/// Why two did not come together.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    #[error("{0}")]
+    Refused(Refusal),
+    #[error("what listens there does not know the token")]
+    Impostor,
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Frame(error.into())
+    }
+}
+
+/// How rank 0 speaks TLS: with a key of its own for every start.
+pub(crate) fn server() -> io::Result<Arc<ServerConfig>> {
+    let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+        .map_err(|_| io::Error::other("no random bytes for a key"))?;
+    let pair = PrivatePkcs8KeyDer::from(pair.as_ref());
+    let key = provider::sign::any_eddsa_type(&pair).map_err(io::Error::other)?;
+    let public = key.public_key().map(|key| CertificateDer::from(key.to_vec()));
+    let certified = Arc::new(CertifiedKey::new(public.into_iter().collect(), key));
+    let mut config = ServerConfig::builder_with_provider(provider::default_provider().into())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(io::Error::other)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(certified)));
+    // No connection follows from another.
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+/// Takes any key of rank 0 that it can sign with: the proofs say who it is.
+#[derive(Debug)]
+struct AnyKey(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyKey {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(PeerIncompatible::ServerDoesNotSupportTls12Or13.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &key, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// What the proofs of a member and of rank 0 are made over.
+fn exported<T>(connection: &ConnectionCommon<T>) -> io::Result<(Bytes32, Bytes32)> {
+    let of = |label| connection.export_keying_material([0; 32], label, None);
+    of(MEMBER).and_then(|member| Ok((member, of(LEADER)?))).map_err(io::Error::other)
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
+    /// The member's side of TLS.
+    pub(crate) async fn connect(stream: S) -> io::Result<Self> {
+        let provider = Arc::new(provider::default_provider());
+        let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(io::Error::other)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyKey(provider)))
+            .with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        // Names are no part of it, so none is sent.
+        config.enable_sni = false;
+        let name = ServerName::from(std::net::Ipv4Addr::UNSPECIFIED);
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        let (member, leader) = exported(stream.get_ref().1)?;
+        Ok(Self { stream: stream.into(), member, leader })
+    }
+
+    /// The side of rank 0.
+    pub(crate) async fn accept(stream: S, config: &Arc<ServerConfig>) -> io::Result<Self> {
+        let stream = TlsAcceptor::from(Arc::clone(config)).accept(stream).await?;
+        let (member, leader) = exported(stream.get_ref().1)?;
+        Ok(Self { stream: stream.into(), member, leader })
+    }
+
+    /// Proves to rank 0 that this member has the token, and hears the same; says who it is then.
+    pub(crate) async fn join(
+        &mut self,
+        token: &Token,
+        version: &str,
+        hello: &Hello,
+    ) -> Result<(), Failed> {
+        let stream = &mut self.stream;
+        let greeting = Greeting { goodput_fleet: PROTOCOL, version: version.to_owned() };
+        say(stream, &greeting).await?;
+        say(stream, &Answer::Proof(token.prove(&self.member))).await?;
+        match hear(stream, LARGEST_PLAIN).await? {
+            Answer::Proof(proof) if token.has_proved(&self.leader, &proof) => {}
+            Answer::Proof(_) => return Err(Failed::Impostor),
+            Answer::Refused(refusal) => return Err(Failed::Refused(shown(refusal))),
+        }
+        Ok(say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?)
+    }
+
+    /// The side of rank 0, which runs this version: who has come.
+    pub(crate) async fn admit(&mut self, token: &Token, version: &str) -> Result<Hello, Failed> {
+        let stream = &mut self.stream;
+        let greeting: Greeting = hear(stream, LARGEST_PLAIN).await?;
+        if greeting.goodput_fleet != PROTOCOL || greeting.version != version {
+            let (leader, member) = (version.to_owned(), short(&greeting.version, VERSION));
+            return refuse(stream, Refusal::Version { protocol: PROTOCOL, leader, member }).await;
+        }
+        let Answer::Proof(proof) = hear(stream, LARGEST_PLAIN).await? else {
+            return Err(FrameError::Garbage.into());
+        };
+        // The member first: who has no token gets nothing that could be tried against a list of words.
+        if !token.has_proved(&self.member, &proof) {
+            return refuse(stream, Refusal::Token).await;
+        }
+        say(stream, &Answer::Proof(token.prove(&self.leader))).await?;
+        let hello: Hello = hear(stream, LARGEST_PLAIN).await?;
+        Ok(Hello { host: short(&hello.host, HOST), ..hello })
+    }
+}
+
+/// A refusal of one who has proved nothing yet: its words are cut.
+fn shown(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Version { protocol, leader, member } => Refusal::Version {
+            protocol,
+            leader: short(&leader, VERSION),
+            member: short(&member, VERSION),
+        },
+        other => other,
+    }
+}
+
+async fn refuse<T>(stream: &mut (impl AsyncWrite + Unpin), why: Refusal) -> Result<T, Failed> {
+    say(stream, &Answer::Refused(why.clone())).await?;
+    Err(Failed::Refused(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    fn wait<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    }
+
+    fn hello() -> Hello {
+        Hello { rank: 1, of: 2, host: "h".repeat(1000) }
+    }
+
+    /// Two ends of one connection: the member's and that of rank 0.
+    async fn connected() -> (Channel<DuplexStream>, Channel<DuplexStream>) {
+        let (left, right) = tokio::io::duplex(8192);
+        let config = server().unwrap();
+        let (member, leader) =
+            tokio::join!(Channel::connect(left), Channel::accept(right, &config));
+        (member.unwrap(), leader.unwrap())
+    }
+
+    type Outcome = (Result<(), Failed>, Result<Hello, Failed>);
+
+    fn meet(member: &str, leader: &str, version: &str) -> Outcome {
+        let (ours, theirs) = (Token::new(member).unwrap(), Token::new(leader).unwrap());
+        wait(async {
+            let ((mut member, mut leader), hello) = (connected().await, hello());
+            tokio::join!(member.join(&ours, version, &hello), leader.admit(&theirs, "1.0.0"))
+        })
+    }
+
+    #[test]
+    fn those_with_one_token_come_together() {
+        let (member, leader) = meet("a-token-of-some-length", "a-token-of-some-length", "1.0.0");
+        member.unwrap();
+        let hello = leader.unwrap();
+        assert_eq!((hello.rank, hello.of, hello.host.len()), (1, 2, HOST));
+    }
+
+    #[test]
+    fn another_token_is_refused_at_both_ends() {
+        let (member, leader) = meet("0123456789abcdef", "0123456789abcdeg", "1.0.0");
+        assert!(matches!(member, Err(Failed::Refused(Refusal::Token))));
+        assert!(matches!(leader, Err(Failed::Refused(Refusal::Token))));
+    }
+
+    #[test]
+    fn another_version_is_refused_and_both_are_named() {
+        let (member, _) = meet("0123456789abcdef", "0123456789abcdef", "1.0.1");
+        let Err(Failed::Refused(refusal)) = member else { panic!("{member:?}") };
+        assert_eq!(
+            refusal.to_string(),
+            "rank 0 runs goodput 1.0.0 (protocol 2), this is goodput 1.0.1 (protocol 2)"
+        );
+    }
+
+    #[test]
+    fn both_ends_export_the_same_and_no_two_connections_do() {
+        let ends = || wait(async { connected().await });
+        let ((member, leader), (other, _)) = (ends(), ends());
+        assert_eq!((member.member, member.leader), (leader.member, leader.leader));
+        let all = [member.member, member.leader, other.member, other.leader];
+        assert!((0..4).all(|one| (0..one).all(|two| all[one] != all[two])));
+    }
+
+    #[test]
+    fn one_who_takes_any_token_is_no_leader() {
+        let token = Token::new("0123456789abcdef").unwrap();
+        let joined = wait(async {
+            let (mut member, mut rogue) = connected().await;
+            let impostor = async {
+                let _: Greeting = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
+                let proof: Answer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
+                // The member's own proof is no proof of a leader.
+                say(&mut rogue.stream, &proof).await.unwrap();
+                // And who it is was not said.
+                let rest = hear::<Hello>(&mut rogue.stream, LARGEST_PLAIN).await;
+                assert!(rest.is_err(), "{rest:?}");
+            };
+            let joining = async {
+                let joined = member.join(&token, "1.0.0", &hello()).await;
+                drop(member);
+                joined
+            };
+            tokio::join!(joining, impostor).0
+        });
+        assert!(matches!(joined, Err(Failed::Impostor)), "{joined:?}");
+    }
+}
