@@ -44,8 +44,8 @@ pub struct Passing {
 enum Look {
     /// Not at all: there is no head yet, nothing to understand, or it is known how it ends.
     Not,
-    /// The first byte tells whether it is a stream.
-    Unsaid,
+    /// The first byte tells whether it is a stream; one would begin with the blanks before it.
+    Unsaid(Box<AnswerReader>),
     Stream(Box<AnswerReader>),
     Whole(Vec<u8>),
 }
@@ -91,22 +91,25 @@ impl Passing {
         if kind.starts_with(b"text/html") {
             return self.fail(ErrorClass::Html);
         }
-        self.look =
-            if kind.starts_with(b"text/event-stream") { self.stream() } else { Look::Unsaid };
+        let reader = Box::new(AnswerReader::bounded(self.keep_text, BOUNDS));
+        self.look = if kind.starts_with(b"text/event-stream") {
+            Look::Stream(reader)
+        } else {
+            Look::Unsaid(reader)
+        };
     }
 
     /// Bytes of the body that one read brought, or a part of them.
     pub fn take(&mut self, bytes: &[u8], read: Read) {
         self.exchange.stamps.first_byte.get_or_insert(read.at);
-        if matches!(self.look, Look::Unsaid) {
-            self.look = match bytes.trim_ascii_start().first() {
-                None => return,
-                Some(b'{' | b'[') => Look::Whole(Vec::new()),
-                Some(_) => self.stream(),
-            };
-        }
+        self.look = match (std::mem::replace(&mut self.look, Look::Not), bytes.trim_ascii_start()) {
+            (Look::Unsaid(_), [b'{' | b'[', ..]) => Look::Whole(Vec::new()),
+            (Look::Unsaid(reader), [_, ..]) => Look::Stream(reader),
+            (look, _) => look,
+        };
         let outcome = match &mut self.look {
-            Look::Not | Look::Unsaid => Ok(()),
+            Look::Not => Ok(()),
+            Look::Unsaid(reader) => reader.push(bytes, read, &mut self.exchange),
             Look::Stream(reader) if reader.is_done() => Ok(()),
             Look::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
             Look::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
@@ -129,8 +132,9 @@ impl Passing {
                 self.exchange.stamps.done.get_or_insert(read.at);
                 Ok(())
             }
-            Look::Unsaid => AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange),
-            Look::Stream(mut reader) => reader.finish(read, &mut self.exchange),
+            Look::Unsaid(mut reader) | Look::Stream(mut reader) => {
+                reader.finish(read, &mut self.exchange)
+            }
             Look::Whole(whole) => {
                 let mut reader = AnswerReader::bounded(self.keep_text, BOUNDS);
                 reader.whole(&whole, read, &mut self.exchange)
@@ -145,8 +149,8 @@ impl Passing {
     /// Bytes that are held to read it.
     pub fn held(&self) -> usize {
         let look = match &self.look {
-            Look::Not | Look::Unsaid => 0,
-            Look::Stream(reader) => reader.held(),
+            Look::Not => 0,
+            Look::Unsaid(reader) | Look::Stream(reader) => reader.held(),
             Look::Whole(whole) => whole.capacity(),
         };
         let text = self.exchange.text.as_ref().map_or(0, String::capacity);
@@ -157,8 +161,8 @@ impl Passing {
     /// to be read goes unjudged.
     pub fn hold_no_more(&mut self) {
         match &mut self.look {
-            Look::Not | Look::Unsaid => {}
-            Look::Stream(reader) => reader.hold_no_more(&self.exchange),
+            Look::Not => {}
+            Look::Unsaid(reader) | Look::Stream(reader) => reader.hold_no_more(&self.exchange),
             Look::Whole(_) => self.fail(ErrorClass::EventTooLarge),
         }
     }
@@ -181,10 +185,6 @@ impl Passing {
         };
         exchange.stamps.ended = at;
         exchange
-    }
-
-    fn stream(&self) -> Look {
-        Look::Stream(Box::new(AnswerReader::bounded(self.keep_text, BOUNDS)))
     }
 
     /// Counts what a stream has said so far.

@@ -237,3 +237,21 @@ fn an_answer_whose_reader_failed_is_no_success() {
     assert_eq!(class(&exchange), Some(ErrorClass::BadEvent));
     assert_eq!((exchange.stamps.dispatched, exchange.status), (Nanos(1), Some(200)));
 }
+
+/// A line that begins with a blank is no field, wherever the reads were cut.
+#[test]
+fn blanks_before_a_stream_belong_to_it() {
+    for cut in [0, 1, 3] {
+        let mut answer = passing(200, "");
+        let (first, second) = b" data: [DONE]\n\n".split_at(cut);
+        answer.take(first, read(3));
+        answer.take(second, read(4));
+        assert!(!answer.is_done(), "cut at {cut}");
+    }
+    for blanks in ["\n\n", "\r\n ", " "] {
+        let mut answer = passing(200, "");
+        answer.take(blanks.as_bytes(), read(3));
+        answer.take(WHOLE, read(4));
+        assert_eq!(class(&answer.end(read(5))), None, "{blanks:?}");
+    }
+}
