@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 26] = [
+const OURS: [(&str, &[&str]); 27] = [
     ("goodput-random", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
@@ -38,6 +38,28 @@ const OURS: [(&str, &[&str]); 26] = [
         "goodput-bench",
         &["goodput-model", "goodput-clock", "goodput-truth", "goodput-wire", "goodput-record"],
     ),
+    (
+        "goodput-fuzz",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-random",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-workload",
+            "goodput-wire",
+            "goodput-proxy",
+            "goodput-traffic",
+            "goodput-fleet",
+            "goodput-record",
+            "goodput-stats",
+            "goodput-observe",
+            "goodput-campaign",
+            "goodput-report",
+            "goodput-sim",
+            "goodput-mock",
+        ],
+    ),
     ("xtask", &["goodput-model", "goodput-clock", "goodput-sim"]),
 ];
 
@@ -56,6 +78,7 @@ const WALLS: [(&str, &[&str]); 18] = [
             "goodput-mock",
             "goodput-proxy",
             "goodput-fleet",
+            "goodput-fuzz",
             "goodput",
         ],
     ),
