@@ -85,7 +85,7 @@ const WALLS: [(&str, &[&str]); 18] = [
     ("clap", &["goodput"]),
     ("ratatui", &["goodput-screen", "goodput"]),
     ("prost", &["goodput-record"]),
-    ("toml", &["goodput-record", "goodput-sim"]),
+    ("toml", &["goodput-record", "goodput-sim", "xtask"]),
     ("rand_chacha", &["goodput-random"]),
     ("libm", &["goodput-random"]),
     ("tokenizers", &["goodput-tokens"]),

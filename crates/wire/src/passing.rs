@@ -109,9 +109,10 @@ impl Passing {
         };
         let outcome = match &mut self.look {
             Look::Not => Ok(()),
-            Look::Unsaid(reader) => reader.push(bytes, read, &mut self.exchange),
             Look::Stream(reader) if reader.is_done() => Ok(()),
-            Look::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
+            Look::Unsaid(reader) | Look::Stream(reader) => {
+                reader.push(bytes, read, &mut self.exchange)
+            }
             Look::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
                 Err(Fault::new(ErrorClass::EventTooLarge, ""))
             }
