@@ -100,7 +100,9 @@ impl Asked {
     fn act(&self) -> Result<bool, String> {
         let chosen = self.chosen()?;
         if self.list {
-            chosen.iter().for_each(|target| println!("{}", target.name));
+            for target in &chosen {
+                println!("{}", target.name);
+            }
             return Ok(true);
         }
         if self.index.is_some() || self.input.is_some() {

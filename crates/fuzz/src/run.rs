@@ -1,11 +1,11 @@
 //! Inputs to a target, many or one, and what they show.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use goodput_clock::now;
@@ -80,7 +80,16 @@ struct Look {
 }
 
 thread_local! {
+    /// Whether inputs are given here.
+    static IS_OURS: Cell<bool> = const { Cell::new(false) };
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A panic of a thread that a target has started, where a runtime may have caught it.
+static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
+
+fn elsewhere() -> MutexGuard<'static, Option<String>> {
+    ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fuzzes one target.
@@ -109,7 +118,7 @@ pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
             let builder = std::thread::Builder::new().stack_size(STACK);
             started.push(builder.spawn_scoped(scope, move || {
                 let mine = work.every(thread, threads, is_enough)?;
-                let mut all = outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut all = outcome.lock().unwrap_or_else(PoisonError::into_inner);
                 all.add(mine);
                 io::Result::Ok(())
             })?);
@@ -117,7 +126,7 @@ pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
         watch.until(|| started.iter().all(std::thread::ScopedJoinHandle::is_finished));
         started.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })?;
-    let mut outcome = outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.took = Duration::from_nanos((now() - start).0);
     outcome.findings.sort_by_key(|finding| finding.index);
     Ok(outcome)
@@ -189,17 +198,20 @@ impl Outcome {
 
 /// Gives one input to a target and looks at what it did.
 fn look(target: &Target, input: &[u8], scratch: &Scratch) -> Look {
+    IS_OURS.set(true);
     let begun = memory::begin();
     let start = cpu();
     let checked =
         panic::catch_unwind(AssertUnwindSafe(|| (target.check)(&Case { input, scratch })));
     let cpu = cpu().saturating_sub(start);
     let bytes = memory::peak_since(begun);
+    let other = elsewhere().take();
     let limits = &target.limits;
     let most = limits.bytes + limits.per_byte * input.len();
     let wrong = match checked {
         Err(_) => PANIC.take().or_else(|| Some("a panic".to_owned())),
         Ok(Err(what)) => Some(what),
+        Ok(Ok(())) if other.is_some() => other,
         Ok(Ok(())) if bytes > most => {
             Some(format!("it held {bytes} bytes for {} of input; at most {most}", input.len()))
         }
@@ -218,7 +230,12 @@ fn hear_panics() {
         panic::set_hook(Box::new(|info| {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             let said = info.payload_as_str().unwrap_or("no words");
-            PANIC.set(Some(format!("panicked at {place}: {said}")));
+            let said = format!("panicked at {place}: {said}");
+            if IS_OURS.get() {
+                PANIC.set(Some(said));
+            } else {
+                *elsewhere() = Some(said);
+            }
         }));
     });
 }

@@ -13,7 +13,7 @@ use goodput_model::Nanos;
 use crate::memory;
 
 /// CPU time after which an input is taken for one that never ends: far beyond every target's limit.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
 
@@ -66,7 +66,7 @@ impl Watch {
 
     /// Looks after the threads until it is over. An input that cannot be ended ends the process, whose
     /// parent finds out which it was.
-    #[expect(clippy::print_stderr, clippy::exit, reason = "nothing else can end a thread")]
+    #[expect(clippy::print_stderr, reason = "the last words of the process")]
     pub(crate) fn until(&self, is_over: impl Fn() -> bool) {
         let mut seen: Vec<Option<Seen>> = vec![None; self.places.len()];
         let mut looks = 0;
@@ -122,7 +122,9 @@ impl Place {
         let index = self.index.load(Ordering::Relaxed);
         let Some(cpu) = cpu_of(self.thread.load(Ordering::Relaxed)) else { return false };
         match seen {
-            Some(seen) if seen.index == index && index != IDLE => cpu - seen.cpu > HANG,
+            Some(seen) if seen.index == index && index != IDLE => {
+                cpu.saturating_sub(seen.cpu) > HANG
+            }
             _ => {
                 *seen = Some(Seen { index, cpu });
                 false

@@ -58,13 +58,12 @@ pub(super) fn faults(database: &Path, lock: &str) -> Result<Vec<String>, String>
             let failed = |error: String| format!("{}: {error}", path.display());
             let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
             let Some(said) = concerns(&text, version).map_err(failed)? else { continue };
-            match BEARABLE.iter().find(|(id, _)| said.id == *id) {
-                Some((id, _)) => borne.push(*id),
-                None => {
-                    let kind = said.informational.as_deref().unwrap_or("vulnerability");
-                    faults.push(format!("{name} {version}: {} ({kind})", said.id));
-                }
+            if let Some((id, _)) = BEARABLE.iter().find(|(id, _)| said.id == *id) {
+                borne.push(*id);
+                continue;
             }
+            let kind = said.informational.as_deref().unwrap_or("vulnerability");
+            faults.push(format!("{name} {version}: {} ({kind})", said.id));
         }
     }
     let needless = BEARABLE.iter().filter(|(id, _)| !borne.contains(id));

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::{Case, Limits, Target, USUAL, wire};
 
 /// The server closes at once, so nothing waits but by a mistake of ours. It is wall-clock time: much.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Connections from one address to one address leave their ports behind for a minute.
 const INPUTS_PER_ADDRESS: u32 = 4_000;

@@ -16,6 +16,7 @@ const LIMITS: Limits = Limits { bytes: 8 << 20, per_byte: 256, time: Duration::f
 /// A page may unpack to much more than it takes on disk, up to what one row may hold.
 const PACKED: Limits = Limits { bytes: 80 << 20, per_byte: 256, time: Duration::from_secs(4) };
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(super) fn targets() -> Vec<Target> {
     vec![
         Target {

@@ -5,6 +5,7 @@ mod dataset;
 mod grammar;
 mod messages;
 mod metrics;
+mod proxy;
 mod record;
 mod results;
 mod text;
@@ -70,6 +71,7 @@ pub fn targets() -> Vec<Target> {
     let rooms = [
         wire::targets(),
         client::targets(),
+        proxy::targets(),
         record::targets(),
         results::targets(),
         dataset::targets(),

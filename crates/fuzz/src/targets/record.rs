@@ -33,6 +33,7 @@ const LOGS: [&[u8]; 3] = [
     include_bytes!("../../corpus/server.log"),
 ];
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(super) fn targets() -> Vec<Target> {
     vec![
         Target {

@@ -46,6 +46,7 @@ pub(super) fn targets() -> Vec<Target> {
     }]
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
 fn check(case: &Case<'_>) -> Result<(), String> {
     match parse_results(Path::new("results.json"), case.input) {
         Ok(runs) => {

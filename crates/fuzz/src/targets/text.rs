@@ -33,6 +33,7 @@ pub(super) const TOML: &[&str] = &[
     "{ a = 1 }",
 ];
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 pub(super) fn targets() -> Vec<Target> {
     vec![
         Target {
