@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use goodput_fuzz::{Extent, Outcome, Settings, Target, died_at, journals, repeat, run, targets};
+use goodput_fuzz::{
+    Extent, Outcome, Settings, Target, died_at, journals, repeat, run, sieve, targets,
+};
 
 const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
   --seconds N     how long all targets together take (60)
@@ -114,13 +116,14 @@ impl Asked {
     }
 
     fn chosen(&self) -> Result<Vec<Target>, String> {
-        let mut all = targets();
+        let mut all = every();
         if let Some(unknown) = self.targets.iter().find(|name| all.iter().all(|t| t.name != **name))
         {
             return Err(format!("there is no target `{unknown}`; --list shows them"));
         }
         all.retain(|target| {
-            self.targets.is_empty() || self.targets.iter().any(|name| name == target.name)
+            let is_any = self.targets.is_empty() && target.name != sieve().name;
+            is_any || self.targets.iter().any(|name| name == target.name)
         });
         Ok(all)
     }
@@ -192,7 +195,10 @@ impl Asked {
             // It is of no use any more, and may not even be there.
             let _ = fs::remove_file(journal);
         }
-        if status.code() == Some(2) { Err("see above".to_owned()) } else { Ok(status.success()) }
+        match status.code() {
+            Some(2) => Err("see above".to_owned()),
+            _ => Ok(status.success()),
+        }
     }
 
     /// One of the inputs under way when the process ended: is it this one?
@@ -200,7 +206,7 @@ impl Asked {
         let mut child = Command::new(program);
         child.args(["--target", name, "--seed", &seed.to_string(), "--index", &index.to_string()]);
         let status = child.status().map_err(|error| format!("{}: {error}", program.display()))?;
-        let Some(target) = targets().into_iter().find(|target| target.name == name) else {
+        let Some(target) = every().into_iter().find(|target| target.name == name) else {
             return Ok(());
         };
         if status.success() {
@@ -213,6 +219,11 @@ impl Asked {
             &target.input(seed, index),
         )
     }
+}
+
+/// The targets, and the one that is for the test of this program.
+fn every() -> Vec<Target> {
+    targets().into_iter().chain([sieve()]).collect()
 }
 
 fn line(name: &str, outcome: &Outcome) -> String {

@@ -100,7 +100,7 @@ fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
 pub fn sieve() -> Target {
     Target {
         name: "sieve",
-        seeds: || seeds(&["panic", "overflow", "property", "memory", "time"]),
+        seeds: || seeds(&["panic", "overflow", "property", "memory", "time", "stack"]),
         words: &[],
         check: |case| {
             match case.input {
@@ -120,11 +120,18 @@ pub fn sieve() -> Target {
                         sum = std::hint::black_box(sum ^ n);
                     }
                 }
+                b"stack" => drop(std::hint::black_box(deep(1 << 20))),
                 _ => {}
             }
             Ok(())
         },
         limits: Limits { time: Duration::from_millis(10), ..USUAL },
-        short: 5,
+        short: 6,
     }
+}
+
+/// More calls within each other than a stack has room for.
+fn deep(calls: u64) -> Vec<u64> {
+    let room = std::hint::black_box([calls; 64]);
+    if calls == 0 { room.to_vec() } else { std::hint::black_box(deep(calls - 1)) }
 }
