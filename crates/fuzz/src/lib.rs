@@ -14,5 +14,6 @@ mod watch;
 
 pub use memory::Counting;
 pub use run::{Extent, Finding, Outcome, Settings, repeat, run};
+pub use scratch::clean_up_after;
 pub use targets::{Target, sieve, targets};
 pub use watch::{died_at, journals};
