@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use goodput_fuzz::{
-    Extent, Outcome, Settings, Target, died_at, journals, repeat, run, sieve, targets,
+    Extent, Outcome, Settings, Target, clean_up_after, died_at, journals, repeat, run, sieve,
+    targets,
 };
 
 const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
@@ -181,8 +182,7 @@ impl Asked {
     fn look_after(&self) -> Result<bool, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new(&program);
-        let child = child.args(std::env::args().skip(1)).env(CHILD, "1").status();
-        let status = child.map_err(|error| format!("{}: {error}", program.display()))?;
+        let status = ended(child.args(std::env::args().skip(1)).env(CHILD, "1"))?;
         let journals = journals(&self.out, self.threads);
         let is_known = matches!(status.code(), Some(0..=2));
         if !is_known {
@@ -205,7 +205,7 @@ impl Asked {
     fn try_again(&self, program: &Path, name: &str, seed: u64, index: u64) -> Result<(), String> {
         let mut child = Command::new(program);
         child.args(["--target", name, "--seed", &seed.to_string(), "--index", &index.to_string()]);
-        let status = child.status().map_err(|error| format!("{}: {error}", program.display()))?;
+        let status = ended(&mut child)?;
         let Some(target) = every().into_iter().find(|target| target.name == name) else {
             return Ok(());
         };
@@ -219,6 +219,14 @@ impl Asked {
             &target.input(seed, index),
         )
     }
+}
+
+/// Runs a process to its end, whatever that is, and leaves nothing of it.
+fn ended(command: &mut Command) -> Result<ExitStatus, String> {
+    let mut child = command.spawn().map_err(|error| format!("cannot start again: {error}"))?;
+    let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
+    clean_up_after(child.id());
+    Ok(status)
 }
 
 /// The targets, and the one that is for the test of this program.
