@@ -5,6 +5,7 @@ mod browser;
 mod exports;
 mod fit;
 mod fleet;
+mod fuzz;
 mod gates;
 mod layers;
 mod prometheus;
@@ -12,13 +13,14 @@ mod python;
 mod running;
 mod schemas;
 mod sdk;
+mod supply;
 mod tokenizers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 10] = [
+const TASKS: [(&str, &str); 13] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -39,6 +41,15 @@ const TASKS: [(&str, &str); 10] = [
         "study",
         "decisions: how often what is said of an SLO is wrong, as a table; RUNS=200, ONLY=\"32 slots\"",
     ),
+    (
+        "fuzz",
+        "[--seconds N | --hours N] [--target NAME] [--seed N] [--threads N]: every parser against mutated inputs",
+    ),
+    ("supply", "known holes, licenses and build scripts of dependencies"),
+    (
+        "licenses",
+        "[FILE]: write the packages of the program with their licenses, for those who hand it on",
+    ),
     ("schemas", "write docs/schema/ anew, from the types that are written to files"),
     ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
 ];
@@ -51,10 +62,13 @@ fn main() -> ExitCode {
         "test" => test(),
         "bench" => build_release().and_then(|()| bench::bench(&rest)),
         "fit" => fit::fit(&rest),
+        "fuzz" => fuzz::run(&rest),
         "gates" => gates::check(),
         "judges" => judges(),
         "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
+        "licenses" => supply::write_licenses(&rest),
+        "supply" => supply::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
         "study" => study(rest.first().map(String::as_str)),
@@ -83,6 +97,7 @@ fn test() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     layers::check()?;
     schemas::check()?;
+    supply::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     // End-to-end tests wait more than they work; those that look at time run one at a time anyway.
     cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")])?;

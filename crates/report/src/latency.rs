@@ -177,7 +177,8 @@ fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) ->
     let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
     write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
     for percent in percents {
-        write!(page, "{:>CELL$}", figure(&metric.percentiles[*percent]))?;
+        let value = metric.percentiles.get(*percent).map_or_else(|| "–".to_owned(), figure);
+        write!(page, "{value:>CELL$}")?;
     }
     writeln!(page, "{:>CELL$}", largest(metric))
 }
@@ -222,7 +223,7 @@ fn is_alone(end: Option<f64>, other: Option<f64>, other_is_censored: bool) -> bo
 
 /// Two lines below a metric: from where to where each of its figures may lie.
 fn ends(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
-    let percentiles = || percents.iter().map(|percent| &metric.percentiles[*percent]);
+    let percentiles = || percents.iter().filter_map(|percent| metric.percentiles.get(*percent));
     let all = percentiles().map(|found| (found.low, found.high, found.high_is_censored));
     let all: Vec<_> = [(metric.mean_low, metric.mean_high, false)].into_iter().chain(all).collect();
     let text = |mark: &str, value: Option<f64>| {

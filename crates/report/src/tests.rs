@@ -51,6 +51,19 @@ fn field(page: &str, label: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Metrics of one summary may have different percentiles: what one of them lacks is a dash.
+#[test]
+fn a_percentile_that_is_not_there_is_a_dash() {
+    let page = page(|value| {
+        let mut other = value["metrics"]["ttft"].clone();
+        other["percentiles"] = json!({"99": {"value": 7.0, "low": 5.0, "high": 9.0}});
+        other["mean"] = json!(50.0);
+        value["metrics"]["e2e"] = other;
+    });
+    let dashes = page.lines().filter(|line| line.contains('–')).count();
+    assert!(dashes > 0, "{page}");
+}
+
 #[test]
 fn a_plain_run_has_nothing_new_to_say() {
     let page = page(|_| {});

@@ -1,0 +1,277 @@
+//! From seeds to inputs: a function of seed and number, on every machine.
+
+use goodput_random::{Domain, Stream};
+
+/// No input is larger: what a parser does with more is the same, only later.
+const MOST_BYTES: usize = 64 << 10;
+
+/// Numbers at which counters, lengths and conversions turn.
+const NUMBERS: [&str; 28] = [
+    "0",
+    "-0",
+    "1",
+    "-1",
+    "127",
+    "128",
+    "255",
+    "256",
+    "32768",
+    "65535",
+    "65536",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "340282366920938463463374607431768211456",
+    "1e308",
+    "-1e308",
+    "1e400",
+    "1e-400",
+    "NaN",
+    "inf",
+];
+
+/// The same for fields of bytes.
+const WORDS: [u64; 12] = [
+    0,
+    1,
+    0x7f,
+    0x80,
+    0xff,
+    0x7fff,
+    0xffff,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    i64::MAX as u64,
+    u64::MAX,
+];
+
+/// Pieces that mean something in most of what is read here.
+const COMMON: [&str; 20] = [
+    "\n", "\r", "\r\n", "\0", "\u{feff}", "\"", "\\u0000", "\\ud800", "{", "}", "[", "]", ",", ":",
+    "=", "#", "null", "é", "\u{2028}", "😀",
+];
+
+/// Where inputs come from.
+pub(crate) struct Source<'a> {
+    pub(crate) seeds: &'a [Vec<u8>],
+    pub(crate) words: &'a [&'a str],
+}
+
+impl Source<'_> {
+    /// Input number `index` of this seed.
+    pub(crate) fn input(&self, seed: u64, index: u64) -> Vec<u8> {
+        // The seeds themselves come first.
+        if let Some(first) = usize::try_from(index).ok().and_then(|index| self.seeds.get(index)) {
+            return first.clone();
+        }
+        let mut draw = Stream::new(seed, Domain::Text, index);
+        let mut bytes = match draw.below(32) {
+            0 => random(&mut draw, 64),
+            1 => self.sentence(&mut draw),
+            _ => self.one(&mut draw),
+        };
+        let changes = 1 + draw.below(4) * draw.below(4);
+        for _ in 0..changes {
+            self.change(&mut bytes, &mut draw);
+            bytes.truncate(MOST_BYTES);
+        }
+        bytes
+    }
+
+    fn one(&self, draw: &mut Stream) -> Vec<u8> {
+        pick(draw, self.seeds).cloned().unwrap_or_default()
+    }
+
+    /// A row of words that the reader knows.
+    fn sentence(&self, draw: &mut Stream) -> Vec<u8> {
+        (0..draw.below(24)).flat_map(|_| self.word(draw)).collect()
+    }
+
+    fn word(&self, draw: &mut Stream) -> Vec<u8> {
+        let list = match draw.below(8) {
+            0 => &NUMBERS[..],
+            1 | 2 => &COMMON[..],
+            _ if self.words.is_empty() => &COMMON[..],
+            _ => self.words,
+        };
+        pick(draw, list).map(|word| word.as_bytes().to_vec()).unwrap_or_default()
+    }
+
+    fn change(&self, bytes: &mut Vec<u8>, draw: &mut Stream) {
+        let at = place(draw, bytes.len() + 1);
+        let (start, end) = span(draw, bytes.len());
+        match draw.below(16) {
+            0 => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << draw.below(8);
+                }
+            }
+            1 => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = draw.bits() as u8;
+                }
+            }
+            2 => insert(bytes, at, &random(draw, 8)),
+            3 => drop(bytes.drain(start..end)),
+            4 => bytes.truncate(at),
+            5 | 6 => {
+                let word = self.word(draw);
+                insert(bytes, at, &word);
+            }
+            7 => {
+                let word = self.word(draw);
+                bytes.splice(start..end, word);
+            }
+            8 => repeat(bytes, start..end, draw),
+            9 => {
+                let piece = bytes[start..end].to_vec();
+                insert(bytes, at, &piece);
+            }
+            10 => {
+                let piece: Vec<u8> = bytes.drain(start..end).collect();
+                let at = place(draw, bytes.len() + 1);
+                insert(bytes, at, &piece);
+            }
+            11 => {
+                let other = self.one(draw);
+                let (start, end) = span(draw, other.len());
+                insert(bytes, at, &other[start..end]);
+            }
+            12 => {
+                let other = self.one(draw);
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[place(draw, other.len() + 1)..]);
+            }
+            13 | 14 => number(bytes, at, draw),
+            _ => field(bytes, at, draw),
+        }
+    }
+}
+
+/// Where the bytes of an input are cut: a function of the bytes, so that a saved input says it all.
+pub(crate) fn cuts(bytes: &[u8]) -> Vec<&[u8]> {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut draw = Stream::new(hash, Domain::Text, 0);
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    // Of nothing there is one piece, too.
+    while !rest.is_empty() || pieces.is_empty() {
+        let most = if draw.below(2) == 0 { 4 } else { 200 };
+        let (piece, after) = rest.split_at(rest.len().min(1 + draw.below(most) as usize));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+fn pick<'a, T>(draw: &mut Stream, list: &'a [T]) -> Option<&'a T> {
+    list.get(place(draw, list.len()))
+}
+
+fn place(draw: &mut Stream, below: usize) -> usize {
+    draw.below(below as u64) as usize
+}
+
+/// A short piece mostly, sometimes any.
+fn span(draw: &mut Stream, length: usize) -> (usize, usize) {
+    let start = place(draw, length + 1);
+    let most = if draw.below(4) == 0 { length } else { 16 };
+    let end = start + place(draw, most + 1);
+    (start, end.min(length))
+}
+
+fn random(draw: &mut Stream, most: u64) -> Vec<u8> {
+    (0..draw.below(most + 1)).map(|_| draw.bits() as u8).collect()
+}
+
+fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
+    bytes.splice(at..at, piece.iter().copied());
+}
+
+/// The same piece many times: long lists, deep nests.
+fn repeat(bytes: &mut Vec<u8>, piece: std::ops::Range<usize>, draw: &mut Stream) {
+    let times = if draw.below(8) == 0 { 1 + draw.below(4096) } else { 1 + draw.below(16) };
+    let room = MOST_BYTES.saturating_sub(bytes.len());
+    let times = (room / piece.len().max(1)).min(times as usize);
+    let (at, piece) = (piece.end, bytes[piece].repeat(times));
+    insert(bytes, at, &piece);
+}
+
+/// Another number in place of the one that comes next.
+fn number(bytes: &mut Vec<u8>, from: usize, draw: &mut Stream) {
+    let Some(start) = bytes.iter().skip(from).position(u8::is_ascii_digit) else { return };
+    let start = from + start;
+    let length = bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let other = pick(draw, &NUMBERS).map_or(&b"0"[..], |number| number.as_bytes());
+    bytes.splice(start..start + length, other.iter().copied());
+}
+
+/// A number in bytes, in one of the forms that lengths have.
+fn field(bytes: &mut Vec<u8>, at: usize, draw: &mut Stream) {
+    let value = pick(draw, &WORDS).copied().unwrap_or_default();
+    let value = if draw.below(4) == 0 { draw.below(1 << 12) } else { value };
+    let piece = match draw.below(5) {
+        0 => (value as u32).to_le_bytes().to_vec(),
+        1 => value.to_le_bytes().to_vec(),
+        2 => (value as u32).to_be_bytes().to_vec(),
+        3 => (value as u16).to_be_bytes().to_vec(),
+        _ => varint(value),
+    };
+    let end = (at + piece.len()).min(bytes.len());
+    bytes.splice(at..end, piece);
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_a_function_of_seed_and_number() {
+        let seeds = [b"data: {\"n\": 12}\n\n".to_vec(), b"event: x\n".to_vec()];
+        let source = Source { seeds: &seeds, words: &["data:", "event:"] };
+        let inputs = |seed| (0..500).map(|n| source.input(seed, n)).collect::<Vec<_>>();
+        let (one, other) = (inputs(1), inputs(2));
+        assert_eq!(one, inputs(1));
+        assert_eq!(one[..2], seeds);
+        assert_ne!(one[2..], other[2..]);
+        assert!(one.iter().all(|input| input.len() <= MOST_BYTES));
+        let different: std::collections::BTreeSet<_> = one.iter().collect();
+        assert!(different.len() > 400, "{}", different.len());
+    }
+
+    #[test]
+    fn pieces_add_up() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let pieces = cuts(&bytes);
+        assert!(pieces.len() > 1);
+        assert_eq!(pieces.concat(), bytes);
+        assert_eq!(pieces, cuts(&bytes));
+    }
+
+    #[test]
+    fn numbers_are_written_as_protobuf_does() {
+        assert_eq!(varint(300), [0xac, 0x02]);
+        assert_eq!(varint(0), [0]);
+        assert_eq!(varint(u64::MAX).len(), 10);
+    }
+}

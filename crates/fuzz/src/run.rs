@@ -1,0 +1,247 @@
+//! Inputs to a target, many or one, and what they show.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::memory;
+use crate::mutate::Source;
+use crate::scratch::Scratch;
+use crate::targets::{Case, Target};
+use crate::watch::{Place, Watch};
+
+/// Findings of one target after which it is left: the rest would be the same ones.
+const ENOUGH: usize = 8;
+
+/// As much stack as the program's own threads have.
+const STACK: usize = 2 << 20;
+
+/// How long a target is fuzzed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Inputs 0 to this one: the same on every machine.
+    Inputs(u64),
+    /// As many as there is time for.
+    For(Duration),
+}
+
+/// How inputs are made and where findings go.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Every other seed gives other inputs.
+    pub seed: u64,
+    /// How long.
+    pub extent: Extent,
+    /// Threads that share the work.
+    pub threads: u64,
+    /// Where each thread says what it works on, so that a crash of the process can be repeated.
+    pub journals: Option<PathBuf>,
+}
+
+/// What went wrong with one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Its number.
+    pub index: u64,
+    /// What happened.
+    pub what: String,
+    /// The input.
+    pub input: Vec<u8>,
+}
+
+/// What became of a target.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Inputs it was given.
+    pub inputs: u64,
+    /// How long that took.
+    pub took: Duration,
+    /// The most bytes it held, and for which input.
+    pub most_bytes: (usize, u64),
+    /// The most CPU time it took, and for which input.
+    pub slowest: (Duration, u64),
+    /// What went wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// What one input cost, and what was wrong with it.
+struct Look {
+    bytes: usize,
+    cpu: Duration,
+    wrong: Option<String>,
+}
+
+thread_local! {
+    /// Whether inputs are given here.
+    static IS_OURS: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A panic of a thread that a target has started, where a runtime may have caught it.
+static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
+
+fn elsewhere() -> MutexGuard<'static, Option<String>> {
+    ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Fuzzes one target.
+pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
+    let seeds = (target.seeds)();
+    let source = Source { seeds: &seeds, words: target.words };
+    let start = now();
+    let end = match settings.extent {
+        Extent::Inputs(_) => None,
+        Extent::For(length) => Some(start + Nanos::from(length)),
+    };
+    let most = match settings.extent {
+        Extent::Inputs(count) => count,
+        Extent::For(_) => u64::MAX,
+    };
+    let outcome = Mutex::new(Outcome::default());
+    let is_enough = AtomicBool::new(false);
+    let threads = settings.threads.max(1);
+    let watch = Watch::new(target.name, settings.seed, threads, settings.journals.as_deref())?;
+    hear_panics();
+    std::thread::scope(|scope| -> io::Result<()> {
+        let mut started = Vec::new();
+        for (place, thread) in watch.places().iter().zip(0..threads) {
+            let work = Work { target, source: &source, settings, place, most, end };
+            let (outcome, is_enough) = (&outcome, &is_enough);
+            let builder = std::thread::Builder::new().stack_size(STACK);
+            started.push(builder.spawn_scoped(scope, move || {
+                let mine = work.every(thread, threads, is_enough)?;
+                let mut all = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                all.add(mine);
+                io::Result::Ok(())
+            })?);
+        }
+        watch.until(|| started.iter().all(std::thread::ScopedJoinHandle::is_finished));
+        started.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })?;
+    let mut outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.took = Duration::from_nanos((now() - start).0);
+    outcome.findings.sort_by_key(|finding| finding.index);
+    Ok(outcome)
+}
+
+/// One input to a target: what is wrong with it.
+pub fn repeat(target: &Target, input: &[u8]) -> io::Result<Option<String>> {
+    hear_panics();
+    Ok(look(target, input, &Scratch::new()?).wrong)
+}
+
+impl Target {
+    /// Input number `index` of this seed.
+    pub fn input(&self, seed: u64, index: u64) -> Vec<u8> {
+        Source { seeds: &(self.seeds)(), words: self.words }.input(seed, index)
+    }
+}
+
+/// What one thread works with.
+struct Work<'a> {
+    target: &'a Target,
+    source: &'a Source<'a>,
+    settings: &'a Settings,
+    place: &'a Place,
+    most: u64,
+    end: Option<Nanos>,
+}
+
+impl Work<'_> {
+    /// Every input of one thread.
+    fn every(&self, thread: u64, threads: u64, is_enough: &AtomicBool) -> io::Result<Outcome> {
+        let scratch = Scratch::new()?;
+        self.place.enter();
+        let mut outcome = Outcome::default();
+        let mut index = thread;
+        while index < self.most && self.end.is_none_or(|end| now() < end) {
+            if is_enough.load(Ordering::Relaxed) {
+                break;
+            }
+            let input = self.source.input(self.settings.seed, index);
+            self.place.begin(index);
+            let look = look(self.target, &input, &scratch);
+            self.place.end();
+            outcome.note(index, look, input);
+            if outcome.findings.len() >= ENOUGH {
+                is_enough.store(true, Ordering::Relaxed);
+            }
+            index += threads;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    fn note(&mut self, index: u64, look: Look, input: Vec<u8>) {
+        self.inputs += 1;
+        self.most_bytes = self.most_bytes.max((look.bytes, index));
+        self.slowest = self.slowest.max((look.cpu, index));
+        self.findings.extend(look.wrong.map(|what| Finding { index, what, input }));
+    }
+
+    fn add(&mut self, other: Self) {
+        self.inputs += other.inputs;
+        self.most_bytes = self.most_bytes.max(other.most_bytes);
+        self.slowest = self.slowest.max(other.slowest);
+        self.findings.extend(other.findings);
+    }
+}
+
+/// Gives one input to a target and looks at what it did.
+fn look(target: &Target, input: &[u8], scratch: &Scratch) -> Look {
+    IS_OURS.set(true);
+    let begun = memory::begin();
+    let start = cpu();
+    let checked =
+        panic::catch_unwind(AssertUnwindSafe(|| (target.check)(&Case { input, scratch })));
+    let cpu = cpu().saturating_sub(start);
+    let bytes = memory::peak_since(begun);
+    let other = elsewhere().take();
+    let limits = &target.limits;
+    let most = limits.bytes + limits.per_byte * input.len();
+    let wrong = match checked {
+        Err(_) => PANIC.take().or_else(|| Some("a panic".to_owned())),
+        Ok(Err(what)) => Some(what),
+        Ok(Ok(())) if other.is_some() => other,
+        Ok(Ok(())) if bytes > most => {
+            Some(format!("it held {bytes} bytes for {} of input; at most {most}", input.len()))
+        }
+        Ok(Ok(())) if cpu > limits.time => {
+            Some(format!("it took {} ms; at most {}", cpu.as_millis(), limits.time.as_millis()))
+        }
+        Ok(Ok(())) => None,
+    };
+    Look { bytes, cpu, wrong }
+}
+
+/// Keeps what panics say for the report, instead of writing it to the terminal.
+fn hear_panics() {
+    static HEARD: Once = Once::new();
+    HEARD.call_once(|| {
+        panic::set_hook(Box::new(|info| {
+            let place = info.location().map(ToString::to_string).unwrap_or_default();
+            let said = info.payload_as_str().unwrap_or("no words");
+            let said = format!("panicked at {place}: {said}");
+            if IS_OURS.get() {
+                PANIC.set(Some(said));
+            } else {
+                *elsewhere() = Some(said);
+            }
+        }));
+    });
+}
+
+/// CPU time of this thread.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

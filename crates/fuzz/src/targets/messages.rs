@@ -1,0 +1,121 @@
+//! What other processes say: members of a fleet, and clients whose requests pass a proxy.
+
+use goodput_fleet::{Order, Refusal, Token, Totals};
+use goodput_model::{Api, Exchange, Nanos};
+use goodput_proxy::api_of;
+use goodput_tokens::Tokenizer;
+use goodput_traffic::{Recorder, Settings};
+use http::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Case, Limits, SHORT, Target, USUAL, same, seeds};
+
+pub(super) fn targets() -> Vec<Target> {
+    vec![
+        Target {
+            name: "fleet",
+            seeds: || {
+                seeds(&[
+                    r#"{"number":3,"kind":"Run","plan":"schema = 1","folder":"/a","workload":"ff"}"#,
+                    r#"{"started":5,"ended":4,"failed":1,"in_flight":1,"output_tokens":9,"events":9,"ttft":{"counts":{"3":4,"65535":1},"unfinished":1,"max":5},"itl":{},"tpot":{},"e2e":{}}"#,
+                    r#"{"Version":{"protocol":1,"leader":"0.1.0","member":"0.2.0"}}"#,
+                ])
+            },
+            words: &["\"counts\":", "\"kind\":\"Point\"", "\"max\":", "\"plan\":"],
+            check: fleet,
+            limits: USUAL,
+            short: SHORT,
+        },
+        Target {
+            name: "traffic",
+            seeds: bodies,
+            words: &[
+                "\"messages\":[",
+                "\"role\":\"user\"",
+                "\"content\":",
+                "\"prompt\":",
+                "\"max_tokens\":",
+                "\"max_completion_tokens\":",
+                "\"tools\":[",
+                "\"image_url\":",
+                "\"data:image/png;base64,",
+                "\"stream\":true",
+                "\"n\":",
+                "\"temperature\":",
+                "\"model\":",
+            ],
+            check: traffic,
+            limits: Limits { bytes: 4 << 20, per_byte: 256, ..USUAL },
+            short: SHORT / 2,
+        },
+        Target {
+            name: "route",
+            seeds: || seeds(&["/v1/chat/completions", "/a/v1/completions?x=1", "/v1/embeddings/"]),
+            words: &["/v1", "/", "?", "chat", "completions", "%2f", "//"],
+            check: |case| {
+                let Some(text) = case.text() else { return Ok(()) };
+                let _ = (api_of(&Method::POST, text), api_of(&Method::GET, text));
+                Ok(())
+            },
+            limits: USUAL,
+            short: SHORT,
+        },
+    ]
+}
+
+fn fleet(case: &Case<'_>) -> Result<(), String> {
+    json::<Order>(case)?;
+    json::<Refusal>(case)?;
+    if let Some(totals) = json::<Totals>(case)? {
+        let mut sum = totals.clone();
+        sum.merge(&totals);
+        sum.merge(&Totals::default());
+        let counts =
+            [&sum.ttft, &sum.itl, &sum.tpot, &sum.e2e].map(goodput_fleet::Histogram::count);
+        let before = [&totals.ttft, &totals.itl, &totals.tpot, &totals.e2e];
+        if counts.iter().zip(before).any(|(sum, part)| *sum < part.count()) {
+            return Err("a sum that is smaller than a part".to_owned());
+        }
+    }
+    if let Some(text) = case.text() {
+        drop(Token::new(text).map_err(|error| error.to_string()));
+    }
+    Ok(())
+}
+
+fn json<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(
+    case: &Case<'_>,
+) -> Result<Option<T>, String> {
+    let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
+    let written = serde_json::to_vec(&value).map_err(|error| format!("not written: {error}"))?;
+    let again = serde_json::from_slice(&written);
+    let again = again.map_err(|error| format!("what was written: {error}"))?;
+    same("written and read again", &again, &value)?;
+    Ok(Some(value))
+}
+
+fn bodies() -> Vec<Vec<u8>> {
+    seeds(&[
+        r#"{"model":"m","messages":[{"role":"system","content":"you are"},{"role":"user","content":"hello there, how are you"}],"max_tokens":5,"temperature":0.5,"stream":true}"#,
+        r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}],"tools":[]}"#,
+        r#"{"model":"m","prompt":"once upon a time","max_tokens":9,"n":2,"stop":["x"]}"#,
+        r#"{"model":"m","prompt":[1,2,3],"stream_options":{"include_usage":true}}"#,
+        r#"{"model":"m","prompt":["a","b"],"ignore_eos":true}"#,
+    ])
+}
+
+fn traffic(case: &Case<'_>) -> Result<(), String> {
+    for (save_text, block_tokens) in [(false, 16), (true, 1)] {
+        let tokenizer = Tokenizer::builtin("approximate").ok_or("no approximate tokenizer")?;
+        let settings = Settings { tokenizer, block_tokens, salt: [7; 32], save_text };
+        let mut recorder = Recorder::new(settings);
+        for api in [Api::Chat, Api::Completions] {
+            for session in [None, case.text()] {
+                let question = recorder.asked(Nanos(5), api, case.input, session);
+                drop(recorder.answered(question, Nanos(5), &Exchange::default()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! What lies in a folder of ours: frames, logs, manifests, summaries, plans.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use goodput_model::{Judgement, Likeness, Nanos, PairNote, Plan, RequestRecord, Sample};
+use goodput_record::{Framed, LogReader, LogTail, Manifest, plan_of, plan_text};
+use goodput_stats::{RunFacts, Summary};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Case, Limits, SHORT, Target, USUAL, same, seeds};
+
+/// First bytes of every log.
+const MARK: &[u8; 8] = b"goodput\x01";
+
+/// A plan of every kind of table.
+pub(super) const PLAN: &str = include_str!("../../corpus/plan.toml");
+const PLANS: [&str; 3] = [
+    PLAN,
+    include_str!("../../corpus/plan-closed.toml"),
+    include_str!("../../corpus/plan-schedule.toml"),
+];
+const MANIFEST: &str = include_str!("../../corpus/manifest.json");
+const SUMMARY: &str = include_str!("../../corpus/summary.json");
+
+/// Requests that went well, requests with faults, and what was seen beside them.
+const LOGS: [&[u8]; 3] = [
+    include_bytes!("../../corpus/requests.log"),
+    include_bytes!("../../corpus/requests-faults.log"),
+    include_bytes!("../../corpus/server.log"),
+];
+
+#[expect(clippy::too_many_lines, reason = "a list")]
+pub(super) fn targets() -> Vec<Target> {
+    vec![
+        Target {
+            name: "frame-request",
+            seeds: messages,
+            words: &["length", "http_500", "usage"],
+            check: frame::<RequestRecord>,
+            limits: Limits { per_byte: 256, ..USUAL },
+            short: SHORT,
+        },
+        Target {
+            name: "frame-sample",
+            seeds: messages,
+            words: &[],
+            check: frame::<Sample>,
+            limits: Limits { per_byte: 256, ..USUAL },
+            short: SHORT,
+        },
+        Target {
+            name: "frame-judgement",
+            seeds: messages,
+            words: &[],
+            check: frame::<Judgement>,
+            limits: USUAL,
+            short: SHORT,
+        },
+        Target {
+            name: "frame-pair",
+            seeds: messages,
+            words: &[],
+            check: frame::<PairNote>,
+            limits: USUAL,
+            short: SHORT,
+        },
+        Target {
+            name: "log",
+            seeds: logs,
+            words: &["goodput\u{1}"],
+            check: log,
+            limits: Limits { per_byte: 256, ..USUAL },
+            short: SHORT,
+        },
+        Target {
+            name: "analyse",
+            seeds: logs,
+            words: &["goodput\u{1}"],
+            check: |case| analyse(case, case.input, LOGS[2]),
+            limits: Limits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
+            short: SHORT / 20,
+        },
+        Target {
+            name: "analyse-samples",
+            seeds: logs,
+            words: &["goodput\u{1}"],
+            check: |case| analyse(case, LOGS[1], case.input),
+            limits: Limits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
+            short: SHORT / 20,
+        },
+        Target {
+            name: "manifest",
+            seeds: || seeds(&[MANIFEST]),
+            words: &["\"state\":\"running\"", "\"shards\":[]", "\"clocks\":", "\"unix_ns\":"],
+            check: |case| {
+                let Some(manifest) = json::<Manifest>(case)? else { return Ok(()) };
+                let _ = (manifest.unix_ns(Nanos(1)), manifest.unix_ns(Nanos(u64::MAX)));
+                let _ = manifest.clock_step_ms();
+                Ok(())
+            },
+            limits: USUAL,
+            short: SHORT,
+        },
+        Target {
+            name: "summary",
+            seeds: || seeds(&[SUMMARY]),
+            words: &["null", "\"percentiles\":", "\"caveats\":[]"],
+            check: |case| {
+                let Some(summary) = json::<Summary>(case)? else { return Ok(()) };
+                drop(goodput_report::text(&summary));
+                Ok(())
+            },
+            limits: Limits { per_byte: 512, ..USUAL },
+            short: SHORT / 4,
+        },
+        Target {
+            name: "plan",
+            seeds: || seeds(&PLANS),
+            words: super::text::TOML,
+            check: plan,
+            limits: Limits { per_byte: 512, ..USUAL },
+            short: SHORT / 2,
+        },
+    ]
+}
+
+/// What a message says, written and read again. Unknown fields are skipped, so the first reading may
+/// lose something; the second must not.
+fn frame<T: Framed>(case: &Case<'_>) -> Result<(), String> {
+    let Ok(record) = T::decode(case.input) else { return Ok(()) };
+    let written = record.encode();
+    let again = T::decode(&written).map_err(|error| format!("what was written: {error}"))?;
+    same("written and read again", &again.encode(), &written)
+}
+
+/// Values that JSON can hold, read, written and read again; none where it is another thing.
+fn json<T: DeserializeOwned + Serialize>(case: &Case<'_>) -> Result<Option<T>, String> {
+    let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
+    let written = serde_json::to_string(&value).map_err(|error| format!("not written: {error}"))?;
+    let again: T =
+        serde_json::from_str(&written).map_err(|error| format!("what was written: {error}"))?;
+    let twice = serde_json::to_string(&again).map_err(|error| format!("not written: {error}"))?;
+    same("written and read again", &twice, &written)?;
+    Ok(Some(value))
+}
+
+/// The log as it is, and with checksums that are right, so that what is in its frames is looked at.
+fn log(case: &Case<'_>) -> Result<(), String> {
+    for bytes in [case.input.to_vec(), repaired(case.input)] {
+        let path = case.scratch.file("requests.log", &bytes)?;
+        let Ok(reader) = LogReader::<RequestRecord>::open(&path, Vec::new()) else { continue };
+        let read: Vec<_> = reader.map(|record| record.encode()).collect();
+        let tail = File::open(&path).map_err(|error| error.to_string())?;
+        let mut tail = LogTail::<RequestRecord>::new(tail);
+        let followed = tail.read(usize::MAX, u64::MAX).unwrap_or_default();
+        let followed: Vec<_> = followed.iter().map(Framed::encode).collect();
+        same("followed and read at once", &followed, &read)?;
+        for kind in [drain::<Sample>, drain::<Judgement>, drain::<PairNote>] {
+            kind(&path);
+        }
+    }
+    Ok(())
+}
+
+fn drain<T: Framed>(path: &Path) {
+    if let Ok(reader) = LogReader::<T>::open(path, Vec::new()) {
+        reader.for_each(drop);
+    }
+}
+
+/// The numbers of a run whose records, or what was seen beside them, say anything.
+fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
+    static READ: OnceLock<Option<Plan>> = OnceLock::new();
+    let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
+        return Err("the plan of the corpus is no plan".to_owned());
+    };
+    let judgements: Vec<Judgement> =
+        read(&case.scratch.file("judgements.log", &repaired(samples))?);
+    let samples: Vec<Sample> = read(&case.scratch.file("server.log", &repaired(samples))?);
+    let records: Vec<RequestRecord> = read(&case.scratch.file("requests.log", &repaired(records))?);
+    let facts = RunFacts { api: "chat".to_owned(), stream: true, ..RunFacts::default() };
+    let each = || records.iter().cloned();
+    let summary = goodput_stats::analyse(plan, facts, each, &samples, judgements);
+    drop(goodput_stats::details(plan, &summary, each(), &samples));
+    drop(goodput_report::text(&summary));
+    serde_json::to_string(&summary).map(drop).map_err(|error| format!("no summary: {error}"))
+}
+
+/// The first records of a log: numbers, not amounts, are the matter here.
+fn read<T: Framed>(path: &Path) -> Vec<T> {
+    LogReader::open(path, Vec::new()).into_iter().flatten().take(128).collect()
+}
+
+fn plan(case: &Case<'_>) -> Result<(), String> {
+    let Some(text) = case.text() else { return Ok(()) };
+    let Ok(plan) = plan_of(text) else { return Ok(()) };
+    let written = plan_text(&plan).map_err(|error| format!("not written: {error}"))?;
+    let again = plan_of(&written).map_err(|error| format!("what was written: {error}"))?;
+    let twice = plan_text(&again).map_err(|error| format!("not written: {error}"))?;
+    same("written and read again", &twice, &written)
+}
+
+/// A log with a right mark and right checksums around the same messages.
+fn repaired(bytes: &[u8]) -> Vec<u8> {
+    let frames = parts(bytes).into_iter().flat_map(framed);
+    MARK.iter().copied().chain(frames).collect()
+}
+
+/// The messages of a log, by the lengths that it states; the last one as far as it goes.
+fn parts(log: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    let mut rest = log.get(MARK.len()..).unwrap_or_default();
+    while let Some((head, after)) = rest.split_first_chunk::<8>() {
+        let [a, b, c, d, ..] = *head;
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        let (message, after) = after.split_at(length.min(after.len()));
+        parts.push(message);
+        rest = after;
+    }
+    parts
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap_or(0).to_le_bytes();
+    [&length[..], &crc32fast::hash(message).to_le_bytes(), message].concat()
+}
+
+/// Messages of every kind: one kind's are another's nonsense, which is welcome too.
+fn messages() -> Vec<Vec<u8>> {
+    let mut all: Vec<_> = LOGS.iter().flat_map(|log| parts(log)).map(<[u8]>::to_vec).collect();
+    let (output_tokens, characters, valid) = (Some(7), 30, Some(true));
+    all.push(Judgement { index: 3, output_tokens, characters, valid }.encode());
+    let likeness = Some(Likeness { exact: false, prefix: 4, lengths: [5, 6] });
+    all.push(PairNote { number: 3, at: Nanos(5_000), likeness }.encode());
+    all
+}
+
+fn logs() -> Vec<Vec<u8>> {
+    let [one, other, _] =
+        LOGS.map(|log| parts(log).into_iter().flat_map(framed).collect::<Vec<_>>());
+    let mut all = LOGS.map(<[u8]>::to_vec).to_vec();
+    all.push([&MARK[..], &one, &other, &one].concat());
+    all
+}
