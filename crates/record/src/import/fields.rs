@@ -147,6 +147,20 @@ fn wrong(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
     FieldError { path: excerpt(path), expected, found: excerpt(raw.get()) }
 }
 
+/// Figures that are quotients or sums of others may be rounded.
+const ROUNDED: f64 = 0.005;
+
+/// What to say of a figure that stands in two places of a file; nothing where they agree or one of them
+/// is missing.
+pub(super) fn conflict(
+    (name, stated): (&str, Option<f64>),
+    (other, again): (&str, Option<f64>),
+) -> Option<String> {
+    let (stated, again) = (stated?, again?);
+    let differs = (stated - again).abs() > ROUNDED * stated.abs().max(again.abs());
+    differs.then(|| format!("`{name}` is {stated}, {other} {again}"))
+}
+
 /// The beginning of a foreign text, with everything that a terminal would act on escaped.
 pub(super) fn excerpt(text: &str) -> String {
     let mut out = String::new();

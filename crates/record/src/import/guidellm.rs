@@ -5,7 +5,8 @@ use goodput_model::{
     ReportedRequest, Tool,
 };
 
-use super::fields::{FieldError, Fields};
+use super::aiperf::mean_of_sum;
+use super::fields::{FieldError, Fields, conflict};
 
 const MS: f64 = 1e3;
 /// From here on a cap bounds nothing: it is the tool's own limit.
@@ -68,7 +69,9 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
         ("e2e", "request_latency", MS),
         ("e2e_sched", "request_scheduled_latency", MS),
     ] {
-        let metric = metric(&good(&metrics, theirs)?, unit)?;
+        let stated = good(&metrics, theirs)?;
+        run.conflicts.extend(mean_of_sum(theirs, &stated, ("mean", "total_sum"))?);
+        let metric = metric(&stated, unit)?;
         if metric.n.is_none_or(|n| n > 0) && !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
@@ -84,7 +87,23 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
     for warning in benchmark.objects("warnings").unwrap_or_default() {
         run.remarks.extend(warning.scalar("message"));
     }
-    run.details = details(benchmark)?;
+    run.details = details(benchmark, &mut run.conflicts)?;
+    // A warm-up or a cooldown is left out of some of these.
+    let cooldown = benchmark.finite("cooldown_duration")?;
+    if [run.warmup.seconds, cooldown].iter().all(|seconds| seconds.unwrap_or(0.0) == 0.0) {
+        let span = benchmark.finite("start_time")?.zip(benchmark.finite("end_time")?);
+        run.conflicts.extend(conflict(
+            ("duration", run.duration_s),
+            ("from `start_time` to `end_time` it is", span.map(|(start, end)| end - start)),
+        ));
+        let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
+        for name in ["successful", "errored", "incomplete"] {
+            run.conflicts.extend(conflict(
+                (&format!("request_totals.{name}"), totals.finite(name)?),
+                ("of those made it is", made.finite(name)?),
+            ));
+        }
+    }
     Ok(run)
 }
 
@@ -169,13 +188,24 @@ fn goodput(config: &Fields<'_>, metrics: &Fields<'_>) -> Option<ReportedGoodput>
 }
 
 /// Every request, where the file holds them all.
-fn details(benchmark: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
+fn details(
+    benchmark: &Fields<'_>,
+    conflicts: &mut Vec<String>,
+) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
     let requests = benchmark.maybe_object("requests");
-    let mut all = Vec::new();
+    let (mut all, mut apart) = (Vec::new(), 0_usize);
     for (status, is_failed) in [("successful", false), ("errored", true), ("incomplete", true)] {
         for request in requests.objects(status)? {
+            let (start, end) =
+                (request.finite("request_start_time")?, request.finite("request_end_time")?);
+            let latency = request.finite("request_latency")?.filter(|_| !is_failed);
+            // Instants are seconds since 1970, with a microsecond in their last digit.
+            let differs = |((start, end), latency): ((f64, f64), f64)| {
+                (end - start - latency).abs() > 1e-3 + latency.abs() * 1e-3
+            };
+            apart += usize::from(start.zip(end).zip(latency).is_some_and(differs));
             all.push(ReportedRequest {
-                start_s: request.finite("request_start_time")?,
+                start_s: start,
                 ttft_ms: request.finite("time_to_first_token_ms")?,
                 e2e_ms: request.finite("request_latency")?.map(|seconds| seconds * MS),
                 gaps_ms: None,
@@ -184,6 +214,10 @@ fn details(benchmark: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, Field
                 is_failed,
             });
         }
+    }
+    if apart > 0 {
+        conflicts
+            .push(format!("the latency of {apart} requests is not from their start to their end"));
     }
     all.sort_by(|a, b| {
         a.start_s.unwrap_or(f64::INFINITY).total_cmp(&b.start_s.unwrap_or(f64::INFINITY))

@@ -1,0 +1,118 @@
+//! `goodput audit` on simulated runs, written as the result files of each tool: honest ones, of whose
+//! figures nothing is said, and the same with one defect, which is found.
+
+mod plants;
+mod runs;
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Api, Severity};
+use goodput_stats::{Audit, Item};
+use serde_json::Value;
+
+use plants::{KINDS, Kind, Plant};
+use runs::{Scene, Sent, Shape, audit};
+
+const OPEN: Sent = Sent::Poisson(0.6);
+/// Fewer kinds of defects say little.
+const LEAST: usize = 55;
+
+fn raised(audit: &Audit) -> impl Iterator<Item = &Item> {
+    audit.items.iter().filter(|item| item.severity > Severity::Info)
+}
+
+fn severity(audit: &Audit, check: &str) -> Severity {
+    let of_check = raised(audit).filter(|item| item.check == check);
+    of_check.map(|item| item.severity).max().unwrap_or(Severity::Info)
+}
+
+/// A clean file and what is said of it, by who wrote it and whether the loop was open.
+type Clean = BTreeMap<(Shape, bool), (Audit, Value)>;
+
+/// Whether the check that must find a defect speaks of it, and is silent or milder without it.
+fn is_found((kind, shape, plant, check): &Kind, clean: &Clean) -> bool {
+    let (before, file) = &clean[&(*shape, !matches!(plant, Plant::Closed(_)))];
+    let mut file = file.clone();
+    match plant {
+        Plant::File(change) | Plant::Closed(change) => change(&mut file),
+        Plant::Run(change) => {
+            let mut scene = Scene::new(1, 1_000, OPEN);
+            change(&mut scene);
+            file = scene.files(&[*shape]).remove(0).1;
+        }
+    }
+    let after = audit(*shape, &file);
+    let found = severity(&after, check) > severity(before, check);
+    if !found {
+        let all: Vec<_> = raised(&after).map(|item| &item.check).collect();
+        println!("not found: {kind} ({}) by {check}; raised are {all:?}", shape.name());
+    }
+    found
+}
+
+#[test]
+fn each_kind_of_defect_is_found_for_the_right_reason() {
+    let mut clean = Clean::new();
+    for sent in [OPEN, Sent::Closed(20)] {
+        for (shape, file) in Scene::new(1, 1_000, sent).files(&Shape::EVERY) {
+            clean.insert((shape, sent == OPEN), (audit(shape, &file), file));
+        }
+    }
+    let found = KINDS.iter().filter(|kind| is_found(kind, &clean)).count();
+    assert!(KINDS.len() >= LEAST);
+    assert_eq!(found, KINDS.len(), "of {} kinds", KINDS.len());
+}
+
+/// What is said of how a run was made, and true of it.
+fn is_true(scene: &Scene, shape: Shape, check: &str) -> bool {
+    let is_open = matches!(scene.sent, Sent::Poisson(_) | Sent::Evenly(_));
+    match check {
+        "duration" | "duration_vs_latency" | "p99_samples" | "drain" | "warmup" => true,
+        "open_loop" => !is_open,
+        "failures" | "own_remarks" => scene.failing > 0,
+        "coalesced_chunks" => scene.per_event > 1,
+        "first_token" => scene.api == Api::Chat,
+        "arrivals" => matches!(shape, Shape::Guidellm | Shape::GuidellmAll),
+        // A run of ours tells by itself what is wrong with it.
+        _ => shape == Shape::Ours && (check == "own_verdict" || check.starts_with("caveat_")),
+    }
+}
+
+/// What is asked of the course of a run has a chance to err, which docs/design/013 states.
+fn is_test(check: &str) -> bool {
+    matches!(check, "cold_requests" | "latency_trend")
+}
+
+#[test]
+fn nothing_is_said_of_the_figures_of_honest_files() {
+    let loads =
+        [0.3, 0.6, 0.9].map(Sent::Poisson).into_iter().chain([Sent::Evenly(0.6), Sent::AtOnce]);
+    let loads: Vec<_> = loads.chain([Sent::Closed(4), Sent::Closed(24)]).collect();
+    let (mut files, mut by_chance, mut alarms) = (0, 0, Vec::new());
+    for (place, sent) in loads.iter().enumerate() {
+        for (kind, (per_event, failing)) in [(1, 0), (3, 0), (1, 25), (3, 20)].iter().enumerate() {
+            let seed = (10 * place + kind) as u64;
+            let scene = Scene {
+                api: if kind % 2 == 1 { Api::Chat } else { Api::Completions },
+                per_event: *per_event,
+                failing: *failing,
+                ..Scene::new(seed, [60, 200, 300, 500][seed as usize % 4], *sent)
+            };
+            for (shape, file) in scene.files(&Shape::EVERY) {
+                files += 1;
+                let audit = audit(shape, &file);
+                by_chance += raised(&audit).filter(|item| is_test(&item.check)).count();
+                let is_false =
+                    |item: &&Item| !is_test(&item.check) && !is_true(&scene, shape, &item.check);
+                alarms.extend(raised(&audit).filter(is_false).map(|item| {
+                    let Item { check, evidence, .. } = item;
+                    format!("{} of {scene:?}: {check}: {evidence}", shape.name())
+                }));
+            }
+        }
+    }
+    assert!(files >= 200, "{files}");
+    // A third of them hold their requests.
+    assert!(by_chance <= files / 50, "{by_chance} of {files}");
+    assert!(alarms.is_empty(), "{} in {files} files: {alarms:#?}", alarms.len());
+}
