@@ -36,10 +36,11 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     let mut tokens = |name: &str, total_name: &str| -> Result<Option<u64>, FieldError> {
         let lengths = fields.object(name)?;
         let mean = lengths.finite("avg")?.zip(ok).map(|(mean, ok)| mean * ok as f64);
-        let sum = lengths.finite("sum")?.or(mean).filter(|sum| *sum >= 0.0);
+        let sum = lengths.finite("sum")?;
         let stated = total(fields, total_name)?;
         let by_name = (total_name, stated.map(|stated| stated as f64));
         run.conflicts.extend(conflict(by_name, (&format!("`{name}` sums to"), sum)));
+        let sum = sum.or(mean).filter(|sum| *sum >= 0.0);
         Ok(stated.or(sum.map(|sum| sum.round() as u64)))
     };
     run.input_tokens = tokens("input_sequence_length", "total_isl")?;
@@ -199,13 +200,14 @@ fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
         return older_load(config, run);
     }
     run.warmup.requests = Some(0);
+    run.asked = Some(0);
     for phase in &phases {
         if phase.scalar("kind").as_deref() == Some("warmup") {
             run.warmup.requests = phase.count("requests")?;
             run.warmup.seconds = phase.finite("duration").unwrap_or_default();
             continue;
         }
-        run.asked = phase.count("requests")?;
+        run.asked = run.asked.zip(phase.count("requests")?).map(|(a, b)| a.saturating_add(b));
         let (rate, concurrency) = (phase.number("rate")?, phase.count("concurrency")?);
         run.load = load(rate, concurrency, phase.scalar("type"));
     }

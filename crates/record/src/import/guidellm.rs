@@ -115,7 +115,7 @@ fn good<'a>(metrics: &Fields<'a>, name: &str) -> Result<Fields<'a>, FieldError> 
 fn load(strategy: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     let cap = strategy.count("max_concurrency")?.filter(|cap| *cap < NO_CAP);
-    let rate_rps = strategy.finite("rate")?;
+    let rate_rps = strategy.number("rate")?.filter(|rate| rate.is_finite());
     let mode = match (kind.as_str(), cap) {
         ("synchronous" | "concurrent", _) | ("throughput", Some(_)) => ReportedMode::Closed,
         ("throughput", None) => ReportedMode::Burst,

@@ -9,10 +9,8 @@ use serde::{Deserialize, Deserializer};
 const WORDS: [(&[u8], &[u8]); 3] =
     [(b"NaN", b"null"), (b"-Infinity", b"null"), (b"Infinity", b"\"inf\"")];
 
-/// Fields that may well be infinite: all at once, or equal gaps.
-const INFINITE: [&[u8]; 3] = [b"\"request_rate\"", b"\"rate\"", b"\"burstiness\""];
-
-/// The same text with those words replaced, and how many of them are no values.
+/// The same text with those words replaced, and how many of them are no values: a rate may well be
+/// infinite.
 pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     let mut out: Vec<u8> = Vec::new();
     let (mut copied, mut count, mut replaced) = (0, 0, false);
@@ -26,10 +24,10 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
                 if let Some((word, instead)) = WORDS.iter().find(|(w, _)| rest.starts_with(w)) {
                     out.extend(text.get(copied..at).unwrap_or_default());
                     out.extend(*instead);
-                    count += u64::from(*instead == b"null" || !may_be_infinite(text, at));
                     at += word.len();
                     copied = at;
                     replaced = true;
+                    count += u64::from(*instead == b"null");
                     continue;
                 }
             }
@@ -42,13 +40,6 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     }
     out.extend(text.get(copied..).unwrap_or_default());
     (Cow::Owned(out), count)
-}
-
-/// Whether the value at this place is of a field that may be infinite.
-fn may_be_infinite(text: &[u8], at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default().trim_ascii_end();
-    let name = before.strip_suffix(b":").map(<[u8]>::trim_ascii_end);
-    name.is_some_and(|name| INFINITE.iter().any(|field| name.ends_with(field)))
 }
 
 /// A number in a list; none where it is missing or not finite.
@@ -110,8 +101,7 @@ mod tests {
         let text = br#"{"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity", "d": -1}"#;
         let (repaired, count) = repair(text);
         let expected = r#"{"a": null, "b": [null, "inf"], "c": "NaN \" Infinity", "d": -1}"#;
-        assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 3));
-        assert_eq!(repair(br#"{"request_rate" : Infinity}"#).1, 0);
+        assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 2));
         assert!(matches!(repair(b"[1]"), (Cow::Borrowed(_), 0)));
         for odd in [&b"\""[..], b"\"\\", b"-", b"NaN", b"Infinit", b"\"NaN"] {
             repair(odd);

@@ -113,9 +113,10 @@ fn users(run: &Reported) -> Option<Finding> {
 }
 
 /// Most requests under way by the requests themselves: at one instant, and in any part of one second,
-/// which vLLM and SGLang count.
+/// which vLLM counts; none for tools that count otherwise.
 fn under_way(run: &Reported) -> Option<(f64, f64)> {
-    let times = times(run)?;
+    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    let times = times(run).filter(|_| is_vllm)?;
     let most = |longer: f64| {
         let changes = times.iter().flat_map(|(start, end)| [(*start, 1), (end + longer, -1)]);
         let mut changes: Vec<(f64, i64)> = changes.collect();

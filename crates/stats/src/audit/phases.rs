@@ -186,8 +186,12 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
 /// in the file.
 pub(super) fn tokens_per_gap(run: &Reported) -> Option<f64> {
     let answer = answer(run)?;
-    let is_counted = matches!(run.tool, Tool::Guidellm | Tool::Goodput)
-        || run.metrics.get("itl").is_some_and(|metric| metric.n.is_some());
+    let has_count = run.metrics.get("itl").is_some_and(|metric| metric.n.is_some());
+    let is_counted = match run.tool {
+        Tool::Guidellm | Tool::Goodput => true,
+        Tool::Aiperf | Tool::GenaiPerf => has_count,
+        Tool::VllmPython | Tool::VllmRust | Tool::Sglang => false,
+    };
     let time = answer.decode.or(answer.tpot.map(|tpot| tpot * answer.later))?;
     let itl = answer.itl.filter(|_| !is_counted)?;
     let ratio = answer.later * itl / time;
