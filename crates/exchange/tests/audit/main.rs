@@ -1,6 +1,8 @@
 //! `goodput audit` on simulated runs, written as the result files of each tool: honest ones, of whose
 //! figures nothing is said, and the same with one defect, which is found.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod plants;
 mod runs;
 
@@ -14,6 +16,7 @@ use plants::{KINDS, Kind, Plant};
 use runs::{Scene, Sent, Shape, audit};
 
 const OPEN: Sent = Sent::Poisson(0.6);
+const SEED: u64 = 6;
 /// Fewer kinds of defects say little.
 const LEAST: usize = 55;
 
@@ -29,37 +32,35 @@ fn severity(audit: &Audit, check: &str) -> Severity {
 /// A clean file and what is said of it, by who wrote it and whether the loop was open.
 type Clean = BTreeMap<(Shape, bool), (Audit, Value)>;
 
-/// Whether the check that must find a defect speaks of it, and is silent or milder without it.
-fn is_found((kind, shape, plant, check): &Kind, clean: &Clean) -> bool {
+/// What to say where the check that must find a defect does not speak of it, or as loud without it.
+fn not_found((kind, shape, plant, check): &Kind, clean: &Clean) -> Option<String> {
     let (before, file) = &clean[&(*shape, !matches!(plant, Plant::Closed(_)))];
     let mut file = file.clone();
     match plant {
         Plant::File(change) | Plant::Closed(change) => change(&mut file),
         Plant::Run(change) => {
-            let mut scene = Scene::new(1, 1_000, OPEN);
+            let mut scene = Scene::new(SEED, 1_000, OPEN);
             change(&mut scene);
             file = scene.files(&[*shape]).remove(0).1;
         }
     }
     let after = audit(*shape, &file);
-    let found = severity(&after, check) > severity(before, check);
-    if !found {
+    (severity(&after, check) <= severity(before, check)).then(|| {
         let all: Vec<_> = raised(&after).map(|item| &item.check).collect();
-        println!("not found: {kind} ({}) by {check}; raised are {all:?}", shape.name());
-    }
-    found
+        format!("{kind} ({}) by {check}; raised are {all:?}", shape.name())
+    })
 }
 
 #[test]
 fn each_kind_of_defect_is_found_for_the_right_reason() {
     let mut clean = Clean::new();
     for sent in [OPEN, Sent::Closed(20)] {
-        for (shape, file) in Scene::new(1, 1_000, sent).files(&Shape::EVERY) {
+        for (shape, file) in Scene::new(SEED, 1_000, sent).files(&Shape::EVERY) {
             clean.insert((shape, sent == OPEN), (audit(shape, &file), file));
         }
     }
-    let found = KINDS.iter().filter(|kind| is_found(kind, &clean)).count();
-    assert_eq!(found, KINDS.len(), "of {} kinds", KINDS.len());
+    let missed: Vec<_> = KINDS.iter().filter_map(|kind| not_found(kind, &clean)).collect();
+    assert!(missed.is_empty(), "{} of {} are not found: {missed:#?}", missed.len(), KINDS.len());
 }
 
 /// The rows of the table: each kind once, with the files it was planted in.
@@ -116,7 +117,7 @@ fn is_test(check: &str) -> bool {
 fn nothing_is_said_of_the_figures_of_honest_files() {
     let loads =
         [0.3, 0.6, 0.9].map(Sent::Poisson).into_iter().chain([Sent::Evenly(0.6), Sent::AtOnce]);
-    let loads: Vec<_> = loads.chain([Sent::Closed(4), Sent::Closed(24)]).collect();
+    let loads: Vec<_> = loads.chain([Sent::Closed(12)]).collect();
     let (mut files, mut by_chance, mut alarms) = (0, 0, Vec::new());
     for (place, sent) in loads.iter().enumerate() {
         for (kind, (per_event, failing)) in [(1, 0), (3, 0), (1, 25), (3, 20)].iter().enumerate() {

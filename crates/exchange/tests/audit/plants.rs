@@ -48,7 +48,7 @@ fn nested(metric: &mut Value, by: f64) {
         match value {
             Value::Object(_) => nested(value, by),
             Value::Number(n) if n.is_f64() && name != "count" => {
-                *value = json!(n.as_f64().unwrap() * by)
+                *value = json!(n.as_f64().unwrap() * by);
             }
             _ => {}
         }
@@ -346,7 +346,7 @@ pub(crate) const KINDS: &[Kind] = &[
         }),
         "identical_latencies",
     ),
-    ("slow answers cut at a value", VllmAll, File(|f| each(f, "latencies", |_, l| json!(number(l).min(2.4)))), "clipped_tail"),
+    ("slow answers cut at a value", VllmAll, File(|f| each(f, "latencies", |_, l| json!(number(l).min(1.3)))), "clipped_tail"),
     (
         "slow answers cut at a value",
         GenaiPerf,
@@ -381,7 +381,7 @@ pub(crate) const KINDS: &[Kind] = &[
         "output tokens are not those of the list",
         SglangAll,
         File(|f| {
-            f["total_output_tokens"] = json!((number(&f["total_output_tokens"]) * 1.02).round())
+            f["total_output_tokens"] = json!((number(&f["total_output_tokens"]) * 1.02).round());
         }),
         "recomputed_totals",
     ),
@@ -432,7 +432,7 @@ pub(crate) const KINDS: &[Kind] = &[
         VllmAll,
         Run(|s| {
             s.api = goodput_model::Api::Chat;
-            s.change = |_, a| a.role = 0.001;
+            s.change = |_, a| (a.first, a.role) = (0.12, 0.001);
         }),
         "first_token",
     ),
@@ -445,7 +445,7 @@ pub(crate) const KINDS: &[Kind] = &[
         Run(|s| {
             s.change = |share, a| {
                 if share < 0.1 {
-                    a.first *= 4.0;
+                    a.first *= 10.0;
                     a.role = a.first;
                 }
             }

@@ -15,14 +15,24 @@ use goodput_record::parse_results;
 use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
 use serde_json::{Map, Value, json};
 
-/// Answers of a server with 8 slots in a second: each takes 0.8 s, of which 40 ms are the first token's
-/// and 38 ms each other one's, 20 on average.
-const CAPACITY: f64 = 10.0;
+/// Answers of a server with 8 slots in a second: each takes 0.42 s, of which 40 ms are the first token's
+/// and 19 ms each other one's, 20 on average.
+const CAPACITY: f64 = 19.0;
 const SLOTS: usize = 8;
 /// Requests before those of the file: the queue has forgotten that it was empty.
 const BEFORE: usize = 200;
 /// JSON has no such numbers, but Python writes them: they stand as texts until the file is written.
 pub(crate) const NOT_FINITE: [(&str, &str); 2] = [("@NaN", "NaN"), ("@Infinity", "Infinity")];
+
+/// GuideLLM's distributions.
+const GUIDELLM: [&str; 6] = [
+    "request_latency",
+    "time_to_first_token_ms",
+    "time_per_output_token_ms",
+    "inter_token_latency_ms",
+    "prompt_token_count",
+    "output_token_count",
+];
 
 /// Who wrote the file; `All` with every request in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,7 +149,7 @@ impl Scene {
     fn answer(&self, random: &mut Stream, place: usize) -> Answer {
         let later = random.exponential() * 20.0;
         let first = random.log_normal(0.0392, 0.2);
-        let gaps = (0..later.round() as usize).map(|_| random.log_normal(0.0372, 0.2)).collect();
+        let gaps = (0..later.round() as usize).map(|_| random.log_normal(0.0186, 0.2)).collect();
         let mut answer = Answer { first, role: first - 1e-5, gaps };
         if let Some(place) = place.checked_sub(BEFORE) {
             (self.change)(place as f64 / self.n as f64, &mut answer);
@@ -168,7 +178,9 @@ impl Scene {
         let (begin, end) = (instants[BEFORE], instants[all - 1]);
         if end > begin {
             let stretch = (self.n - 1) as f64 / rate / (end - begin);
-            instants.iter_mut().for_each(|at| *at = (*at - begin) * stretch);
+            for at in &mut instants {
+                *at = (*at - begin) * stretch;
+            }
         }
         instants
     }
@@ -176,7 +188,6 @@ impl Scene {
     /// Send, answer with its wait in a queue, whether it fails.
     fn requests(&self) -> Vec<(f64, Answer, bool)> {
         let mut random = Stream::new(self.seed, Domain::Arrivals, 0);
-        let mut instants = self.arrivals(&mut random);
         let mut free = vec![f64::NEG_INFINITY; SLOTS];
         let is_closed = matches!(self.sent, Sent::Closed(_));
         // These begin with everybody at once.
@@ -185,14 +196,11 @@ impl Scene {
             free = vec![0.0; users as usize];
         }
         let mut requests = Vec::new();
-        for place in warm..instants.len() {
+        for (place, at) in self.arrivals(&mut random).into_iter().enumerate().skip(warm) {
             let mut answer = self.answer(&mut random, place);
             let slot = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
-            if is_closed {
-                // A user sends as soon as its answer is there.
-                instants[place] = *slot + 1e-4 * random.unit();
-            }
-            let at = instants[place];
+            // A user sends as soon as its answer is there.
+            let at = if is_closed { *slot + 1e-4 * random.unit() } else { at };
             let begin = slot.max(at);
             let wait = begin - at;
             answer.first += wait;
@@ -385,7 +393,7 @@ fn plan(scene: &Scene, mode: Mode) -> Plan {
             model: None,
             http: Http::Http1,
             connections: ConnectionPolicy::Reuse,
-            timeout: Duration::from_secs(600),
+            timeout: Duration::from_mins(10),
             probe: true,
             wait_ready: Duration::ZERO,
             api_key_env: String::new(),
@@ -400,7 +408,7 @@ fn plan(scene: &Scene, mode: Mode) -> Plan {
             num_requests: Some(scene.n as u64),
             warmup: Extent::Requests(0),
             cooldown: Duration::ZERO,
-            drain: Duration::from_secs(600),
+            drain: Duration::from_mins(10),
             workers: 1,
             pin: false,
             mode,
@@ -465,92 +473,92 @@ fn distribution(mut samples: Vec<(f64, u64)>) -> Value {
     } })
 }
 
-fn guidellm(scene: &Scene, records: &[RequestRecord]) -> Value {
-    let strategy = match scene.said.unwrap_or(scene.sent) {
+/// How a run was loaded, in GuideLLM's words.
+fn strategy(sent: Sent) -> Value {
+    match sent {
         Sent::Poisson(share) | Sent::InGroups(share) => {
             json!({ "type_": "poisson", "rate": share * CAPACITY })
         }
         Sent::Evenly(share) => json!({ "type_": "constant", "rate": share * CAPACITY }),
         Sent::Closed(users) => json!({ "type_": "concurrent", "streams": users }),
         Sent::AtOnce => json!({ "type_": "throughput" }),
-    };
+    }
+}
+
+/// Most requests that are under way at one instant.
+fn peak(times: &[(f64, f64)]) -> f64 {
+    let changes = times.iter().flat_map(|(begin, end)| [(*begin, 1.0), (*end, -1.0)]);
+    let mut changes: Vec<(f64, f64)> = changes.collect();
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let under_way = changes.iter().scan(0.0, |now, (_, change)| {
+        *now += change;
+        Some(*now)
+    });
+    under_way.fold(0.0, f64::max)
+}
+
+fn guidellm(scene: &Scene, records: &[RequestRecord]) -> Value {
     let epoch = 1_794_762_237.25;
-    let (mut good, mut errored) = (Vec::new(), Vec::new());
+    let (mut good, mut errored, mut times) = (Vec::new(), Vec::new(), Vec::new());
     let mut parts: [Vec<(f64, u64)>; 6] = Default::default();
-    let mut changes: Vec<(f64, f64)> = Vec::new();
     let (mut first, mut last) = (f64::INFINITY, 0.0_f64);
     for record in records {
         let stamps = &record.exchange.stamps;
         let begin = stamps.dispatched.as_secs();
         let end = stamps.last_token.unwrap_or(stamps.ended).as_secs();
         (first, last) = (first.min(begin), last.max(end));
-        let latency = end - begin;
+        let mut request = json!({
+            "request_start_time": epoch + begin, "request_end_time": epoch + end,
+            "request_latency": end - begin,
+        });
         let Some(token) = stamps.first_token.filter(|_| record.is_ok()) else {
-            errored.push(json!({
-                "request_start_time": epoch + begin, "request_end_time": epoch + end,
-                "request_latency": latency,
-            }));
+            errored.push(request);
             continue;
         };
-        changes.extend([(begin, 1.0), (end, -1.0)]);
+        times.push((begin, end));
         let tokens = u64::from(record.exchange.output_tokens.unwrap().n);
         let input = u64::from(record.exchange.input_tokens.unwrap().n);
-        let ttft = (token.as_secs() - begin) * 1e3;
-        let later = (tokens - 1) as f64;
-        let itl = if tokens > 1 { (latency * 1e3 - ttft) / later } else { 0.0 };
-        parts[0].push((latency, 1));
+        let (whole, ttft) = ((end - begin) * 1e3, (token.as_secs() - begin) * 1e3);
+        let itl = (whole - ttft) / (tokens.max(2) - 1) as f64;
+        parts[0].push((end - begin, 1));
         parts[1].push((ttft, 1));
-        parts[2].push((latency * 1e3 / tokens as f64, tokens));
+        parts[2].push((whole / tokens as f64, tokens));
         if tokens > 1 {
             parts[3].push((itl, tokens - 1));
         }
         parts[4].push((input as f64, 1));
         parts[5].push((tokens as f64, 1));
-        good.push(json!({
-            "request_start_time": epoch + begin, "request_end_time": epoch + end,
-            "request_latency": latency, "time_to_first_token_ms": ttft,
-            "inter_token_latency_ms": itl, "prompt_tokens": input, "output_tokens": tokens,
-        }));
+        request["time_to_first_token_ms"] = ttft.into();
+        request["prompt_tokens"] = input.into();
+        request["output_tokens"] = tokens.into();
+        good.push(request);
     }
     let duration = last - first;
-    let (ok, failed) = (good.len(), errored.len());
+    let totals = json!({
+        "successful": good.len(), "errored": errored.len(), "incomplete": 0, "total": records.len()
+    });
     let sum = |place: usize| parts[place].iter().map(|part| part.0).sum::<f64>();
     let rate = |amount: f64| json!({ "successful": { "mean": amount / duration } });
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let under_way = changes.iter().scan(0.0, |now, (_, change)| {
-        *now += change;
-        Some(*now)
-    });
-    let most = under_way.fold(0.0, f64::max);
+    let under_way = json!({ "mean": sum(0) / duration, "max": peak(&times) });
     let mut metrics = json!({
-        "request_totals": {
-            "successful": ok, "errored": failed, "incomplete": 0, "total": ok + failed
-        },
-        "requests_per_second": rate(ok as f64),
+        "request_totals": totals,
+        "requests_per_second": rate(good.len() as f64),
         "output_tokens_per_second": rate(sum(5)),
         "tokens_per_second": rate(sum(4) + sum(5)),
-        "request_concurrency": { "successful": { "mean": sum(0) / duration, "max": most } },
+        "request_concurrency": { "successful": under_way },
     });
-    let names = [
-        "request_latency",
-        "time_to_first_token_ms",
-        "time_per_output_token_ms",
-        "inter_token_latency_ms",
-        "prompt_token_count",
-        "output_token_count",
-    ];
-    for (name, part) in names.into_iter().zip(parts) {
+    for (name, part) in GUIDELLM.into_iter().zip(parts) {
         metrics[name] = distribution(part);
     }
-    let requests = json!({ "successful": good, "errored": errored, "incomplete": [] });
+    let said = scene.said.unwrap_or(scene.sent);
     json!({
         "metadata": { "guidellm_version": "0.8.1" },
         "benchmarks": [{
-            "config": { "strategy": strategy, "backend": { "model": "m", "stream": true } },
-            "scheduler_metrics": { "requests_made": {
-                "successful": ok, "errored": failed, "incomplete": 0, "total": ok + failed
-            } },
-            "metrics": metrics, "requests": requests, "warnings": [],
+            "config": { "strategy": strategy(said), "backend": { "model": "m", "stream": true } },
+            "scheduler_metrics": { "requests_made": totals },
+            "metrics": metrics,
+            "requests": { "successful": good, "errored": errored, "incomplete": [] },
+            "warnings": [],
             "start_time": epoch + first, "end_time": epoch + last, "duration": duration,
             "warmup_duration": 0.0, "cooldown_duration": 0.0,
         }],

@@ -15,23 +15,7 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     run.requests_per_s = average(fields, "request_throughput")?;
     run.output_tokens_per_s = average(fields, "output_token_throughput")?;
     run.total_tokens_per_s = average(fields, "total_token_throughput")?;
-    // Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
-    let phase = run
-        .started
-        .as_deref()
-        .and_then(seconds)
-        .zip(fields.text("end_time")?.as_deref().and_then(seconds));
-    let phase = phase.map(|(start, end)| end - start);
-    let measured = average(fields, "benchmark_duration")?;
-    run.duration_s = phase.filter(|seconds| *seconds > 0.0).or(measured);
-    if let Some(phase) = phase.filter(|phase| *phase <= 0.0) {
-        run.conflicts.push(format!("`end_time` is {} s before `start_time`", -phase));
-    } else if let Some((phase, measured)) = phase.zip(measured).filter(|(all, part)| part > all) {
-        run.conflicts.extend(conflict(
-            ("benchmark_duration", Some(measured)),
-            ("from `start_time` to `end_time` it is", Some(phase)),
-        ));
-    }
+    time(fields, &mut run)?;
     let ok = run.ok;
     let mut tokens = |name: &str, total_name: &str| -> Result<Option<u64>, FieldError> {
         let lengths = fields.object(name)?;
@@ -114,6 +98,26 @@ fn seconds(instant: &str) -> Option<f64> {
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
     let minutes = f64::from(days) * 1440.0 + f64::from(hour) * 60.0 + f64::from(minute);
     Some(minutes * 60.0 + second)
+}
+
+/// Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
+fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    let start = run.started.as_deref().and_then(seconds);
+    let end = fields.text("end_time")?.as_deref().and_then(seconds);
+    let phase = start.zip(end).map(|(start, end)| end - start);
+    let measured = average(fields, "benchmark_duration")?;
+    run.duration_s = phase.filter(|seconds| *seconds > 0.0).or(measured);
+    match phase.zip(measured) {
+        Some((phase, _)) if phase < 0.0 => {
+            run.conflicts.push(format!("`end_time` is {} s before `start_time`", -phase));
+        }
+        Some((phase, measured)) if measured > phase => run.conflicts.extend(conflict(
+            ("benchmark_duration", Some(measured)),
+            ("from `start_time` to `end_time` it is", Some(phase)),
+        )),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// A mean that is not the sum over the count.

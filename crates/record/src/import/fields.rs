@@ -24,7 +24,7 @@ pub struct FieldError {
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
     path: String,
-    fields: BTreeMap<String, &'a RawValue>,
+    values: BTreeMap<String, &'a RawValue>,
     /// Figures that were asked for and are infinite, of the whole file.
     infinite: Rc<RefCell<BTreeSet<String>>>,
 }
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
     /// The object that `raw` holds; `path` is where it stands.
     pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {
-            Ok(fields) => Ok(Self { path: path.to_owned(), fields, infinite: Rc::default() }),
+            Ok(values) => Ok(Self { path: path.to_owned(), values, infinite: Rc::default() }),
             Err(_) => Err(wrong(path, "an object", raw)),
         }
     }
@@ -148,16 +148,16 @@ impl<'a> Fields<'a> {
 
     /// The names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.keys().map(String::as_str)
+        self.values.keys().map(String::as_str)
     }
 
     fn raw(&self, name: &str) -> Option<&'a RawValue> {
-        self.fields.get(name).copied().filter(|raw| raw.get() != "null")
+        self.values.get(name).copied().filter(|raw| raw.get() != "null")
     }
 
     fn empty(&self, name: &str) -> Self {
         let infinite = Rc::clone(&self.infinite);
-        Self { path: self.path_of(name), fields: BTreeMap::new(), infinite }
+        Self { path: self.path_of(name), values: BTreeMap::new(), infinite }
     }
 
     fn path_of(&self, name: &str) -> String {

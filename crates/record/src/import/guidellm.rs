@@ -82,29 +82,37 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
         let under_way = good(&metrics, "request_concurrency")?;
         run.load.mean_concurrency = under_way.finite("mean")?;
         run.load.peak_concurrency = under_way.finite("max")?;
+        twice(benchmark, &totals, &mut run)?;
     }
     run.goodput = goodput(&config, &metrics);
     for warning in benchmark.objects("warnings").unwrap_or_default() {
         run.remarks.extend(warning.scalar("message"));
     }
     run.details = details(benchmark, &mut run.conflicts)?;
-    // A warm-up or a cooldown is left out of some of these.
-    let cooldown = benchmark.finite("cooldown_duration")?;
-    if [run.warmup.seconds, cooldown].iter().all(|seconds| seconds.unwrap_or(0.0) == 0.0) {
-        let span = benchmark.finite("start_time")?.zip(benchmark.finite("end_time")?);
-        run.conflicts.extend(conflict(
-            ("duration", run.duration_s),
-            ("from `start_time` to `end_time` it is", span.map(|(start, end)| end - start)),
-        ));
-        let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
-        for name in ["successful", "errored", "incomplete"] {
-            run.conflicts.extend(conflict(
-                (&format!("request_totals.{name}"), totals.finite(name)?),
-                ("of those made it is", made.finite(name)?),
-            ));
-        }
-    }
     Ok(run)
+}
+
+/// Duration and requests of a run of which nothing was left out.
+fn twice(
+    benchmark: &Fields<'_>,
+    totals: &Fields<'_>,
+    run: &mut Reported,
+) -> Result<(), FieldError> {
+    // Instants are numbers or texts.
+    let instant = |name: &str| benchmark.finite(name).unwrap_or_default();
+    let span = instant("start_time").zip(instant("end_time")).map(|(start, end)| end - start);
+    run.conflicts.extend(conflict(
+        ("duration", run.duration_s),
+        ("from `start_time` to `end_time` it is", span),
+    ));
+    let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
+    for name in ["successful", "errored", "incomplete"] {
+        run.conflicts.extend(conflict(
+            (&format!("request_totals.{name}"), totals.finite(name)?),
+            ("of those made it is", made.finite(name)?),
+        ));
+    }
+    Ok(())
 }
 
 /// The part of a distribution that is about requests that ended well.
@@ -196,8 +204,8 @@ fn details(
     let (mut all, mut apart) = (Vec::new(), 0_usize);
     for (status, is_failed) in [("successful", false), ("errored", true), ("incomplete", true)] {
         for request in requests.objects(status)? {
-            let (start, end) =
-                (request.finite("request_start_time")?, request.finite("request_end_time")?);
+            let start = request.finite("request_start_time")?;
+            let end = request.finite("request_end_time").unwrap_or_default();
             let latency = request.finite("request_latency")?.filter(|_| !is_failed);
             // Instants are seconds since 1970, with a microsecond in their last digit.
             let differs = |((start, end), latency): ((f64, f64), f64)| {

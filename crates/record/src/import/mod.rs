@@ -139,7 +139,9 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         Tool::Goodput => return Err(unknown("those of goodput; name the run folder".to_owned())),
     };
     let count = |mut runs: Vec<Reported>| {
-        runs.iter_mut().for_each(|run| run.not_finite = fields.infinite());
+        for run in &mut runs {
+            run.not_finite = fields.infinite();
+        }
         runs
     };
     outcome.map(count).map_err(|error| ImportError::Field {

@@ -213,9 +213,9 @@ fn beyond_percentiles(
         (least, most) = (least + (to - from) / 100.0 * low, most + (to - from) / 100.0 * high);
     }
     let (_, first) = steps.first()?;
-    let (top, last) = steps.last()?;
-    least += (100.0 - top) / 100.0 * last;
-    let slack = 2.0 * (last - first) / n + ROUNDING * mean.abs();
+    let (top, longest) = steps.last()?;
+    least += (100.0 - top) / 100.0 * longest;
+    let slack = 2.0 * (longest - first) / n + ROUNDING * mean.abs();
     let is_low = mean < least - slack;
     let is_high = metric.max.is_some() && mean > most + slack;
     (is_low || is_high).then(|| {

@@ -179,12 +179,12 @@ fn latency_trend(run: &Reported) -> Option<Finding> {
 fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option<f64> {
     if values.len() >= FEWEST_CUT {
         values.sort_by(f64::total_cmp);
-        let last = *values.last()?;
-        let least = (values.len() / 100).max(3);
-        let at_end = values.iter().rev().take_while(|value| **value == last).count();
+        let longest = *values.last()?;
+        let many = (values.len() / 100).max(3);
+        let at_end = values.iter().rev().take_while(|value| **value == longest).count();
         let differ = values.chunk_by(|a, b| a == b).count();
         // A coarse clock makes equals everywhere.
-        return (at_end >= least && differ > values.len() / 2).then_some(last);
+        return (at_end >= many && differ > values.len() / 2).then_some(longest);
     }
     let metric = metric.filter(|_| n >= FEWEST_CUT as u64)?;
     let (p50, p95) = (metric.percentile(50.0)?, metric.percentile(95.0)?);
