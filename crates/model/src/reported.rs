@@ -105,6 +105,9 @@ pub struct Reported {
     pub remarks: Vec<String>,
     /// Numbers in the file that are no numbers: NaN and the infinities.
     pub not_finite: u64,
+    /// What the file states twice and not alike, in words.
+    #[serde(default)]
+    pub conflicts: Vec<String>,
     /// Every request, where the file holds them.
     pub details: Option<Vec<ReportedRequest>>,
 }
@@ -144,6 +147,7 @@ impl Reported {
             setup: ReportedSetup::default(),
             remarks: Vec::new(),
             not_finite: 0,
+            conflicts: Vec::new(),
             details: None,
         }
     }

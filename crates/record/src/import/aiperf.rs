@@ -4,7 +4,7 @@ use goodput_model::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, Tool,
 };
 
-use super::fields::{FieldError, Fields};
+use super::fields::{FieldError, Fields, conflict};
 
 pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldError> {
     let mut run = Reported::of(tool);
@@ -15,20 +15,25 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     run.requests_per_s = average(fields, "request_throughput")?;
     run.output_tokens_per_s = average(fields, "output_token_throughput")?;
     run.total_tokens_per_s = average(fields, "total_token_throughput")?;
-    // Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
-    let phase = run
-        .started
-        .as_deref()
-        .and_then(seconds)
-        .zip(fields.text("end_time")?.as_deref().and_then(seconds));
-    let phase = phase.map(|(start, end)| end - start).filter(|seconds| *seconds > 0.0);
-    run.duration_s = phase.or(average(fields, "benchmark_duration")?);
-    let tokens = |name: &str, total_name: &str| {
-        let sum = fields.object(name)?.finite("sum")?.filter(|sum| *sum >= 0.0);
-        Ok(total(fields, total_name)?.or(sum.map(|sum| sum.round() as u64)))
+    time(fields, &mut run)?;
+    let ok = run.ok;
+    let mut tokens = |name: &str, total_name: &str| -> Result<Option<u64>, FieldError> {
+        let lengths = fields.object(name)?;
+        let mean = lengths.finite("avg")?.zip(ok).map(|(mean, ok)| mean * ok as f64);
+        let sum = lengths.finite("sum")?;
+        let stated = total(fields, total_name)?;
+        let by_name = (total_name, stated.map(|stated| stated as f64));
+        run.conflicts.extend(conflict(by_name, (&format!("`{name}` sums to"), sum)));
+        let sum = sum.or(mean).filter(|sum| *sum >= 0.0);
+        Ok(stated.or(sum.map(|sum| sum.round() as u64)))
     };
     run.input_tokens = tokens("input_sequence_length", "total_isl")?;
     run.output_tokens = tokens("output_sequence_length", "total_osl")?;
+    let ended = ok.map(|ok| ok.saturating_add(run.failed.unwrap_or(0)) as f64);
+    run.conflicts.extend(conflict(
+        ("completed_request_count", average(fields, "completed_request_count")?),
+        ("requests and errors are", ended),
+    ));
     run.input_lengths = lengths(fields, "input_sequence_length")?;
     run.output_lengths = lengths(fields, "output_sequence_length")?;
     // What both call inter-token latency is the mean of each request, which is TPOT.
@@ -38,7 +43,9 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
         ("itl", "inter_chunk_latency"),
         ("e2e", "request_latency"),
     ] {
-        let metric = metric(&fields.object(theirs)?)?;
+        let stated = fields.object(theirs)?;
+        run.conflicts.extend(mean_of_sum(theirs, &stated, ("avg", "sum"))?);
+        let metric = metric(&stated)?;
         if !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
@@ -91,6 +98,38 @@ fn seconds(instant: &str) -> Option<f64> {
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
     let minutes = f64::from(days) * 1440.0 + f64::from(hour) * 60.0 + f64::from(minute);
     Some(minutes * 60.0 + second)
+}
+
+/// Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
+fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    let start = run.started.as_deref().and_then(seconds);
+    let end = fields.text("end_time")?.as_deref().and_then(seconds);
+    let phase = start.zip(end).map(|(start, end)| end - start);
+    let measured = average(fields, "benchmark_duration")?;
+    run.duration_s = phase.filter(|seconds| *seconds > 0.0).or(measured);
+    match phase.zip(measured) {
+        Some((phase, _)) if phase < 0.0 => {
+            run.conflicts.push(format!("`end_time` is {} s before `start_time`", -phase));
+        }
+        Some((phase, measured)) if measured > phase => run.conflicts.extend(conflict(
+            ("benchmark_duration", Some(measured)),
+            ("from `start_time` to `end_time` it is", Some(phase)),
+        )),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A mean that is not the sum over the count.
+pub(super) fn mean_of_sum(
+    metric: &str,
+    fields: &Fields<'_>,
+    (mean, sum): (&str, &str),
+) -> Result<Option<String>, FieldError> {
+    let count = fields.finite("count")?.filter(|count| *count > 0.0);
+    let again = fields.finite(sum)?.zip(count).map(|(sum, count)| sum / count);
+    let name = format!("{metric}.{mean}");
+    Ok(conflict((&name, fields.finite(mean)?), ("sum over count is", again)))
 }
 
 fn average(fields: &Fields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
@@ -165,13 +204,14 @@ fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
         return older_load(config, run);
     }
     run.warmup.requests = Some(0);
+    run.asked = Some(0);
     for phase in &phases {
         if phase.scalar("kind").as_deref() == Some("warmup") {
             run.warmup.requests = phase.count("requests")?;
             run.warmup.seconds = phase.finite("duration").unwrap_or_default();
             continue;
         }
-        run.asked = phase.count("requests")?;
+        run.asked = run.asked.zip(phase.count("requests")?).map(|(a, b)| a.saturating_add(b));
         let (rate, concurrency) = (phase.number("rate")?, phase.count("concurrency")?);
         run.load = load(rate, concurrency, phase.scalar("type"));
     }

@@ -1,7 +1,9 @@
 //! One object of a result file: its fields are kept as text and read one by one, so that what nobody
 //! asks for costs nothing and a value of the wrong type is named by its path.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -22,30 +24,41 @@ pub struct FieldError {
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
     path: String,
-    fields: BTreeMap<String, &'a RawValue>,
+    values: BTreeMap<String, &'a RawValue>,
+    /// Figures that were asked for and are infinite, of the whole file.
+    infinite: Rc<RefCell<BTreeSet<String>>>,
 }
 
 impl<'a> Fields<'a> {
     /// The object that `raw` holds; `path` is where it stands.
     pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {
-            Ok(fields) => Ok(Self { path: path.to_owned(), fields }),
+            Ok(values) => Ok(Self { path: path.to_owned(), values, infinite: Rc::default() }),
             Err(_) => Err(wrong(path, "an object", raw)),
         }
+    }
+
+    /// An object below this one.
+    fn below(&self, raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
+        Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::of(raw, path)? })
+    }
+
+    /// How many of the figures that were asked for are infinite, here and below.
+    pub(super) fn infinite(&self) -> u64 {
+        self.infinite.borrow().len() as u64
     }
 
     /// The object below `name`; an empty one where it is missing or null.
     pub(super) fn object(&self, name: &str) -> Result<Self, FieldError> {
         match self.raw(name) {
-            Some(raw) => Self::of(raw, &self.path_of(name)),
-            None => Ok(Self { path: self.path_of(name), fields: BTreeMap::new() }),
+            Some(raw) => self.below(raw, &self.path_of(name)),
+            None => Ok(self.empty(name)),
         }
     }
 
     /// The same where it may be something else, as in fields that changed their form.
     pub(super) fn maybe_object(&self, name: &str) -> Self {
-        let none = Self { path: self.path_of(name), fields: BTreeMap::new() };
-        self.object(name).unwrap_or(none)
+        self.object(name).unwrap_or_else(|_| self.empty(name))
     }
 
     /// The objects of a list; none where it is missing.
@@ -55,7 +68,7 @@ impl<'a> Fields<'a> {
         let list: Vec<&RawValue> =
             serde_json::from_str(raw.get()).map_err(|_| wrong(&path, "a list of objects", raw))?;
         let each = list.into_iter().enumerate();
-        each.map(|(index, raw)| Self::of(raw, &format!("{path}[{index}]"))).collect()
+        each.map(|(index, raw)| self.below(raw, &format!("{path}[{index}]"))).collect()
     }
 
     /// A value by any of its types; none where it is missing or null.
@@ -84,7 +97,11 @@ impl<'a> Fields<'a> {
 
     /// The same, only if finite.
     pub(super) fn finite(&self, name: &str) -> Result<Option<f64>, FieldError> {
-        Ok(self.number(name)?.filter(|number| number.is_finite()))
+        let number = self.number(name)?;
+        if number.is_some_and(f64::is_infinite) {
+            self.infinite.borrow_mut().insert(self.path_of(name));
+        }
+        Ok(number.filter(|number| number.is_finite()))
     }
 
     /// A whole number, also where it is written with a point or is a sum of rounded parts.
@@ -131,11 +148,16 @@ impl<'a> Fields<'a> {
 
     /// The names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.keys().map(String::as_str)
+        self.values.keys().map(String::as_str)
     }
 
     fn raw(&self, name: &str) -> Option<&'a RawValue> {
-        self.fields.get(name).copied().filter(|raw| raw.get() != "null")
+        self.values.get(name).copied().filter(|raw| raw.get() != "null")
+    }
+
+    fn empty(&self, name: &str) -> Self {
+        let infinite = Rc::clone(&self.infinite);
+        Self { path: self.path_of(name), values: BTreeMap::new(), infinite }
     }
 
     fn path_of(&self, name: &str) -> String {
@@ -145,6 +167,20 @@ impl<'a> Fields<'a> {
 
 fn wrong(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
     FieldError { path: excerpt(path), expected, found: excerpt(raw.get()) }
+}
+
+/// Figures that are quotients or sums of others may be rounded.
+const ROUNDED: f64 = 0.005;
+
+/// What to say of a figure that stands in two places of a file; nothing where they agree or one of them
+/// is missing.
+pub(super) fn conflict(
+    (name, stated): (&str, Option<f64>),
+    (other, again): (&str, Option<f64>),
+) -> Option<String> {
+    let (stated, again) = (stated?, again?);
+    let differs = (stated - again).abs() > ROUNDED * stated.abs().max(again.abs());
+    differs.then(|| format!("`{name}` is {stated}, {other} {again}"))
 }
 
 /// The beginning of a foreign text, with everything that a terminal would act on escaped.

@@ -87,7 +87,10 @@ pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
 }
 
 /// Every request, where the lists are there.
-pub(super) fn details(fields: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
+pub(super) fn details(
+    fields: &Fields<'_>,
+    conflicts: &mut Vec<String>,
+) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
     let numbers = |name| fields.value::<Vec<Listed>>(name, "a list of numbers");
     let lengths = |name| fields.value::<Vec<Option<u64>>>(name, "a list of whole numbers");
     let (ttfts, latencies) = (numbers("ttfts")?, numbers("latencies")?);
@@ -96,6 +99,20 @@ pub(super) fn details(fields: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>
     let (inputs, outputs) = (lengths("input_lens")?, lengths("output_lens")?);
     let errors = fields.value::<Vec<Option<String>>>("errors", "a list of texts")?;
     let Some(n) = ttfts.as_ref().map(Vec::len) else { return Ok(None) };
+    let lists = [
+        ("latencies", latencies.as_ref().map(Vec::len)),
+        ("start_times", starts.as_ref().map(Vec::len)),
+        ("itls", gaps.as_ref().map(Vec::len)),
+        ("input_lens", inputs.as_ref().map(Vec::len)),
+        ("output_lens", outputs.as_ref().map(Vec::len)),
+        ("errors", errors.as_ref().map(Vec::len)),
+    ];
+    let unlike = lists.into_iter().filter_map(|(name, len)| Some((name, len.filter(|l| *l != n)?)));
+    conflicts.extend(
+        unlike.map(|(name, length)| {
+            format!("`ttfts` is a list of {n} requests, `{name}` of {length}")
+        }),
+    );
     let request = |index| {
         let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index).map(|gaps: Vec<Listed>| {
             gaps.into_iter().filter_map(|gap| gap.0).map(|s| s * MS).collect()

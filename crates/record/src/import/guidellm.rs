@@ -5,7 +5,8 @@ use goodput_model::{
     ReportedRequest, Tool,
 };
 
-use super::fields::{FieldError, Fields};
+use super::aiperf::mean_of_sum;
+use super::fields::{FieldError, Fields, conflict};
 
 const MS: f64 = 1e3;
 /// From here on a cap bounds nothing: it is the tool's own limit.
@@ -68,7 +69,9 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
         ("e2e", "request_latency", MS),
         ("e2e_sched", "request_scheduled_latency", MS),
     ] {
-        let metric = metric(&good(&metrics, theirs)?, unit)?;
+        let stated = good(&metrics, theirs)?;
+        run.conflicts.extend(mean_of_sum(theirs, &stated, ("mean", "total_sum"))?);
+        let metric = metric(&stated, unit)?;
         if metric.n.is_none_or(|n| n > 0) && !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
@@ -79,13 +82,37 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
         let under_way = good(&metrics, "request_concurrency")?;
         run.load.mean_concurrency = under_way.finite("mean")?;
         run.load.peak_concurrency = under_way.finite("max")?;
+        twice(benchmark, &totals, &mut run)?;
     }
     run.goodput = goodput(&config, &metrics);
     for warning in benchmark.objects("warnings").unwrap_or_default() {
         run.remarks.extend(warning.scalar("message"));
     }
-    run.details = details(benchmark)?;
+    run.details = details(benchmark, &mut run.conflicts)?;
     Ok(run)
+}
+
+/// Duration and requests of a run of which nothing was left out.
+fn twice(
+    benchmark: &Fields<'_>,
+    totals: &Fields<'_>,
+    run: &mut Reported,
+) -> Result<(), FieldError> {
+    // Instants are numbers or texts.
+    let instant = |name: &str| benchmark.finite(name).unwrap_or_default();
+    let span = instant("start_time").zip(instant("end_time")).map(|(start, end)| end - start);
+    run.conflicts.extend(conflict(
+        ("duration", run.duration_s),
+        ("from `start_time` to `end_time` it is", span),
+    ));
+    let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
+    for name in ["successful", "errored", "incomplete"] {
+        run.conflicts.extend(conflict(
+            (&format!("request_totals.{name}"), totals.finite(name)?),
+            ("of those made it is", made.finite(name)?),
+        ));
+    }
+    Ok(())
 }
 
 /// The part of a distribution that is about requests that ended well.
@@ -96,7 +123,7 @@ fn good<'a>(metrics: &Fields<'a>, name: &str) -> Result<Fields<'a>, FieldError> 
 fn load(strategy: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     let cap = strategy.count("max_concurrency")?.filter(|cap| *cap < NO_CAP);
-    let rate_rps = strategy.finite("rate")?;
+    let rate_rps = strategy.number("rate")?.filter(|rate| rate.is_finite());
     let mode = match (kind.as_str(), cap) {
         ("synchronous" | "concurrent", _) | ("throughput", Some(_)) => ReportedMode::Closed,
         ("throughput", None) => ReportedMode::Burst,
@@ -169,13 +196,24 @@ fn goodput(config: &Fields<'_>, metrics: &Fields<'_>) -> Option<ReportedGoodput>
 }
 
 /// Every request, where the file holds them all.
-fn details(benchmark: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
+fn details(
+    benchmark: &Fields<'_>,
+    conflicts: &mut Vec<String>,
+) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
     let requests = benchmark.maybe_object("requests");
-    let mut all = Vec::new();
+    let (mut all, mut apart) = (Vec::new(), 0_usize);
     for (status, is_failed) in [("successful", false), ("errored", true), ("incomplete", true)] {
         for request in requests.objects(status)? {
+            let start = request.finite("request_start_time")?;
+            let end = request.finite("request_end_time").unwrap_or_default();
+            let latency = request.finite("request_latency")?.filter(|_| !is_failed);
+            // Instants are seconds since 1970, with a microsecond in their last digit.
+            let differs = |((start, end), latency): ((f64, f64), f64)| {
+                (end - start - latency).abs() > 1e-3 + latency.abs() * 1e-3
+            };
+            apart += usize::from(start.zip(end).zip(latency).is_some_and(differs));
             all.push(ReportedRequest {
-                start_s: request.finite("request_start_time")?,
+                start_s: start,
                 ttft_ms: request.finite("time_to_first_token_ms")?,
                 e2e_ms: request.finite("request_latency")?.map(|seconds| seconds * MS),
                 gaps_ms: None,
@@ -184,6 +222,10 @@ fn details(benchmark: &Fields<'_>) -> Result<Option<Vec<ReportedRequest>>, Field
                 is_failed,
             });
         }
+    }
+    if apart > 0 {
+        conflicts
+            .push(format!("the latency of {apart} requests is not from their start to their end"));
     }
     all.sort_by(|a, b| {
         a.start_s.unwrap_or(f64::INFINITY).total_cmp(&b.start_s.unwrap_or(f64::INFINITY))

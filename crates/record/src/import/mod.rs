@@ -102,7 +102,7 @@ pub fn parse_results(path: &Path, bytes: &[u8]) -> Result<Vec<Reported>, ImportE
     let siblings = results.len() as u64 - 1;
     for (index, result) in results.iter_mut().enumerate() {
         result.siblings = siblings;
-        result.not_finite = not_finite;
+        result.not_finite += not_finite;
         if siblings > 0 && result.label.is_empty() {
             result.label = format!("{} of {}", index + 1, siblings + 1);
         }
@@ -132,7 +132,13 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         // Runs of ours are folders.
         Tool::Goodput => return Err(unknown("those of goodput; name the run folder".to_owned())),
     };
-    outcome.map_err(|error| ImportError::Field {
+    let count = |mut runs: Vec<Reported>| {
+        for run in &mut runs {
+            run.not_finite = fields.infinite();
+        }
+        runs
+    };
+    outcome.map(count).map_err(|error| ImportError::Field {
         path: path.to_owned(),
         place: place.to_owned(),
         tool: tool.name(),

@@ -2,7 +2,7 @@
 
 use goodput_model::{LengthRange, Reported, Tool};
 
-use super::fields::{FieldError, Fields};
+use super::fields::{FieldError, Fields, conflict};
 use super::{flat, setup};
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
@@ -10,6 +10,11 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
     flat::totals(fields, &mut run)?;
     run.label = fields.text("tag")?.unwrap_or_default();
     run.total_tokens_per_s = fields.finite("total_throughput")?;
+    let parts = fields.finite("input_throughput")?.zip(run.output_tokens_per_s);
+    run.conflicts.extend(conflict(
+        ("total_throughput", run.total_tokens_per_s),
+        ("that of input and output is", parts.map(|(input, output)| input + output)),
+    ));
     run.workload = fields.text("dataset_name")?;
     run.recounted_tokens = fields.count("total_output_tokens_retokenized")?;
     let peak = run.load.peak_concurrency;
@@ -24,7 +29,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
-    run.details = flat::details(fields)?;
+    run.details = flat::details(fields, &mut run.conflicts)?;
     // With speculative decoding its ITL is of tokens, and its list of events.
     if fields.finite("accept_length")?.is_some_and(|length| length > 1.0) {
         run.details.iter_mut().flatten().for_each(|request| request.gaps_ms = None);

@@ -34,7 +34,7 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     if !queued.is_empty() {
         run.metrics.insert("e2e_sched".to_owned(), queued);
     }
-    run.details = flat::details(fields)?;
+    run.details = flat::details(fields, &mut run.conflicts)?;
     run.input_lengths = flat::range(run.details.as_ref(), |request| request.input_tokens);
     run.output_lengths = flat::range(run.details.as_ref(), |request| request.output_tokens);
     // Chat and completions are always streamed; what is pooled has no tokens.

@@ -2,7 +2,7 @@
 
 use goodput_model::{Reported, ReportedMetric, Tool};
 
-use super::words::number;
+use super::words::{duration, number};
 use super::{Check, Finding, Source};
 
 /// Rounding of what is printed with few digits.
@@ -14,7 +14,7 @@ const WEIGHTED_RATE: f64 = 0.05;
 pub(super) const ADVICE: &str =
     "do not use this file: it was edited, damaged, or written by a broken tool";
 
-pub(super) const CHECKS: [Check; 8] = [
+pub(super) const CHECKS: [Check; 9] = [
     Check {
         code: "percentile_order",
         title: "percentiles rise",
@@ -56,6 +56,12 @@ pub(super) const CHECKS: [Check; 8] = [
         title: "tokens / duration",
         source: Source::Arithmetic,
         run: token_rate,
+    },
+    Check {
+        code: "stated_twice",
+        title: "figures stated twice",
+        source: Source::Arithmetic,
+        run: stated_twice,
     },
     Check {
         code: "not_finite",
@@ -110,16 +116,22 @@ fn mean_in_range(run: &Reported) -> Option<Finding> {
     for (name, metric) in metrics(run) {
         let Some(mean) = metric.mean else { continue };
         compared += 1;
+        if metric.std.is_some_and(|std| std < 0.0) {
+            reasons.push(format!("{name}: a standard deviation below zero"));
+        }
+        // Our mean holds failures that took longer than it; the other figures do not.
+        if run.tool == Tool::Goodput && run.failed != Some(0) {
+            continue;
+        }
         if metric.min.is_some_and(|min| is_above(min, mean))
             || metric.max.is_some_and(|max| is_above(mean, max))
         {
             reasons.push(format!("{name}: mean {} outside min and max", number(mean)));
         }
-        if metric.std.is_some_and(|std| std < 0.0) {
-            reasons.push(format!("{name}: a standard deviation below zero"));
-        }
         let n = metric.n.or(run.ok.filter(|_| name != "itl"));
         reasons.extend(beyond_deviation(name, metric, mean, n));
+        reasons.extend(beyond_percentiles(name, metric, mean, n));
+        reasons.extend(beyond_range(name, metric, mean, n));
         // Gaps come in bunches: of them one in a hundred may well make most of the time.
         let p99 = metric.percentile(99.0).filter(|p99| name != "itl" && is_above(mean, *p99));
         doubts.extend(p99.map(|p99| {
@@ -177,6 +189,67 @@ fn beyond_deviation(
     ))
 }
 
+/// Between two percentiles no value lies outside them, which bounds the mean on both sides. Tools take
+/// different ranks for a percentile, so a value more or less may be there.
+fn beyond_percentiles(
+    name: &str,
+    metric: &ReportedMetric,
+    mean: f64,
+    n: Option<u64>,
+) -> Option<String> {
+    let n = n.filter(|n| *n >= 10)? as f64;
+    let median = metric.median.map(|median| (50.0, median));
+    let mut steps: Vec<(f64, f64)> = metric.percentiles.iter().copied().chain(median).collect();
+    steps.push((0.0, metric.min.unwrap_or(0.0)));
+    steps.extend(metric.max.map(|max| (100.0, max)));
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let (mut least, mut most) = (0.0, 0.0);
+    for pair in steps.windows(2) {
+        let [(from, low), (to, high)] = pair else { continue };
+        // Percentiles that do not rise are told elsewhere.
+        if low > high {
+            return None;
+        }
+        (least, most) = (least + (to - from) / 100.0 * low, most + (to - from) / 100.0 * high);
+    }
+    let (_, first) = steps.first()?;
+    let (top, longest) = steps.last()?;
+    least += (100.0 - top) / 100.0 * longest;
+    let slack = 2.0 * (longest - first) / n + ROUNDING * mean.abs();
+    let is_low = mean < least - slack;
+    let is_high = metric.max.is_some() && mean > most + slack;
+    (is_low || is_high).then(|| {
+        let (side, bound) = if is_low { ("below", least) } else { ("above", most) };
+        format!(
+            "{name}: mean {} {side} the {} that its percentiles allow",
+            number(mean),
+            number(bound)
+        )
+    })
+}
+
+/// The variance is at most (max − mean)(mean − min), and at least half of the square of the range over
+/// the number of values.
+fn beyond_range(name: &str, metric: &ReportedMetric, mean: f64, n: Option<u64>) -> Option<String> {
+    let n = n.filter(|n| *n >= 10)? as f64;
+    let std = metric.std.filter(|std| *std >= 0.0)?;
+    let (min, max) = metric.min.zip(metric.max)?;
+    // Of a sample or of a population.
+    let slack = 1.0 + 1.0 / n;
+    let most = ((max - mean) * (mean - min)).max(0.0).sqrt();
+    let least = (max - min) / (2.0 * n).sqrt();
+    let (side, bound) = match () {
+        () if is_above(std, most * slack + ROUNDING * mean.abs()) => ("above", most),
+        () if is_above(least, std * slack + ROUNDING * mean.abs()) => ("below", least),
+        () => return None,
+    };
+    Some(format!(
+        "{name}: a standard deviation of {} {side} the {} that min and max allow",
+        number(std),
+        number(bound)
+    ))
+}
+
 fn latency_sign(run: &Reported) -> Option<Finding> {
     let mut reasons = Vec::new();
     for (name, metric) in metrics(run) {
@@ -217,9 +290,13 @@ fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
 
 fn request_sum(run: &Reported) -> Option<Finding> {
     let (asked, ok) = (run.asked?, run.ok?);
-    let sum = ok.saturating_add(run.failed?);
+    // AIPerf leaves a count of zero out.
+    let failed = run.failed.or((run.tool == Tool::Aiperf).then_some(0))?;
+    let sum = ok.saturating_add(failed);
     let said = format!("{asked} asked for, {sum} accounted for");
     Some(match sum.cmp(&asked) {
+        // Those that are missing may have failed.
+        std::cmp::Ordering::Less if run.failed.is_none() => return None,
         std::cmp::Ordering::Equal => Finding::ok(said),
         // A data set may have ended early, or the time; the file does not say.
         std::cmp::Ordering::Less => Finding::doubtful(
@@ -237,13 +314,15 @@ pub(super) fn tolerance(run: &Reported) -> f64 {
     }
 }
 
-/// Whether a stated rate is what its parts give; none where a part is missing.
+/// Whether a stated rate is what its parts give; none where a part is missing. Without a duration the
+/// rate of the requests stands for it.
 fn quotient(run: &Reported, what: &str, amount: Option<f64>, rate: Option<f64>) -> Option<String> {
     let (amount, rate) = (amount?, rate?);
-    let computed = amount / run.duration_s.filter(|seconds| *seconds > 0.0)?;
+    let computed = amount / duration(run).filter(|seconds| *seconds > 0.0)?;
     let differs = (computed - rate).abs() > tolerance(run) * computed.abs().max(rate.abs());
     Some(if differs {
-        format!("{} {what} stated, {} by count and duration", number(rate), number(computed))
+        let by = if run.duration_s.is_some() { "duration" } else { "request rate" };
+        format!("{} {what} stated, {} by count and {by}", number(rate), number(computed))
     } else {
         String::new()
     })
@@ -261,7 +340,7 @@ fn request_rate(run: &Reported) -> Option<Finding> {
     if run.tool == Tool::Goodput {
         return None;
     }
-    let ok = run.ok.map(|ok| ok as f64);
+    let ok = run.ok.filter(|_| run.duration_s.is_some()).map(|ok| ok as f64);
     rates(&[quotient(run, "req/s", ok, run.requests_per_s)], "the rate is requests over duration")
 }
 
@@ -278,6 +357,15 @@ fn token_rate(run: &Reported) -> Option<Finding> {
         ],
         "the rates are tokens over duration",
     )
+}
+
+fn stated_twice(run: &Reported) -> Option<Finding> {
+    (!run.conflicts.is_empty()).then(|| {
+        let shown: Vec<_> = run.conflicts.iter().take(4).map(String::as_str).collect();
+        let rest = run.conflicts.len() - shown.len();
+        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        Finding::wrong(format!("{}{more}", shown.join("; ")), ADVICE)
+    })
 }
 
 fn not_finite(run: &Reported) -> Option<Finding> {

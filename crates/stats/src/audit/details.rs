@@ -2,6 +2,7 @@
 
 use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, Tool};
 
+use super::phases::tokens_per_gap;
 use super::words::{number, percent};
 use super::{Check, Finding, Source};
 use crate::kolmogorov::exponential_gaps;
@@ -138,9 +139,8 @@ fn recomputed(run: &Reported) -> Option<Finding> {
         };
         sorted.sort_by(f64::total_cmp);
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        let median = metric.percentile(50.0);
-        let stated = [(99.0, metric.percentile(99.0)), (50.0, median)];
-        for (q, value) in stated.into_iter().filter_map(|(q, value)| Some((q, value?))) {
+        let median = metric.median.map(|median| (50.0, median));
+        for (q, value) in metric.percentiles.iter().copied().chain(median) {
             compared += 1;
             let ways = [linear(&sorted, q), nearest_rank(&sorted, q), next_rank(&sorted, q)];
             if !ways.iter().flatten().any(|way| agrees(*way, value, tolerance)) {
@@ -152,13 +152,22 @@ fn recomputed(run: &Reported) -> Option<Finding> {
                 ));
             }
         }
-        if let Some(stated) = metric.mean {
+        let squares = sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        // Of a population or of a sample.
+        let n = sorted.len() as f64;
+        let deviations = [(squares / n).sqrt(), (squares / (n - 1.0).max(1.0)).sqrt()];
+        for (what, stated, found) in
+            [("mean", metric.mean, &[mean][..]), ("standard deviation", metric.std, &deviations)]
+        {
+            // What is missing at the end of an answer changes a deviation by more than a mean.
+            let is_known = what == "mean" || tolerance == SAME;
+            let Some(stated) = stated.filter(|_| is_known) else { continue };
             compared += 1;
-            if !agrees(stated, mean, tolerance) {
+            if !found.iter().any(|found| agrees(stated, *found, tolerance)) {
                 reasons.push(format!(
-                    "{name} mean: {} ms stated, {} ms by the requests",
+                    "{name} {what}: {} ms stated, {} ms by the requests",
                     number(stated),
-                    number(mean)
+                    number(found.first().copied().unwrap_or_default())
                 ));
             }
         }
@@ -166,7 +175,7 @@ fn recomputed(run: &Reported) -> Option<Finding> {
     (compared > 0).then(|| {
         if reasons.is_empty() {
             Finding::ok(format!(
-                "{compared} figures (mean, median, p99 by linear interpolation or nearest rank) follow \
+                "{compared} figures (mean, deviation, percentiles by linear interpolation or nearest rank) follow \
                  from {good} requests"
             ))
         } else {
@@ -244,7 +253,22 @@ fn latencies(run: &Reported) -> Option<Finding> {
     })
 }
 
+/// All statistics of TTFT that a file without requests states, where they are one figure.
+fn one_figure(run: &Reported) -> Option<f64> {
+    let ttft = run.metrics.get("ttft").filter(|_| run.tool != Tool::Goodput)?;
+    let mean = ttft.mean.filter(|_| run.ok.is_some_and(|ok| ok >= 10))?;
+    let same = ttft.percentiles.iter().filter(|(_, value)| *value == mean).count();
+    let is_one = same > 1 && same == ttft.percentiles.len() && ttft.std.unwrap_or(0.0) == 0.0;
+    is_one.then_some(mean)
+}
+
 fn identical(run: &Reported) -> Option<Finding> {
+    if let Some(value) = one_figure(run).filter(|_| run.details.is_none()) {
+        return Some(Finding::wrong(
+            format!("mean and every percentile of TTFT are {} ms", number(value)),
+            "no measurement does that",
+        ));
+    }
     let list = samples(run, "ttft").filter(|list| list.len() >= 10)?;
     let first = *list.first()?;
     Some(if list.iter().all(|value| *value == first) {
@@ -338,6 +362,19 @@ fn arrival_gaps(run: &Reported) -> Option<Finding> {
 }
 
 fn coalesced(run: &Reported) -> Option<Finding> {
+    let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
+    if !has_gaps {
+        return tokens_per_gap(run).map(|ratio| {
+            Finding::doubtful(
+                format!(
+                    "ITL is the time of {} tokens by E2E, TTFT and TPOT: an event carries so many, or \
+                     ITL is not of this run",
+                    number(ratio)
+                ),
+                "find out what an event carries; compare TPOT instead of ITL",
+            )
+        });
+    }
     let good = good(run)?;
     let counted = || good.iter().filter_map(|r| r.output_tokens.zip(r.gaps_ms.as_ref()));
     let tokens: u64 =

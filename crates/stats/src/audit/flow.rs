@@ -69,6 +69,15 @@ fn littles_law(run: &Reported) -> Option<Finding> {
             reasons.push(format!("{said}, but {} are stated", number(mean)));
         }
     }
+    if let Some((peak, (least, most))) = peak.zip(under_way(run))
+        && !(least - 1.0..=most + 1.0).contains(&peak)
+    {
+        reasons.push(format!(
+            "{} requests under way at once are stated, {least} by the requests ({most} within one \
+             second)",
+            number(peak)
+        ));
+    }
     if !reasons.is_empty() {
         return Some(Finding::wrong(reasons.join("; "), ADVICE));
     }
@@ -103,19 +112,43 @@ fn users(run: &Reported) -> Option<Finding> {
     })
 }
 
-/// From the first send to the last answer, by the requests themselves, where all of them are there.
+/// Most requests under way by the requests themselves: at one instant, and in any part of one second,
+/// which vLLM counts; none for tools that count otherwise.
+fn under_way(run: &Reported) -> Option<(f64, f64)> {
+    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    let times = times(run).filter(|_| is_vllm)?;
+    let most = |longer: f64| {
+        let changes = times.iter().flat_map(|(start, end)| [(*start, 1), (end + longer, -1)]);
+        let mut changes: Vec<(f64, i64)> = changes.collect();
+        // An end makes room before a start takes it.
+        changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let under_way = changes.iter().scan(0, |now, (_, change)| {
+            *now += change;
+            Some(*now)
+        });
+        under_way.max().unwrap_or(0) as f64
+    };
+    Some((most(0.0), most(1.0)))
+}
+
+/// From the first send to the last answer.
 fn span_s(run: &Reported) -> Option<f64> {
+    let (first, last) = times(run)?
+        .into_iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (s, e)| (a.min(s), b.max(e)));
+    (last > first).then_some(last - first)
+}
+
+/// Send and end of each request that ended well, where all of them are in the file.
+pub(super) fn times(run: &Reported) -> Option<Vec<(f64, f64)>> {
     let good: Vec<_> = run.details.as_ref()?.iter().filter(|r| !r.is_failed).collect();
     if run.ok.is_some_and(|ok| ok != good.len() as u64) {
         return None;
     }
     let times = |r: &&ReportedRequest| Some((r.start_s?, r.start_s? + r.whole_ms()? / 1e3));
     let times: Option<Vec<(f64, f64)>> = good.iter().map(times).collect();
-    let (first, last) = times?
-        .into_iter()
-        .filter(|(start, end)| start.is_finite() && end.is_finite())
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (s, e)| (a.min(s), b.max(e)));
-    (last > first).then_some(last - first)
+    let is_finite = |(start, end): &(f64, f64)| start.is_finite() && end.is_finite();
+    Some(times?.into_iter().filter(is_finite).collect())
 }
 
 fn within_duration(run: &Reported) -> Option<Finding> {

@@ -2,13 +2,16 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::{Reported, ReportedMode, Tool};
+use goodput_model::{Reported, ReportedMetric, ReportedMode, Tool};
 
 use super::words::{self, mean_e2e_s, number, percent, requests};
-use super::{Check, Finding, Source};
+use super::{Check, Finding, Source, flow};
 
 const WARM_REQUESTS: u64 = 50;
 const WARM_SECONDS: f64 = 30.0;
+/// Requests below which nobody asks whether they follow answers, and how many do by chance.
+const FEWEST: usize = 100;
+const CHANCE: f64 = 0.02;
 
 pub(super) const CHECKS: [Check; 7] = [
     Check { code: "warmup", title: "warm-up", source: Source::Checklist, run: warmup },
@@ -61,6 +64,14 @@ fn open_loop(run: &Reported) -> Option<Finding> {
     let load = words::load(run);
     let advice = "offer a rate that does not depend on the answers, without a cap";
     Some(match run.load.mode {
+        ReportedMode::Open if let Some(share) = follows_answers(run) => Finding::doubtful(
+            format!(
+                "{load} by the file, but {} of the requests were sent just when an answer ended: \
+                 users waited for answers, and the loop was closed",
+                percent(share)
+            ),
+            advice,
+        ),
         ReportedMode::Open => Finding::ok(load),
         ReportedMode::Capped => Finding::doubtful(
             format!("{load}: once the cap binds, arrivals wait for answers and the loop is closed"),
@@ -82,6 +93,23 @@ fn open_loop(run: &Reported) -> Option<Finding> {
         ),
         ReportedMode::Unknown => Finding::missing(load, "state rate, arrivals and concurrency"),
     })
+}
+
+/// The share of the requests that were sent just after an answer ended, where it is far more than chance
+/// makes: that soon after an end are 2 % of all instants.
+fn follows_answers(run: &Reported) -> Option<f64> {
+    // Equal gaps and equal answers may well keep step.
+    let is_drawn = run.load.arrivals.as_deref() == Some("poisson");
+    let times = flow::times(run).filter(|times| is_drawn && times.len() >= FEWEST)?;
+    let mut ends: Vec<f64> = times.iter().map(|(_, end)| *end).collect();
+    ends.sort_by(f64::total_cmp);
+    let soon = CHANCE * (ends.last()? - ends.first()?) / ends.len() as f64;
+    let follows = |start: f64| {
+        let before = ends.partition_point(|end| *end <= start);
+        before.checked_sub(1).and_then(|last| ends.get(last)).is_some_and(|end| start - end < soon)
+    };
+    let n = times.iter().filter(|(start, _)| follows(*start)).count();
+    Some(n as f64 / times.len() as f64).filter(|share| *share > 0.5)
 }
 
 fn arrivals(run: &Reported) -> Option<Finding> {
@@ -131,11 +159,17 @@ fn sent(run: &Reported) -> Option<(u64, f64)> {
 fn drain_s(run: &Reported) -> f64 {
     let is_known = run.details.iter().flatten().any(|request| request.start_s.is_some());
     let e2e = run.metrics.get("e2e").filter(|_| !is_known);
-    let longest = e2e.and_then(|metric| {
-        let values = metric.percentiles.iter().map(|(_, value)| *value);
-        values.chain(metric.max).reduce(f64::max)
-    });
+    let longest = e2e.and_then(|metric| metric.max.or_else(|| at_most(metric, run.ok?)));
     longest.map_or(0.0, |ms| (ms / 1e3 - mean_e2e_s(run).unwrap_or(0.0)).max(0.0))
+}
+
+/// How long the slowest of `n` may have taken, where it is not stated: no value is further from the mean
+/// than sqrt(n − 1) standard deviations, and of a hundred and more hardly one is beyond twice the p99.
+fn at_most(metric: &ReportedMetric, n: u64) -> Option<f64> {
+    let by_deviation = (metric.mean.zip(metric.std))
+        .map(|(mean, std)| mean + std * (n.saturating_sub(1) as f64).sqrt());
+    let by_tail = metric.percentile(99.0).filter(|_| n >= 100).map(|p99| 2.0 * p99);
+    by_deviation.into_iter().chain(by_tail).reduce(f64::min)
 }
 
 /// By how much the rate of `n` arrivals may differ from the one asked for.

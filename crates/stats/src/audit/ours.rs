@@ -32,6 +32,22 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
 }
 
 fn verdict(summary: &Summary) -> Item {
+    let by_caveats = Verdict::of(&summary.caveats);
+    if summary.verdict != by_caveats {
+        return Item {
+            check: "own_verdict".to_owned(),
+            title: "the run's verdict".to_owned(),
+            status: Status::Wrong,
+            severity: Severity::Void,
+            evidence: format!(
+                "{} is stated, {} by the caveats beside it",
+                summary.verdict.name(),
+                by_caveats.name()
+            ),
+            advice: super::arithmetic::ADVICE.to_owned(),
+            source: Source::OwnVerdict,
+        };
+    }
     let (status, severity) = match summary.verdict {
         Verdict::Valid => (Status::Ok, Severity::Info),
         Verdict::Suspect => (Status::Doubtful, Severity::Warn),

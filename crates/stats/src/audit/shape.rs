@@ -1,6 +1,6 @@
 //! What the requests of a file say about its tails, its beginning and its kinds of requests.
 
-use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest};
+use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedRequest, Tool};
 
 use super::words::{mean_e2e_s, number, percent};
 use super::{Check, Finding, Source};
@@ -11,8 +11,10 @@ use crate::steady::{SeriesCut, State, Steadiness, judge_latencies};
 
 /// Fewer requests say nothing about the course of a run.
 const FEWEST: usize = 50;
+/// Of fewer the p95 and the p99 may be one request.
+const FEWEST_CUT: usize = 200;
 
-pub(super) const CHECKS: [Check; 4] = [
+pub(super) const CHECKS: [Check; 5] = [
     Check {
         code: "tail_interval",
         title: "how sure p99 TTFT is",
@@ -30,6 +32,12 @@ pub(super) const CHECKS: [Check; 4] = [
         title: "trend in latencies",
         source: Source::MeasurementTraps,
         run: latency_trend,
+    },
+    Check {
+        code: "clipped_tail",
+        title: "tail not cut off",
+        source: Source::MeasurementTraps,
+        run: clipped_tail,
     },
     Check {
         code: "two_groups",
@@ -165,6 +173,45 @@ fn latency_trend(run: &Reported) -> Option<Finding> {
         format!("{said}: the server did not keep up, or was not in one state"),
         "the latencies depend on how long the run was; offer less, or measure longer",
     ))
+}
+
+/// Whether the slowest of so many are one and the same figure, by the requests or by the percentiles.
+fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option<f64> {
+    if values.len() >= FEWEST_CUT {
+        values.sort_by(f64::total_cmp);
+        let longest = *values.last()?;
+        let many = (values.len() / 100).max(3);
+        let at_end = values.iter().rev().take_while(|value| **value == longest).count();
+        let differ = values.chunk_by(|a, b| a == b).count();
+        // A coarse clock makes equals everywhere.
+        return (at_end >= many && differ > values.len() / 2).then_some(longest);
+    }
+    let metric = metric.filter(|_| n >= FEWEST_CUT as u64)?;
+    let (p50, p95) = (metric.percentile(50.0)?, metric.percentile(95.0)?);
+    let is_end = metric.percentile(99.0)? == p95 && metric.max.is_none_or(|max| max == p95);
+    (is_end && p95 > 1.1 * p50).then_some(p95)
+}
+
+fn clipped_tail(run: &Reported) -> Option<Finding> {
+    // A simulated server of ours may well be that regular.
+    let n = run.ok.filter(|_| run.tool != Tool::Goodput)?;
+    let kinds: [(&str, Vec<f64>); 2] = [
+        ("ttft", in_order(run, |request| request.ttft_ms)),
+        ("e2e", in_order(run, |request| request.e2e_ms)),
+    ];
+    let found = kinds.into_iter().find_map(|(name, mut values)| {
+        Some((name, cut_at(&mut values, run.metrics.get(name), n)?))
+    });
+    found.map(|(name, value)| {
+        Finding::doubtful(
+            format!(
+                "the slowest requests all have {} of exactly {} ms: the tail was cut there",
+                name.to_uppercase(),
+                number(value)
+            ),
+            "ask for the figures without the cut; no percentile beyond it is known",
+        )
+    })
 }
 
 fn two_groups(run: &Reported) -> Option<Finding> {

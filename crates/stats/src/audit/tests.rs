@@ -32,7 +32,7 @@ fn request(i: u64) -> ReportedRequest {
     }
 }
 
-pub(super) fn stated(mut samples: Vec<f64>) -> ReportedMetric {
+fn stated(mut samples: Vec<f64>) -> ReportedMetric {
     samples.sort_by(f64::total_cmp);
     let at = |q: f64| samples[((samples.len() as f64 * q).ceil() as usize).max(1) - 1];
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -148,6 +148,16 @@ fn slow(run: &mut Reported, which: impl Fn(usize) -> bool) {
     });
 }
 
+fn cut(metric: &mut ReportedMetric) {
+    metric.percentiles = vec![(50.0, 150.0), (95.0, 190.0), (99.0, 190.0)];
+    metric.max = Some(190.0);
+}
+
+fn same(metric: &mut ReportedMetric) {
+    (metric.mean, metric.std) = (Some(50.0), Some(0.0));
+    metric.percentiles.iter_mut().for_each(|(_, value)| *value = 50.0);
+}
+
 fn closed(run: &mut Reported, users: u64) {
     run.load.mode = ReportedMode::Closed;
     run.load.concurrency = Some(users);
@@ -249,7 +259,7 @@ const TOOL: [Case; 25] = [
     ("not_finite", |r| r.not_finite = 2, Doubtful, Warn),
 ];
 
-const ARITHMETIC: [Case; 35] = [
+const ARITHMETIC: [Case; 40] = [
     ("percentile_order", |r| metric(r, "ttft").percentiles[0].1 = 80.0, Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").max = Some(51.0), Wrong, Void),
     ("percentile_order", |r| metric(r, "ttft").median = Some(52.0), Wrong, Void),
@@ -278,7 +288,7 @@ const ARITHMETIC: [Case; 35] = [
     // Eleven tokens after the first take 110 ms.
     ("phases_add_up", |r| metric(r, "tpot").mean = Some(4.0), Wrong, Void),
     ("phases_add_up", |r| r.output_tokens = Some(1_380_000), Wrong, Void),
-    ("phases_add_up", |r| metric(r, "itl").mean = Some(30.0), Doubtful, Warn),
+    ("coalesced_chunks", |r| metric(r, "itl").mean = Some(30.0), Doubtful, Warn),
     ("phases_add_up", |r| metric(r, "itl").mean = Some(3.3), Doubtful, Warn),
     (
         "phases_add_up",
@@ -314,18 +324,34 @@ const ARITHMETIC: [Case; 35] = [
         Warn,
     ),
     ("within_duration", |r| metric(r, "e2e").max = Some(5.1e6), Wrong, Void),
+    // The mean is 54.5 and half of them are 54 or more.
+    ("mean_in_range", |r| metric(r, "ttft").percentiles[0].1 = 58.0, Wrong, Void),
+    ("mean_in_range", |r| metric(r, "ttft").std = Some(9.0), Wrong, Void),
+    ("stated_twice", |r| r.conflicts.push("`a` is 1, `b` 2".to_owned()), Wrong, Void),
+    ("clipped_tail", |r| cut(metric(r, "e2e")), Doubtful, Warn),
+    ("identical_latencies", |r| same(metric(r, "ttft")), Wrong, Void),
     ("sample_counts", |r| metric(r, "ttft").n = Some(75_000), Doubtful, Warn),
     ("sample_counts", |r| metric(r, "e2e").n = Some(100_001), Wrong, Void),
 ];
 
 /// Of files that hold their requests.
-const DETAILED: [Case; 23] = [
+const DETAILED: [Case; 28] = [
     (
         "first_token",
         |r| {
             r.backend = Some("openai-chat".to_owned());
             let gaps = r.details.iter_mut().flatten().filter_map(|r| r.gaps_ms.as_mut());
             gaps.for_each(|gaps| gaps[0] = 0.01);
+        },
+        Doubtful,
+        Warn,
+    ),
+    (
+        "first_token",
+        |r| {
+            r.backend = Some("openai-chat".to_owned());
+            let gaps = r.details.iter_mut().flatten().filter_map(|r| r.gaps_ms.as_mut());
+            gaps.for_each(|gaps| gaps[0] = 50.0);
         },
         Doubtful,
         Warn,
@@ -340,6 +366,27 @@ const DETAILED: [Case; 23] = [
         Warn,
     ),
     ("within_duration", |r| r.duration_s = Some(35.0), Wrong, Void),
+    (
+        "clipped_tail",
+        |r| each(r, |i, request| request.e2e_ms = Some(1800.0_f64.min(500.0 + i as f64))),
+        Doubtful,
+        Warn,
+    ),
+    ("littles_law", |r| r.load.peak_concurrency = Some(90.0), Wrong, Void),
+    ("recomputed_statistics", |r| metric(r, "ttft").std = Some(2.0), Wrong, Void),
+    (
+        "open_loop",
+        // Each waits for the one before it.
+        |r| {
+            let mut now = 0.0;
+            for request in r.details.iter_mut().flatten() {
+                request.start_s = Some(now);
+                now += request.e2e_ms.unwrap() / 1e3;
+            }
+        },
+        Doubtful,
+        Warn,
+    ),
     ("within_duration", |r| r.duration_s = Some(140.0), Doubtful, Warn),
     (
         "copied_requests",

@@ -150,12 +150,23 @@ fn first_token(run: &Reported) -> Option<Finding> {
     }
     let advice = "TTFT is too low where the role comes early, and mean ITL too low by one in \
                   every answer; compare TPOT instead of ITL";
-    if let Some(share) = at_once(run).filter(|share| *share > 0.5) {
+    let (at_once, late) = first_gaps(run).unwrap_or_default();
+    if late > 0.5 {
+        return Some(Finding::doubtful(
+            format!(
+                "the first event with `choices`, which may name the role: in {} of the answers the next \
+                 event takes more than twice as long as the others, as a first token does",
+                percent(late)
+            ),
+            advice,
+        ));
+    }
+    if at_once > 0.5 {
         return Some(Finding::doubtful(
             format!(
                 "the first event with `choices`, which names the role: in {} of the answers the next \
                  event follows at once",
-                percent(share)
+                percent(at_once)
             ),
             advice,
         ));
@@ -186,19 +197,21 @@ fn is_role(run: &Reported, ratio: f64) -> bool {
     later.is_none_or(|later| ratio >= 0.9 * later / phases::most_gaps(later))
 }
 
-/// The share of the answers whose first gap is less than a tenth of the mean of the others; none
-/// where the file does not hold them.
-fn at_once(run: &Reported) -> Option<f64> {
+/// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of the
+/// others; none where the file does not hold them.
+fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
-    let (mut n, mut early) = (0_u64, 0_u64);
+    let (mut n, mut early, mut late) = (0_u64, 0_u64, 0_u64);
     for gaps in good.filter_map(|request| request.gaps_ms.as_deref()) {
         let [first, rest @ ..] = gaps else { continue };
         if rest.len() >= 2 {
             n += 1;
-            early += u64::from(*first < 0.1 * rest.iter().sum::<f64>() / rest.len() as f64);
+            let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+            early += u64::from(*first < 0.1 * mean);
+            late += u64::from(*first > 2.0 * mean);
         }
     }
-    (n > 0).then(|| early as f64 / n as f64)
+    (n > 0).then(|| (early as f64 / n as f64, late as f64 / n as f64))
 }
 
 fn connection_setup(run: &Reported) -> Option<Finding> {
