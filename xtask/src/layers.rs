@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 27] = [
+const OURS: [(&str, &[&str]); 28] = [
     ("goodput-random", &[]),
     ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),

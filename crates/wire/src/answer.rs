@@ -355,9 +355,7 @@ impl State {
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
             // Scrubbed before it is cut: the beginning of a secret is one.
-            exchange
-                .finish
-                .get_or_insert_with(|| cut(&scrub(bounded(reason))));
+            exchange.finish.get_or_insert_with(|| cut(&scrub(bounded(reason))));
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;

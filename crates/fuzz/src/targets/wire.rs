@@ -3,7 +3,7 @@
 use goodput_model::{Exchange, Nanos};
 use goodput_wire::hot::Framing;
 use goodput_wire::{
-    AnswerReader, BaseUrl, Dialect, Inflow, Part, PassedHead, Passing, Read, SseParser,
+    Allowance, AnswerReader, BaseUrl, Dialect, Inflow, Part, PassedHead, Passing, Read, SseParser,
 };
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -228,9 +228,9 @@ fn answer(case: &Case<'_>) -> Result<(), String> {
         };
         same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))?;
     }
-    // Without bounds, as the client reads its own.
+    // As the client reads its own.
     let mut exchange = Exchange::default();
-    let mut reader = AnswerReader::new(true);
+    let mut reader = AnswerReader::new(true, Allowance::default());
     for piece in case.pieces() {
         goodput_wire::hot::read_answer(&mut reader, piece, READ.at, &mut exchange);
     }

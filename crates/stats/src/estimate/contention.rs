@@ -237,7 +237,9 @@ fn ranks(requests: &[(usize, f64)]) -> Vec<f64> {
     let mut from = 0;
     for group in order.chunk_by(|one, other| requests[*one].1 == requests[*other].1) {
         let rank = from as f64 + (group.len() as f64 - 1.0) / 2.0;
-        group.iter().for_each(|index| ranks[*index] = rank);
+        for index in group {
+            ranks[*index] = rank;
+        }
         from += group.len();
     }
     ranks

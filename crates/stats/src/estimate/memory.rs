@@ -195,12 +195,10 @@ impl Memory {
     /// so many independent ones.
     pub(crate) fn trusts(self, q: f64, worth: f64) -> bool {
         let (factor, part) = self.at(q);
-        let is_spoilt = q <= PARTS[0].up_to && self.carried >= CARRIED;
+        let is_middle = q <= PARTS[0].up_to;
+        let is_spoilt = if is_middle { self.carried >= CARRIED } else { self.is_contended() };
         let is_independent = factor <= 1.0;
-        let is_tail = q > PARTS[0].up_to;
-        !is_spoilt
-            && !(is_tail && self.is_contended())
-            && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
+        !is_spoilt && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
     }
 
     /// Whether the mean's bad side can: a mean rests on the longest waits, so that the least likeness

@@ -15,6 +15,8 @@ use super::fit::Mark;
 
 /// 95 % lie between these.
 const ENDS: (f64, f64) = (0.025, 0.975);
+/// No server's curve has quite the shape that is fitted: closer than this share of the load no end is known.
+const SHAPE: f64 = 0.02;
 /// How steep curves of misses are where a queue forms: the middle and the spread of the logarithm.
 const STEEP: f64 = 18.0;
 const STEEP_SD: f64 = 0.8;
@@ -126,7 +128,11 @@ impl Belief {
         // As far down as was looked nothing bounds it.
         let low = Some(at(ENDS.0)).filter(|x| x - self.lowest > 0.1);
         let high = Some(at(ENDS.1)).filter(|_| self.is_bounded);
-        Bounded { value: at(0.5).exp(), low: low.map(f64::exp), high: high.map(f64::exp) }
+        Bounded {
+            value: at(0.5).exp(),
+            low: low.map(|x| (x - SHAPE).exp()),
+            high: high.map(|x| (x + SHAPE).exp()),
+        }
     }
 
     /// How likely the limit lies below this load.
