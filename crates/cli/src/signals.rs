@@ -85,14 +85,14 @@ impl Signals {
     fn listen(&self) -> std::io::Result<()> {
         let this = self.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        // Before the thread starts: a signal that comes meanwhile would end the process.
+        let mut signals = {
+            let _inside = runtime.enter();
+            kinds.into_iter().map(signal).collect::<std::io::Result<Vec<_>>>()?
+        };
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                let kinds =
-                    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-                let Ok(mut signals) = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>()
-                else {
-                    return;
-                };
                 loop {
                     next(&mut signals).await;
                     this.hear();
