@@ -122,19 +122,22 @@ fn characters_cut_in_two_are_whole_again() {
 #[test]
 fn a_huge_event_is_read_whole() {
     let plain = plain_texts(&[]);
-    let ran = Ran::fast("huge-event:1/4", &[]);
+    let ran = Ran::fast("huge-event=200KiB:1/4", &[]);
     ran.assert_all_good("huge-event");
     assert_eq!(number(&ran.summary, "tokens.output"), 96.0);
     for (index, text) in ran.texts() {
         let (plain, is_huge) = (&plain[&index], index % 4 == 3);
         let padding = text.len() - plain.len();
-        assert_eq!(padding > 7_990_000, is_huge, "{padding}");
-        assert!(padding < 8_000_000 && (is_huge || padding == 0), "{padding}");
+        assert_eq!(padding > 194_800, is_huge, "{padding}");
+        assert!(padding < 204_800 && (is_huge || padding == 0), "{padding}");
         // The padding follows the first word.
         let first = 1 + plain[1..].find(' ').unwrap();
         assert_eq!(text.replace(&"x".repeat(padding.max(1)), ""), *plain);
         assert!(!is_huge || text[first..].starts_with("xxx"), "{}", &text[..40]);
     }
+    // Eight megabytes of text are no answer of 12 tokens.
+    let ran = Ran::fast("huge-event:1/4", &[]);
+    assert_eq!(at(&ran.summary, "requests.errors"), &json!({"answer_too_large": 2}));
 }
 
 /// A client cannot tell a server that repeats itself from a model that does: it takes each event
