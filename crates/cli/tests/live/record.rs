@@ -183,10 +183,17 @@ fn a_hangup_begins_a_new_file() {
     let session = Session::new();
     let mock = MockProcess::fast(&session, &[]);
     let recording = Recording::start(&session, &mock.url(), &[]);
+    // A request is told to the trace after its answer has left.
+    let has_row = |name: &str| {
+        let path = session.path(name);
+        until("its row", || fs::read_to_string(&path).unwrap().lines().count() > 1);
+    };
     assert_eq!(recording.ask("", SHORT).0, 200);
+    has_row("trace.jsonl");
     recording.signal("-HUP");
     until("a second file", || session.path("trace-000001.jsonl").exists());
     assert_eq!(recording.ask("", SHORT).0, 200);
+    has_row("trace-000001.jsonl");
     // As logrotate does it.
     fs::rename(session.path("trace.jsonl"), session.path("old.jsonl")).unwrap();
     recording.signal("-HUP");
