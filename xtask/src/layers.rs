@@ -1,4 +1,5 @@
-//! Which crate may see which: the walls of ARCHITECTURE.md, checked against the manifests.
+//! Which crate may see which: the walls of ARCHITECTURE.md, checked against the manifests; and
+//! which modules of a crate may see each other, checked against the source ([`crate::modules`]).
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -6,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 28] = [
+const OURS: [(&str, &[&str]); 30] = [
     ("goodput-random", &[]),
     ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),
@@ -36,11 +37,29 @@ const OURS: [(&str, &[&str]); 28] = [
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
+    ("goodput-truth", &["goodput-model", "goodput-clock"]),
+    (
+        "goodput-lab",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-random",
+            "goodput-files",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-workload",
+            "goodput-wire",
+            "goodput-record",
+            "goodput-observe",
+            "goodput-mock",
+            "goodput-truth",
+            "goodput-engine",
+        ],
+    ),
     ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
     ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
-    ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (
         "goodput-bench",
         &["goodput-model", "goodput-clock", "goodput-truth", "goodput-wire", "goodput-record"],
@@ -67,6 +86,7 @@ const OURS: [(&str, &[&str]); 28] = [
             "goodput-mock",
         ],
     ),
+    ("goodput-attack", &["goodput-model", "goodput-clock", "goodput-random"]),
     ("xtask", &["goodput-model", "goodput-clock", "goodput-sim"]),
 ];
 
@@ -74,7 +94,10 @@ const OURS: [(&str, &[&str]); 28] = [
 const WALLS: [(&str, &[&str]); 19] = [
     ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
     ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
-    ("rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
+    (
+        "rustls",
+        &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet", "goodput-attack"],
+    ),
     ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
     ("ring", &["goodput-fleet"]),
     (
@@ -87,6 +110,7 @@ const WALLS: [(&str, &[&str]); 19] = [
             "goodput-proxy",
             "goodput-fleet",
             "goodput-fuzz",
+            "goodput-lab",
             "goodput",
         ],
     ),
@@ -110,7 +134,8 @@ type Graph = BTreeMap<String, Vec<String>>;
 
 /// Fails with every breach.
 pub(crate) fn check() -> Result<(), String> {
-    let breaches = breaches(&graph()?);
+    let mut breaches = breaches(&graph()?);
+    breaches.extend(crate::modules::breaches()?);
     if breaches.is_empty() { Ok(()) } else { Err(format!("\n  {}", breaches.join("\n  "))) }
 }
 

@@ -1,5 +1,6 @@
 //! Developer tasks. `cargo xtask` lists them.
 
+mod attack;
 mod bench;
 mod browser;
 mod exports;
@@ -8,11 +9,14 @@ mod fleet;
 mod fuzz;
 mod gates;
 mod layers;
+mod modules;
 mod prometheus;
 mod python;
+mod retries;
 mod running;
 mod schemas;
 mod sdk;
+mod study;
 mod supply;
 mod tokenizers;
 
@@ -20,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 13] = [
+const TASKS: [(&str, &str); 15] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -37,13 +41,18 @@ const TASKS: [(&str, &str); 13] = [
         "test-fleet",
         "fleets under a real Slurm and Ray, killed, cut off, with clocks that are off; needs root",
     ),
-    (
-        "study",
-        "decisions: how often what is said of an SLO is wrong, as a table; RUNS=200, ONLY=\"32 slots\"",
-    ),
+    ("study", "[NAME]: a table of the docs that takes minutes; without a name, which there are"),
     (
         "fuzz",
         "[--seconds N | --hours N] [--target NAME] [--seed N] [--threads N]: every parser against mutated inputs",
+    ),
+    (
+        "attack",
+        "[--only TEXT] [--list]: hostile servers, clients, folders and faults against the real binary",
+    ),
+    (
+        "soak",
+        "[--hours N] [--stacks N] [--out DIR]: every long-running verb together, watched for growth",
     ),
     ("supply", "known holes, licenses and build scripts of dependencies"),
     (
@@ -51,7 +60,10 @@ const TASKS: [(&str, &str); 13] = [
         "[FILE]: write the packages of the program with their licenses, for those who hand it on",
     ),
     ("schemas", "write docs/schema/ anew, from the types that are written to files"),
-    ("layers", "check that each crate sees only what ARCHITECTURE.md allows"),
+    (
+        "layers",
+        "check that each crate sees only what ARCHITECTURE.md allows, and that modules form no cycle",
+    ),
 ];
 
 #[expect(clippy::print_stderr, reason = "a developer tool talks to the terminal")]
@@ -60,6 +72,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = std::env::args().skip(2).collect();
     let outcome = match task.as_str() {
         "test" => test(),
+        "attack" | "soak" => attack::run(&task, &rest),
         "bench" => build_release().and_then(|()| bench::bench(&rest)),
         "fit" => fit::fit(&rest),
         "fuzz" => fuzz::run(&rest),
@@ -71,7 +84,7 @@ fn main() -> ExitCode {
         "supply" => supply::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
-        "study" => study(rest.first().map(String::as_str)),
+        "study" => study::run(rest.first().map(String::as_str)),
         _ => {
             eprintln!("usage: cargo xtask TASK");
             for (name, what) in TASKS {
@@ -100,18 +113,14 @@ fn test() -> Result<(), String> {
     supply::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     // End-to-end tests wait more than they work; those that look at time run one at a time anyway.
-    cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")])?;
+    retries::begin()?;
+    let tested = cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")]);
+    let retried = retries::check();
+    tested.and(retried)?;
     judges()?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
     gates::check()
-}
-
-/// Tables of the docs that take minutes.
-fn study(name: Option<&str>) -> Result<(), String> {
-    let Some("decisions") = name else { return Err("study what? there is: decisions".to_owned()) };
-    let test = ["decisions_study", "--", "--ignored", "--nocapture"];
-    cargo(&[&["test", "--release", "-p", "goodput-stats", "--lib"][..], &test].concat(), &[])
 }
 
 /// Programs of others hold the simulated engine against what they expect of a server, and our

@@ -4,8 +4,9 @@
 mod calibration;
 pub mod capacity;
 pub mod compare;
-pub mod curve;
 pub mod shadow;
+mod shadow_report;
 pub mod sweep;
 
 pub use calibration::{Calibration, Kind, Level, ceiling, next_level};
+pub use sweep::curve;

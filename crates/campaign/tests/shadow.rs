@@ -4,11 +4,9 @@
 
 use goodput_campaign::compare::{CompareFacts, Comparison, Finding, Outcome, Side};
 use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
-use goodput_model::{
-    CaveatCode, ErrorClass, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Stage, Stamps,
-    TokenCount, TokenSource,
-};
+use goodput_model::{CaveatCode, ErrorClass, Nanos, Planned, RequestRecord, Stage};
 use goodput_random::{Domain, Stream};
+use goodput_testkit::{RecordBuilder, failure, usage};
 
 /// Two servers under live traffic.
 #[derive(Clone, Copy)]
@@ -34,30 +32,17 @@ const OWN: f64 = 0.2;
 
 fn record(at: Nanos, ttft_ms: f64, tpot_ms: f64, is_failed: bool) -> RequestRecord {
     const TOKENS: u32 = 33;
-    let ms = |ms: f64| Some(at + Nanos::from_secs_f64(ms / 1e3));
-    let failure =
-        Failure { class: ErrorClass::Http(503), stage: Stage::Headers, message: String::new() };
-    RequestRecord {
-        index: 0,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: at,
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("live", 0, None),
-        exchange: Exchange {
-            stamps: Stamps {
-                first_token: ms(ttft_ms),
-                last_token: ms(ttft_ms + tpot_ms * f64::from(TOKENS - 1)),
-                ..Stamps::default()
-            },
-            status: Some(200),
-            failure: is_failed.then_some(failure),
-            output_tokens: Some(TokenCount { n: TOKENS, source: TokenSource::Usage }),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    let ms = |ms: f64| at + Nanos::from_secs_f64(ms / 1e3);
+    let ends = [ms(ttft_ms), ms(ttft_ms + tpot_ms * f64::from(TOKENS - 1))];
+    let mut record = RecordBuilder::new(at)
+        .planned(Planned::new("live", 0, None))
+        .tokens(ends)
+        .status(200)
+        .build();
+    let failed = || failure(ErrorClass::Http(503), Stage::Headers);
+    record.exchange.failure = is_failed.then(failed);
+    record.exchange.output_tokens = usage(TOKENS);
+    record
 }
 
 /// The pairs of one shadow.

@@ -39,7 +39,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<ExitCode, Failed> {
     }
     let mut code = audits.iter().map(|audit| code_of(audit.verdict)).max().unwrap_or(exit::OK);
     for failed in unreadable {
-        failed.show();
+        crate::error::show(&failed);
         code = exit::USAGE;
     }
     Ok(ExitCode::from(code))

@@ -21,7 +21,8 @@ use goodput_workload::{Setting, Workload};
 
 use crate::args::CalibrateArgs;
 use crate::error::{Failed, exit};
-use crate::{canary, host, output, plan};
+use crate::{output, plan};
+use goodput_lab::{canary, host};
 
 /// The server's delays while streams are raised: 50 events a second each.
 const STREAMING: Timing = Timing { ttft: Nanos::from_millis(20), itl: Nanos::from_millis(20) };

@@ -1,11 +1,11 @@
-//! What goes wrong, said so that a user can act on it; and the exit codes.
+//! Exit codes, and how a failure is shown.
 
-use std::fmt;
 use std::process::ExitCode;
 
 use goodput_report::plain;
 
 use crate::output;
+pub(crate) use goodput_lab::Failed;
 
 /// Exit codes. Scripts rely on them.
 pub(crate) mod exit {
@@ -25,77 +25,26 @@ pub(crate) mod exit {
     pub(crate) const INTERRUPTED: u8 = 130;
 }
 
-/// An error with advice.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    code: u8,
-    message: String,
-    hint: Option<String>,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&plain(&self.message))
+/// What the process ends with.
+fn code(failed: &Failed) -> u8 {
+    match failed {
+        Failed::Usage(_) => exit::USAGE,
+        Failed::Target(_) => exit::TARGET,
+        Failed::Void(_) => exit::VOID,
+        Failed::Interrupted(_) => exit::INTERRUPTED,
+        Failed::Internal(_) => exit::INTERNAL,
     }
 }
 
-impl Failed {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: exit::USAGE, message: message.into(), hint: None }
+/// Shows the failure; the process ends with the code returned.
+pub(crate) fn show(failed: &Failed) -> ExitCode {
+    crate::terminal::close();
+    let problem = failed.problem();
+    // Plans and messages may span lines; each is made harmless by itself.
+    let lines: Vec<_> = problem.message.lines().map(plain).collect();
+    output::note(&format!("error: {}", lines.join("\n  ")));
+    if let Some(hint) = &problem.hint {
+        output::note(&format!("hint: {}", plain(hint)));
     }
-
-    pub(crate) fn target(message: impl Into<String>) -> Self {
-        Self { code: exit::TARGET, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn void(message: impl Into<String>) -> Self {
-        Self { code: exit::VOID, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
-        Self { code: exit::INTERRUPTED, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self { code: exit::INTERNAL, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// The same, unless there is a hint already.
-    pub(crate) fn or_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint.get_or_insert_with(|| hint.into());
-        self
-    }
-
-    /// The same, with more to say.
-    pub(crate) fn and(mut self, more: &str) -> Self {
-        self.message.push_str(more);
-        self
-    }
-
-    /// Whether it is the target's doing.
-    pub(crate) fn is_of_target(&self) -> bool {
-        self.code == exit::TARGET
-    }
-
-    /// All of its lines, each made harmless.
-    pub(crate) fn lines(&self) -> String {
-        self.message.lines().map(plain).collect::<Vec<_>>().join("\n")
-    }
-
-    /// Shows the error; the process ends with the code returned.
-    pub(crate) fn show(self) -> ExitCode {
-        crate::screen::close();
-        // Plans and messages may span lines; each is made harmless by itself.
-        let lines: Vec<_> = self.message.lines().map(plain).collect();
-        output::note(&format!("error: {}", lines.join("\n  ")));
-        if let Some(hint) = self.hint {
-            output::note(&format!("hint: {}", plain(&hint)));
-        }
-        ExitCode::from(self.code)
-    }
+    ExitCode::from(code(failed))
 }

@@ -4,28 +4,23 @@ mod args;
 mod audit;
 mod beside;
 mod calibrate;
-mod canary;
 mod capacity;
 mod commands;
 mod compare;
 mod curve;
-mod emptying;
 mod error;
 mod fleet;
-mod host;
 mod http;
-mod hub;
-mod judge;
 mod listen;
 mod live;
-mod materials;
 mod merge;
 mod mock;
+mod notes;
 mod observe;
 mod output;
 mod plan;
+mod printer;
 mod progress;
-mod readiness;
 mod record;
 mod report;
 mod run;
@@ -36,17 +31,15 @@ mod shell;
 mod signals;
 mod stats;
 mod sweep;
-mod system;
+mod terminal;
 mod typed;
 mod ui;
-mod vocabulary;
 mod workload;
 
 use std::process::ExitCode;
 
 use args::{Arguments, Verb};
 use clap::Parser;
-use error::Failed;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -75,6 +68,6 @@ fn main() -> ExitCode {
         Verb::ColdStart(args) => serve::cold_start(&args),
         Verb::Supervise(args) => serve::supervise(&args),
     };
-    screen::close();
-    outcome.unwrap_or_else(Failed::show)
+    terminal::close();
+    outcome.unwrap_or_else(|failed| error::show(&failed))
 }

@@ -2,34 +2,22 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::{Arguments, ColorName};
-use crate::error::{Failed, exit};
-use crate::screen;
-
-/// Lines that are kept at most while a screen is shown.
-const MOST: usize = 1000;
-
-/// What was said while a screen is shown, to be printed after it.
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+pub(crate) use crate::notes::note;
+use crate::terminal;
+use goodput_lab::Failed;
 
 /// What `--color` says.
 static COLOUR: OnceLock<ColorName> = OnceLock::new();
 
-#[derive(Debug, Default)]
-struct Kept {
-    lines: Vec<String>,
-    /// Lines that did not fit.
-    lost: u64,
-}
-
 /// Prints data. A reader that has had enough is no error; a full disk is.
 pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
-    screen::close();
+    terminal::close();
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -45,44 +33,6 @@ pub(crate) fn page(text: &str) -> Result<(), Failed> {
         return data(goodput_report::coloured(text).as_bytes());
     }
     data(text.as_bytes())
-}
-
-/// Prints a line for the user; while a screen is shown, after it. Secrets that came here by another way
-/// than over the wire (a server's own log, a peer) end here.
-pub(crate) fn note(line: &str) {
-    let line = &goodput_wire::scrub(line.to_owned());
-    match kept_lines().as_mut() {
-        None => {
-            let _ = writeln!(io::stderr().lock(), "{line}");
-        }
-        Some(kept) if kept.lines.len() < MOST => kept.lines.push(line.to_owned()),
-        Some(kept) => kept.lost += 1,
-    }
-}
-
-fn kept_lines() -> MutexGuard<'static, Option<Kept>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// From now on lines are kept.
-pub(crate) fn keep() {
-    kept_lines().get_or_insert_default();
-}
-
-/// Lines that are kept, without the breaks around them.
-pub(crate) fn kept() -> Vec<String> {
-    let kept = kept_lines();
-    let lines = kept.iter().flat_map(|kept| &kept.lines).flat_map(|note| note.lines());
-    lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
-/// Prints what was kept; from now on lines are printed at once.
-pub(crate) fn release() {
-    let Some(kept) = kept_lines().take() else { return };
-    kept.lines.iter().for_each(|line| note(line));
-    if kept.lost > 0 {
-        note(&format!("{} more lines were said and are lost", kept.lost));
-    }
 }
 
 /// Keeps what `--color` says.
@@ -110,7 +60,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "goodput", &mut script);
     data(&script)?;
-    Ok(ExitCode::from(exit::OK))
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `goodput man [VERB]`
@@ -129,5 +79,5 @@ pub(crate) fn man_page(verb: Option<&str>) -> Result<ExitCode, Failed> {
         .render(&mut page)
         .map_err(|error| Failed::internal(format!("cannot write the page: {error}")))?;
     data(&page)?;
-    Ok(ExitCode::from(exit::OK))
+    Ok(ExitCode::SUCCESS)
 }

@@ -27,11 +27,14 @@ use crate::args::{EndpointArgs, OutputArgs, RunArgs};
 use crate::beside::Beside;
 use crate::error::{Failed, exit};
 use crate::fleet::{self, Leading, Part};
-use crate::hub::Hub;
 use crate::listen::Listen;
+use crate::printer::Printer;
 use crate::screen::{Progress, Tally};
 use crate::signals::Signals;
-use crate::{host, output, plan, report, typed};
+use crate::{output, plan, report, typed};
+use goodput_lab::Observer;
+use goodput_lab::host;
+use goodput_lab::hub::Hub;
 
 /// What all runs of one use of a verb share.
 pub(crate) struct Setup {
@@ -39,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) quiet: bool,
     /// Whether the target may be asked how it counts tokens.
     pub(crate) may_ask: bool,
+    /// Hears what happens.
+    pub(crate) observer: Arc<dyn Observer>,
     pub(crate) hub: Hub,
     pub(crate) fd_limit: FdLimit,
     pub(crate) signals: Signals,
@@ -61,10 +66,12 @@ pub(crate) struct Setup {
 impl Setup {
     /// Ready to run.
     pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
+        let observer: Arc<dyn Observer> = Arc::new(Printer::new(quiet));
         Self {
             quiet,
             may_ask,
-            hub: Hub::new(quiet),
+            hub: Hub::new(Arc::clone(&observer)),
+            observer,
             fd_limit: goodput_engine::raise_fd_limit(),
             signals: Signals::default(),
             said: Mutex::default(),

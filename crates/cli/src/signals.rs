@@ -102,14 +102,6 @@ impl Signals {
         Ok(())
     }
 
-    /// As if the user had wanted to stop, in a process that tests.
-    #[cfg(test)]
-    pub(crate) fn stopped() -> Self {
-        let signals = Self::default();
-        signals.interrupted.store(true, Ordering::Relaxed);
-        signals
-    }
-
     /// The user wants to stop, by a signal or a key.
     pub(crate) fn hear(&self) {
         let is_first = !self.interrupted.swap(true, Ordering::Relaxed);
@@ -141,7 +133,7 @@ impl Signals {
 
 #[expect(clippy::exit, reason = "the user does not want to wait for a server that does not answer")]
 fn leave() {
-    crate::screen::leave();
+    crate::terminal::abandon();
     std::process::exit(i32::from(exit::INTERRUPTED));
 }
 

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Api, ErrorClass, Message, Nanos, Part};
 
-use crate::Counted;
-
 /// One conversation, prompt or row of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entry {
@@ -69,6 +67,34 @@ pub struct Served {
     pub has_params: bool,
     /// Whether the row has the gaps between events.
     pub has_gaps: bool,
+}
+
+/// Who counted tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// The server.
+    Usage,
+    /// A tokenizer, over the text.
+    Tokenizer,
+    /// An estimate, over the text.
+    Estimate,
+    /// One for each event with text, or what the events list.
+    Chunks,
+}
+
+impl Counted {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Usage, Self::Tokenizer, Self::Estimate, Self::Chunks];
+
+    /// The word in a row.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Tokenizer => "tokenizer",
+            Self::Estimate => "estimate",
+            Self::Chunks => "chunks",
+        }
+    }
 }
 
 /// What was taken from a file.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use goodput_model::{Message, Part};
 
-use crate::load::Options;
 use crate::object::Object;
+use crate::options::Options;
 use crate::{Entry, Turn};
 
 /// Bounds on lengths, and who counts.

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::DatasetError;
-use crate::format::{first_item, is_schema, of_trace};
+use crate::first::{first_item, is_parquet, is_schema};
 use crate::object::Object;
+use crate::trace;
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +21,13 @@ pub enum Kind {
 /// What this file holds, by its first item. Whatever is neither of ours nor a trace is taken for
 /// a data set.
 pub fn kind_of(path: &Path) -> Result<Kind, DatasetError> {
-    if path.is_dir() || crate::format::is_parquet(path)? {
+    if path.is_dir() || is_parquet(path)? {
         return Ok(Kind::Dataset);
     }
     let (_, first) = first_item(path)?;
     let object: Option<Object<'_>> = serde_json::from_str(&first).ok();
     let is_frozen = object.is_some_and(|object| is_schema(&object, "goodput.workload/"));
-    Ok(match of_trace(path, None) {
+    Ok(match trace::format_of(path, None) {
         _ if is_frozen => Kind::Frozen,
         Ok(_) => Kind::Trace,
         Err(_) => Kind::Dataset,

@@ -7,9 +7,11 @@
 //! its size hold at most 64 MiB of text, and what is kept at most 4 GiB; more is an error.
 
 mod convert;
+mod detect;
 mod entry;
 mod error;
 mod filter;
+mod first;
 mod format;
 pub mod frozen;
 mod input;
@@ -19,9 +21,11 @@ mod load;
 mod messages;
 mod numbers;
 mod object;
+mod options;
 mod pairs;
 mod parquet;
 mod pass;
+mod private;
 mod prompts;
 mod sample;
 mod sharegpt;
@@ -30,14 +34,15 @@ mod talk;
 pub mod trace;
 
 pub use convert::{Converted, Target, convert};
-pub use entry::{Entry, Loaded, Served, Turn};
+pub use entry::{Counted, Entry, Loaded, Served, Turn};
 pub use error::DatasetError;
 pub use format::{Format, TraceFormat, UnknownFormat};
 pub use input::sha256_of as file_sha256;
 pub use kind::{Kind, kind_of};
-pub use load::{Options, load};
+pub use load::load;
 pub use numbers::load_numbers;
+pub use options::Options;
 pub use pairs::load_pairs;
 pub use trace::{
-    Counted, Head as TraceHead, Param, Params, Row, TraceOptions, Writer as TraceWriter, load_trace,
+    Head as TraceHead, Param, Params, Row, TraceOptions, Writer as TraceWriter, load_trace,
 };

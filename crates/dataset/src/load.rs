@@ -2,68 +2,14 @@
 
 use std::path::Path;
 
-use goodput_model::DatasetPlan;
-
-use crate::error::{DatasetError, Fault};
+use crate::detect::format_of;
+use crate::error::DatasetError;
 use crate::filter::Filter;
-use crate::format::{Format, UnknownFormat, of_dataset};
+use crate::format::Format;
+use crate::options::Options;
 use crate::pass::{Keeper, Tally};
 use crate::sample::{Head, Sampler, Slot};
 use crate::{Entry, Loaded, messages, parquet, prompts, sharegpt};
-
-/// What to take from a data set.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
-    /// Its form; found out by name and content when absent.
-    pub format: Option<Format>,
-    /// Column or field of the prompt.
-    pub prompt_column: Option<String>,
-    /// Column or field of the answer's length, or of the answer.
-    pub output_column: Option<String>,
-    /// Entries to keep at most.
-    pub sample: u64,
-    /// Seed of the sample.
-    pub seed: u64,
-    /// The first entries of the file instead of a random sample.
-    pub in_order: bool,
-    /// Shortest prompt, in tokens.
-    pub min_input: Option<u32>,
-    /// Longest prompt, in tokens, with the turns before it.
-    pub max_input: Option<u32>,
-    /// Shortest answer, in tokens.
-    pub min_output: Option<u32>,
-    /// Longest prompt and answer together, in tokens.
-    pub max_total: Option<u32>,
-    /// Turns of a conversation to keep; all when absent.
-    pub turns: Option<u32>,
-    /// Whether entries that cannot be read are left out and counted.
-    pub skip_invalid: bool,
-}
-
-impl Options {
-    /// What a plan asks for: `needed` entries where it does not say how many.
-    pub fn of(
-        plan: &DatasetPlan,
-        seed: u64,
-        needed: u64,
-        skip_invalid: bool,
-    ) -> Result<Self, UnknownFormat> {
-        Ok(Self {
-            format: plan.format.as_deref().map(str::parse).transpose()?,
-            prompt_column: plan.prompt_column.clone(),
-            output_column: plan.output_column.clone(),
-            sample: plan.sample.unwrap_or(needed),
-            seed,
-            in_order: plan.in_order,
-            min_input: plan.min_input,
-            max_input: plan.max_input,
-            min_output: plan.min_output,
-            max_total: plan.max_total,
-            turns: plan.turns,
-            skip_invalid,
-        })
-    }
-}
 
 /// Reads a data set. The result is a function of the file and the options: not of memory, time or
 /// machine. `count` gives the tokens of a text; it is asked for candidates only.
@@ -72,7 +18,7 @@ pub fn load(
     options: &Options,
     count: &dyn Fn(&str) -> u32,
 ) -> Result<Loaded, DatasetError> {
-    let format = of_dataset(path, options.format, options.prompt_column.as_deref())?;
+    let format = format_of(path, options.format, options.prompt_column.as_deref())?;
     let filter = Filter { options, count };
     let (entries, tally) = if options.in_order {
         let most = options.sample.max(1);
@@ -83,7 +29,7 @@ pub fn load(
         sample(path, format, &filter)?
     };
     if entries.is_empty() {
-        return Err(none_left(path, &tally));
+        return Err(tally.none_left(path));
     }
     Ok(Loaded {
         entries,
@@ -152,11 +98,4 @@ fn scan(
         Format::Text => prompts::scan_text(path, options, keeper),
         Format::Parquet => parquet::scan(path, options, keeper),
     }
-}
-
-pub(crate) fn none_left(path: &Path, tally: &Tally) -> DatasetError {
-    let reasons: Vec<String> =
-        tally.skipped.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
-    let what = format!("none of its {} entries can be used ({})", tally.seen, reasons.join(", "));
-    DatasetError::file(path, Fault::with_hint(what, "widen the bounds, or take another file"))
 }

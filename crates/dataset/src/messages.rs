@@ -7,8 +7,8 @@ use goodput_model::{Message, Role};
 use serde_json::value::RawValue;
 
 use crate::error::{DatasetError, Fault};
-use crate::load::Options;
 use crate::object::{Object, json_fault, string};
+use crate::options::Options;
 use crate::pass::{Found, Keeper, Notes, Tally, scan_items};
 use crate::talk::{Side, Talk};
 use crate::{Entry, Turn};

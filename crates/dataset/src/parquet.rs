@@ -1,18 +1,22 @@
 //! Tables in Parquet, row by row, only the columns that are read.
 
+mod bounded;
+
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 
+use bounded::BoundedFile;
+
 use crate::error::{DatasetError, Fault, Place, excerpt, names};
 use crate::input::{open_file, sha256_of};
-use crate::load::Options;
 use crate::object::{MOST_TOKENS, TOKENS};
+use crate::options::Options;
 use crate::pass::{Found, Keeper, Notes, Pass, Tally};
 use crate::prompts::{ANSWERS, LENGTHS, PROMPTS, single};
 use crate::sharegpt::{Rules, Said, conversation};
@@ -27,8 +31,8 @@ pub(crate) fn scan(
     keeper: &mut dyn Keeper,
 ) -> Result<Tally, DatasetError> {
     let file = open_file(path)?;
-    let reader = guarded(|| SerializedFileReader::new(file))
-        .map_err(|fault| DatasetError::file(path, fault))?;
+    let reader =
+        guarded(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))?;
     let schema = reader.metadata().file_metadata().schema();
     let columns = Columns::of(schema, options).map_err(|fault| DatasetError::file(path, fault))?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);

@@ -8,7 +8,7 @@ use crate::Entry;
 use crate::error::{DatasetError, Fault, Place};
 use crate::input::open;
 use crate::items::Items;
-use crate::load::Options;
+use crate::options::Options;
 
 /// What an item of a file turned out to be.
 pub(crate) enum Found {
@@ -49,6 +49,15 @@ impl Tally {
 
     pub(crate) fn skip(&mut self, reason: String) {
         *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// The error of a file of which nothing was kept.
+    pub(crate) fn none_left(&self, path: &Path) -> DatasetError {
+        let reasons: Vec<String> =
+            self.skipped.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
+        let what =
+            format!("none of its {} entries can be used ({})", self.seen, reasons.join(", "));
+        DatasetError::file(path, Fault::with_hint(what, "widen the bounds, or take another file"))
     }
 }
 

@@ -6,8 +6,8 @@ use goodput_model::{Message, Role};
 
 use crate::error::{DatasetError, Fault};
 use crate::input::{Lines, open, sha256};
-use crate::load::Options;
 use crate::object::{Object, string, tokens};
+use crate::options::Options;
 use crate::pass::{Found, Keeper, Notes, Pass, Tally, scan_items};
 use crate::table::{Row, Table};
 use crate::{Entry, Turn};

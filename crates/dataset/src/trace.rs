@@ -1,13 +1,13 @@
 //! Traces: who asked how much, and when.
 
 mod decimal;
+mod detect;
 mod lines;
 mod litellm;
 mod moment;
 mod nginx;
 mod otel;
 mod own;
-mod private;
 mod row;
 mod tables;
 
@@ -16,17 +16,16 @@ use std::path::Path;
 use goodput_model::{LogPlan, Nanos, TracePlan};
 
 use crate::error::{DatasetError, Fault};
-use crate::format::{TraceFormat, UnknownFormat, of_trace};
-use crate::load::none_left;
+use crate::format::{TraceFormat, UnknownFormat};
 use crate::pass::{Keeper, Tally};
 use crate::sample::bounded;
-use crate::{Entry, Loaded};
+use crate::{Entry, Loaded, private};
 
 pub(crate) use decimal::decimal;
-pub(crate) use litellm::is_litellm;
-pub(crate) use otel::is_spans;
-pub(crate) use private::{object, piece};
-pub use row::{Counted, Head, MOST_GAPS, Param, Params, Row, Writer};
+pub(crate) use detect::format_of;
+
+pub use crate::entry::Counted;
+pub use row::{Head, MOST_GAPS, Param, Params, Row, Writer};
 
 /// What to take from a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,7 +60,7 @@ impl TraceOptions {
 
 /// Reads a trace. Entries come in the order of their instants, which count from the first of them.
 pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, DatasetError> {
-    let format = of_trace(path, options.format)?;
+    let format = format_of(path, options.format)?;
     let mut cut = Cut::default();
     if options.start > Nanos::ZERO || options.length.is_some() {
         let mut first = First(None);
@@ -99,7 +98,7 @@ pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, Dataset
 
 fn nothing(path: &Path, tally: &Tally, outside: u64) -> DatasetError {
     if outside == 0 {
-        return none_left(path, tally);
+        return tally.none_left(path);
     }
     let what = format!("none of its {} rows lies in the part to play", tally.seen);
     DatasetError::file(path, Fault::with_hint(what, "choose an earlier start or a longer part"))

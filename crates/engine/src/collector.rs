@@ -4,16 +4,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 
 use goodput_clock::now;
-use goodput_model::{Nanos, RequestRecord};
+use goodput_model::{Beat, CanaryReading, Nanos, RequestRecord};
 
 use crate::heart::Observations;
-use crate::run::Sink;
 
 /// How often the sink is asked to make its records safe.
 const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
 
 /// How often workers and host are looked at.
 const OBSERVE_EVERY: Nanos = Nanos::from_millis(1_000);
+
+/// Takes the records of a run, on a thread of its own.
+pub trait Sink: Send {
+    /// One request has ended.
+    fn record(&mut self, record: RequestRecord);
+    /// Called about once a second with what workers have seen of themselves since the last call,
+    /// and how long ago the run began.
+    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>);
+    /// Called a few times a second: what was recorded must now survive the process.
+    fn flush(&mut self);
+}
 
 /// Brings records and observations to the sink.
 pub(crate) struct Collector<S> {

@@ -10,7 +10,6 @@ use goodput_model::{Nanos, Session, Shard};
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_workload::Workload;
 
-use crate::pacer::Arrival;
 use crate::senders::Senders;
 use crate::session::{Scribe, Visit};
 
@@ -71,7 +70,8 @@ pub(crate) struct Feeder {
 
 impl Feeder {
     pub(crate) fn new(
-        (sessions, shard): (Box<dyn Sessions>, Shard),
+        sessions: Box<dyn Sessions>,
+        shard: Shard,
         scribe: Scribe,
         senders: Senders,
     ) -> Self {
@@ -80,12 +80,13 @@ impl Feeder {
 
     /// The next session, and how many requests it has; none to send where it is another shard's.
     fn step(&mut self) -> Option<(u64, Option<Visit>)> {
-        let place = (self.number, self.index);
         let is_own = self.shard.takes(self.sessions.turn(self.number));
         let (requests, visit) = if is_own {
             let session = self.sessions.session(self.number)?;
             let requests = session.requests();
-            (requests, Some(Visit::new(session, place, &self.scribe, &self.senders)?))
+            let (number, index) = (self.number, self.index);
+            let visit = Visit::new(session, number, index, &self.scribe, &self.senders)?;
+            (requests, Some(visit))
         } else {
             // One that asks nothing ends the feed, whosever it is.
             (self.sessions.requests(self.number).filter(|requests| *requests > 0)?, None)
@@ -134,6 +135,13 @@ impl Ahead {
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Relaxed) >= BYTES_AHEAD
     }
+}
+
+/// A session with its place in the schedule, as an offset from the epoch.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: Nanos,
+    pub(crate) visit: Visit,
 }
 
 /// Feeds the pacer of an open loop.

@@ -12,8 +12,7 @@ use goodput_clock::{Timer, now};
 use goodput_model::{Beat, CanaryReading, Connect, Exchange, Nanos};
 use goodput_wire::{Client, Endpoint};
 
-use crate::pacer::Pacing;
-use crate::worker::hold_until;
+use crate::pacer::{Pacing, hold_until};
 
 /// How often a loop is to be called.
 const BEAT_EVERY: Nanos = Nanos::from_millis(20);

@@ -33,12 +33,14 @@ mod run;
 mod senders;
 mod session;
 mod users;
+mod work;
 mod worker;
 
+pub use collector::Sink;
 pub use control::Control;
 pub use feeder::Sessions;
 pub use heart::Canary;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{Live, Snapshot};
 pub use pacer::Pacing;
-pub use run::{Begin, Ended, EngineError, Run, Sink, run};
+pub use run::{Begin, Ended, EngineError, Run, run};

@@ -8,7 +8,7 @@ use goodput_model::Nanos;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::control::Control;
-use crate::feeder::Ahead;
+use crate::feeder::{Ahead, Arrival};
 use crate::session::Visit;
 
 /// How exactly instants are kept, and at what price.
@@ -30,13 +30,6 @@ impl Pacing {
             Self::Sparing => Nanos::ZERO,
         }
     }
-}
-
-/// A session with its place in the schedule, as an offset from the epoch.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    pub(crate) at: Nanos,
-    pub(crate) visit: Visit,
 }
 
 /// A session that begins.
@@ -84,5 +77,13 @@ impl Pacer {
                 return;
             }
         }
+    }
+}
+
+/// Lets the worker's other work go on until the instant has come: the pacer hands requests over a
+/// little early, so that waking this thread is not part of their lateness.
+pub(crate) async fn hold_until(instant: Nanos) {
+    while now() < instant {
+        tokio::task::yield_now().await;
     }
 }

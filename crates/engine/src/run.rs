@@ -7,14 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_model::{
-    Beat, CanaryReading, ConnectionPolicy, Load, Mode, Nanos, RequestRecord, Shape, Shard, Tracer,
-};
+use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, Shape, Shard, Tracer};
 use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::collector::Collector;
+use crate::collector::{Collector, Sink};
 use crate::control::Control;
 use crate::feeder::{AHEAD, Ahead, Feeder, OpenFeed, Queue, Sessions};
 use crate::heart::{Canary, Observations};
@@ -23,7 +21,8 @@ use crate::pacer::{Pacer, Pacing};
 use crate::senders::Senders;
 use crate::session::Scribe;
 use crate::users::{Habits, Users};
-use crate::worker::{Shared, Source, work};
+use crate::work::{Source, work};
+use crate::worker::Shared;
 
 /// Records that may wait for the sink: several seconds of the highest rates.
 const RECORD_QUEUE: usize = 1 << 14;
@@ -72,17 +71,6 @@ pub struct Run {
     pub canary: Option<Canary>,
     /// Processors to pin the workers to, in turn; none leaves them to the system.
     pub pin_to: Vec<usize>,
-}
-
-/// Takes the records of a run, on a thread of its own.
-pub trait Sink: Send {
-    /// One request has ended.
-    fn record(&mut self, record: RequestRecord);
-    /// Called about once a second with what workers have seen of themselves since the last call,
-    /// and how long ago the run began.
-    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>);
-    /// Called a few times a second: what was recorded must now survive the process.
-    fn flush(&mut self);
 }
 
 /// How a run ended.
@@ -155,7 +143,7 @@ pub fn run<S: Sink + 'static>(
         fed_all: AtomicBool::new(false),
         cut_requests: AtomicU64::new(0),
     });
-    let feeder = Feeder::new((run.workload, run.shard), scribe, senders);
+    let feeder = Feeder::new(run.workload, run.shard, scribe, senders);
     let begin = run.begin.unwrap_or_else(|| Box::new(soon));
     let team = start(&load, feeder, begin, &shared)?;
     let outcome = see_through(team, &shared, Nanos::from(load.drain));
@@ -188,7 +176,7 @@ fn start(
         Mode::Closed { concurrency, think_time, pause_first } => {
             let think_time = Nanos::from(*think_time);
             let habits = Habits { think_time, pause_first: *pause_first };
-            start_closed((*concurrency, habits), feeder, begin, shared)
+            start_closed(*concurrency, habits, feeder, begin, shared)
         }
     }
 }
@@ -267,7 +255,8 @@ fn burst(load: &Load, is_burst: bool) -> usize {
 }
 
 fn start_closed(
-    (concurrency, habits): (u32, Habits),
+    concurrency: u32,
+    habits: Habits,
     feeder: Feeder,
     begin: Begin,
     shared: &Arc<Shared>,

@@ -73,7 +73,8 @@ impl Visit {
     /// own. `None` for a session that asks nothing.
     pub(crate) fn new(
         session: Session,
-        (number, index): (u64, u64),
+        number: u64,
+        index: u64,
         scribe: &Scribe,
         senders: &Senders,
     ) -> Option<Self> {

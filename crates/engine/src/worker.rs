@@ -1,33 +1,26 @@
-//! A worker: one current-thread runtime, its connections, and the exchanges it carries.
+//! A worker: its connections, and the exchanges it carries.
 
 use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::{Timer, now, unless, until, use_fine_timer_slack};
+use goodput_clock::{Timer, now, unless, until};
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage,
     TokenCount, Tracer,
 };
 use goodput_schedule::Timeline;
 use goodput_wire::{Client, Endpoint, SessionHeader, Tagged};
-use tokio::runtime::LocalOptions;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::control::Control;
-use crate::heart::{Canary, CanaryTask, Observations, beat};
+use crate::heart::{Canary, Observations};
 use crate::live::Live;
-use crate::pacer::{Job, Pacing};
+use crate::pacer::{Pacing, hold_until};
 use crate::senders::Senders;
 use crate::session::{Prepared, Scribe};
-use crate::users::Users;
-
-/// Longest time spent on opening connections before the run.
-const CONNECT_AHEAD: Duration = Duration::from_secs(5);
 
 /// What all workers share.
 pub(crate) struct Shared {
@@ -65,54 +58,9 @@ pub(crate) struct Shared {
     pub(crate) cut_requests: AtomicU64,
 }
 
-/// Where a worker's requests come from.
-pub(crate) enum Source {
-    /// Due now: the pacer waited. So many connections are sure to be needed at once.
-    Open(UnboundedReceiver<Job>, u32),
-    /// Users of a closed loop.
-    Closed(Users),
-}
-
-/// Runs a worker on the current thread until its source ends and its last answer has come.
-pub(crate) fn work(
-    id: u32,
-    shared: Arc<Shared>,
-    source: Source,
-    ready: std::sync::mpsc::Sender<()>,
-) -> std::io::Result<()> {
-    if !shared.pin_to.is_empty() {
-        goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
-    }
-    use_fine_timer_slack();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())?;
-    runtime.block_on(async move {
-        let worker = Rc::new(Worker {
-            id,
-            client: Client::new(Arc::clone(&shared.endpoint)),
-            timer: Timer::new()?,
-            shared,
-            under_way: Cell::new(0),
-            quiet: Notify::new(),
-        });
-        worker.connect_ahead(&source).await;
-        // The engine waits for every worker; it may have given up, and then there is nothing to do.
-        let _ = ready.send(());
-        drop(ready);
-        worker.observe_from_the_epoch();
-        match source {
-            Source::Open(jobs, _) => worker.serve_open(jobs).await,
-            Source::Closed(users) => worker.serve_closed(users).await,
-        }
-        worker.drain().await;
-        Ok(())
-    })
-}
-
 pub(crate) struct Worker {
-    id: u32,
-    client: Client,
+    pub(crate) id: u32,
+    pub(crate) client: Client,
     pub(crate) timer: Timer,
     pub(crate) shared: Arc<Shared>,
     /// Sessions under way.
@@ -131,63 +79,19 @@ pub(crate) struct Outcome {
 }
 
 impl Worker {
-    /// Opens what is sure to be needed. A failure here will show in the requests.
-    async fn connect_ahead(&self, source: &Source) {
-        if self.shared.connections == ConnectionPolicy::PerRequest {
-            return;
-        }
-        let count = match source {
-            Source::Open(_, count) => *count,
-            Source::Closed(users) => users.count,
-        };
-        let over = async {
-            tokio::select! {
-                () = tokio::time::sleep(CONNECT_AHEAD) => {}
-                () = self.shared.control.stopped() => {}
-            }
-        };
-        // What was opened by then is there.
-        let _ = unless(over, self.client.connect_ahead(count)).await;
-    }
-
-    /// Starts what this worker observes about itself.
-    fn observe_from_the_epoch(self: &Rc<Self>) {
-        let worker = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            let Worker { id, shared, timer, .. } = worker.as_ref();
-            // The engine sets the epoch once all workers are there.
-            let epoch = loop {
-                match shared.epoch.get() {
-                    Some(epoch) => break *epoch,
-                    None => timer.sleep_until(now() + Nanos::from_millis(1)).await,
-                }
-            };
-            if let Some(canary) = &shared.canary {
-                let task = CanaryTask {
-                    canary: canary.clone(),
-                    worker: *id,
-                    workers: shared.workers,
-                    pacing: shared.pacing,
-                    epoch,
-                    seen: Arc::clone(&shared.seen),
-                };
-                tokio::task::spawn_local(task.run(timer.clone()));
-            }
-            let seen = Arc::clone(&shared.seen);
-            let (id, timer) = (*id, timer.clone());
-            drop(worker);
-            beat(id, timer, epoch, seen).await;
-        });
-    }
-
-    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
-        while let Some(job) = jobs.recv().await {
-            self.begin(job);
-        }
+    pub(crate) fn new(id: u32, shared: Arc<Shared>) -> std::io::Result<Self> {
+        Ok(Self {
+            id,
+            client: Client::new(Arc::clone(&shared.endpoint)),
+            timer: Timer::new()?,
+            shared,
+            under_way: Cell::new(0),
+            quiet: Notify::new(),
+        })
     }
 
     /// Waits for the answers that are still to come.
-    async fn drain(&self) {
+    pub(crate) async fn drain(&self) {
         while self.under_way.get() > 0 {
             self.quiet.notified().await;
         }
@@ -327,14 +231,6 @@ impl Worker {
         if self.shared.records.try_send(record).is_err() {
             live.lost.fetch_add(1, Relaxed);
         }
-    }
-}
-
-/// Lets the worker's other work go on until the instant has come: the pacer hands requests over a
-/// little early, so that waking this thread is not part of their lateness.
-pub(crate) async fn hold_until(instant: Nanos) {
-    while now() < instant {
-        tokio::task::yield_now().await;
     }
 }
 

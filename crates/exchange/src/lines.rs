@@ -76,10 +76,23 @@ pub(crate) fn write<R>(
     Ok(writer.flush()?)
 }
 
+/// The text with its control characters written out: tables are looked at in terminals too.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
 fn written(cell: Cell<'_>) -> String {
     match cell {
-        Cell::Text(text) if text.starts_with(FORMULA) => format!("'{text}"),
-        Cell::Text(text) => text.to_owned(),
+        Cell::Text(text) if text.starts_with(FORMULA) => format!("'{}", visible(text)),
+        Cell::Text(text) => visible(text),
         Cell::Whole(number) => number.to_string(),
         Cell::Number(number) => number.to_string(),
         Cell::Flag(flag) => flag.to_string(),

@@ -6,11 +6,11 @@ mod tables;
 use std::time::Duration;
 
 use goodput_model::{
-    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http,
-    Lengths, Load, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned, Rate, RequestRecord,
-    Stage, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
+    ClassPlan, ErrorClass, Failure, Lengths, Nanos, Phase, Plan, Planned, RequestRecord, Stage,
+    WorkloadPlan,
 };
 use goodput_stats::{RunFacts, Summary, analyse};
+use goodput_testkit::RecordBuilder;
 
 fn ms(ms: f64) -> Nanos {
     Nanos::from_secs_f64(ms / 1e3)
@@ -18,97 +18,29 @@ fn ms(ms: f64) -> Nanos {
 
 /// Ten requests per second for two seconds, with an SLO that only vLLM's first request keeps.
 fn plan() -> Plan {
-    Plan {
-        schema: Plan::SCHEMA.to_owned(),
-        target: Target {
-            url: "http://x".to_owned(),
-            api: Api::Chat,
-            stream: true,
-            usage: true,
-            model: None,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            timeout: Duration::from_secs(10),
-            probe: true,
-            wait_ready: Duration::ZERO,
-            api_key_env: String::new(),
-            headers: Vec::new(),
-            extra_body: None,
-            cacert: None,
-            insecure: false,
-        },
-        load: Load {
-            seed: 1,
-            duration: Some(Duration::from_secs(2)),
-            num_requests: None,
-            warmup: Extent::Requests(0),
-            cooldown: Duration::ZERO,
-            drain: Duration::from_secs(10),
-            workers: 1,
-            pin: false,
-            mode: Mode::Open {
-                rate: Rate::PerSecond(10.0),
-                arrivals: Arrivals::Poisson,
-                max_concurrency: None,
-            },
-        },
-        workload: WorkloadPlan::of(ClassPlan::synthetic(
-            "chat",
-            Lengths::Fixed(100),
-            Lengths::Fixed(3),
-        )),
-        measure: Measure {
-            slo: Some("ttft < 90ms".parse().unwrap()),
-            ..Measure::of(vec![50.0, 99.0])
-        },
-        observe: ObservePlan::default(),
-        system: std::collections::BTreeMap::new(),
-    }
-}
-
-fn chunk(at: Nanos) -> Chunk {
-    Chunk { at, tokens: None, bytes: 3, choice: 0, coalesced: false, lag_us: None }
+    let mut plan = goodput_testkit::plan();
+    plan.load.duration = Some(Duration::from_secs(2));
+    plan.workload =
+        WorkloadPlan::of(ClassPlan::synthetic("chat", Lengths::Fixed(100), Lengths::Fixed(3)));
+    plan.measure.slo = Some("ttft < 90ms".parse().unwrap());
+    plan
 }
 
 /// Let go `let_go` ms after it was due, the first byte and the chunks at these ms since, `done` at the
 /// end.
 fn record(index: u64, due: f64, let_go: f64, first_byte: f64, chunks: &[f64]) -> RequestRecord {
     let at = |since: f64| ms(due + since);
-    let (first, last) = (chunks[0], chunks[chunks.len() - 1]);
-    RequestRecord {
-        index,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: ms(due),
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("chat", 100, None),
-        exchange: Exchange {
-            stamps: Stamps {
-                dispatched: at(let_go),
-                sent_first: Some(at(let_go)),
-                sent_last: Some(at(let_go)),
-                headers: Some(at(first_byte)),
-                first_byte: Some(at(first_byte)),
-                first_token: Some(at(first)),
-                first_answer: Some(at(first)),
-                last_token: Some(at(last)),
-                done: Some(at(last + 10.0)),
-                ended: at(last + 10.0),
-                connect: None,
-            },
-            chunks: chunks.iter().map(|since| chunk(at(*since))).collect(),
-            status: Some(200),
-            finish: Some("stop".to_owned()),
-            input_tokens: Some(TokenCount { n: 100, source: TokenSource::Usage }),
-            output_tokens: Some(TokenCount {
-                n: u32::try_from(chunks.len()).unwrap(),
-                source: TokenSource::Usage,
-            }),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    RecordBuilder::new(ms(due))
+        .index(index)
+        .planned(Planned::new("chat", 100, None))
+        .dispatched(at(let_go))
+        .sent(at(let_go))
+        .answered(at(first_byte), at(first_byte))
+        .tokens(chunks.iter().map(|since| at(*since)))
+        .done(at(chunks[chunks.len() - 1] + 10.0))
+        .input_tokens(100)
+        .finish("stop")
+        .build()
 }
 
 /// One whose role comes 50 ms before its first token, one without, one that failed, and one of the

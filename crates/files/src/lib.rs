@@ -20,12 +20,15 @@ use std::path::Path;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-/// Bytes of a file that is read whole and written by hand or by us: a plan, a manifest, a workload, a list
-/// of targets, a profile.
+/// Bytes of a file that is read whole and written by hand or by us: a manifest, a list of targets, a schema.
 pub const MOST_SMALL: u64 = 16 << 20;
 
-/// Bytes of a summary, and of a page: those of large sweeps and comparisons hold many runs.
-pub const MOST_SUMMARY: u64 = 64 << 20;
+/// Bytes of a TOML file: read into a tree that takes a hundred times as much.
+pub const MOST_TOML: u64 = 2 << 20;
+
+/// Bytes of a summary: those of large sweeps and comparisons hold many runs. Read into a tree that takes
+/// thirty times as much.
+pub const MOST_SUMMARY: u64 = 8 << 20;
 
 /// Opens a plain file. Links are followed.
 pub fn open(path: &Path) -> io::Result<File> {

@@ -10,6 +10,7 @@
 mod entry;
 mod files;
 mod index;
+mod live;
 mod notes;
 mod read;
 #[cfg(test)]
@@ -19,5 +20,5 @@ mod walk;
 pub use entry::{Bounded, Curve, CurvePoint, Entry, Figures, Kind, Shown, Spread};
 pub use files::fingerprint;
 pub use index::{FILE, Found, Index, IndexError, Query};
+pub use live::live_folder;
 pub use notes::{MOST_NOTES, Notes, NotesError};
-pub use walk::live_folder;

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::entry::Kind;
 use crate::notes::{NOTES, short_hash};
-use crate::read;
 
 /// Folders that only hold others, within each other.
 const MOST_DEPTH: usize = 3;
@@ -135,27 +134,8 @@ fn stamp(folder: &Path, fresh: Duration) -> String {
     if now - newest < fresh { String::new() } else { stamp }
 }
 
-/// The run that goes on in a folder: itself, or the newest of its runs. None where none does, or
-/// its process was killed and another began since.
-pub fn live_folder(folder: &Path) -> Option<PathBuf> {
-    if read::is_running(folder) {
-        return Some(folder.to_owned());
-    }
-    let mut runs = below(&folder.join("points"));
-    runs.extend(below(&folder.join("warm-up")));
-    for configuration in below(&folder.join("configurations")) {
-        runs.extend(below(&configuration.join("points")));
-    }
-    let is_repeat = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"repeat-"))
-    };
-    runs.extend(below(folder).into_iter().filter(is_repeat));
-    let changed = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
-    runs.into_iter().filter(|run| read::is_running(run)).max_by_key(changed)
-}
-
 /// Folders in a folder.
-fn below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     if !is_plain(folder, false) {
         return Vec::new();
     }

@@ -16,7 +16,8 @@ use crate::driver::{Order, Ticket};
 use crate::faults::{BeforeHeaders, Injected, Label, Needs};
 use crate::line::{Line, UnderWay};
 use crate::reading::read;
-use crate::service::{Reply, Service, reply};
+use crate::routes::{Reply, reply};
+use crate::service::Service;
 use crate::truth::Truth;
 
 /// Seconds that a client is told to wait when the queue is full.

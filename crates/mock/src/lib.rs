@@ -14,6 +14,7 @@ mod line;
 pub mod metrics;
 mod outbox;
 mod reading;
+mod routes;
 mod server;
 mod service;
 mod settings;

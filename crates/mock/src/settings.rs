@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use goodput_files::MOST_SMALL;
+use goodput_files::MOST_TOML;
 use goodput_sim::Profile;
 
 use crate::faults::Fault;
@@ -87,7 +87,7 @@ impl Settings {
             let reason = format!("the profiles are {known}; a file of one's own ends in .toml");
             return Err(wrong(reason));
         }
-        let text = goodput_files::read_text(Path::new(name), MOST_SMALL)
+        let text = goodput_files::read_text(Path::new(name), MOST_TOML)
             .map_err(|error| wrong(error.to_string()))?;
         Profile::parse(&text).map_err(wrong)
     }

@@ -11,6 +11,7 @@ mod finish;
 mod health;
 mod metric;
 mod pair;
+mod plain;
 mod plan;
 mod reported;
 mod request;
@@ -36,6 +37,7 @@ pub use health::{
 };
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
+pub use plain::plain;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, ParseError, Plan, REDACTED, Rate, StopEarly, Target,

@@ -141,15 +141,15 @@ impl Follower {
         found.place = id;
         let total = &mut found.total;
         if place.signal.kind() == SignalKind::Counter {
-            total.sum += added(place.parts(), place, index, (&mut self.ledger, troubles))?;
+            total.sum += added(place.parts(), place, index, &mut self.ledger, troubles)?;
             return Some(SignalValue::Number(total.sum));
         }
         if let Some(count) = place.count {
-            let count = added([count].into_iter(), place, index, (&mut self.ledger, troubles));
-            let sum = added(place.parts(), place, index, (&mut self.ledger, troubles));
+            let count = added([count].into_iter(), place, index, &mut self.ledger, troubles);
+            let sum = added(place.parts(), place, index, &mut self.ledger, troubles);
             total.count += count?;
             total.sum += sum? * place.scale;
-        } else if !histogram::add(place, index, total, (&mut self.ledger, troubles)) {
+        } else if !histogram::add(place, index, total, &mut self.ledger, troubles) {
             return None;
         }
         Some(SignalValue::Buckets(total.clone()))
@@ -185,7 +185,8 @@ fn added<'a>(
     parts: impl Iterator<Item = Part<'a>>,
     place: &Place<'_>,
     index: &Index<'_>,
-    (ledger, troubles): (&mut Ledger, &mut Troubles),
+    ledger: &mut Ledger,
+    troubles: &mut Troubles,
 ) -> Option<f64> {
     let mut sum = None;
     let scale = if place.signal.kind() == SignalKind::Counter { place.scale } else { 1.0 };

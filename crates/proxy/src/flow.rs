@@ -10,8 +10,6 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 use tokio::sync::Notify;
 
-use crate::line::Line;
-
 /// A stream, and since when its client has taken nothing although there is something.
 #[derive(Default)]
 pub(crate) struct Flow {
@@ -44,18 +42,11 @@ impl Flow {
         }
         is_deaf
     }
-}
 
-/// Runs the streams of a client's connection on the worker's own thread. Each can be ended, which resets
-/// it and nothing else.
-#[derive(Clone)]
-pub(crate) struct Streams(pub(crate) Rc<Line>);
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
-    fn execute(&self, future: F) {
-        let flow = self.0.flow();
-        let ended = Rc::clone(&flow);
-        tokio::task::spawn_local(FLOW.scope(flow, async move {
+    /// Runs what serves the stream on the worker's own thread, until the stream is ended.
+    pub(crate) fn spawn<F: Future + 'static>(self: Rc<Self>, future: F) {
+        let ended = Rc::clone(&self);
+        tokio::task::spawn_local(FLOW.scope(self, async move {
             tokio::select! {
                 biased;
                 () = ended.end.notified() => {}

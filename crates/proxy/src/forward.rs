@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Failure, Stage};
 use goodput_wire::{PassedHead, Passing};
@@ -12,56 +14,73 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
 use hyper::ext::ReasonPhrase;
 
-use crate::call::{Call, Told};
+use crate::after::Told;
+use crate::backend::Backend;
+use crate::call::Call;
 use crate::heads::{self, api_of};
 use crate::inquiry::{Inquiry, Trouble};
 use crate::line::Line;
 use crate::reply::{Passed, Reply};
-use crate::said::{self, Own};
-use crate::server::HEALTH;
+use crate::said::{self, HEALTH, Own};
+use crate::seats::Seats;
+use crate::shared::Shared;
 use crate::upstream::{Answer, Failed};
-use crate::worker::Worker;
+
+/// Passes requests of a worker on to the upstream.
+pub(crate) struct Forwarder {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) backend: Backend,
+    pub(crate) seats: Seats,
+}
+
+/// How long the rest of a request is read that no server could take.
+const REST_LIMIT: Duration = Duration::from_secs(1);
 
 /// Answers one request.
 pub(crate) async fn answer(
-    worker: Rc<Worker>,
+    forwarder: Rc<Forwarder>,
     line: Rc<Line>,
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Infallible> {
+    let shared = &forwarder.shared;
     let is_shared = request.version() == Version::HTTP_2;
     let (mut under_way, arrived) = line.begin(is_shared);
     let (parts, incoming) = request.into_parts();
-    let own = if is_health(&parts) {
-        Some(said::health(worker.is_draining.get()))
+    let said = if is_health(&parts) {
+        Some(said::health(shared.is_draining.get()))
     } else {
-        heads::refusal(&parts, &worker.via).map(|own| {
-            worker.tally.refused.add(1);
-            own.answer()
+        heads::refusal(&parts, &shared.via).map(|refused| {
+            shared.tally.refused.add(1);
+            refused.answer()
         })
     };
-    if let Some(answer) = own {
+    if let Some(answer) = said {
         if !incoming.is_end_stream() {
             line.leaves_rest();
         }
-        return Ok(answer);
+        return Ok(answer.map(own));
     }
-    let Some(seat) = worker.seats.take(&line).await else {
-        worker.tally.refused.add(1);
-        worker.tally.turned_away.add(1);
+    let Some(seat) = forwarder.seats.take(&line).await else {
+        shared.tally.refused.add(1);
+        shared.tally.turned_away.add(1);
         line.leaves_rest();
-        return Ok(Own::Full.answer());
+        return Ok(Own::Full.answer().map(own));
     };
     under_way.sits(seat);
-    let number = worker.tally.requests.next();
+    let number = shared.tally.requests.next();
     let is_api = api_of(&parts.method, parts.uri.path()).is_some();
-    let mut passing = Passing::new(is_api, worker.keep_text);
+    let mut passing = Passing::new(is_api, shared.keep_text);
     passing.exchange_mut().stamps.dispatched = arrived;
-    let mut call = Call::new(&worker, under_way, number, arrived, passing);
+    let mut call = Call::new(shared, under_way, number, arrived, passing);
     let head = Arc::new(parts);
     let told = Box::new(Told { number, arrived, head: Arc::clone(&head) });
-    let inquiry = Inquiry::new(&worker, incoming, told);
+    let inquiry = Inquiry::new(shared, incoming, told);
     call.asks(&inquiry);
-    let outcome = pass_on(&worker, &head, &inquiry, &mut call).await;
+    let outcome = pass_on(&forwarder, &head, &inquiry, &mut call).await;
+    let trouble = inquiry.trouble();
+    if outcome.is_err() && trouble.is_none() {
+        inquiry.read_rest(REST_LIMIT).await;
+    }
     if !inquiry.is_whole() {
         line.leaves_rest();
     }
@@ -71,25 +90,29 @@ pub(crate) async fn answer(
             if inquiry.is_whole() {
                 inquiry.forget(false);
             }
-            worker.tally.answered(response.status().as_u16());
+            shared.tally.answered(response.status().as_u16());
             // The end of an answer to HTTP/1.0 may be the end of its connection: a cut must not be that.
             let is_old = head.version == Version::HTTP_10;
             let passed = Passed::new(answer, call, line, is_old);
             response_of(response).map(|()| Reply::Passed(Box::new(passed)))
         }
         Err(failure) => {
-            let own = match inquiry.trouble() {
+            let failed = match trouble {
                 Some(Trouble::Slow) => Own::SlowBody,
                 Some(Trouble::Broken) => Own::BrokenBody,
                 None => {
-                    let own = Own::of(failure.class);
+                    let failed = Own::of(failure.class);
                     call.is_broken(failure);
-                    own
+                    failed
                 }
             };
-            own.answer()
+            failed.answer().map(own)
         }
     })
+}
+
+fn own(body: Bytes) -> Reply {
+    Reply::Own(Some(body))
 }
 
 fn is_health(parts: &Parts) -> bool {
@@ -98,7 +121,7 @@ fn is_health(parts: &Parts) -> bool {
 
 /// Sends the request, and once more where its connection turns out to have been closed before.
 async fn pass_on(
-    worker: &Worker,
+    forwarder: &Forwarder,
     head: &Parts,
     inquiry: &Rc<Inquiry>,
     call: &mut Call,
@@ -113,10 +136,10 @@ async fn pass_on(
                 .to_owned(),
         };
         let payload = inquiry.payload().ok_or_else(lost)?;
-        let request = worker.backend.request(head, payload, Some(&worker.via))?;
+        let request = forwarder.backend.request(head, payload, Some(&forwarder.shared.via))?;
         let Some(passing) = call.passing() else { return Err(lost()) };
         let exchange = passing.exchange_mut();
-        match worker.backend.send(request, is_fresh, exchange).await {
+        match forwarder.backend.send(request, is_fresh, exchange).await {
             Ok((response, answer)) => {
                 let read = answer.last_read();
                 let (status, headers) = (response.status().as_u16(), response.headers());
@@ -133,7 +156,7 @@ async fn pass_on(
                 return Ok((response, answer));
             }
             Err(Failed { is_stale: true, .. }) if !is_fresh && inquiry.trouble().is_none() => {
-                worker.tally.resent.add(1);
+                forwarder.shared.tally.resent.add(1);
                 exchange.blocked = now() - begin;
                 exchange.stamps.sent_first = None;
                 exchange.stamps.sent_last = None;

@@ -1,18 +1,20 @@
 //! [`Inquiry`]: the body of a request on its way to the upstream, and what is kept of it.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_clock::now;
+use goodput_clock::{now, unless, until};
 use goodput_model::Nanos;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use crate::call::Told;
+use crate::after::Told;
 use crate::deadline::Deadline;
-use crate::worker::Worker;
+use crate::shared::Shared;
 
 /// What can go wrong with a body on the client's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +35,7 @@ pub(crate) struct Inquiry {
 
 struct Inner {
     incoming: Incoming,
-    worker: Rc<Worker>,
+    shared: Rc<Shared>,
     kept: Kept,
     /// Bytes of the common allowance that are held.
     held: usize,
@@ -57,20 +59,20 @@ enum Kept {
 
 impl Inquiry {
     /// Whoever is told hears of it when the body is whole: at once, where there is none.
-    pub(crate) fn new(worker: &Rc<Worker>, incoming: Incoming, told: Box<Told>) -> Rc<Self> {
+    pub(crate) fn new(shared: &Rc<Shared>, incoming: Incoming, told: Box<Told>) -> Rc<Self> {
         let length = incoming.size_hint().exact();
         let is_empty = incoming.is_end_stream();
         let inquiry = Self {
             length,
             inner: RefCell::new(Inner {
                 incoming,
-                worker: Rc::clone(worker),
+                shared: Rc::clone(shared),
                 kept: Kept::One(Bytes::new()),
                 held: 0,
                 came: 0,
                 whole_at: None,
                 trouble: None,
-                deadline: Deadline::new(worker.limits.body_time),
+                deadline: Deadline::new(shared.limits.body_time),
                 told: Some(told),
             }),
         };
@@ -112,6 +114,17 @@ impl Inquiry {
     /// Bytes that came.
     pub(crate) fn came(&self) -> u64 {
         self.inner.borrow().came
+    }
+
+    /// Reads what is still to come and passes it on to nobody, for so long: a request that no server could
+    /// take is told of, too.
+    pub(crate) async fn read_rest(&self, limit: Duration) {
+        let rest = poll_fn(|cx| {
+            while let Some(Ok(_)) = ready!(self.poll(cx)) {}
+            Poll::Ready(())
+        });
+        // What is not whole by then stays untold.
+        let _ = unless(until(now() + limit.into()), rest).await;
     }
 
     /// It will not be sent once more, and its answer is over or near: nothing more is told of it.
@@ -162,12 +175,12 @@ impl Inquiry {
 impl Inner {
     fn take(&mut self, bytes: &Bytes) {
         self.came += bytes.len() as u64;
-        let limits = &self.worker.limits;
+        let limits = &self.shared.limits;
         let is_too_long = self.came > limits.kept_bytes as u64;
         if matches!(self.kept, Kept::TooMuch) {
             return;
         }
-        if is_too_long || !self.worker.allowance.take(bytes.len(), limits.kept_total) {
+        if is_too_long || !self.shared.allowance.take(bytes.len(), limits.kept_total) {
             self.kept = Kept::TooMuch;
             self.release();
             return;
@@ -199,12 +212,12 @@ impl Inner {
             _ => None,
         };
         if let Some(told) = self.told.take() {
-            told.whole(&self.worker, body);
+            self.shared.after.whole(told, body);
         }
     }
 
     fn release(&mut self) {
-        self.worker.allowance.give_back(std::mem::take(&mut self.held));
+        self.shared.allowance.give_back(std::mem::take(&mut self.held));
     }
 }
 

@@ -5,12 +5,13 @@
 //! when its body has come whole, and when its answer is over.
 //!
 //! A worker is one thread with a runtime of its own; nothing of a request ever leaves its thread.
-//! `server` has the threads, `worker` the sockets, `forward` the life of one request, `backend` the
+//! `server` has the threads, `worker` the sockets, `shared` what requests of a worker share, `forward` the life of one request, `backend` the
 //! connections to the upstream, `inquiry` the body of a request on its way there, `reply` that of the
-//! answer on its way back, `keeping` how much is held of them, `seats` how many clients there may be, and `call` what is told of both. `mirror` sends some requests to a second
+//! answer on its way back, `keeping` how much is held of them, `seats` how many clients there may be, `call` what is noted of both, and `after` what is told. `mirror` sends some requests to a second
 //! server too. `heads` (what is passed on of a head) is
 //! pure.
 
+mod after;
 mod backend;
 mod call;
 mod deadline;
@@ -26,6 +27,7 @@ mod said;
 mod seats;
 mod server;
 mod settings;
+mod shared;
 mod strict;
 mod tally;
 mod upstream;
@@ -38,7 +40,8 @@ pub use mirror::{
     By, Caps, Dropped, Echo, HeadRules, Mirror, MirrorSettings, MirrorTally, Mirrored, Rules,
     Standing, StopAt,
 };
-pub use server::{Drained, HEALTH, Proxy, ProxyError};
+pub use said::HEALTH;
+pub use server::{Drained, Proxy, ProxyError};
 pub use settings::{Limits, Settings, TlsFiles, Upstream};
 pub use tally::Tally;
 pub use witness::{Answered, Asked, Ending, Witness};

@@ -18,7 +18,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
 use crate::flow::Flow;
-use crate::seats::Seat;
 use crate::settings::Limits;
 
 /// How long a connection may be open without a request.
@@ -36,6 +35,9 @@ const LINGER_BYTES: usize = 16 << 20;
 
 /// How often half of a beginning is looked at again.
 const PEEK_AGAIN: Duration = Duration::from_millis(5);
+
+/// What a connection with a request under way has; its requests share it.
+pub(crate) type Seat = Rc<OwnedSemaphorePermit>;
 
 /// A connection of a client.
 pub(crate) struct Line {

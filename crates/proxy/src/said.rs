@@ -4,7 +4,8 @@ use bytes::Bytes;
 use goodput_model::ErrorClass;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use crate::reply::Reply;
+/// Where the proxy itself says whether it takes requests. Nothing else of it has a path.
+pub const HEALTH: &str = "/goodput/health";
 
 /// An error in the API's shape.
 macro_rules! error {
@@ -111,7 +112,7 @@ impl Own {
         }
     }
 
-    pub(crate) fn answer(self) -> Response<Reply> {
+    pub(crate) fn answer(self) -> Response<Bytes> {
         let kind = HeaderValue::from_static("application/json");
         let mut answer = text(self.status(), kind, self.body());
         // What is left of a request that was not read must not be taken for the next one.
@@ -126,7 +127,7 @@ impl Own {
 }
 
 /// Whether the proxy takes requests.
-pub(crate) fn health(is_draining: bool) -> Response<Reply> {
+pub(crate) fn health(is_draining: bool) -> Response<Bytes> {
     let kind = HeaderValue::from_static("text/plain");
     if is_draining {
         text(StatusCode::SERVICE_UNAVAILABLE, kind, "draining\n")
@@ -135,8 +136,8 @@ pub(crate) fn health(is_draining: bool) -> Response<Reply> {
     }
 }
 
-fn text(status: StatusCode, kind: HeaderValue, body: &'static str) -> Response<Reply> {
-    let mut answer = Response::new(Reply::Own(Some(Bytes::from_static(body.as_bytes()))));
+fn text(status: StatusCode, kind: HeaderValue, body: &'static str) -> Response<Bytes> {
+    let mut answer = Response::new(Bytes::from_static(body.as_bytes()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);
     answer

@@ -5,22 +5,18 @@
 //! a few more are let in: they may ask how the proxy is, and their other requests wait for a seat. So
 //! the health path is answered on a new connection whatever the others do.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::line::Line;
+use crate::line::{Line, Seat};
 
 /// Connections beyond the limit.
 const LOBBY: usize = 256;
 
 /// Requests that wait for a seat; the rest of the lobby is left to others.
 const WAITING: usize = 192;
-
-/// What a connection with a request under way has; its requests share it.
-pub(crate) type Seat = Rc<OwnedSemaphorePermit>;
 
 /// The seats of all workers.
 #[derive(Clone)]

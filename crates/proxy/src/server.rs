@@ -19,17 +19,17 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::backend::{Backend, Plan};
-use crate::call::After;
+use crate::after::After;
+use crate::backend::Backend;
+use crate::forward::Forwarder;
 use crate::keeping::Allowance;
 use crate::seats::Seats;
 use crate::settings::{Limits, Settings, TlsFiles};
+use crate::shared::Shared;
 use crate::tally::Tally;
+use crate::upstream::Plan;
 use crate::witness::Witness;
 use crate::worker::{Phase, Worker};
-
-/// Where the proxy itself says whether it takes requests. Nothing else of it has a path.
-pub const HEALTH: &str = "/goodput/health";
 
 /// Connections that may wait to be accepted: the standard 128 makes a burst wait a second for its
 /// retry.
@@ -187,7 +187,7 @@ impl Part {
         })?;
         // What is still under way is cut here, and the witness hears of that, too.
         drop(tasks);
-        worker.after.work(&worker);
+        worker.shared.after.work();
         drop(worker);
         // A name that is still being looked up is not waited for.
         runtime.shutdown_background();
@@ -195,20 +195,25 @@ impl Part {
     }
 
     fn worker(self) -> Worker {
-        Worker {
-            backend: Backend::of(self.plan, self.limits.clone(), self.allowance.clone()),
-            limits: self.limits,
+        let Self { witness, tally, limits, allowance, seats, via, .. } = self;
+        let after = After::new(witness, Arc::clone(&tally), self.session_header, via.clone());
+        let backend = Backend::of(self.plan, limits.clone(), allowance.clone());
+        let shared = Rc::new(Shared {
+            limits,
             keep_text: self.keep_text,
-            session_header: self.session_header,
-            via: self.via,
-            witness: self.witness,
-            tally: self.tally,
-            allowance: self.allowance,
-            after: After::default(),
+            via,
+            tally,
+            allowance,
+            after,
             is_draining: Cell::default(),
             is_stopping: Cell::default(),
+        });
+        let forwarder = Forwarder { shared: Rc::clone(&shared), backend, seats: seats.clone() };
+        Worker {
+            shared,
+            forwarder: Rc::new(forwarder),
+            seats,
             tls: self.tls,
-            seats: self.seats,
             open: Cell::default(),
             lines: RefCell::default(),
             spare: RefCell::default(),

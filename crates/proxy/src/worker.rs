@@ -3,12 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
-use http::{HeaderName, HeaderValue, Request};
+use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -19,16 +18,11 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::backend::Backend;
-use crate::call::After;
-use crate::flow::Streams;
-use crate::keeping::Allowance;
+use crate::forward::{Forwarder, answer};
 use crate::line::{Line, LineIo};
 use crate::seats::Seats;
-use crate::settings::Limits;
+use crate::shared::Shared;
 use crate::strict::{Strict, Taken};
-use crate::tally::Tally;
-use crate::witness::Witness;
 
 /// How often slow and idle connections are looked for.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -67,21 +61,12 @@ pub(crate) enum Phase {
     Stopped,
 }
 
-/// Everything that a worker's requests share.
+/// The clients of one thread, and what their requests share.
 pub(crate) struct Worker {
-    pub(crate) limits: Limits,
-    pub(crate) keep_text: bool,
-    pub(crate) session_header: Option<HeaderName>,
-    pub(crate) via: HeaderValue,
-    pub(crate) backend: Backend,
-    pub(crate) witness: Arc<dyn Witness>,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) allowance: Allowance,
-    pub(crate) after: After,
-    pub(crate) is_draining: Cell<bool>,
-    pub(crate) is_stopping: Cell<bool>,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) forwarder: Rc<Forwarder>,
     pub(crate) seats: Seats,
+    pub(crate) tls: Option<TlsAcceptor>,
     /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
     pub(crate) lines: RefCell<Vec<Weak<Line>>>,
@@ -98,10 +83,10 @@ impl Worker {
             biased;
             // Fails only when the proxy itself is gone.
             _ = ending.wait_for(|phase| *phase == Phase::Stopped) => {}
-            () = self.after.run(self) => {}
+            () = self.shared.after.run() => {}
             () = self.serve(listener, phase) => {}
         }
-        self.is_stopping.set(true);
+        self.shared.is_stopping.set(true);
     }
 
     async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<Phase>) {
@@ -112,7 +97,7 @@ impl Worker {
             () = self.accept(&listener) => {}
         }
         drop(listener);
-        self.is_draining.set(true);
+        self.shared.is_draining.set(true);
         for line in self.lines.borrow().iter().filter_map(Weak::upgrade) {
             line.leave(now());
         }
@@ -125,7 +110,7 @@ impl Worker {
             sleep(DRAIN_SWEEP).await;
         }
         // What was told to be done after the last bytes.
-        self.after.work(self);
+        self.shared.after.work();
     }
 
     async fn accept(self: &Rc<Self>, listener: &TcpListener) {
@@ -143,7 +128,7 @@ impl Worker {
             self.lines.borrow_mut().push(Rc::downgrade(&line));
             let open = Open::new(self, &line, door);
             if self.excess() > 0 {
-                self.tally.at_limit.add(1);
+                self.shared.tally.at_limit.add(1);
                 self.make_way(self.excess());
             }
             let worker = Rc::clone(self);
@@ -167,7 +152,7 @@ impl Worker {
 
     /// How many connections there are beyond the limit.
     fn excess(&self) -> usize {
-        self.seats.excess(self.tally.open.get())
+        self.seats.excess(self.shared.tally.open.get())
     }
 
     /// Closes up to so many connections, those that have been idle longest. One that has just begun is
@@ -191,7 +176,7 @@ impl Worker {
             left -= 1;
             if idle.make_way(present) {
                 self.seats.leaves();
-                self.tally.made_way.add(1);
+                self.shared.tally.made_way.add(1);
             } else {
                 kept.push((since, line));
             }
@@ -234,14 +219,14 @@ impl Worker {
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
-        let (worker, asked) = (Rc::clone(self), Rc::clone(line));
+        let (forwarder, asked) = (Rc::clone(&self.forwarder), Rc::clone(line));
         let taken = Taken::default();
         let told = taken.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             told.request(request.body());
-            let (worker, line) = (Rc::clone(&worker), Rc::clone(&asked));
+            let (forwarder, line) = (Rc::clone(&forwarder), Rc::clone(&asked));
             // In a box: hyper keeps the room for it as long as the connection lives.
-            Box::pin(crate::forward::answer(worker, line, request))
+            Box::pin(answer(forwarder, line, request))
         });
         if is_http2 {
             let (io, streams) = (TokioIo::new(io), Streams(Rc::clone(line)));
@@ -261,8 +246,8 @@ impl Worker {
             // Whoever is slow is found by the sweep.
             .header_read_timeout(None)
             .auto_date_header(false)
-            .max_header_size(self.limits.head_bytes)
-            .max_buf_size(self.limits.head_bytes.max(8192));
+            .max_header_size(self.shared.limits.head_bytes)
+            .max_buf_size(self.shared.limits.head_bytes.max(8192));
         builder
     }
 
@@ -275,7 +260,7 @@ impl Worker {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buf_size(SEND_BUFFER)
             .max_concurrent_streams(STREAMS)
-            .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX));
+            .max_header_list_size(u32::try_from(self.shared.limits.head_bytes).unwrap_or(u32::MAX));
         builder
     }
 
@@ -286,9 +271,9 @@ impl Worker {
             let present = now();
             self.lines.borrow_mut().retain(|line| {
                 let Some(line) = line.upgrade() else { return false };
-                let is_slow = line.sweep(&self.limits, present);
-                let slow = if is_slow { 1 } else { line.sweep_flows(&self.limits, present) };
-                self.tally.too_slow.add(slow);
+                let is_slow = line.sweep(&self.shared.limits, present);
+                let slow = if is_slow { 1 } else { line.sweep_flows(&self.shared.limits, present) };
+                self.shared.tally.too_slow.add(slow);
                 true
             });
             // Some that came when none was idle, or idle ones of another worker.
@@ -308,8 +293,8 @@ struct Open {
 
 impl Open {
     fn new(worker: &Rc<Worker>, line: &Rc<Line>, door: OwnedSemaphorePermit) -> Self {
-        worker.tally.connections.add(1);
-        worker.tally.open.add(1);
+        worker.shared.tally.connections.add(1);
+        worker.shared.tally.open.add(1);
         worker.open.set(worker.open.get() + 1);
         Self { worker: Rc::clone(worker), line: Rc::clone(line), _door: door }
     }
@@ -317,10 +302,21 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.worker.tally.open.drop_one();
+        self.worker.shared.tally.open.drop_one();
         self.worker.open.set(self.worker.open.get() - 1);
         if self.line.makes_way() {
             self.worker.seats.has_left();
         }
+    }
+}
+
+/// Runs the streams of a client's connection on the worker's own thread. Each can be ended, which resets
+/// it and nothing else.
+#[derive(Clone)]
+struct Streams(Rc<Line>);
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
+    fn execute(&self, future: F) {
+        self.0.flow().spawn(future);
     }
 }

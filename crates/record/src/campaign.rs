@@ -17,12 +17,16 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text, read_text_inside};
+use goodput_files::{MOST_SMALL, check_inside, read_inside};
 use goodput_model::REDACTED;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{FolderError, SUMMARY, json, new_folder, replace};
+use crate::error::FolderError;
+use crate::folder::{json, new_folder, replace};
+use crate::layout::SUMMARY;
+use crate::secrets::without_secrets;
+use crate::toml_file::read_toml_inside;
 
 const ASKS: &str = "asks.jsonl";
 const POINTS: &str = "points";
@@ -278,41 +282,6 @@ impl CampaignFolder {
     }
 }
 
-/// What a TOML file holds that somebody named.
-pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
-    parse_toml(path, read_text(path, MOST_SMALL))
-}
-
-/// What a TOML file of a folder of results holds.
-pub fn read_toml_inside<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
-    parse_toml(path, read_text_inside(path, MOST_SMALL))
-}
-
-fn parse_toml<T: DeserializeOwned>(
-    path: &Path,
-    text: io::Result<String>,
-) -> Result<T, FolderError> {
-    let text = text.map_err(io("read", path))?;
-    toml::from_str(&text).map_err(|error| FolderError::Damaged {
-        path: path.to_owned(),
-        error: without_text(&text, &error),
-    })
-}
-
-/// What is wrong, and in which line, but never what stands there: that may be a secret.
-fn without_text(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message();
-    let found = message.find('"').zip(message.rfind('"'));
-    let ends =
-        found.and_then(|(first, last)| Some((message.get(..first)?, message.get(last + 1..)?)));
-    let message = ends.map_or_else(|| message.to_owned(), |(a, b)| format!("{a}\"…\"{b}"));
-    let before = error.span().and_then(|span| text.get(..span.start));
-    match before {
-        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
-        None => message,
-    }
-}
-
 fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> FolderError + use<> {
     let path = path.to_owned();
     move |error| FolderError::Io { action, path: path.clone(), error }
@@ -392,29 +361,6 @@ fn redact_value(value: &mut toml::Value) {
         toml::Value::Array(values) => values.iter_mut().for_each(redact_value),
         _ => {}
     }
-}
-
-/// The URL with the names of its query alone, and without who asks.
-pub(crate) fn without_secrets(url: &str) -> String {
-    // The engine inside the process has options, not secrets.
-    if url.starts_with("mock") {
-        return url.to_owned();
-    }
-    let (base, query) = url.split_once('?').unwrap_or((url, ""));
-    let after = base.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = base.split_at_checked(after).unwrap_or(("", base));
-    let (authority, path) =
-        rest.split_at_checked(rest.find('/').unwrap_or(rest.len())).unwrap_or((rest, ""));
-    let base = match authority.rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}{REDACTED}@{host}{path}"),
-        None => base.to_owned(),
-    };
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}={REDACTED}"),
-        None => REDACTED.to_owned(),
-    };
-    let pairs: Vec<String> = query.split('&').filter(|pair| !pair.is_empty()).map(hidden).collect();
-    if pairs.is_empty() { base } else { format!("{base}?{}", pairs.join("&")) }
 }
 
 #[cfg(test)]

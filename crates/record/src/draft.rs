@@ -8,10 +8,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::folder::{FolderError, LOG, RunFolder};
-
-/// Where it is written, inside its place.
-pub(crate) const DRAFT: &str = ".merging";
+use crate::error::FolderError;
+use crate::folder::RunFolder;
+use crate::layout::{DRAFT, LOG, is_folder};
 
 /// A run folder in the making. Dropped before its end, it takes back what it wrote.
 #[derive(Debug)]
@@ -79,15 +78,6 @@ impl Drop for Draft {
         let _ = fs::remove_dir(&self.path);
         let _ = fs::remove_dir(&self.place);
     }
-}
-
-/// Whether a place holds a draft and no run.
-pub(crate) fn is_unfinished(place: &Path) -> bool {
-    is_folder(&place.join(DRAFT)) && fs::symlink_metadata(place.join(LOG)).is_err()
-}
-
-fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
 }
 
 fn names(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {

@@ -5,16 +5,20 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_text_inside};
 use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::campaign::{read_toml, read_toml_inside, without_secrets};
-use crate::draft::{DRAFT, is_unfinished};
+use crate::error::FolderError;
+use crate::layout::{DRAFT, JUDGEMENTS, LOG, SAMPLES, SUMMARY, TEXT, is_unfinished};
 use crate::log::{LogFile, LogReader, LogWriter, Unwritten};
 use crate::manifest::Manifest;
+use crate::nesting::from_toml;
+use crate::secrets::without_secrets;
+use crate::toml_file::{read_toml, read_toml_inside};
 
 /// A run on disk.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub struct RunFolder {
 struct OpenLogs {
     requests: LogFile,
     samples: LogFile,
+    /// Prompts and answers, where they are kept.
+    texts: Option<LogFile>,
     /// The folder is gone, and there is none in its place that is ours.
     is_lost: bool,
 }
@@ -58,51 +64,36 @@ pub struct Logs {
     pub samples: LogWriter,
 }
 
-/// What can be wrong with a run folder.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// Something is there already.
-    #[error("`{0}` exists and is not empty")]
-    Occupied(PathBuf),
-    /// The path is no run.
-    #[error("`{0}` is not a run folder: it has no {1}")]
-    NotARun(PathBuf, &'static str),
-    /// The path is no sweep, or no comparison.
-    #[error("`{0}` is not a {1} folder: it has no {2}")]
-    NotACampaign(PathBuf, &'static str, &'static str),
-    /// A merge was stopped before its end.
-    #[error("`{0}` holds a merge that was not finished")]
-    Unfinished(PathBuf),
-    /// Another process goes on with it.
-    #[error("`{0}` is in use: another goodput measures into it")]
-    Locked(PathBuf),
-    /// A file cannot be read or written.
-    #[error("cannot {action} `{path}`: {error}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("`{path}` cannot be used: {error}")]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// Where and why.
-        error: String,
-    },
+/// Writes prompts and answers as they come.
+#[derive(Debug)]
+pub struct TextWriter {
+    file: Arc<fs::File>,
+    path: PathBuf,
+}
+
+impl TextWriter {
+    /// Appends prompt and answer of one request.
+    pub fn append(&self, record: &RequestRecord, answer: Option<&str>) -> Result<(), FolderError> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            index: u64,
+            prompt: Option<&'a str>,
+            answer: Option<&'a str>,
+        }
+        let prompt = record.prompt.as_deref();
+        let line = Line { index: record.index, prompt, answer };
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        (&*self.file).write_all(&line).map_err(|error| FolderError::Io {
+            action: "write",
+            path: self.path.clone(),
+            error,
+        })
+    }
 }
 
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
-pub(crate) const LOG: &str = "requests.log";
-pub(crate) const SAMPLES: &str = "server.log";
-pub(crate) const JUDGEMENTS: &str = "judgements.log";
-pub(crate) const SUMMARY: &str = "summary.json";
-pub(crate) const TEXT: &str = "text.jsonl";
 /// The page that whoever makes a run leaves there.
 const PAGE: &str = "report.html";
 const NAMES: [&str; 7] = [PLAN, MANIFEST, LOG, SAMPLES, JUDGEMENTS, SUMMARY, TEXT];
@@ -126,7 +117,7 @@ impl RunFolder {
         let logs = Logs { requests: create(LOG)?, samples: create(SAMPLES)? };
         let file = |log: &LogWriter| log.file().map_err(io("open a log in"));
         let (requests, samples) = (file(&logs.requests)?, file(&logs.samples)?);
-        folder.open = Some(OpenLogs { requests, samples, is_lost: false });
+        folder.open = Some(OpenLogs { requests, samples, texts: None, is_lost: false });
         Ok((folder, logs))
     }
 
@@ -239,13 +230,17 @@ impl RunFolder {
         let path = &self.path;
         let io = |action| move |error| FolderError::Io { action, path: path.clone(), error };
         fs::create_dir_all(path).map_err(io("create"))?;
-        for (log, name) in [(&open.requests, LOG), (&open.samples, SAMPLES)] {
+        let logs = [(Some(&open.requests), LOG), (Some(&open.samples), SAMPLES)];
+        let logs = logs.into_iter().chain([(open.texts.as_ref(), TEXT)]);
+        for (log, name) in logs.filter_map(|(log, name)| Some((log?, name))) {
             let file = path.join(name);
             if log.is_at(&file) {
                 continue;
             }
-            // Whoever has put another log there keeps it.
-            let mut copy = fs::File::create_new(&file).map_err(io("create a log in"))?;
+            let mut options = if name == TEXT { private() } else { fs::OpenOptions::new() };
+            // A log of someone else is left alone.
+            let copy = options.write(true).create_new(true).open(&file);
+            let mut copy = copy.map_err(io("create a log in"))?;
             io::copy(&mut log.bytes(), &mut copy).map_err(io("write a log in"))?;
         }
         open.is_lost = false;
@@ -285,32 +280,19 @@ impl RunFolder {
         serde_json::from_str(&self.read(SUMMARY, MOST_SUMMARY).ok()?).ok()
     }
 
-    /// Appends prompt and answer of one request to the folder at `folder`. Only the user can read them.
-    pub fn append_text(
-        folder: &Path,
-        record: &RequestRecord,
-        answer: Option<&str>,
-    ) -> Result<(), FolderError> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            index: u64,
-            prompt: Option<&'a str>,
-            answer: Option<&'a str>,
+    /// Makes the file for prompts and answers. Only the user can read it.
+    pub fn create_texts(&mut self) -> Result<TextWriter, FolderError> {
+        let path = self.file(TEXT);
+        let file = private().read(true).append(true).create_new(true).open(&path);
+        match file.map(Arc::new) {
+            Ok(file) => {
+                if let Some(open) = &mut self.open {
+                    open.texts = Some(LogFile::new(Arc::clone(&file)));
+                }
+                Ok(TextWriter { file, path })
+            }
+            Err(error) => Err(FolderError::Io { action: "create", path, error }),
         }
-        let path = folder.join(TEXT);
-        let mut line = serde_json::to_vec(&Line {
-            index: record.index,
-            prompt: record.prompt.as_deref(),
-            answer,
-        })
-        .unwrap_or_default();
-        line.push(b'\n');
-        private()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .and_then(|mut file| file.write_all(&line))
-            .map_err(|error| FolderError::Io { action: "write", path, error })
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -408,7 +390,7 @@ pub fn plan_text(plan: &Plan) -> Result<String, FolderError> {
 /// Reads a plan from its text.
 pub fn plan_of(text: &str) -> Result<Plan, FolderError> {
     let path = Path::new(PLAN);
-    let plan: Plan = toml::from_str(text).map_err(|error| FolderError::Damaged {
+    let plan: Plan = from_toml(text).map_err(|error| FolderError::Damaged {
         path: path.to_owned(),
         error: error.to_string(),
     })?;

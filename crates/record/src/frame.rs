@@ -4,11 +4,15 @@
 //! Instants are nanoseconds since the request was due; chunk instants are kept to the microsecond,
 //! as differences, because they are most of the data.
 
+use std::io;
+
 use goodput_model::{
     Chunk, Connect, ConstraintKind, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span,
     Stage, Stamps, TcpFacts, TokenCount, TokenSource,
 };
 use prost::Message;
+
+use crate::framed::Framed;
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Frame {
@@ -370,6 +374,16 @@ fn chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {
         }
     };
     frame.chunk_gap_us.iter().enumerate().map(chunk).collect()
+}
+
+impl Framed for RequestRecord {
+    fn encode(&self) -> Vec<u8> {
+        Frame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(Frame::decode(message).map_err(io::Error::other)?.into())
+    }
 }
 
 #[cfg(test)]

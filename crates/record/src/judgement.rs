@@ -1,15 +1,18 @@
 //! Judgements in a log: what was found out about answers after the run.
 
+use std::io;
 use std::path::Path;
 
 use goodput_model::Judgement;
 use prost::Message;
 
-use crate::folder::{FolderError, JUDGEMENTS};
+use crate::error::FolderError;
+use crate::framed::Framed;
+use crate::layout::JUDGEMENTS;
 use crate::log::{LogWriter, Unwritten};
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct JudgementFrame {
+struct JudgementFrame {
     /// Always there, so that no message is empty.
     #[prost(uint64, optional, tag = "1")]
     index: Option<u64>,
@@ -32,6 +35,16 @@ impl From<JudgementFrame> for Judgement {
     fn from(frame: JudgementFrame) -> Self {
         let JudgementFrame { index, output_tokens, characters, valid } = frame;
         Self { index: index.unwrap_or_default(), output_tokens, characters, valid }
+    }
+}
+
+impl Framed for Judgement {
+    fn encode(&self) -> Vec<u8> {
+        JudgementFrame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(JudgementFrame::decode(message).map_err(io::Error::other)?.into())
     }
 }
 
@@ -64,7 +77,7 @@ impl JudgementLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Framed, RunFolder};
+    use crate::RunFolder;
 
     #[test]
     fn judgements_survive_their_log() {

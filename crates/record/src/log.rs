@@ -183,6 +183,10 @@ pub struct Unwritten {
 pub(crate) struct LogFile(Arc<File>);
 
 impl LogFile {
+    pub(crate) fn new(file: Arc<File>) -> Self {
+        Self(file)
+    }
+
     /// Its bytes from the first. Where its writer stands does not matter.
     pub(crate) fn bytes(&self) -> impl Read + Send + use<> {
         FromStart { file: Arc::clone(&self.0), at: 0 }

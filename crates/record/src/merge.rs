@@ -13,9 +13,11 @@ use goodput_model::{HostSample, Nanos, Sample};
 use prost::Message;
 
 use crate::Framed;
-use crate::folder::{FolderError, JUDGEMENTS, LOG, Logs, RunFolder, SAMPLES, TEXT, private};
+use crate::error::FolderError;
+use crate::folder::{Logs, RunFolder, private};
 use crate::frame::Frame;
 use crate::judgement::JudgementLog;
+use crate::layout::{JUDGEMENTS, LOG, SAMPLES, TEXT};
 use crate::log::{BUFFER, LogReader, LogWriter, Unwritten};
 
 /// Bytes for the buffers of all logs, however many there are, and for one at least.

@@ -2,10 +2,14 @@
 
 mod server;
 
+use std::io;
+
 use goodput_model::{
     Beat, CanaryReading, HostSample, Memory, Nanos, Network, Sample, ThreadSample, Throttled,
 };
 use prost::Message;
+
+use crate::framed::Framed;
 
 use server::{GpuFrame, ScrapeFrame};
 
@@ -150,6 +154,16 @@ impl From<SampleFrame> for Sample {
             scrapes: frame.scrapes.into_iter().map(Into::into).collect(),
             gpus: frame.gpus.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl Framed for Sample {
+    fn encode(&self) -> Vec<u8> {
+        SampleFrame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(SampleFrame::decode(message).map_err(io::Error::other)?.into())
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::folder::{FolderError, SUMMARY, json, new_folder, replace};
+use crate::error::FolderError;
+use crate::folder::{json, new_folder, replace};
+use crate::layout::SUMMARY;
 
 /// What the folders of its runs are called, before their number.
 const RUN: &str = "repeat-";

@@ -12,6 +12,7 @@
 //!
 //! A pair is whole once it is in all three logs: the records of a pair have its number.
 
+use std::io;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::campaign::{Campaign, CampaignFolder};
-use crate::folder::{FolderError, SUMMARY};
+use crate::error::FolderError;
+use crate::framed::Framed;
+use crate::layout::SUMMARY;
 use crate::log::{Damage, LogReader, LogWriter, Unwritten};
 
 const PRIMARY: &str = "primary.log";
@@ -31,7 +34,7 @@ const PAIRS: &str = "pairs.log";
 
 /// The form of a note in its log. Field numbers are never reused.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct NoteFrame {
+struct NoteFrame {
     /// Always there, so that no message is empty.
     #[prost(uint64, optional, tag = "1")]
     number: Option<u64>,
@@ -71,6 +74,16 @@ impl From<NoteFrame> for PairNote {
             lengths: [frame.primary_length, frame.candidate_length],
         });
         Self { number: frame.number.unwrap_or_default(), at: Nanos(frame.at_ns), likeness }
+    }
+}
+
+impl Framed for PairNote {
+    fn encode(&self) -> Vec<u8> {
+        NoteFrame::from(self).encode_to_vec()
+    }
+
+    fn decode(message: &[u8]) -> io::Result<Self> {
+        Ok(NoteFrame::decode(message).map_err(io::Error::other)?.into())
     }
 }
 
@@ -178,7 +191,7 @@ impl ShadowFolder {
     }
 }
 
-fn open<T: crate::Framed>(path: PathBuf) -> Result<LogReader<T>, FolderError> {
+fn open<T: Framed>(path: PathBuf) -> Result<LogReader<T>, FolderError> {
     let opened = LogReader::open(&path, Vec::new());
     opened.map_err(|error| FolderError::Io { action: "read", path, error })
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use goodput_files::{MOST_SMALL, read_text};
+use goodput_files::{MOST_TOML, read_text};
 use goodput_model::{ClassPlan, OutputLength, SourcePlan, WorkloadPlan};
 use toml::{Table, Value};
 
-use crate::folder::FolderError;
+use crate::error::FolderError;
+use crate::nesting::from_toml;
 
 /// Reads a workload. A class may name a `preset`, and then only says what is different.
 pub fn read_workload(
@@ -14,12 +15,12 @@ pub fn read_workload(
     preset: impl Fn(&str) -> Option<ClassPlan>,
 ) -> Result<WorkloadPlan, FolderError> {
     let damaged = |error: String| FolderError::Damaged { path: path.to_owned(), error };
-    let text = read_text(path, MOST_SMALL).map_err(|error| FolderError::Io {
+    let text = read_text(path, MOST_TOML).map_err(|error| FolderError::Io {
         action: "read",
         path: path.to_owned(),
         error,
     })?;
-    let mut table: Table = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let mut table: Table = from_toml(&text).map_err(|error| damaged(error.to_string()))?;
     let Some(Value::Array(classes)) = table.get_mut("class") else {
         return Err(damaged("it has no [[class]]".to_owned()));
     };

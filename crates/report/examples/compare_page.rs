@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "an example over what tests are made of")]
 
-#[path = "../src/html/capacity/tests/fixtures.rs"]
+#[path = "../src/capacity/tests/fixtures.rs"]
 mod capacity;
-#[path = "../src/html/compare/tests/fixtures.rs"]
+#[path = "../src/compare/browser/tests/fixtures.rs"]
 mod compare;
 
 use std::path::PathBuf;

@@ -6,9 +6,10 @@ use goodput_model::{Severity, Verdict};
 use goodput_stats::{Audit, Item, Status};
 use unicode_width::UnicodeWidthStr;
 
-use crate::plain::plain;
-use crate::text::WIDTH;
+use crate::render::markdown::escaped;
+use crate::render::text::WIDTH;
 use crate::wrap::wrap;
+use goodput_model::plain;
 
 /// Columns of the status, and of the check's name.
 const STATUS: usize = 10;
@@ -104,24 +105,6 @@ pub fn audit_markdown(audit: &Audit) -> String {
         );
     }
     page
-}
-
-/// Foreign text in a cell: nothing in it ends the cell, starts a tag or a link, or moves a cursor.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in plain(text).chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

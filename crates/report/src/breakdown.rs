@@ -6,8 +6,8 @@ use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::number::cell;
-use crate::plain::plain;
-use crate::text::WIDTH;
+use crate::render::text::WIDTH;
+use goodput_model::plain;
 
 /// Columns of a number.
 const CELL: usize = 7;

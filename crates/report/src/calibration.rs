@@ -5,9 +5,9 @@ use std::fmt::{Error, Write};
 use goodput_campaign::{Calibration, Kind, Level};
 
 use crate::number::count;
-use crate::plain::plain;
-use crate::text::WIDTH;
+use crate::render::text::WIDTH;
 use crate::wrap::wrap;
+use goodput_model::plain;
 
 /// Columns before the reason why a level was too much.
 const REASON: usize = 16;

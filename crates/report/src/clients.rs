@@ -4,7 +4,7 @@ use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
 
 use crate::number::count;
-use crate::text::{Fields, field};
+use crate::render::text::{Fields, field};
 
 /// Clients that a page has room for.
 const ROWS: usize = 20;

@@ -7,7 +7,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::LABEL;
+use crate::render::text::LABEL;
 
 /// What a colour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use goodput_stats::{Column, Metric, Quality};
 
 use crate::latency;
 use crate::number::{cell, count};
-use crate::text::field;
+use crate::render::text::field;
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;

@@ -9,8 +9,8 @@ use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summa
 
 use crate::clip::{left, right};
 use crate::number::{amount, cell, percent};
-use crate::plain::plain;
-use crate::text::{Fields, field};
+use crate::render::text::{Fields, field};
+use goodput_model::plain;
 
 /// Devices that a page has room for.
 const MOST: usize = 16;

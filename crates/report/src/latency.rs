@@ -5,7 +5,7 @@ use std::fmt::{Error, Write};
 use goodput_stats::{Metric, Percentile, Quality, Summary, flag_time, minimum_for_figure};
 
 use crate::number::{cell, count};
-use crate::text::{Fields, LABEL, field};
+use crate::render::text::{Fields, LABEL, field};
 
 /// Columns of a cell.
 const CELL: usize = 8;

@@ -14,14 +14,17 @@ mod colour;
 mod column;
 mod compare;
 mod confidence;
+mod document;
+mod explorer;
 mod gpu;
 mod html;
 mod junit;
 mod latency;
 mod markdown;
+mod markup;
 mod number;
-mod plain;
 mod preview;
+mod render;
 mod repeats;
 mod reported;
 mod scale;
@@ -31,6 +34,7 @@ mod svg;
 mod sweep;
 mod sweeps;
 mod text;
+mod view;
 mod workload;
 mod wrap;
 
@@ -41,33 +45,31 @@ mod tests;
 
 pub use audit::{audit_markdown, audit_text};
 pub use calibration::{calibration, calibration_step};
-pub use capacity::capacity_text;
+pub use capacity::{capacity_html, capacity_text};
 pub use colour::coloured;
 pub use column::column_text;
 pub use compare::{
-    CompareLevel, CompareRow, compare_before, compare_design, compare_floor, compare_junit,
-    compare_markdown, compare_so_far, compare_step, compare_text,
+    CompareLevel, CompareRow, CompareView, compare_before, compare_charts, compare_design,
+    compare_floor, compare_html, compare_junit, compare_markdown, compare_so_far, compare_step,
+    compare_text,
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
-pub use html::{
-    Circumstances, CompareView, Picture, PointView, RunView, SweepView, capacity_html,
-    compare_charts, compare_html, repeats_html, run_charts, run_html, sweep_charts, sweep_html,
-    sweeps_html,
-};
+pub use goodput_model::plain;
 pub use html::{
     UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
     UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
     ui_run, ui_token,
 };
-pub use junit::{repeats_junit, run_junit, sweep_junit, sweeps_junit};
-pub use markdown::{repeats_markdown, run_markdown, sweep_markdown, sweeps_markdown};
-pub use plain::plain;
+pub use html::{run_charts, run_html};
+pub use junit::run_junit;
+pub use markdown::run_markdown;
 pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
-pub use repeats::repeats_text;
+pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
 pub use sweep::{
-    SweepAxes, sweep_axes, sweep_before, sweep_live, sweep_so_far, sweep_step, sweep_text,
-    sweep_words,
+    SweepAxes, sweep_axes, sweep_before, sweep_charts, sweep_html, sweep_junit, sweep_live,
+    sweep_markdown, sweep_so_far, sweep_step, sweep_text, sweep_words,
 };
-pub use sweeps::sweeps_text;
+pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
 pub use text::text;
+pub use view::{Circumstances, Picture, PointView, RunView, SweepView};

@@ -47,6 +47,25 @@ pub(crate) fn count(value: u64) -> String {
     out
 }
 
+/// A length of time that was measured.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() || s < 0.0 => "–".to_owned(),
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.1} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// An interval in brackets, with a blank before it; nothing where it is not known.
+pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
+    match (low, high) {
+        (None, None) => String::new(),
+        _ => format!(" ({}–{})", end(low), end(high)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

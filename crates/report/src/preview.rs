@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::clip::fit;
 use crate::number::{amount, cell, count};
-use crate::plain::plain;
 use crate::wrap::wrap;
+use goodput_model::plain;
 
 /// What is shown of a workload.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

@@ -1,13 +1,38 @@
-//! The page of several runs of one plan.
+//! Several runs of one plan, as a document.
 
-use std::fmt::{Error, Write};
+mod charts;
 
+use goodput_model::{Severity, Verdict};
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
+use crate::document::{
+    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Judgement, Note, NoteKind,
+    Section, Standing, Suite, Suites, Table, Tone,
+};
 use crate::number::{cell, count};
-use crate::plain::plain;
-use crate::text::{field, judgement};
+use crate::render;
+use crate::text::about;
 use crate::workload;
+
+/// The page of several runs, for a terminal.
+pub fn repeats_text(repeats: &Repeats) -> String {
+    render::text::page(&document(repeats))
+}
+
+/// The page of several runs, for a pull request or a job summary.
+pub fn repeats_markdown(repeats: &Repeats) -> String {
+    render::markdown::page(&document(repeats))
+}
+
+/// The page of several runs, for a browser.
+pub fn repeats_html(repeats: &Repeats) -> String {
+    render::html::page(&document(repeats))
+}
+
+/// A test case for each run: one that the figures do not rest on, or that is void, is an error.
+pub fn repeats_junit(repeats: &Repeats) -> String {
+    render::junit::page(&document(repeats))
+}
 
 /// The rows of the table: headline, label, and what its unit is multiplied by.
 pub(crate) const ROWS: [(&str, &str, f64); 14] = [
@@ -27,99 +52,179 @@ pub(crate) const ROWS: [(&str, &str, f64); 14] = [
     ("goodput_rps", "goodput, req/s", 1.0),
 ];
 
-/// Columns of the labels and of a cell.
-const LABEL: usize = 14;
-const CELL: usize = 9;
+const NOTHING: &str = "Nothing to compare: no run ended as planned with a good answer";
 
-/// The page of several runs.
-pub fn repeats_text(repeats: &Repeats) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_page(&mut page, repeats);
-    page
+fn document(repeats: &Repeats) -> Document {
+    let run = repeats.run.as_ref();
+    let title = run.map_or("Repeated runs".to_owned(), |run| {
+        format!("{} at {}, {} runs", run.model, run.target, repeats.used)
+    });
+    let caveats = || repeats.caveats.clone();
+    let judgement = Judgement { verdict: repeats.verdict, caveats: caveats() };
+    let nothing = repeats
+        .headlines
+        .is_empty()
+        .then(|| Block::Note(Note { text: format!("{NOTHING}."), kind: NoteKind::Plain }));
+    Document {
+        title,
+        about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
+        head: run.map(head).unwrap_or_default(),
+        heading: format!("Repeated runs: {}", repeats.verdict.name()),
+        answer: Some(Answer {
+            sentence: sentence(repeats),
+            more: Vec::new(),
+            standing: Standing::Verdict(repeats.verdict),
+            doubt: None,
+        }),
+        sections: vec![
+            Section::bare().with(Block::Facts(facts(repeats))),
+            Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
+            Section::new("figures", "Figures over runs")
+                .with_some(Formats::FLAT, nothing)
+                .with_some(Formats::ALL, over_runs(repeats).filled()),
+            Section::new("charts", "Run by run").with(Block::Charts(charts::charts(repeats))),
+            spread(repeats),
+            Section::new("runs", "Each run").with(Block::Table(each(repeats))),
+            Section::bare()
+                .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+                .with(Block::Judgement(judgement)),
+        ],
+        suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
+    }
+}
+
+/// What was asked, when, by which version; each run has its own seed.
+fn head(run: &RunFacts) -> Vec<String> {
+    let RunFacts { model, api, started, version, .. } = run;
+    let streaming = streaming(run);
+    let about = format!("model {model} · {api}, {streaming} · {started} · goodput {version}");
+    vec![run.target.clone(), about]
 }
 
 /// How answers were asked for; how they came is on the page of each run.
-pub(crate) fn streaming(run: &RunFacts) -> &'static str {
+fn streaming(run: &RunFacts) -> &'static str {
     if run.stream { "streaming" } else { "not streaming" }
 }
 
-fn write_page(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
+fn facts(repeats: &Repeats) -> Vec<Fact> {
+    let mut facts = Vec::new();
     if let Some(run) = &repeats.run {
-        let streaming = streaming(run);
-        writeln!(page, "{}", plain(&run.target))?;
-        writeln!(
-            page,
-            "model {} · {}, {streaming} · {} · goodput {}\n",
-            plain(&run.model),
-            run.api,
-            run.started,
-            run.version
-        )?;
-        field(page, "Workload", &workload::name(run));
+        let made = format!("goodput {}, {}", run.version, run.started);
+        facts.extend([
+            // Elsewhere they are at the head of the page.
+            Fact::new("Target", run.target.clone()).on(Formats::MARKDOWN),
+            Fact::new("Model", run.model.clone()).on(Formats::MARKDOWN),
+            Fact::new("Workload", workload::name(run)),
+            Fact::new("Made by", made).on(Formats::MARKDOWN),
+        ]);
     }
-    field(page, "Load", &repeats.load);
-    let runs = format!("{} of {} asked for are in these figures", repeats.used, repeats.asked);
-    field(page, "Runs", &runs);
-    table(page, repeats)?;
-    each(page, repeats)?;
-    judgement(page, repeats.verdict, &repeats.caveats);
-    Ok(())
+    facts.extend([Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))]);
+    facts
 }
 
-fn table(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
-    if repeats.headlines.is_empty() {
-        return writeln!(page, "\nNothing to compare: no run ended as planned with a good answer.");
-    }
-    write!(page, "\n{:<LABEL$}", "over runs")?;
-    for heading in ["mean", "95 % low", "high", "SD", "CV, %", "min", "max"] {
-        write!(page, "{heading:>CELL$}")?;
-    }
-    writeln!(page)?;
-    let mut compared = false;
-    for (name, label, times) in ROWS {
-        let Some(figure) = repeats.headlines.get(name) else { continue };
-        compared |= figure.ratio.is_some();
-        row(page, label, figure, times)?;
-    }
-    if compared {
-        between(page, repeats)?;
-    }
-    Ok(())
+fn used(repeats: &Repeats) -> String {
+    format!("{} of {} asked for are in these figures", repeats.used, repeats.asked)
 }
 
-fn row(page: &mut String, label: &str, figure: &Headline, times: f64) -> Result<(), Error> {
-    let text = |value: Option<f64>| value.map_or("–".to_owned(), |value| signed(value * times));
-    write!(page, "{label:<LABEL$}{:>CELL$}", signed(figure.mean * times))?;
-    for value in [figure.low, figure.high, figure.sd] {
-        write!(page, "{:>CELL$}", text(value))?;
+/// The main figures with their intervals over runs. A void result has none.
+fn sentence(repeats: &Repeats) -> String {
+    if repeats.verdict == Verdict::Void {
+        let worst = repeats.caveats.iter().find(|caveat| caveat.severity == Severity::Void);
+        let why = worst.map_or(String::new(), |caveat| format!(": {}", caveat.message));
+        return format!("No result: these numbers are void{why}");
     }
-    let cv = figure.cv.map_or("–".to_owned(), |cv| format!("{:.1}", cv * 100.0));
-    let (min, max) = (signed(figure.min * times), signed(figure.max * times));
-    writeln!(page, "{cv:>CELL$}{min:>CELL$}{max:>CELL$}")
+    let one = |(name, words, unit): (&str, &str, &str)| {
+        let found = repeats.headlines.get(name)?;
+        Some(format!("{words}{}{unit}{}", signed(found.mean), ends(found, 1.0)))
+    };
+    let rate = if repeats.headlines.contains_key("goodput_rps") {
+        ("goodput_rps", "", " req/s of goodput")
+    } else {
+        ("requests_per_s", "", " req/s")
+    };
+    let tails = [("ttft_p99", "TTFT p99 ", " ms"), ("tpot_p99", "TPOT p99 ", " ms")];
+    let all: Vec<_> = [rate].into_iter().chain(tails).filter_map(one).collect();
+    if all.is_empty() {
+        return NOTHING.to_owned();
+    }
+    format!("{}; means over {} runs", all.join(", "), repeats.used)
+}
+
+fn ends(found: &Headline, times: f64) -> String {
+    let ends = found.low.zip(found.high);
+    ends.map_or(String::new(), |(low, high)| {
+        format!(" ({}–{})", signed(low * times), signed(high * times))
+    })
 }
 
 /// Few runs that spread by much have intervals that reach below zero.
-pub(crate) fn signed(value: f64) -> String {
+fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
 }
 
+fn over_runs(repeats: &Repeats) -> Table {
+    let number = |head: &str| Column::right(head, 9);
+    let mut columns = vec![Column::left("over runs", 14)];
+    columns.extend(["mean", "95 % low", "high", "SD", "CV, %", "min", "max"].map(number));
+    columns.push(number("runs").on(Formats::WIDE));
+    let row = |(name, label, times): (&str, &str, f64)| {
+        let found = repeats.headlines.get(name)?;
+        let value = |value: f64| Cell::from(signed(value * times));
+        let known = |found: Option<f64>| Cell::number(found, |value| signed(value * times));
+        Some(vec![
+            label.into(),
+            value(found.mean),
+            known(found.low),
+            known(found.high),
+            known(found.sd),
+            Cell::number(found.cv, |cv| format!("{:.1}", cv * 100.0)),
+            value(found.min),
+            value(found.max),
+            count(found.n.into()).into(),
+        ])
+    };
+    let caption = "Over runs: the run is the unit, intervals by Student's t";
+    Table::new("Over runs", caption, columns).with_rows(ROWS.into_iter().filter_map(row).collect())
+}
+
 /// Between runs, against what each of them says of itself.
-fn between(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
-    writeln!(page, "\n{:<LABEL$}{:>13}{:>13}{:>9}", "", "SD between", "SD within", "ratio")?;
-    for (name, label, _) in ROWS {
-        let Some(figure) = repeats.headlines.get(name) else { continue };
-        let (Some(sd), Some(own), Some(ratio)) = (figure.sd, figure.within_sd, figure.ratio) else {
-            continue;
+fn spread(repeats: &Repeats) -> Section {
+    let columns = vec![
+        Column::left("", 14),
+        Column::right("SD between", 13),
+        Column::right("SD within", 13),
+        Column::right("ratio", 9),
+        Column::words("runs", 2),
+    ];
+    let row = |(name, label, _): (&str, &str, f64)| {
+        let found = repeats.headlines.get(name)?;
+        let (sd, own, ratio) = (found.sd?, found.within_sd?, found.ratio?);
+        let word = if found.differs {
+            Cell::from("differ").tone(Tone::Doubt)
+        } else {
+            Cell::from("alike")
         };
-        let mark = if figure.differs { "  differ" } else { "" };
-        writeln!(page, "{label:<LABEL$}{:>13}{:>13}{ratio:>9.2}{mark}", cell(sd), cell(own))?;
+        let ratio = format!("{ratio:.2}");
+        Some(vec![label.into(), cell(sd).into(), cell(own).into(), ratio.into(), word])
+    };
+    let caption = "How far runs lie apart, and how far their own intervals let them";
+    let rows = ROWS.into_iter().filter_map(row).collect();
+    let section = Section::new("spread", "Between and within");
+    match Table::new("Between and within", caption, columns).with_rows(rows).filled() {
+        None => section,
+        Some(table) => section.with(table).with_on(
+            Formats::WIDE,
+            Block::Note(Note {
+                text: "A ratio of about 1 is chance; where runs differ, one of them alone says too much."
+                    .to_owned(),
+                kind: NoteKind::Remark,
+            }),
+        ),
     }
-    Ok(())
 }
 
 /// Why a run is not in the figures; empty where it is.
-pub(crate) fn state(run: &OneRun) -> &'static str {
+fn state(run: &OneRun) -> &'static str {
     match run.state {
         _ if run.is_used => "",
         RunState::Complete => ", not used: nothing measured",
@@ -128,31 +233,78 @@ pub(crate) fn state(run: &OneRun) -> &'static str {
     }
 }
 
-fn each(page: &mut String, repeats: &Repeats) -> Result<(), Error> {
-    writeln!(
-        page,
-        "\n{:<LABEL$}{:>7}{:>9}{:>9}{:>9}{:>10}{:>10}  verdict",
-        "run", "seed", "window", "ok", "req/s", "TTFT p50", "TTFT p99"
-    )?;
-    for run in &repeats.runs {
-        let OneRun { number, seed, window_s, ok, figures, verdict, .. } = run;
-        let figure = |name: &str| figures.get(name).map_or("–".to_owned(), |value| cell(*value));
-        // The row has no room for it.
-        let state = state(run).replacen(", ", "\n  ", 1);
-        writeln!(
-            page,
-            "{:<LABEL$}{seed:>7}{:>9}{:>9}{:>9}{:>10}{:>10}  {}{state}",
-            format!("repeat-{number}"),
-            format!("{window_s:.1} s"),
-            count(*ok),
+fn each(repeats: &Repeats) -> Table {
+    let mut columns = vec![Column::left("run", 14)];
+    let widths = [7, 9, 9, 9, 10, 10];
+    let heads = ["seed", "window", "ok", "req/s", "TTFT p50", "TTFT p99"];
+    columns.extend(heads.into_iter().zip(widths).map(|(head, width)| Column::right(head, width)));
+    columns.push(Column::words("verdict", 2));
+    let row = |run: &OneRun| {
+        let figure = |name: &str| Cell::number(run.figures.get(name), |value| cell(*value));
+        let tone = match run.verdict {
+            Verdict::Valid => Tone::Plain,
+            Verdict::Suspect => Tone::Doubt,
+            Verdict::Void => Tone::Bad,
+        };
+        let (verdict, state) = (run.verdict.name(), state(run));
+        // A terminal has no room for it in the row.
+        let short = format!("{verdict}{}", state.replacen(", ", "\n  ", 1));
+        vec![
+            format!("repeat-{}", run.number).into(),
+            run.seed.to_string().into(),
+            format!("{:.1} s", run.window_s).into(),
+            count(run.ok).into(),
             figure("requests_per_s"),
             figure("ttft_p50"),
             figure("ttft_p99"),
-            verdict.name()
-        )?;
+            Cell::from(format!("{verdict}{state}")).short(short).tone(tone),
+        ]
+    };
+    let caption = "Each has a page of its own in its folder; latencies in ms";
+    Table::new("Each run", caption, columns).with_rows(repeats.runs.iter().map(row).collect())
+}
+
+fn suite(repeats: &Repeats) -> Suite {
+    let run = repeats.run.as_ref();
+    let text = |of: fn(&RunFacts) -> &String| run.map(of).cloned().unwrap_or_default();
+    let mut cases: Vec<Case> = repeats.runs.iter().map(case).collect();
+    if cases.is_empty() {
+        cases.push(Case::new("runs", "there is no run", Some(Fault::Error("no_verdict"))));
     }
-    page.push('\n');
-    Ok(())
+    let mut suite = Suite {
+        name: format!("{} on {}", text(|run| &run.workload), text(|run| &run.target)),
+        class: vec!["repeats".to_owned()],
+        seconds: repeats.runs.iter().map(|run| run.window_s).sum(),
+        started: text(|run| &run.started),
+        properties: vec![
+            ("goodput", text(|run| &run.version)),
+            ("verdict", repeats.verdict.name().to_owned()),
+            ("model", text(|run| &run.model)),
+        ],
+        cases,
+        said: used(repeats),
+    };
+    if repeats.verdict == Verdict::Void {
+        suite.void(&repeats.caveats);
+    }
+    suite
+}
+
+fn case(run: &OneRun) -> Case {
+    let why = state(run);
+    let text = format!(
+        "{}{why}; seed {}, {} of {} requests ok",
+        run.verdict.name(),
+        run.seed,
+        count(run.ok),
+        count(run.scheduled)
+    );
+    let fault = match run.verdict {
+        Verdict::Void => Some(Fault::Error("void")),
+        _ if !run.is_used => Some(Fault::Error("not_used")),
+        _ => None,
+    };
+    Case::new(format!("repeat-{}", run.number), text, fault)
 }
 
 #[cfg(test)]
@@ -160,6 +312,7 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+    use goodput_stats::{Headline, OneRun, Repeats, RunState};
 
     use super::*;
 

@@ -7,12 +7,12 @@ use goodput_model::{Reported, ReportedMetric, Severity, Verdict};
 use goodput_stats::{Audit, Status};
 use unicode_width::UnicodeWidthStr;
 
-use crate::audit::escaped;
 use crate::clip::clip;
 use crate::number::{amount, cell, count};
-use crate::plain::plain;
-use crate::text::WIDTH;
+use crate::render::markdown::escaped;
+use crate::render::text::WIDTH;
 use crate::wrap::wrap;
+use goodput_model::plain;
 
 /// Columns of labels and of figures.
 const LABEL: usize = 16;

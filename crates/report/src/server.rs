@@ -13,8 +13,8 @@ use goodput_stats::{
 
 use crate::clip::{left, right};
 use crate::number::{amount, cell, count, percent};
-use crate::plain::plain;
-use crate::text::{Fields, field};
+use crate::render::text::{Fields, field};
+use goodput_model::plain;
 
 /// Columns of names and numbers in tables.
 const NAME: usize = 22;

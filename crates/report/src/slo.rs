@@ -4,8 +4,8 @@ use goodput_model::Verdict;
 use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, Summary};
 
 use crate::number::{amount, cell, count, percent};
-use crate::plain::plain;
-use crate::text::{Fields, field};
+use crate::render::text::{Fields, field};
+use goodput_model::plain;
 
 /// Why one end of an interval is not known.
 const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";

@@ -1,65 +1,192 @@
-//! Every page for a terminal as it is, in files beside the tests: what changes is seen in a review.
+//! Every page in every format as it is, in files next to the tests: what changes is seen in a review.
 //!
-//! `GOODPUT_REWRITE=1 cargo test -p goodput-report snapshots` writes them anew.
+//! `GOODPUT_REWRITE=1 cargo test -p goodput-report snapshots` writes them anew. Of a page for a browser
+//! the file has its elements and words ([`outline`]); `GOODPUT_PAGES=FOLDER` writes whole pages there,
+//! to compare every byte before and after a change.
 
+mod outline;
+
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use goodput_campaign::capacity::{Basis, Question, plan};
+use goodput_campaign::capacity::{Basis, Capacity, Question, plan};
+use goodput_campaign::compare::Comparison;
+use goodput_campaign::curve::best;
+use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_campaign::{Calibration, Kind, Level};
 use goodput_model::{Ceiling, Severity, Verdict};
-use goodput_stats::{Audit, Column, Item, Source, Status};
-use serde_json::json;
+use goodput_stats::{Audit, Column, Item, Repeats, Source, Status, Summary};
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
-use crate::text::WIDTH;
+use crate::html::tests as html;
+use crate::render::text::WIDTH;
 use crate::{
-    Histogram, Preview, WorkloadView, clients, repeats, server, sweep, sweeps, tests as run,
+    Histogram, Preview, RunView, SweepView, WorkloadView, clients, repeats, server, sweep, sweeps,
+    tests as run,
 };
 
-/// Every page, by the name of its file.
+/// A page and the name of its file.
+type Page = (String, String);
+
+/// Every page for a terminal, by the name of its file without the ending.
 fn pages() -> Vec<(&'static str, String)> {
     let swept = sweep::tests::summary();
     let live = |n: usize| {
         let points = swept.points.get(..n).unwrap();
         crate::sweep_live(points, &swept.plan, swept.goodput.as_ref(), Some(300.0))
     };
-    let configurations = vec![
+    let mut all = vec![
+        ("sweep_live", live(swept.points.len())),
+        ("sweep_live_early", live(2)),
+        ("capacity", crate::capacity_text(&capacity())),
+        ("capacity_full", crate::capacity_text(&crate::capacity::tests::fixtures::full())),
+        ("audit", crate::audit_text(&audited())),
+        ("workload", workload()),
+        ("calibration", crate::calibration(&calibrated())),
+        ("column", column()),
+    ];
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run))));
+    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found))));
+    all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found))));
+    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found))));
+    all.extend(comparisons().iter().map(|(name, found)| (*name, crate::compare_text(found))));
+    all
+}
+
+fn runs() -> Vec<(&'static str, Summary)> {
+    let shards = |summary: &mut Value| summary["run"]["shards"] = clients::tests::four();
+    vec![
+        ("run", run::summary(|_| {})),
+        ("run_full", full_run()),
+        ("run_short", run::summary(run::short)),
+        ("run_shard", run::summary(|summary| summary["run"]["shard"] = json!({"shard": "1/4"}))),
+        ("run_merged", run::summary(shards)),
+        ("run_chat", html::fixture::summary(|_| {})),
+    ]
+}
+
+fn repeated() -> Vec<(&'static str, Repeats)> {
+    let mut void = repeats::tests::example();
+    (void.verdict, void.headlines) = (Verdict::Void, BTreeMap::new());
+    void.run = Some(full_run().run);
+    vec![
+        ("repeats", repeats::tests::example()),
+        ("repeats_three", html::repeats::three()),
+        ("repeats_void", void),
+    ]
+}
+
+fn swept_ones() -> Vec<(&'static str, SweepSummary)> {
+    vec![("sweep", sweep::tests::summary()), ("sweep_full", html::sweep().summary)]
+}
+
+fn configured() -> Vec<(&'static str, Sweeps)> {
+    let small = vec![
         sweeps::tests::configuration("1", 1.0),
         sweeps::tests::configuration("2", 1.2),
         sweeps::tests::failed("4", "it ended with status 1\nout of memory\n  Verdict     VALID"),
     ];
+    let given = |value: &str| {
+        let mut one = html::configuration(value, 1.0);
+        let sweep = one.sweep.as_mut().unwrap();
+        (sweep.goodput, sweep.caveats) = (None, Vec::new());
+        sweep.points.truncate(2);
+        one
+    };
+    let log: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
+    let why = format!("it ended with 1\n{}", log.join("\n"));
+    let full = vec![
+        html::configuration("2048", 0.9),
+        html::configuration("4096", 1.0),
+        sweeps::tests::failed("8192", &why),
+    ];
+    let sweeps = |configurations: Vec<Configuration>| {
+        let (best, because) = best(&configurations);
+        let (schema, verdict) = (Sweeps::SCHEMA.to_owned(), Verdict::Valid);
+        Sweeps { schema, verdict, configurations, best, because }
+    };
     vec![
-        ("run", run::page(|_| {})),
-        ("run_full", full_run()),
-        ("run_short", run::page(run::short)),
-        ("run_shard", run::page(|summary| summary["run"]["shard"] = json!({"shard": "1/4"}))),
-        ("run_merged", run::page(|summary| summary["run"]["shards"] = clients::tests::four())),
-        ("repeats", crate::repeats_text(&repeats::tests::example())),
-        ("sweep", crate::sweep_text(&swept)),
-        ("sweep_live", live(swept.points.len())),
-        ("sweep_live_early", live(2)),
-        ("sweeps", sweeps::tests::page(configurations)),
-        ("compare_two", crate::compare_text(&compared::two())),
-        ("compare_three", crate::compare_text(&compared::three())),
-        ("compare_gates", crate::compare_text(&gates())),
-        ("compare_refused", crate::compare_text(&compared::refused())),
-        ("compare_saved", crate::compare_text(&compared::saved())),
-        ("compare_search", crate::compare_text(&compared::search())),
-        ("compare_shadow", crate::compare_text(&shadowed::shadow())),
-        ("compare_hostile", crate::compare_text(&compared::hostile())),
-        ("capacity", capacity()),
-        ("audit", audited()),
-        ("workload", workload()),
-        ("calibration", crate::calibration(&calibrated())),
-        ("column", column()),
+        ("sweeps", sweeps(small)),
+        ("sweeps_full", sweeps(full)),
+        ("sweeps_given", sweeps(vec![given("512"), given("1024"), sweeps::tests::failed("x", "")])),
     ]
 }
 
+fn comparisons() -> Vec<(&'static str, Comparison)> {
+    vec![
+        ("compare_two", compared::two()),
+        ("compare_three", compared::three()),
+        ("compare_gates", gates()),
+        ("compare_refused", compared::refused()),
+        ("compare_saved", compared::saved()),
+        ("compare_search", compared::search()),
+        ("compare_shadow", shadowed::shadow()),
+        ("compare_hostile", compared::hostile()),
+        ("compare_full", html::comparison()),
+    ]
+}
+
+/// Pages in Markdown.
+fn markdown() -> Vec<(&'static str, String)> {
+    let mut all = vec![("audit", crate::audit_markdown(&audited()))];
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::run_markdown(run))));
+    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_markdown(found))));
+    all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_markdown(found))));
+    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_markdown(found))));
+    all.extend(comparisons().iter().map(|(name, found)| (*name, crate::compare_markdown(found))));
+    all
+}
+
+/// Results as JUnit XML.
+fn junit() -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::run_junit(run))));
+    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_junit(found))));
+    all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_junit(found))));
+    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_junit(found))));
+    all.extend(comparisons().iter().map(|(name, found)| (*name, crate::compare_junit(found))));
+    all
+}
+
+/// Pages for a browser.
+fn browser() -> Vec<(&'static str, String)> {
+    let mut all = vec![
+        ("capacity", crate::capacity_html(&capacity())),
+        ("capacity_full", crate::capacity_html(&crate::capacity::tests::fixtures::full())),
+    ];
+    let (details, audit) = (html::fixture::details(), html::fixture::audit());
+    let circumstances = html::fixture::circumstances();
+    let (details, audit, circumstances) = (&details, &audit, &circumstances);
+    all.extend(runs().iter().map(|(name, summary)| {
+        (*name, crate::run_html(&RunView { summary, details, audit, circumstances }))
+    }));
+    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_html(found))));
+    let full = html::sweep();
+    all.extend(swept_ones().iter().map(|(name, summary)| {
+        let (points, circumstances) = (&full.points[..], &full.circumstances);
+        let audit = Some(&full.audit);
+        (*name, crate::sweep_html(&SweepView { summary, points, circumstances, audit }))
+    }));
+    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_html(found))));
+    all.extend(comparisons().iter().map(|(name, found)| (*name, crate::compare_html(found))));
+    all
+}
+
+/// Every page in every format, with the name of its file. Those for a browser are whole.
+fn files() -> Vec<Page> {
+    let named = |ending: &'static str, pages: Vec<(&'static str, String)>| {
+        pages.into_iter().map(move |(name, page)| (format!("{name}.{ending}"), page))
+    };
+    let text = named("txt", pages()).chain(named("md", markdown()));
+    text.chain(named("xml", junit())).chain(named("html", browser())).collect()
+}
+
 /// A run of which everything is known.
-fn full_run() -> String {
-    run::page(|summary| {
+fn full_run() -> Summary {
+    run::summary(|summary| {
         let slice = |n: u64| {
             let spread = json!({"n": n, "mean": 1.0, "p50": 51.5, "p90": 62.0, "p99": null});
             json!({"scheduled": n, "ok": n - 1, "failed": 1, "input_tokens_mean": 500.0,
@@ -94,7 +221,7 @@ fn full_run() -> String {
     })
 }
 
-fn gates() -> goodput_campaign::compare::Comparison {
+fn gates() -> Comparison {
     use goodput_campaign::compare::{Limit, Outcome};
     compared::gated(vec![
         compared::gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse),
@@ -103,7 +230,7 @@ fn gates() -> goodput_campaign::compare::Comparison {
     ])
 }
 
-fn capacity() -> String {
+fn capacity() -> Capacity {
     let question = Question {
         target_rps: 180.0,
         headroom: 0.2,
@@ -111,10 +238,10 @@ fn capacity() -> String {
         price_per_gpu_hour: Some(2.5),
         replicas: Some(9),
     };
-    crate::capacity_text(&plan(Basis::given(22.4, Some(23.1)).unwrap(), question).unwrap())
+    plan(Basis::given(22.4, Some(23.1)).unwrap(), question).unwrap()
 }
 
-fn audited() -> String {
+fn audited() -> Audit {
     let item = |status, severity, evidence: &str| Item {
         check: "open_loop".to_owned(),
         title: "open loop".to_owned(),
@@ -124,7 +251,7 @@ fn audited() -> String {
         advice: "offer a rate".to_owned(),
         source: Source::Checklist,
     };
-    crate::audit_text(&Audit {
+    Audit {
         subject: "VALID: nothing found that speaks against these figures".to_owned(),
         tool: "vllm bench serve".to_owned(),
         run: "model `m`".to_owned(),
@@ -135,7 +262,7 @@ fn audited() -> String {
             item(Status::Doubtful, Severity::Info, "a note"),
             item(Status::Ok, Severity::Info, "fine"),
         ],
-    })
+    }
 }
 
 fn workload() -> String {
@@ -191,7 +318,7 @@ fn column() -> String {
 }
 
 fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name)
 }
 
 /// Where two texts part: those lines of both.
@@ -212,8 +339,13 @@ fn difference(found: &str, kept: &str) -> String {
 #[test]
 fn every_page_is_as_it_was() {
     let mut wrong = String::new();
-    for (name, page) in pages() {
-        let path = file(name);
+    for (name, page) in files() {
+        if let Some(folder) = std::env::var_os("GOODPUT_PAGES") {
+            std::fs::write(PathBuf::from(folder).join(&name), &page).unwrap();
+        }
+        let is_markup = name.rsplit('.').next() == Some("html");
+        let path = file(&if is_markup { format!("{name}.txt") } else { name });
+        let page = if is_markup { outline::outline(&page) } else { page };
         if std::env::var_os("GOODPUT_REWRITE").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, &page).unwrap();
@@ -231,7 +363,9 @@ fn no_line_is_wider_than_the_page() {
     let mut wrong = Vec::new();
     for (name, page) in pages() {
         assert!(!page.contains('\x1b'), "{name}");
-        let wide = page.lines().filter(|line| line.width() > WIDTH);
+        // The head names the model in full.
+        let body = page.lines().filter(|line| !line.starts_with("model "));
+        let wide = body.filter(|line| line.width() > WIDTH);
         wrong.extend(wide.map(|line| format!("{name}: {line}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,78 +1,261 @@
 //! The page of a sweep: the answer, then the curves, then every point.
 
 mod answer;
+pub(crate) mod browser;
+mod cases;
 mod charts;
 mod live;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use browser::sweep_charts;
 pub use live::{
     SweepAxes, sweep_axes, sweep_before, sweep_live, sweep_so_far, sweep_step, sweep_words,
 };
 
-pub(crate) use answer::{
-    answer, bare_percent, knee, long_run, not_asked, shape_words, unknown, words,
-};
+pub(crate) use answer::{answer, bare_percent, long_run, not_asked, shape_words, unknown, words};
+pub(crate) use cases::suite;
 pub(crate) use charts::{
     Latency, Pair, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
 };
-pub(crate) use tables::{front, good_share, marked, number, standing, stands, within};
-
-use std::fmt::{Error, Write};
+pub(crate) use tables::{front, marked, standing, stands};
 
 use goodput_campaign::curve::{by_level, is_on_curve};
 use goodput_campaign::sweep::{
-    Axis, Bounded, Level, PointSummary, Purpose, SweepState, SweepSummary,
+    Axis, Bounded, GoodputState, Level, PointSummary, Purpose, SweepState, SweepSummary,
 };
+use goodput_model::Verdict;
 use goodput_stats::about;
 
-use crate::clip::fit;
-use crate::number::amount;
-use crate::plain::plain;
-use crate::text::{WIDTH, field, judgement};
+use crate::chart::Chart;
+use crate::document::{
+    Answer, Block, Document, Fact, Formats, Judgement, Note, NoteKind, Section, Standing, Suites,
+};
+use crate::number::{amount, duration};
+use crate::render;
+use crate::view::SweepView;
+use browser::{
+    distributions, found, load, loops as loop_charts, reproduce, sentence, server, there,
+    throughput, users,
+};
 
-/// The page of a sweep.
+/// The page of a sweep, for a terminal.
 pub fn sweep_text(summary: &SweepSummary) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_page(&mut page, summary);
-    // Foreign words may be longer than a line.
-    fit(&page, WIDTH)
+    render::text::page(&document(summary, None))
 }
 
-fn write_page(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
-    head(page, summary)?;
-    answer::block(page, summary);
-    judgement(page, summary.verdict, &summary.caveats);
-    charts::all(page, summary);
-    tables::throughput(page, summary)?;
-    charts::users(page, summary);
-    charts::batches(page, summary);
-    charts::twins(page, summary)?;
-    tables::points(page, summary)?;
-    page.push('\n');
-    answer::shapes(page, summary);
-    field(page, "Time", &took(summary));
-    Ok(())
+/// The page of a sweep, for a pull request or a job summary.
+pub fn sweep_markdown(summary: &SweepSummary) -> String {
+    render::markdown::page(&document(summary, None))
 }
 
-fn head(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
+/// The page of a sweep, for a browser.
+pub fn sweep_html(view: &SweepView<'_>) -> String {
+    render::html::page(&document(view.summary, Some(view)))
+}
+
+/// A test case for the answer, for the long run at it, and for each point. A sweep goes on until a
+/// load is too much: a point above the confirmed load that misses the SLO is what it looked for, and
+/// no failure.
+pub fn sweep_junit(summary: &SweepSummary) -> String {
+    render::junit::page(&document(summary, None))
+}
+
+/// Charts of points need their details, which only a page for a browser has.
+fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
     let facts = &summary.sweep;
-    writeln!(page, "{}", plain(&facts.target))?;
-    writeln!(
-        page,
-        "model {} · {} · goodput {}\n",
-        plain(&facts.model),
-        plain(&facts.started),
-        plain(&facts.version)
-    )?;
-    field(page, "Workload", &plain(&facts.workload));
-    field(page, "Sweep", &swept(summary));
-    if let Some(state) = state(summary) {
-        field(page, "State", &state);
+    let about = format!("model {} · {} · goodput {}", facts.model, facts.started, facts.version);
+    let mut sections = vec![
+        beginning(summary),
+        Section::new("caveats", "Caveats")
+            .with_on(Formats::HTML, Block::Caveats(summary.caveats.clone())),
+    ];
+    sections.extend(curves(summary));
+    let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
+    let every = tables::points(summary, has_page).filled();
+    let marks = every.is_some().then(marks);
+    sections.push(
+        Section::named("points", "Points", "All points")
+            .with_some(Formats::WIDE, every)
+            .with_some(Formats::MARKDOWN, marks),
+    );
+    let drawn = |id, name, charts| {
+        Section::named(id, name, name).with_on(Formats::HTML, Block::Charts(charts))
+    };
+    sections.extend(
+        view.map(|view| drawn("distributions", "Distributions", distributions::charts(view))),
+    );
+    sections.extend(sides(summary, view));
+    sections.push(points(summary));
+    sections.push(shape(summary));
+    if let Some(view) = view {
+        let explorer = Section::new("explorer", "SLO explorer");
+        sections.push(explorer.with_some(Formats::HTML, browser::explore(view)));
+        sections.push(reproduce::section(view));
     }
-    Ok(())
+    sections.push(believed(summary));
+    Document {
+        title: format!("Sweep of {}", facts.target),
+        about: about.clone(),
+        head: vec![facts.target.clone(), about],
+        heading: format!("Sweep: {}", word(summary)),
+        answer: Some(Answer {
+            sentence: sentence(summary),
+            more: Vec::new(),
+            standing: Standing::Verdict(summary.verdict),
+            doubt: None,
+        }),
+        sections,
+        suites: Suites { name: "goodput sweep", suites: vec![suite(summary, None)] },
+    }
+}
+
+/// The whole in a few plain words.
+fn word(summary: &SweepSummary) -> &'static str {
+    match summary.goodput.as_ref().map(|goodput| goodput.state) {
+        _ if summary.verdict == Verdict::Void => "void",
+        Some(GoodputState::Found) => "goodput found",
+        Some(GoodputState::AtLeast) => "goodput found, nothing was over the limit",
+        Some(GoodputState::Unreachable) => "no load keeps the SLO",
+        Some(GoodputState::Unclear) => "goodput cannot be told",
+        None => summary.verdict.name(),
+    }
+}
+
+/// What was swept, what came of it, and on a terminal how far to believe it.
+fn beginning(summary: &SweepSummary) -> Section {
+    let facts = &summary.sweep;
+    let (markdown, long) = (Formats::MARKDOWN, Formats::LONG);
+    let made = format!("goodput {}, {}", facts.version, facts.started);
+    let mut all = vec![
+        // Elsewhere they are at the head of the page.
+        Fact::new("Target", facts.target.clone()).on(markdown),
+        Fact::new("Model", facts.model.clone()).on(markdown),
+        Fact::new("Workload", facts.workload.clone()),
+        Fact::new("Sweep", swept(summary)),
+    ];
+    let slo = summary.plan.slo.as_ref();
+    all.extend(slo.map(|slo| Fact::new("SLO", slo.to_string()).on(markdown)));
+    all.extend(state(summary).map(|state| Fact::new("State", state)));
+    // In Markdown the answer stands above.
+    let is_answer = |name: &str| matches!(name, "Goodput" | "");
+    all.extend(words(summary).into_iter().map(|(name, text)| {
+        Fact::new(name, text).on(if is_answer(name) { long } else { Formats::ALL })
+    }));
+    all.extend(there(summary).map(|text| Fact::new("At the answer", text).on(Formats::HTML)));
+    all.push(Fact::new("Time", took(summary)).on(markdown));
+    all.push(Fact::new("Made by", made).on(markdown));
+    // A void result has no good news.
+    let void = if summary.verdict == Verdict::Void { "These numbers are void: " } else { "" };
+    let none = Fact::new("Points", "none that says anything about the server");
+    let none = on_curve(&summary.points).is_empty().then(|| Block::Facts(vec![none]));
+    Section::bare()
+        .with_on(markdown, Block::Strong(format!("{void}{}", answer(summary))))
+        .with(Block::Facts(all))
+        .with_on(Formats::TEXT, Block::Judgement(judgement(summary)))
+        .with_some(Formats::TEXT, none)
+}
+
+fn judgement(summary: &SweepSummary) -> Judgement {
+    Judgement { verdict: summary.verdict, caveats: summary.caveats.clone() }
+}
+
+fn believed(summary: &SweepSummary) -> Section {
+    Section::bare()
+        .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(Formats::MARKDOWN, Block::Judgement(judgement(summary)))
+}
+
+fn plot(section: Section, plot: Option<Chart>) -> Section {
+    section.with_some(Formats::TEXT, plot.map(Block::Plot))
+}
+
+/// Latency, throughput and goodput over load.
+fn curves(summary: &SweepSummary) -> Vec<Section> {
+    let drawn = |charts| (Formats::HTML, Block::Charts(charts));
+    let mut latency = Section::named("latency", "Latency", "Latency over load");
+    latency.blocks.push(drawn(load::latencies(summary)));
+    let mut goodput = Section::named("goodput", "Goodput", "Goodput over load");
+    goodput.blocks.push(drawn(load::goodputs(summary)));
+    let mut throughput = Section::named("throughput", "Throughput", "Throughput against latency");
+    if !on_curve(&summary.points).is_empty() {
+        let no_gpus = summary.sweep.gpus.is_none_or(|gpus| gpus == 0);
+        let marks = Fact::new("*", format!("{}; ms", front()));
+        let gpus = Fact::new("server", "nobody said how many GPUs are behind the target");
+        let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
+        throughput.blocks.push(drawn(throughput::charts(summary)));
+        throughput = throughput
+            .with_on(Formats::LONG, Block::Table(tables::throughput(summary)))
+            .with_on(Formats::TEXT, Block::Facts(notes));
+    }
+    // A terminal shows both curves one below the other.
+    vec![
+        plot(latency, charts::over_load(summary)),
+        plot(Section::bare(), charts::goodput(summary)),
+        throughput,
+        goodput,
+    ]
+}
+
+/// What users and servers see of the same points.
+fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
+    let drawn = |charts| Block::Charts(charts);
+    let users = Section::named("users", "Users", "Speed for each user")
+        .with_on(Formats::HTML, drawn(users::charts(summary)));
+    let mut server = Section::named("server", "Server", "The server's side");
+    if let Some(view) = view {
+        server = server
+            .with_on(Formats::HTML, drawn(server::charts(view)))
+            .with_some(Formats::HTML, server::table(view));
+    }
+    let pairs = pairs(summary);
+    let mut twins = Section::named("loops", "Loops", "Open and closed loops");
+    if let Some(text) = loops(&pairs) {
+        twins = twins
+            .with_on(Formats::TEXT, Block::Plot(charts::twins(&pairs)))
+            .with_on(Formats::HTML, drawn(loop_charts::charts(summary)))
+            .with_on(Formats::TEXT, Block::Gap)
+            .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
+            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("Loops", text)]));
+    }
+    vec![
+        plot(users, charts::users(summary)),
+        plot(Section::bare(), charts::batches(summary)),
+        twins,
+        server,
+    ]
+}
+
+/// What signs in the table of all points mean.
+fn marks() -> Block {
+    let text = "*: no other point has both more output tok/s and less latency; ~: its interval is not \
+                known to both ends";
+    Block::Note(Note { text: text.to_owned(), kind: NoteKind::Plain })
+}
+
+/// Every point on a terminal, which has no room for all of its columns side by side.
+fn points(summary: &SweepSummary) -> Section {
+    let text = Formats::TEXT;
+    let mut section = Section::bare().with_some(text, tables::seen(summary).filled());
+    if summary.plan.slo.is_some() && !summary.points.is_empty() {
+        let judged = tables::judged(summary).filled();
+        section = section.with_on(text, Block::Gap).with_some(text, judged);
+    }
+    let open = Fact::new("~", "its interval is not known to both ends");
+    let open = tables::has_open_ends(summary).then(|| Block::Facts(vec![open]));
+    section.with_some(text, open)
+}
+
+/// What the points say together beyond the answer, and how long it took.
+fn shape(summary: &SweepSummary) -> Section {
+    let named = |(name, text): (&str, String)| Fact::new(name, text);
+    let more = words(summary).into_iter().filter(|(name, _)| matches!(*name, "Knee" | "Sustained"));
+    let more = more.map(|found| named(found).on(Formats::HTML));
+    let shapes = shape_words(summary).map(|found| named(found).on(Formats::LONG));
+    let time = Fact::new("Time", took(summary)).on(Formats::TEXT);
+    let all = more.chain(shapes).chain([time]).collect();
+    Section::named("shape", "Shape", "Shape and long run").with(Block::Facts(all))
 }
 
 /// How many points of what.
@@ -106,16 +289,6 @@ pub(crate) fn took(summary: &SweepSummary) -> String {
             (summary.sweep.took_s / said.seconds - 1.0) * 100.0
         ),
         _ => took,
-    }
-}
-
-/// A length of time that was measured.
-pub(crate) fn duration(seconds: f64) -> String {
-    match seconds {
-        s if !s.is_finite() || s < 0.0 => "–".to_owned(),
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5400.0 => format!("{:.1} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
     }
 }
 
@@ -163,15 +336,6 @@ pub(crate) fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Confirm => "confirm",
         Purpose::Sustain => "sustain",
         Purpose::Twin => "twin",
-    }
-}
-
-/// An interval in brackets, with a blank before it; nothing where it is not known.
-pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
-    let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
-    match (low, high) {
-        (None, None) => String::new(),
-        _ => format!(" ({}–{})", end(low), end(high)),
     }
 }
 

@@ -1,61 +1,125 @@
-//! The page of several configurations: which is best, how sure that is, and the curve of each.
+//! Sweeps under several configurations, as a document: which is best, how sure that is, and the curve of
+//! each.
 
+mod charts;
+#[cfg(test)]
+mod page_tests;
 #[cfg(test)]
 pub(crate) mod tests;
-
-use std::fmt::{Error, Write};
 
 use goodput_campaign::sweep::{
     Axis, Bounded, Configuration, Goodput, GoodputState, PointSummary, SweepSummary, Sweeps,
 };
-use goodput_model::Verdict;
+use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::chart::{Chart, Dot, MARKS, Series, draw};
-use crate::clip::{clip, fit, left, right};
-use crate::number::{amount, cell, count, percent};
-use crate::plain::plain;
-use crate::sweep::{
-    Latency, level, level_axis, level_number, marked, on_curve, pooled, stands, unit,
+use crate::chart::MARKS;
+use crate::clip::clip;
+use crate::document::{
+    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Judgement, Look,
+    Section, Standing, Suite, Suites, Table, Tone,
 };
-use crate::text::{WIDTH, field, judgement};
+use crate::number::{amount, cell, count, percent};
+use crate::render;
+use crate::sweep::browser::{confirmed, named_level, promise};
+use crate::sweep::{Latency, level, level_number, marked, on_curve, pooled, stands, suite, unit};
+use goodput_model::plain;
 
-/// Columns of a configuration's name in a table.
+/// Columns of a configuration's name in a table on a terminal.
 const NAME: usize = 22;
-/// Last lines of what failed.
-const LAST: usize = 12;
 
-/// The page of several configurations.
+/// The page of several configurations, for a terminal.
 pub fn sweeps_text(sweeps: &Sweeps) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_page(&mut page, sweeps);
-    fit(&page, WIDTH)
+    render::text::page(&document(sweeps))
 }
 
-fn write_page(page: &mut String, sweeps: &Sweeps) -> Result<(), Error> {
+/// The page of several configurations, for a pull request or a job summary.
+pub fn sweeps_markdown(sweeps: &Sweeps) -> String {
+    render::markdown::page(&document(sweeps))
+}
+
+/// The page of several configurations, for a browser.
+pub fn sweeps_html(sweeps: &Sweeps) -> String {
+    render::html::page(&document(sweeps))
+}
+
+/// Test cases of the sweep of each configuration; one that could not be measured is an error.
+pub fn sweeps_junit(sweeps: &Sweeps) -> String {
+    render::junit::page(&document(sweeps))
+}
+
+fn document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
-    if let Some(sweep) = all.iter().find_map(|one| one.sweep.as_ref()) {
-        let facts = &sweep.sweep;
-        writeln!(page, "{}", plain(&facts.target))?;
-        let (model, started) = (plain(&facts.model), plain(&facts.started));
-        writeln!(page, "model {model} · {started} · goodput {}\n", plain(&facts.version))?;
-        field(page, "Workload", &plain(&facts.workload));
+    let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
+    let judgement = Judgement { verdict: sweeps.verdict, caveats: Vec::new() };
+    let mut sections = vec![
+        Section::bare()
+            .with_on(Formats::MARKDOWN, Block::Strong(format!("Best: {}", best(sweeps))))
+            .with_on(Formats::LONG, Block::Facts(facts(sweeps)))
+            .with(Block::Judgement(judgement)),
+        Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats(all))),
+        configurations(sweeps),
+    ];
+    if !is_fixed(all) {
+        let drawn =
+            |id, name, title, charts| Section::named(id, name, title).with(Block::Charts(charts));
+        sections.extend([
+            drawn("latency", "Latency", "Latency over load", charts::latencies(all)),
+            drawn("throughput", "Throughput", "Throughput against latency", charts::fronts(all)),
+            drawn("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
+            drawn("users", "Users", "Speed for each user", charts::users(all)),
+        ]);
     }
+    let mut failed = Section::named("failed", "Failed", "What failed");
+    failed.blocks.extend(all.iter().filter_map(failure).map(|block| (Formats::ALL, block)));
+    sections.push(failed);
+    Document {
+        title: first.map_or("Sweeps".to_owned(), |facts| format!("Sweeps of {}", facts.target)),
+        about: first.map_or(String::new(), |facts| {
+            let (model, workload) = (&facts.model, &facts.workload);
+            format!("model {model} · {workload} · {} · goodput {}", facts.started, facts.version)
+        }),
+        head: first.map_or(Vec::new(), |facts| {
+            let (model, started, version) = (&facts.model, &facts.started, &facts.version);
+            let about = format!("model {model} · {started} · goodput {version}");
+            vec![facts.target.clone(), about]
+        }),
+        heading: format!("Sweeps of {} configurations", all.len()),
+        answer: Some(Answer {
+            sentence: sentence(sweeps),
+            more: Vec::new(),
+            standing: Standing::Verdict(sweeps.verdict),
+            doubt: None,
+        }),
+        sections,
+        suites: Suites { name: "goodput sweep", suites: suites(all) },
+    }
+}
+
+fn facts(sweeps: &Sweeps) -> Vec<Fact> {
+    let all = &sweeps.configurations;
+    let first = all.iter().find_map(|one| one.sweep.as_ref());
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
     let failed = all.iter().filter(|one| one.failed.is_some()).count();
-    let text = format!("{} configurations: {swept} measured, {failed} failed", all.len());
-    field(page, "Varied", &text);
-    field(page, "Best", &best(sweeps));
-    judgement(page, sweeps.verdict, &[]);
-    if is_fixed(all) {
-        fixed(page, all)?;
-    } else {
-        table(page, all)?;
-        curves(page, all);
-    }
-    long_names(page, all);
-    failures(page, all)
+    let varied = format!("{} configurations: {swept} measured, {failed} failed", all.len());
+    let workload = first.map(|sweep| Fact::new("Workload", sweep.sweep.workload.clone()));
+    let rest = [Fact::new("Varied", varied), Fact::new("Best", best(sweeps))];
+    workload.into_iter().chain(rest).collect()
+}
+
+/// The best one and its answer, without the verdict.
+fn sentence(sweeps: &Sweeps) -> String {
+    let found = sweeps.best.and_then(|place| sweeps.configurations.get(place));
+    let goodput = found.and_then(|one| {
+        let sweep = one.sweep.as_ref()?;
+        let goodput = sweep.goodput.as_ref()?;
+        let slo = promise(sweep.plan.slo.as_ref(), &goodput.slo);
+        Some(format!("{} is best: {} with {slo}", name(one), confirmed(goodput)))
+    });
+    goodput.unwrap_or_else(|| match sweeps.because.as_str() {
+        "" => "None of these configurations is called best".to_owned(),
+        why => format!("None of these configurations is called best: {why}"),
+    })
 }
 
 /// Its values as one writes them, harmless.
@@ -69,7 +133,7 @@ pub(crate) fn name(configuration: &Configuration) -> String {
 }
 
 /// Which one, by how much.
-pub(crate) fn best(sweeps: &Sweeps) -> String {
+fn best(sweeps: &Sweeps) -> String {
     let found = sweeps.best.and_then(|place| sweeps.configurations.get(place));
     let Some(found) = found else {
         let why = plain(&sweeps.because);
@@ -84,7 +148,7 @@ pub(crate) fn best(sweeps: &Sweeps) -> String {
 }
 
 /// The interval of the answer.
-pub(crate) fn answer(sweep: &SweepSummary) -> String {
+fn answer(sweep: &SweepSummary) -> String {
     let Some(goodput) = &sweep.goodput else { return "–".to_owned() };
     let Goodput { state, axis, confirmed, rejected, .. } = goodput;
     let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(*axis, v));
@@ -98,48 +162,14 @@ pub(crate) fn answer(sweep: &SweepSummary) -> String {
 }
 
 /// Whether each configuration has one point of a load that was given.
-pub(crate) fn is_fixed(all: &[Configuration]) -> bool {
+fn is_fixed(all: &[Configuration]) -> bool {
     let mut sweeps = all.iter().filter_map(|one| one.sweep.as_ref()).peekable();
     sweeps.peek().is_some()
         && sweeps.all(|sweep| sweep.goodput.is_none() && on_curve(&sweep.points).len() <= 1)
 }
 
-fn line(first: (usize, &str), cells: &[String], widths: &[usize]) -> String {
-    let number = if first.0 == 0 { String::new() } else { first.0.to_string() };
-    let cells: String = cells.iter().zip(widths).map(|(text, n)| right(text, *n)).collect();
-    let line = format!("{} {}{cells}", right(&number, 2), left(first.1, NAME));
-    line.trim_end().to_owned()
-}
-
-fn table(page: &mut String, all: &[Configuration]) -> Result<(), Error> {
-    let axis = all.iter().find_map(|one| one.sweep.as_ref()).map_or(Axis::Rate, |s| s.plan.axis);
-    let widths = [8, 9, 13, 8, 9, 8];
-    let heads = ["start to", "first", "keeps the", "good", "output", "knee"].map(str::to_owned);
-    writeln!(page, "\n{}", line((0, ""), &heads, &widths))?;
-    let heads = ["ready", "token", &format!("SLO, {}", unit(axis)), "there", "tok/s", "req/s"];
-    writeln!(page, "{}", line((0, "configuration"), &heads.map(str::to_owned), &widths))?;
-    for (place, one) in all.iter().enumerate() {
-        let mut cells = start(one).to_vec();
-        match &one.sweep {
-            None => cells.push("failed".to_owned()),
-            Some(sweep) => {
-                let share = sweep.goodput.as_ref().and_then(|goodput| goodput.attainment);
-                let knee = sweep.curve.knee.map(|knee| level_number(Axis::Rate, knee.level));
-                cells.extend([
-                    answer(sweep),
-                    share.map_or("–".to_owned(), percent),
-                    there(sweep).map_or("–".to_owned(), amount),
-                    knee.unwrap_or("–".to_owned()),
-                ]);
-            }
-        }
-        writeln!(page, "{}", line((place + 1, &name(one)), &cells, &widths))?;
-    }
-    Ok(())
-}
-
 /// Time from start to ready, and to the first token of an idle server.
-pub(crate) fn start(one: &Configuration) -> [String; 2] {
+fn start(one: &Configuration) -> [String; 2] {
     let ready = one.start.map(|start| format!("{:.1} s", start.ready_s));
     let token =
         one.start.and_then(|start| start.first_token_ms).map(|ms| format!("{} ms", cell(ms)));
@@ -147,7 +177,7 @@ pub(crate) fn start(one: &Configuration) -> [String; 2] {
 }
 
 /// Output tokens per second at the answer.
-pub(crate) fn there(sweep: &SweepSummary) -> Option<f64> {
+fn there(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.confirmed?;
     let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
     pooled(&on_curve(&sweep.points), |point| plain(point.point.figures.output_tps))
@@ -156,109 +186,205 @@ pub(crate) fn there(sweep: &SweepSummary) -> Option<f64> {
         .map(|(_, found)| found.value)
 }
 
-/// One curve for each configuration.
-fn curves(page: &mut String, all: &[Configuration]) {
-    let sweeps: Vec<(String, &SweepSummary)> =
-        all.iter().filter_map(|one| Some((name(one), one.sweep.as_ref()?))).collect();
-    let Some((_, first)) = sweeps.first() else { return };
-    let points: Vec<&PointSummary> =
-        sweeps.iter().flat_map(|(_, sweep)| on_curve(&sweep.points)).collect();
-    let slo = first.plan.slo.as_ref();
-    let latency = Latency::choose(slo, &points);
-    let (over, log_x) = level_axis(first.plan.axis, &points);
-    let series: Vec<Series> = sweeps
-        .iter()
-        .zip(MARKS)
-        .map(|((name, sweep), mark)| {
-            let figures =
-                pooled(&on_curve(&sweep.points), |point| latency.of(&point.point.figures).p99);
-            // Intervals of several curves would hide each other.
-            let dot = |(x, found): (f64, Bounded)| Dot { x, y: found.value, low: None, high: None };
-            Series { name: clip(name, 40), mark, dots: figures.into_iter().map(dot).collect() }
-        })
-        .collect();
-    let chart = Chart {
-        title: format!("p99 {} in ms (logarithmic) over {over}", latency.name()),
-        log_x,
-        log_y: true,
-        series,
-        line: latency.line(slo),
-        place: None,
-        rows: 14,
-    };
-    page.push('\n');
-    page.push_str(&draw(&chart));
-    if sweeps.len() > MARKS.len() {
-        let text = format!("of the first {} configurations only", MARKS.len());
-        field(page, "Curves", &text);
-    }
-}
-
-/// A load that was given: one row for each value.
-fn fixed(page: &mut String, all: &[Configuration]) -> Result<(), Error> {
-    let points =
-        all.iter().filter_map(|one| on_curve(&one.sweep.as_ref()?.points).first().copied());
-    let latency = Latency::choose(None, &points.collect::<Vec<_>>());
-    let widths = [8, 7, 9, 9, 8, 8];
-    let name_of = latency.name();
-    let second = if latency == Latency::Ttft { Latency::Tpot } else { Latency::E2e };
-    let heads = ["", "", name_of, name_of, second.name(), "output"].map(str::to_owned);
-    writeln!(page, "\n{}", line((0, ""), &heads, &widths))?;
-    let heads = ["load", "n", "p50", "p99", "p50", "tok/s"].map(str::to_owned);
-    let judged =
-        all.iter().any(|one| one.sweep.as_ref().is_some_and(|sweep| sweep.plan.slo.is_some()));
-    let slo = if judged { "  the SLO" } else { "" };
-    writeln!(page, "{}{slo}", line((0, "configuration"), &heads, &widths))?;
-    for (place, one) in all.iter().enumerate() {
-        let name = name(one);
-        let point = one.sweep.as_ref().and_then(|sweep| on_curve(&sweep.points).first().copied());
-        let Some(point) = point else {
-            let why = if one.failed.is_some() { "failed" } else { "nothing measured" };
-            writeln!(page, "{}  {why}", line((place + 1, &name), &[], &widths))?;
-            continue;
-        };
-        let figures = &point.point.figures;
-        let cells = [
-            level(point.point.ask.level),
-            count(figures.requests),
-            marked(latency.of(figures).p50),
-            marked(latency.of(figures).p99),
-            marked(second.of(figures).p50),
-            figures.output_tps.map_or("–".to_owned(), cell),
-        ];
-        let standing = if judged { format!("  {}", stands(point)) } else { String::new() };
-        writeln!(page, "{}{standing}", line((place + 1, &name), &cells, &widths))?;
-    }
-    let axis = all.iter().find_map(|one| one.sweep.as_ref()).map_or(Axis::Rate, |s| s.plan.axis);
-    field(page, "load", &format!("in {}; latencies in ms, ~ without an interval", unit(axis)));
-    Ok(())
-}
-
-/// Names that the table had no room for.
-fn long_names(page: &mut String, all: &[Configuration]) {
-    for (place, one) in all.iter().enumerate() {
-        let name = name(one);
-        if name.width() > NAME {
-            field(page, &(place + 1).to_string(), &name);
-        }
-    }
-}
-
-fn failures(page: &mut String, all: &[Configuration]) -> Result<(), Error> {
+/// Those of every sweep, each with the name of its configuration; the worst first.
+fn caveats(all: &[Configuration]) -> Vec<Caveat> {
+    let mut caveats: Vec<Caveat> = Vec::new();
     for one in all {
-        let Some(failed) = &one.failed else { continue };
-        writeln!(page, "\n{} failed:", name(one))?;
-        let mut lines = failed.lines();
-        // The first says why; the last ones are what the server left.
-        writeln!(page, "  {}", plain(lines.next().unwrap_or("no reason is known")))?;
-        let rest: Vec<&str> = lines.collect();
-        let skipped = rest.len().saturating_sub(LAST);
-        if skipped > 0 {
-            writeln!(page, "  … {skipped} lines left out")?;
-        }
-        for line in rest.iter().skip(skipped) {
-            writeln!(page, "  {}", plain(line))?;
+        for caveat in one.sweep.iter().flat_map(|sweep| &sweep.caveats) {
+            let message = format!("{}: {}", name(one), caveat.message);
+            caveats.push(Caveat { message, ..caveat.clone() });
         }
     }
-    Ok(())
+    caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    caveats
+}
+
+/// All of them in a table, and on a terminal the curve of each.
+fn configurations(sweeps: &Sweeps) -> Section {
+    let all = &sweeps.configurations;
+    let section = Section::named("configurations", "Configurations", "All configurations");
+    let section = if is_fixed(all) {
+        let axis = axis(all).unwrap_or(Axis::Rate);
+        let text = format!("in {}; latencies in ms, ~ without an interval", unit(axis));
+        section
+            .with(Block::Table(fixed(all)))
+            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("load", text)]))
+    } else {
+        let section = section.with(Block::Table(searched(sweeps)));
+        match charts::curves(all) {
+            Some(plot) => section.with(Block::Gap).with(Block::Plot(plot)),
+            None => section,
+        }
+    };
+    section.with_on(Formats::TEXT, Block::Facts(no_room(all)))
+}
+
+fn axis(all: &[Configuration]) -> Option<Axis> {
+    all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| sweep.plan.axis)
+}
+
+/// What a terminal has no room for: curves, and names in the table.
+fn no_room(all: &[Configuration]) -> Vec<Fact> {
+    let swept = all.iter().filter(|one| one.sweep.is_some()).count();
+    let curves = format!("of the first {} configurations only", MARKS.len());
+    let is_cut = swept > MARKS.len() && !is_fixed(all);
+    let cut = is_cut.then(|| Fact::new("Curves", curves));
+    let named = all.iter().enumerate().filter(|(_, one)| name(one).width() > NAME);
+    let named = named.map(|(place, one)| Fact::new((place + 1).to_string(), name(one)));
+    cut.into_iter().chain(named).collect()
+}
+
+/// The number of a configuration, on a terminal, and its name, which leads to its page.
+fn named(place: usize, one: &Configuration) -> Vec<Cell> {
+    let name = name(one);
+    let short = clip(&name, NAME);
+    let folder = one.sweep.is_some().then_some(one.folder.as_str());
+    vec![(place + 1).to_string().into(), Cell::from(name).short(short).leads_to(folder)]
+}
+
+fn name_columns() -> Vec<Column> {
+    vec![Column::right("", 2).on(Formats::TEXT), Column::left("configuration", NAME).gap(1)]
+}
+
+/// What each configuration can carry.
+fn searched(sweeps: &Sweeps) -> Table {
+    let all = &sweeps.configurations;
+    let unit = axis(all).map_or("req/s", unit);
+    let mut columns = name_columns();
+    columns.extend([
+        Column::right("start to ready", 8).short("start to\nready"),
+        Column::right("first token", 9).short("first\ntoken"),
+        Column::right(format!("keeps the SLO, {unit}"), 13)
+            .short(format!("keeps the\nSLO, {unit}")),
+        Column::right("good there", 8).short("good\nthere"),
+        Column::right("output tok/s", 9).short("output\ntok/s"),
+        Column::right("per GPU", 9).on(Formats::HTML),
+        Column::right("knee, req/s", 8).short("knee\nreq/s"),
+        Column::right("points", 7).on(Formats::HTML),
+        Column::words("verdict", 2).on(Formats::WIDE),
+    ]);
+    let row = |(place, one): (usize, &Configuration)| {
+        let mut row = named(place, one);
+        row.extend(start(one).map(Cell::from));
+        if let Some(sweep) = &one.sweep {
+            row.extend(figures(sweep, sweeps.best == Some(place)));
+        } else {
+            row.push(Cell::from("failed").tone(Tone::Bad));
+            row.extend((0..5).map(|_| Cell::from("–").short("")));
+            row.push(Cell::from("failed").tone(Tone::Bad));
+        }
+        row
+    };
+    let caption = "In the order measured, each with a way to the page of its sweep; output at the load \
+                   that keeps the SLO.";
+    let rows = all.iter().enumerate().map(row).collect();
+    let table = Table::new("Configurations", caption, columns).with_rows(rows);
+    Table { look: Look::Links, ..table }
+}
+
+fn figures(sweep: &SweepSummary, is_best: bool) -> [Cell; 7] {
+    let share = sweep.goodput.as_ref().and_then(|goodput| goodput.attainment);
+    let each = sweep.sweep.gpus.filter(|gpus| *gpus > 0);
+    let keeps = answer(sweep);
+    [
+        if is_best {
+            Cell::from(format!("best: {keeps}")).short(keeps).tone(Tone::Best)
+        } else {
+            keeps.into()
+        },
+        Cell::number(share, percent),
+        Cell::number(there(sweep), amount),
+        Cell::number(there(sweep).zip(each), |(tps, gpus)| amount(tps / f64::from(gpus))),
+        Cell::number(sweep.curve.knee, |knee| level_number(Axis::Rate, knee.level)),
+        on_curve(&sweep.points).len().to_string().into(),
+        sweep.verdict.name().into(),
+    ]
+}
+
+/// A load that was given: one row for each configuration.
+fn fixed(all: &[Configuration]) -> Table {
+    let first =
+        |one: &Configuration| on_curve(&one.sweep.as_ref()?.points).first().copied().cloned();
+    let points: Vec<Option<PointSummary>> = all.iter().map(first).collect();
+    // A terminal has room for one latency and the median of another.
+    let main = Latency::choose(None, &points.iter().flatten().collect::<Vec<_>>());
+    let second = if main == Latency::Ttft { Latency::Tpot } else { Latency::E2e };
+    let is_judged =
+        all.iter().any(|one| one.sweep.as_ref().is_some_and(|sweep| sweep.plan.slo.is_some()));
+    let on = |is_shown: bool| if is_shown { Formats::ALL } else { Formats::WIDE };
+    let mut columns = name_columns();
+    columns.extend([Column::right("load", 8), Column::right("requests", 7).short("n")]);
+    for latency in Latency::ALL {
+        let name = latency.name();
+        let width = if latency == main { 9 } else { 8 };
+        let column = |percent: &str| {
+            Column::right(format!("{name} {percent}"), width).short(format!("{name}\n{percent}"))
+        };
+        columns.push(column("p50").on(on(latency == main || latency == second)));
+        columns.push(column("p99").on(on(latency == main)));
+    }
+    columns.push(Column::right("output tok/s", 8).short("output\ntok/s"));
+    columns.push(Column::words("the SLO", 2).on(on(is_judged)));
+    let row = |(place, (one, point)): (usize, (&Configuration, &Option<PointSummary>))| {
+        let mut row = named(place, one);
+        if let Some(point) = point {
+            row.extend(given(point));
+        } else {
+            let why = if one.failed.is_some() { "failed" } else { "nothing measured" };
+            row.push(Cell::from(why).tone(Tone::Bad));
+            row.extend((0..9).map(|_| Cell::from("–").short("")));
+        }
+        row
+    };
+    let rows = all.iter().zip(&points).enumerate().map(row).collect();
+    let caption = "In the order measured; latencies in ms, ~ without an interval";
+    let table = Table::new("Configurations", caption, columns).with_rows(rows);
+    Table { look: Look::Links, ..table }
+}
+
+fn given(point: &PointSummary) -> Vec<Cell> {
+    let figures = &point.point.figures;
+    let at = point.point.ask.level;
+    let mut row =
+        vec![Cell::from(named_level(at)).short(level(at)), count(figures.requests).into()];
+    for latency in Latency::ALL {
+        let spread = latency.of(figures);
+        row.extend([spread.p50, spread.p99].map(|figure| Cell::from(marked(figure))));
+    }
+    row.extend([Cell::number(figures.output_tps, cell), stands(point).into()]);
+    row
+}
+
+/// Why there is no sweep, and the last that the server said.
+fn failure(one: &Configuration) -> Option<Block> {
+    let mut lines = one.failed.as_ref()?.lines();
+    let why = lines.next().unwrap_or("no reason is known").to_owned();
+    let log = lines.map(str::to_owned).collect();
+    Some(Block::Failure(Failure { name: name(one), why, log }))
+}
+
+fn suites(all: &[Configuration]) -> Vec<Suite> {
+    let one = |one: &Configuration| {
+        let name = name(one);
+        one.sweep.as_ref().map_or_else(
+            || {
+                let why = one.failed.as_deref().unwrap_or("no reason is known");
+                let fault = Some(Fault::Error("failed"));
+                Suite {
+                    name: name.clone(),
+                    class: vec!["sweep".to_owned(), name.clone()],
+                    cases: vec![Case::new("configuration", why, fault)],
+                    ..Suite::default()
+                }
+            },
+            |sweep| suite(sweep, Some(&name)),
+        )
+    };
+    let mut suites: Vec<Suite> = all.iter().map(one).collect();
+    if suites.is_empty() {
+        let fault = Some(Fault::Error("no_verdict"));
+        let cases = vec![Case::new("configurations", "there is none", fault)];
+        suites.push(Suite { name: "sweeps".to_owned(), cases, ..Suite::default() });
+    }
+    suites
 }

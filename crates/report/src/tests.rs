@@ -33,10 +33,14 @@ pub(crate) fn old() -> Value {
     })
 }
 
-pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
+pub(crate) fn summary(change: impl FnOnce(&mut Value)) -> Summary {
     let mut value = old();
     change(&mut value);
-    text(&serde_json::from_value::<Summary>(value).unwrap())
+    serde_json::from_value(value).unwrap()
+}
+
+pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
+    text(&summary(change))
 }
 
 fn lines<'a>(page: &'a str, label: &str) -> Vec<&'a str> {
@@ -403,4 +407,14 @@ fn both_views_stand_where_slow_failures_change_a_percentile() {
     assert!(line.trim_end().ends_with("288.0"), "{line}");
     assert!(text.contains("completed   of completed requests alone"), "{text}");
     assert!(!page(|_| {}).contains("completed requests alone"));
+}
+
+#[test]
+fn counts_of_any_size_are_shown() {
+    let counts = page(|summary| {
+        for name in ["warmup", "cooldown", "scheduled", "ok", "failed", "reconnects", "connects"] {
+            summary["requests"][name] = json!(u64::MAX);
+        }
+    });
+    assert!(counts.contains("18,446,744,073,709,551,615 ok"), "{counts}");
 }

@@ -2,23 +2,17 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_model::{Caveat, EndedBy, Severity, Verdict};
+use goodput_model::EndedBy;
 use goodput_stats::steady::{State as Steady, Steadiness};
 use goodput_stats::{
     ErrorDetail, GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary, Waterfall,
     WaterfallBand,
 };
-use unicode_width::UnicodeWidthStr;
 
 use crate::number::{amount, cell, count};
-use crate::plain::plain;
-use crate::wrap::wrap;
+use crate::render::text::{Fields, field, judgement};
 use crate::{breakdown, clients, gpu, latency, server, slo, workload};
-
-/// Columns of the page.
-pub(crate) const WIDTH: usize = 80;
-/// Columns of the labels at the left.
-pub(crate) const LABEL: usize = 10;
+use goodput_model::plain;
 
 /// The page of one run.
 pub fn text(summary: &Summary) -> String {
@@ -321,7 +315,7 @@ pub(crate) fn rates(page: &mut impl Fields, summary: &Summary) {
 
 /// Latencies with warm-up and cooldown, where there were such.
 fn whole_latency(page: &mut impl Fields, summary: &Summary) {
-    if summary.requests.warmup + summary.requests.cooldown == 0 {
+    if summary.requests.warmup == 0 && summary.requests.cooldown == 0 {
         return;
     }
     let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
@@ -401,55 +395,4 @@ fn errors(page: &mut impl Fields, summary: &Summary) {
 pub(crate) fn error(detail: &ErrorDetail) -> String {
     let ErrorDetail { class, stage, message, .. } = detail;
     format!("{} × {class} ({stage}): {}", count(detail.count), plain(message))
-}
-
-/// Whether to believe it, and why not.
-pub(crate) fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) {
-    let advice = match verdict {
-        Verdict::Valid => "",
-        Verdict::Suspect => ": read the caveats before using these numbers",
-        Verdict::Void => ": do not use these numbers as a result",
-    };
-    field(page, "Verdict", &format!("{}{advice}", verdict.name().to_uppercase()));
-    for caveat in caveats {
-        let mark = match caveat.severity {
-            Severity::Info => "  note",
-            Severity::Warn => "  warning",
-            Severity::Void => "  void",
-        };
-        let advice = caveat.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
-        field(page, mark, &plain(&format!("{}{advice}", caveat.message)));
-    }
-}
-
-/// Whatever takes labels and prose beside them. Prose without a label goes on with what is above it.
-pub(crate) trait Fields {
-    /// Takes one.
-    fn field(&mut self, label: &str, prose: &str);
-}
-
-/// On this page, wrapped.
-impl Fields for String {
-    fn field(&mut self, label: &str, prose: &str) {
-        for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
-            let label = if index == 0 { label } else { "" };
-            let pad = (LABEL + 2).saturating_sub(label.width());
-            self.push_str(label);
-            self.extend(std::iter::repeat_n(' ', pad));
-            self.push_str(line);
-            self.push('\n');
-        }
-    }
-}
-
-/// For another page.
-impl Fields for Vec<(String, String)> {
-    fn field(&mut self, label: &str, prose: &str) {
-        self.push((label.trim().to_owned(), prose.to_owned()));
-    }
-}
-
-/// A label and prose beside it.
-pub(crate) fn field(page: &mut impl Fields, label: &str, prose: &str) {
-    page.field(label, prose);
 }

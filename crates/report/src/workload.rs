@@ -3,8 +3,8 @@
 use goodput_stats::{LengthCheck, Quick, RecountSummary, RunFacts, SessionsSummary, Summary};
 
 use crate::number::{amount, count, percent};
-use crate::plain::plain;
-use crate::text::{Fields, field};
+use crate::render::text::{Fields, field};
+use goodput_model::plain;
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;

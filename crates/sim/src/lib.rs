@@ -13,13 +13,15 @@
 
 mod batching;
 mod engine;
+mod job;
 mod kv;
 mod profile;
 mod simulate;
 mod slots;
 mod step;
 
-pub use engine::{Engine, Gauges, Job, Output, QueueFull, TokenOf};
+pub use engine::Engine;
+pub use job::{Gauges, Job, Output, QueueFull, TokenOf};
 pub use profile::{
     Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Start, Time,
 };

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use goodput_model::Nanos;
 
-use crate::engine::{Engine, Job, Output};
+use crate::engine::Engine;
+use crate::job::{Job, Output};
 
 /// A request and when it comes.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use goodput_model::Nanos;
 use goodput_random::{Domain, Stream};
 
-use crate::engine::{Gauges, Job, Output, QueueFull};
+use crate::job::{Gauges, Job, Output, QueueFull};
 use crate::profile::Delays;
 
 /// A request that has a slot.

@@ -20,16 +20,16 @@ use crate::sample::{Sample, Wanted};
 use crate::series::SeriesTally;
 use crate::server::ServerTally;
 use crate::share;
-use crate::slo::{RunFigures, SloSummary, SloTally};
+use crate::slo::{RunFigures, SloTally};
 use crate::streamed::{came_whole, undecide};
 use crate::summary::{
-    ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, Summary,
-    Tokens, WindowSummary,
+    ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, SloSummary,
+    Spread, Summary, Tokens,
 };
 use crate::until::{self, UntilTally};
 use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
-use crate::workload::{Differences, Figures, Judgements, Spread, WorkloadTally};
+use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
 
 /// The numbers of a run, from its records, from what was observed beside them, and from what was
 /// found out about its answers. `records` is called twice and must give the same records each time.
@@ -72,7 +72,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     let judgements = Judgements::new(judgements);
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
     let caveats = CaveatTally::new(plan, window);
-    let mut tally = Tally::new((whole, plan.target.stream), Cuts::new(samples), workload, caveats);
+    let mut tally = Tally::new(whole, plan.target.stream, Cuts::new(samples), workload, caveats);
     tally.slo = SloTally::new(&own, window, &run);
     tally.server = ServerTally::new(plan, samples, window);
     tally.until = UntilTally::new(plan);
@@ -128,7 +128,8 @@ struct Tally {
 
 impl Tally {
     fn new(
-        (whole, stream): (Window, bool),
+        whole: Window,
+        stream: bool,
         cuts: Cuts,
         workload: WorkloadTally,
         caveats: CaveatTally,
@@ -332,7 +333,7 @@ impl Tally {
             throughput,
             whole_run: self.in_whole.rates(self.whole),
             whole_run_latency_ms: whole(self.whole_latency),
-            window: WindowSummary::of(self.window, course.cut),
+            window: self.window.summary(course.cut),
             steadiness: course.steadiness,
             saturation: course.saturation,
             requests: self.requests,

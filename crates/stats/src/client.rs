@@ -6,15 +6,13 @@ use goodput_model::{
     Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, Network, RequestRecord, Sample as Seen,
 };
 
+use crate::cuts::STALL;
 use crate::runs::Micros;
 use crate::sample::Sample;
 use crate::summary::{
     CanarySummary, ClientSummary, HostSummary, Quick, Stalls, TcpSummary, ThreadSummary,
 };
 use crate::window::Window;
-
-/// A loop that is called this late has stood still.
-pub(crate) const STALL: Nanos = Nanos::from_millis(50);
 
 /// What the measured requests tell about the client.
 #[derive(Debug, Default)]

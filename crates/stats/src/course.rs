@@ -3,9 +3,10 @@
 
 use goodput_model::{Extent, Load, Mode, Nanos, Rate};
 
-use crate::saturation::{self, Saturation};
+use crate::saturation;
 use crate::series::SeriesTally;
-use crate::steady::{self, Cut, Steadiness};
+use crate::steady;
+use crate::summary::{Cut, Saturation, Steadiness};
 use crate::window::{Kind, Window};
 
 /// What the series say.

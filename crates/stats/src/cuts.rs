@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Nanos, RequestRecord, Sample as Seen};
 
-use crate::client::STALL;
-
+/// A loop that is called this late has stood still.
+pub(crate) const STALL: Nanos = Nanos::from_millis(50);
 /// Around a stall: a loop is looked at this often, and reads its backlog in this time.
 const MARGIN: Nanos = Nanos::from_millis(20);
 

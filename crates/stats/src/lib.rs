@@ -5,39 +5,52 @@
 //! smallest sample that at least q percent of all samples do not exceed). Requests that ran into a
 //! time limit enter as "longer than that", so slow answers cannot leave the tail by failing.
 
-mod analyse;
-mod audit;
-mod caveats;
-mod client;
-mod column;
-mod course;
-mod cuts;
-mod details;
-mod each;
+// Groups of modules, each of which uses only itself and the groups above it.
+
+// What a summary says: data alone.
+mod summary;
+
+// Statistics of plain numbers.
 mod estimate;
-mod flow;
-mod gpu;
 mod kolmogorov;
-mod metrics;
 pub mod modes;
 pub mod paired;
-mod repeats;
+
+// Requests and their values.
+mod cuts;
 mod request;
 mod runs;
 mod sample;
-pub mod saturation;
 mod series;
+mod streamed;
+mod waterfall;
+
+// The run over time: its window, whether it was steady, whether the server kept up.
+mod course;
+pub mod saturation;
+pub mod steady;
+mod window;
+
+// The parts of a summary, each filled by a pass over the records.
+mod caveats;
+mod client;
+mod flow;
+mod gpu;
+mod metrics;
 mod server;
 mod share;
 mod slo;
-pub mod steady;
-mod streamed;
-mod summary;
 mod until;
 mod watch;
-mod waterfall;
-mod window;
 mod workload;
+
+// What callers ask for.
+mod analyse;
+mod audit;
+mod column;
+mod details;
+mod each;
+mod repeats;
 
 #[cfg(test)]
 mod tests;
@@ -51,29 +64,24 @@ pub use details::{
 };
 pub use each::{Each, RequestFigures};
 pub use estimate::{
-    DEFAULT_SIGMA, Quality, minimum_for_bound, minimum_for_figure, minimum_for_interval,
-    normal_quantile, requests_before, requests_before_mean, requests_needed, student_quantile,
+    DEFAULT_SIGMA, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
+    requests_before, requests_before_mean, requests_needed, student_quantile,
 };
-pub use gpu::{Energy, GpuDevice, GpuSummary, PerToken};
 pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use request::{gaps_ms, tpot_ms};
 pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
-pub use server::{
-    AgainstClient, BucketPercentile, CounterSummary, EndpointSummary, HistogramSummary,
-    LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, ServerSummary, TimelinePoint,
-    TtftByQueue,
-};
 pub use share::{fails_alone, usual_failures};
-pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};
 pub use summary::{
-    CanarySummary, ClientSummary, ErrorDetail, GapTest, HostSummary, LittlesLaw, LoadSummary,
-    Metric, Percentile, Quick, Requests, RunFacts, RunState, Stalls, Summary, TcpSummary,
-    ThreadSummary, Throughput, Tokens, Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
+    AgainstClient, Breakdown, BucketPercentile, CacheSummary, CanarySummary, ClientSummary,
+    CounterSummary, EndpointSummary, Energy, ErrorDetail, FluiditySummary, GapTest, GoalSummary,
+    GpuDevice, GpuSummary, HistogramSummary, HostSummary, LengthCheck, Lengths, LevelSummary,
+    LittlesLaw, LoadSummary, Mark, Metric, PerToken, Percentile, Quality, QueueBand, QueueSummary,
+    Quick, Reconciled, RecountSummary, ReplaySummary, Requests, RunFacts, RunState, ServerSummary,
+    SessionsSummary, Slice, Slices, SloMisses, SloState, SloSummary, SloTermSummary, Spread,
+    Stalls, StructuredSummary, Summary, TcpSummary, ThreadSummary, Throughput, TimelinePoint,
+    Tokens, TtftByQueue, TtftFit, UntilSummary, Waterfall, WaterfallBand, WaterfallPart,
+    WindowSummary,
 };
-pub use until::{GoalSummary, UntilSummary, about};
+pub use until::about;
 pub use watch::{LiveFigure, Look, Watch, goals};
-pub use workload::{
-    Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
-    Slice, Slices, Spread, StructuredSummary,
-};

@@ -10,9 +10,8 @@ use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
 use crate::runs::{Micros, Runs};
 use crate::sample::{Sample, Wanted};
-use crate::summary::Metric;
+use crate::summary::{Metric, Spread};
 use crate::window::Window;
-use crate::workload::Spread;
 
 /// The most tokens that one chunk is believed to hold: a server may claim anything.
 const MOST_TOKENS: u32 = 4096;

@@ -1,14 +1,16 @@
 //! [`Sample`]: values of one metric, some of which are known only to be larger than anything seen.
 
+mod part;
+
 use std::iter::repeat_n;
 
 use crate::estimate::{
-    self, BATCHES, Contention, Effective, Inflation, Memory, Quality, Ratio, SLICES,
-    early_stopping_rank, minimum_for_estimate, minimum_for_figure,
+    self, BATCHES, Contention, Effective, Inflation, Memory, Ratio, SLICES, early_stopping_rank,
+    minimum_for_estimate, minimum_for_figure,
 };
 use crate::request::Seen;
-use crate::summary::{Metric, Percentile, Quick};
-use crate::workload::Spread;
+use crate::summary::{LevelSummary, Metric, Percentile, Quality, Quick, Spread};
+use part::{Part, of_key, reached_by, up_to};
 
 /// What is to be said about a metric.
 #[derive(Debug, Clone, Copy)]
@@ -61,72 +63,6 @@ const FEW: u64 = 200_000;
 pub(crate) struct MeanInterval {
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Part {
-    values: Vec<f64>,
-    /// Where each value stands for all that equal it: how many there are up to it. Empty where each
-    /// stands for itself.
-    up_to: Vec<u64>,
-    censored: u64,
-    /// How long requests took that then failed.
-    failed: Vec<f64>,
-}
-
-impl Part {
-    /// Failures that took longer than this.
-    fn failed_beyond(&self, value: f64) -> u64 {
-        let up_to = self.failed.partition_point(|failed| failed.total_cmp(&value).is_le());
-        (self.failed.len() - up_to) as u64
-    }
-
-    fn len(&self) -> u64 {
-        self.reached() + self.censored
-    }
-
-    /// Number of values that were reached.
-    fn reached(&self) -> u64 {
-        self.before(self.values.len())
-    }
-
-    /// How many there are before this place.
-    fn before(&self, place: usize) -> u64 {
-        if self.up_to.is_empty() {
-            return place as u64;
-        }
-        place.checked_sub(1).and_then(|last| self.up_to.get(last)).copied().unwrap_or(0)
-    }
-
-    /// Each value, and how many it stands for.
-    fn counted(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let count = |place: usize| self.before(place + 1) - self.before(place);
-        self.values.iter().enumerate().map(move |(place, value)| (*value, count(place)))
-    }
-
-    /// The value of this rank (from 1) of sorted values.
-    fn at_rank(&self, rank: u64) -> Option<f64> {
-        let place = if self.up_to.is_empty() {
-            usize::try_from(rank).ok()?.checked_sub(1)?
-        } else {
-            self.up_to.partition_point(|count| *count < rank)
-        };
-        self.values.get(place).copied()
-    }
-
-    /// Sum without the rounding errors of long sums (Neumaier).
-    fn sum(&self) -> f64 {
-        let (mut sum, mut lost) = (0.0f64, 0.0);
-        for (value, count) in self.counted() {
-            let value = value * count as f64;
-            let next = sum + value;
-            lost +=
-                if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
-            sum = next;
-        }
-        // Of an infinite sum nothing is lost but sense.
-        if sum.is_finite() { sum + lost } else { sum }
-    }
 }
 
 impl Sample {
@@ -593,6 +529,19 @@ impl Sample {
         }
     }
 
+    /// The distribution of a level from looks at it; none of no looks.
+    pub(crate) fn level(mut self) -> Option<LevelSummary> {
+        self.sort();
+        Some(LevelSummary {
+            n: self.len(),
+            mean: self.mean()?,
+            min: self.percentile(0.0)?,
+            p50: self.percentile(50.0)?,
+            p99: self.percentile(99.0)?,
+            max: self.percentile(100.0)?,
+        })
+    }
+
     /// The distribution of a slice.
     pub(crate) fn spread(mut self) -> Spread {
         self.sort();
@@ -648,31 +597,11 @@ fn first_slice(batch: u8) -> u16 {
     u16::from(batch.min(BATCHES - 1)) * SLICES_A_BATCH
 }
 
-/// The place behind the values of a sorted part that are at most this one.
-fn up_to(part: &Part, at: f64) -> usize {
-    part.values.partition_point(|other| other.total_cmp(&at).is_le())
-}
-
 /// The rank (from 1) of this percentile of so many values.
 pub(crate) fn nearest_rank(n: u64, percent: f64) -> u64 {
     let exact = n as f64 * percent / 100.0;
     // 99.9 % of 1000 is 999, whatever binary fractions make of it.
     (exact - (exact * 1e-15).max(1e-9)).ceil().max(1.0) as u64
-}
-
-/// Numbers as whole ones of the same order as `total_cmp`'s.
-fn key(value: f64) -> u64 {
-    let bits = value.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-fn of_key(key: u64) -> f64 {
-    f64::from_bits(if key >> 63 == 1 { key ^ 1 << 63 } else { !key })
-}
-
-/// How many of these sorted values are at most the value of this key.
-fn reached_by(part: &Part, limit: u64) -> u64 {
-    part.before(part.values.partition_point(|value| key(*value) <= limit))
 }
 
 #[cfg(test)]

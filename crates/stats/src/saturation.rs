@@ -1,9 +1,10 @@
 //! Does the server keep up with what is asked of it?
 
-use serde::{Deserialize, Serialize};
+pub use crate::summary::Saturation;
 
 use crate::series::Series;
-use crate::steady::{MOST_POINTS, Slope, least_squares, median, theil_sen, thin};
+use crate::steady::{MOST_POINTS, least_squares, median, theil_sen, thin};
+use crate::summary::Slope;
 
 /// Shorter windows say nothing.
 const SHORTEST_S: f64 = 30.0;
@@ -21,30 +22,6 @@ const RISEN: f64 = 1.5;
 const LONGER: f64 = 3.0;
 /// Refusals that are no accident, as a share of arrivals.
 pub(crate) const REFUSED: f64 = 0.01;
-
-/// Whether a server keeps up, and the evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Saturation {
-    /// More is asked than answered: number under way and wait both rise beyond chance, completions
-    /// fall short of arrivals, and the rise is of practical size.
-    pub over_saturated: bool,
-    /// The queue is full: the number under way rose to a ceiling and waits are many times what they
-    /// were at first, or requests are turned away. Latencies then depend on how much of the run
-    /// came before that.
-    pub queue_limited: bool,
-    /// Requests under way that are added each second, by the Theil–Sen slope.
-    pub backlog_growth_per_s: f64,
-    /// Completions per arrival over the second half; none without an arrival.
-    pub balance: Option<f64>,
-    /// The same over all of the window.
-    pub balance_all: Option<f64>,
-    /// Requests turned away (429, 503) in the second half, as a share of arrivals.
-    pub refused_share: f64,
-    /// Change of the number under way per second.
-    pub in_flight_slope: Slope,
-    /// Change of the median wait, in milliseconds per second; none without waits.
-    pub ttft_slope: Option<Slope>,
-}
 
 /// Judges the window; `None` below 30 s. Cheap enough to be asked every second of a running load.
 pub fn judge(series: &Series) -> Option<Saturation> {

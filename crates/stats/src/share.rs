@@ -2,10 +2,8 @@
 
 use goodput_model::{Load, Mode, Plan, Shard, ShardPart, SloMetric};
 
-use crate::gpu::{GpuSummary, PerToken};
 use crate::paired::share_interval;
-use crate::server::ServerSummary;
-use crate::summary::RunFacts;
+use crate::summary::{GpuSummary, PerToken, RunFacts, ServerSummary};
 
 /// Which part of the plan one client has sent.
 pub(crate) fn shard(run: &RunFacts) -> Shard {
@@ -108,8 +106,7 @@ mod tests {
     use goodput_model::ShardFacts;
 
     use super::*;
-    use crate::gpu::Energy;
-    use crate::server::AgainstClient;
+    use crate::summary::{AgainstClient, Energy};
 
     #[test]
     fn one_whose_requests_fail_where_those_of_others_do_not() {

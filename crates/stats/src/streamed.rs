@@ -2,8 +2,7 @@
 
 use goodput_model::{Exchange, Slo};
 
-use crate::slo::{SloState, SloSummary};
-use crate::summary::Requests;
+use crate::summary::{Requests, SloState, SloSummary};
 
 /// Fewer tokens than this may well share a packet.
 const MANY: u32 = 16;

@@ -6,7 +6,7 @@
 use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate, RequestRecord};
 
 use crate::estimate::{BATCHES, SLICES};
-use crate::summary::{RunFacts, RunState};
+use crate::summary::{Cut, RunFacts, RunState, WindowSummary};
 
 /// An interval of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,17 @@ impl Window {
     /// How much of `[from, to]` lies inside.
     pub(crate) fn overlap(self, from: Nanos, to: Nanos) -> Nanos {
         to.min(self.end) - from.max(self.start)
+    }
+
+    /// The window as a summary states it, with what an automatic warm-up cut.
+    pub(crate) fn summary(self, cut: Option<Cut>) -> WindowSummary {
+        let kind = if self.is_makespan() { "makespan" } else { "steady" };
+        WindowSummary {
+            start_s: self.start.as_secs(),
+            end_s: self.end.as_secs(),
+            kind: kind.to_owned(),
+            cut,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use goodput_model::{Chunk, ErrorClass, Exchange};
 
-use crate::answer::Fault;
+use crate::fault::Fault;
 
 /// Events for each token that was asked for, and for every answer besides.
 const EVENTS_PER_TOKEN: u64 = 16;

@@ -8,6 +8,7 @@
 use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos, Stage, TokenCount, TokenSource};
 
 use crate::allowance::Allowance;
+use crate::fault::Fault;
 use crate::json::{self, Body, Choice, Usage};
 use crate::likeness::Likeness;
 use crate::secrets::{harmless, scrub};
@@ -28,19 +29,6 @@ const ANSWERS: usize = 1024;
 
 /// As much of foreign text is looked at: more than is kept, as a secret may be long in some forms.
 const LOOKED_AT: usize = 1500;
-
-/// What ended an answer badly.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) class: ErrorClass,
-    pub(crate) message: String,
-}
-
-impl Fault {
-    pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into() }
-    }
-}
 
 /// One socket read: everything it completes shares its instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

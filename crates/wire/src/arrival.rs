@@ -44,7 +44,7 @@ impl Arrival {
 
     /// From the return of a read, on both clocks, and the kernel's stamp. Nothing can have come
     /// before what was read earlier.
-    fn by_kernel((read, unix): (Nanos, Nanos), kernel: Nanos, earlier: &Self) -> Self {
+    fn by_kernel(read: Nanos, unix: Nanos, kernel: Nanos, earlier: &Self) -> Self {
         // Stamped in the future: the wall clock was set back in between.
         if kernel > unix {
             return Self::by_read(read);
@@ -94,7 +94,10 @@ pub(crate) fn receive(
         Nanos(time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
     });
     let arrival = match kernel {
-        Some(kernel) => Arrival::by_kernel(now_and_unix(), kernel, earlier),
+        Some(kernel) => {
+            let (read, unix) = now_and_unix();
+            Arrival::by_kernel(read, unix, kernel, earlier)
+        }
         None => Arrival::by_read(now()),
     };
     Ok((message.bytes, arrival))
@@ -107,7 +110,7 @@ mod tests {
     const HOUR: Nanos = Nanos::from_millis(3_600_000);
 
     fn arrival(unix: Nanos, kernel: Nanos) -> Arrival {
-        Arrival::by_kernel((Nanos(50_000), unix), kernel, &Arrival::by_read(Nanos(20_000)))
+        Arrival::by_kernel(Nanos(50_000), unix, kernel, &Arrival::by_read(Nanos(20_000)))
     }
 
     #[test]
@@ -122,14 +125,16 @@ mod tests {
     fn parts_of_one_packet_arrived_together() {
         let unix = Nanos(1_794_711_920_000_000_000);
         let first = arrival(unix, unix - Nanos(7_000));
-        let later = (Nanos(51_000), unix + Nanos(1_013));
-        let second = Arrival::by_kernel(later, unix - Nanos(7_000), &first);
+        let later = |kernel, earlier| {
+            Arrival::by_kernel(Nanos(51_000), unix + Nanos(1_013), kernel, earlier)
+        };
+        let second = later(unix - Nanos(7_000), &first);
         assert_eq!((second.at, second.lag), (first.at, Some(Nanos(8_000))));
-        assert_ne!(Arrival::by_kernel(later, unix - Nanos(6_000), &first).at, first.at);
+        assert_ne!(later(unix - Nanos(6_000), &first).at, first.at);
         // One that was overtaken was readable when the other had come, and does not upset the next.
-        let overtaken = Arrival::by_kernel(later, unix - Nanos(9_000), &first);
+        let overtaken = later(unix - Nanos(9_000), &first);
         assert_eq!(overtaken.at, first.at);
-        assert_eq!(Arrival::by_kernel(later, unix, &overtaken).at, Nanos(49_987));
+        assert_eq!(later(unix, &overtaken).at, Nanos(49_987));
     }
 
     #[test]

@@ -12,9 +12,10 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::allowance::{Allowance, Share};
-use crate::answer::{AnswerReader, Fault, Read, excerpt};
+use crate::answer::{AnswerReader, Read, excerpt};
 use crate::connection::{Connection, Request};
 use crate::endpoint::{Endpoint, SessionTag};
+use crate::fault::Fault;
 use crate::fault::is_stream_reset;
 use crate::head::{Head, Trouble};
 use crate::pool::{Lease, Pool};
@@ -25,6 +26,9 @@ const WHOLE_LIMIT: usize = 64 << 20;
 
 /// Most bytes of an error answer that are looked at.
 const ERROR_LIMIT: usize = 64 << 10;
+
+/// What a page of facts may hold: a list of models, the tokens of a text, the answer of a collector.
+const PAGE_LIMIT: usize = 16 << 20;
 
 /// How long the body of a refusal is waited for.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -187,7 +191,8 @@ impl Client {
         }
         let reader = AnswerReader::new(endpoint.keep_text, allowance);
         let room = endpoint.memory.share();
-        receive(connection, (shape, allowance), (reader, room), exchange).await
+        let intake = Intake { shape, allowance, reader, room };
+        receive(connection, intake, exchange).await
     }
 
     /// Fetches a path below the base URL: status and body.
@@ -224,7 +229,7 @@ impl Client {
             let asked = lease.connection.request(request, &mut Stamps::default()).await;
             match asked.map_err(|trouble| trouble.at(Stage::Headers)) {
                 Ok(head) => {
-                    let bytes = collect(&mut lease.connection, WHOLE_LIMIT)
+                    let bytes = collect(&mut lease.connection, PAGE_LIMIT)
                         .await
                         .map_err(|trouble| trouble.at(Stage::Stream))?;
                     self.pool.give_back(lease.connection);
@@ -258,13 +263,22 @@ fn shape_of(bytes: &[u8]) -> Shape {
     }
 }
 
+/// How the body of an answer is read.
+struct Intake {
+    shape: Shape,
+    allowance: Allowance,
+    reader: AnswerReader,
+    /// What it holds of the memory of all answers.
+    room: Share,
+}
+
 /// Reads the body of an answer to its end.
 async fn receive(
     connection: &mut Connection,
-    (mut shape, allowance): (Shape, Allowance),
-    (mut reader, mut room): (AnswerReader, Share),
+    intake: Intake,
     exchange: &mut Exchange,
 ) -> Result<(), Failure> {
+    let Intake { mut shape, allowance, mut reader, mut room } = intake;
     let stamps = Rc::clone(&connection.stamps);
     let last_read = || {
         let arrival = stamps.last_read.get();

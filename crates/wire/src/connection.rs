@@ -397,25 +397,14 @@ impl Body for SendBody {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Api, ConnectionPolicy, Header};
+    use goodput_model::Header;
 
     use super::*;
     use crate::endpoint::Settings;
 
     fn endpoint(headers: Vec<Header>) -> Endpoint {
-        Endpoint::new(&Settings {
-            url: "http://127.0.0.1:1".parse().unwrap(),
-            api: Api::Chat,
-            stream: true,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            api_key: None,
-            headers,
-            cacert: None,
-            insecure: false,
-            keep_text: false,
-        })
-        .unwrap()
+        Endpoint::new(&Settings { headers, ..Settings::new("http://127.0.0.1:1".parse().unwrap()) })
+            .unwrap()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{Api, ConnectionPolicy, Failure, Http, Stage, Stamps};
+use goodput_model::{ConnectionPolicy, Failure, Stage, Stamps};
 use http::{HeaderValue, Method, Uri, header};
 use tokio::time::timeout;
 
@@ -132,16 +132,10 @@ impl Place {
         // What was a base URL above is a URI.
         let uri: Uri = url.parse().unwrap_or_default();
         let settings = Settings {
-            url: base.clone(),
-            api: Api::Chat,
             stream: false,
-            http: Http::Http1,
             connections: ConnectionPolicy::PerRequest,
             api_key: token.map(str::to_owned),
-            headers: Vec::new(),
-            cacert: None,
-            insecure: false,
-            keep_text: false,
+            ..Settings::new(base.clone())
         };
         let mut endpoint = Endpoint::new(&settings)
             .map_err(|error| DownloadError::Endpoint { url: base.shown(), error })?;

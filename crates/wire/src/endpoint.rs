@@ -41,6 +41,25 @@ pub struct Settings {
     pub keep_text: bool,
 }
 
+impl Settings {
+    /// The usual way to speak with the target at this URL: chat, streamed over HTTP/1.1 on
+    /// connections that are kept, without a key.
+    pub fn new(url: BaseUrl) -> Self {
+        Self {
+            url,
+            api: Api::Chat,
+            stream: true,
+            http: Http::Http1,
+            connections: ConnectionPolicy::Reuse,
+            api_key: None,
+            headers: Vec::new(),
+            cacert: None,
+            insecure: false,
+            keep_text: false,
+        }
+    }
+}
+
 /// The target's base URL, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {

@@ -10,9 +10,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::beside::places;
 use crate::connection::{Connection, Request};
 use crate::endpoint::Endpoint;
+use crate::places::places;
 use crate::secrets;
 
 /// How long one page is waited for.

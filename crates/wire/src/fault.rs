@@ -1,9 +1,23 @@
-//! From what the system, rustls or hyper report to the classes of [`ErrorClass`].
+//! From what the system, rustls or hyper report to the classes of [`ErrorClass`], and what is wrong
+//! with an answer.
 
 use std::error::Error;
 use std::io;
 
 use goodput_model::{ErrorClass, Failure, Stage};
+
+/// What ended an answer badly.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) class: ErrorClass,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into() }
+    }
+}
 
 /// A failure while opening a connection.
 pub(crate) fn connecting(error: &io::Error) -> Failure {
@@ -20,8 +34,7 @@ pub(crate) fn handshaking(error: &io::Error) -> Failure {
 /// protocol that was not kept: a server that does not speak HTTP/2 sends no valid frame.
 pub(crate) fn http2(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
     let message = describe(error);
-    let class = if message.contains("frame with invalid size") || message.contains("PROTOCOL_ERROR")
-    {
+    let class = if is_violation(&message) {
         ErrorClass::BadHttp
     } else if began {
         ErrorClass::Cut
@@ -29,6 +42,12 @@ pub(crate) fn http2(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
         ErrorClass::Closed
     };
     (class, message)
+}
+
+/// Whether the server broke the protocol: what the HTTP/2 library has "detected" itself, while a broken
+/// connection is an error of the system and what the server says of us is "received".
+fn is_violation(message: &str) -> bool {
+    message.starts_with("connection error detected") || message.starts_with("stream error detected")
 }
 
 /// Whether the server gave up on this stream alone. Then the connection is not dead, and the request
@@ -56,6 +75,14 @@ fn is_local_limit(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_detected_is_a_broken_protocol() {
+        assert!(is_violation("connection error detected: frame with invalid size"));
+        assert!(is_violation("stream error detected: unspecific protocol error detected"));
+        assert!(!is_violation("connection error received: unspecific protocol error detected"));
+        assert!(!is_violation("Connection reset by peer (os error 104)"));
+    }
 
     #[test]
     fn a_reset_stream_is_no_dead_connection() {

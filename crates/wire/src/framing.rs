@@ -42,11 +42,16 @@ impl Framing {
         for header in response.headers.iter() {
             let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
             if header.name.eq_ignore_ascii_case("content-length") {
-                let said = value.trim().parse::<u64>().map_err(|_| "a bad content-length")?;
+                let said = digits(header.value.trim_ascii()).ok_or("a bad content-length")?;
                 if length.replace(said).is_some_and(|earlier| earlier != said) {
                     return Err("two lengths for one answer");
                 }
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                // Nothing else was asked for, and nothing else is understood.
+                let is_other = |coding: &str| !matches!(coding, "" | "chunked" | "identity");
+                if value.split(',').map(str::trim).any(is_other) {
+                    return Err("a transfer coding that was not asked for");
+                }
                 is_chunked = value.trim_end().ends_with("chunked");
             } else if header.name.eq_ignore_ascii_case("connection") {
                 if value.contains("close") {
@@ -115,6 +120,12 @@ impl Framing {
     }
 }
 
+/// A number in digits alone; the usual parser takes a sign as well.
+pub(crate) fn digits(text: &[u8]) -> Option<u64> {
+    let is_number = text.iter().all(u8::is_ascii_digit);
+    is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
+}
+
 /// Longest line before a chunk: its size, and extensions that nobody needs.
 const LINE_LIMIT: usize = 4 << 10;
 
@@ -139,15 +150,16 @@ fn chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
 /// The same for a line that has more in it than the size, or is not whole.
 #[cold]
 fn unusual_chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
-    let parsed = httparse::parse_chunk_size(rest).map_err(|_| "a chunk without a size")?;
-    let line = match parsed {
-        httparse::Status::Complete((line, _)) => line,
-        httparse::Status::Partial => rest.len(),
+    // Not beyond the limit, so that the fault does not depend on how much came at once.
+    let bounded = &rest[..rest.len().min(LINE_LIMIT)];
+    let parsed = httparse::parse_chunk_size(bounded).map_err(|_| "a chunk without a size")?;
+    let (line, size) = match parsed {
+        httparse::Status::Complete(found) => found,
+        httparse::Status::Partial if rest.len() > bounded.len() => {
+            return Err("the line before a chunk is too long");
+        }
+        httparse::Status::Partial => return Ok(None),
     };
-    if line > LINE_LIMIT {
-        return Err("the line before a chunk is too long");
-    }
-    let httparse::Status::Complete((line, size)) = parsed else { return Ok(None) };
     // Within an extension the parser takes every byte; to somebody else this one ends the line.
     if rest[..line - 1].contains(&b'\n') {
         return Err("a chunk without a size");

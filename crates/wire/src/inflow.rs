@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::framing::Framing;
+use crate::framing::{Framing, digits};
 
 /// Most lines of a head, or of trailers.
 const LINES: usize = 100;
@@ -191,17 +191,17 @@ impl Inflow {
     ) -> Result<Option<usize>, &'static str> {
         let mut lines = [httparse::EMPTY_HEADER; LINES];
         let mut response = httparse::Response::new(&mut lines);
-        let outcome = response.parse(bytes).map_err(|_| "the head of the answer is no HTTP")?;
+        // What lies beyond the limit is not looked at, so that the fault of a head does not depend on how
+        // much of it came at once.
+        let head = &bytes[..bytes.len().min(self.head_bytes)];
+        let outcome = response.parse(head).map_err(|_| "the head of the answer is no HTTP")?;
         let length = match outcome {
             httparse::Status::Complete(length) => length,
-            httparse::Status::Partial => bytes.len(),
+            httparse::Status::Partial if bytes.len() > head.len() => {
+                return Err("the head of the answer is too large");
+            }
+            httparse::Status::Partial => return Ok(None),
         };
-        if length > self.head_bytes {
-            return Err("the head of the answer is too large");
-        }
-        if outcome.is_partial() {
-            return Ok(None);
-        }
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
         let status = status.ok_or("the answer has no status")?;
         if status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS {
@@ -280,12 +280,6 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
         }
     }
     Ok(length)
-}
-
-/// A number in digits alone; the usual parser takes a sign as well.
-fn digits(text: &[u8]) -> Option<u64> {
-    let is_number = text.iter().all(u8::is_ascii_digit);
-    is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
 /// Whether the connection stays open: `close` holds against everything else.

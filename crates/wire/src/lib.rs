@@ -28,6 +28,7 @@ mod json;
 mod likeness;
 mod page;
 mod passing;
+mod places;
 mod pool;
 mod post;
 mod probe;

@@ -10,10 +10,10 @@ use goodput_model::{ConnectionPolicy, ErrorClass, Failure, Http, Nanos, Stage, S
 use http::{HeaderValue, Method, Uri, header};
 use tokio::time::timeout;
 
-use crate::beside::places;
 use crate::connection::{Connection, Request};
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
 use crate::head::Head;
+use crate::places::places;
 use crate::pool::{Lease, Pool};
 use crate::secrets::{harmless, scrub_lines};
 
@@ -249,22 +249,17 @@ fn shown(endpoint: &Endpoint, paths: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Api, Header};
+    use goodput_model::Header;
 
     use super::*;
 
     fn settings(url: &str) -> Settings {
         Settings {
-            url: url.parse().unwrap(),
-            api: Api::Chat,
-            stream: true,
             http: Http::Http2,
             connections: ConnectionPolicy::PerRequest,
             api_key: Some("sesame-sesame".to_owned()),
             headers: vec![Header { name: "x-team".into(), value: "secret-team".into() }],
-            cacert: None,
-            insecure: false,
-            keep_text: false,
+            ..Settings::new(url.parse().unwrap())
         }
     }
 

@@ -9,7 +9,8 @@ use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-use crate::answer::{AnswerReader, Bounds, Fault, Read};
+use crate::answer::{AnswerReader, Bounds, Read};
+use crate::fault::Fault;
 
 /// What is kept of an answer at most. So many chunks have the 4,096 gaps between them that a trace
 /// keeps.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{Api, ConnectionPolicy, ErrorClass, Failure, Http, Stage};
+use goodput_model::{ErrorClass, Failure, Stage};
 use http::Method;
 use tokio::time::timeout;
 
@@ -25,18 +25,8 @@ pub struct Poster {
 impl Poster {
     /// To this URL, or to `path` of it where it has none; each answer must come within `limit`.
     pub fn new(url: &BaseUrl, path: &str, limit: Duration) -> Result<Self, EndpointError> {
-        let endpoint = Arc::new(Endpoint::new(&Settings {
-            url: url.clone(),
-            api: Api::Chat,
-            stream: false,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            api_key: None,
-            headers: Vec::new(),
-            cacert: None,
-            insecure: false,
-            keep_text: false,
-        })?);
+        let endpoint =
+            Arc::new(Endpoint::new(&Settings { stream: false, ..Settings::new(url.clone()) })?);
         let client = Client::new(endpoint);
         Ok(Self { client, path: url.path_or(path), limit })
     }

@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::answer;
-use crate::beside::places;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
+use crate::places::places;
 
 /// How long one answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::{Api, ConnectionPolicy, ErrorClass, Http};
+use goodput_model::{ConnectionPolicy, ErrorClass};
 use goodput_testkit::{LAST_CHUNK, Server, Step, answer, chunk};
 use goodput_wire::{
     DownloadError, Endpoint, FetchedPage, PageError, PagePlace, Settings, download, metrics_page,
@@ -180,16 +180,9 @@ fn pages(server: &Server, times: usize) -> Vec<Result<FetchedPage, PageError>> {
 
 fn endpoint(server: &Server) -> Arc<Endpoint> {
     let settings = Settings {
-        url: format!("{}/llm/v1", server.url()).parse().unwrap(),
-        api: Api::Chat,
-        stream: true,
-        http: Http::Http1,
         connections: ConnectionPolicy::PerRequest,
         api_key: Some("sesame".to_owned()),
-        headers: Vec::new(),
-        cacert: None,
-        insecure: false,
-        keep_text: false,
+        ..Settings::new(format!("{}/llm/v1", server.url()).parse().unwrap())
     };
     Arc::new(Endpoint::new(&settings).unwrap())
 }

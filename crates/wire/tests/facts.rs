@@ -5,23 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::{Api, ConnectionPolicy, Http};
 use goodput_testkit::{Request, Server, Step, answer};
 use goodput_wire::{Endpoint, FactsPage, Settings, facts_pages};
 use serde_json::json;
 
 fn pages(url: &str) -> Vec<FactsPage> {
     let settings = Settings {
-        url: url.parse().unwrap(),
-        api: Api::Chat,
-        stream: true,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
         api_key: Some("sk-verysecret".to_owned()),
-        headers: Vec::new(),
-        cacert: None,
-        insecure: false,
-        keep_text: false,
+        ..Settings::new(url.parse().unwrap())
     };
     let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

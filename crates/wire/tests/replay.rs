@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use goodput_model::{Api, ConnectionPolicy, ErrorClass, Exchange, Http};
+use goodput_model::{ErrorClass, Exchange, Http};
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, Step};
 use goodput_wire::{Client, Endpoint, Settings};
 
@@ -15,19 +15,12 @@ fn sample(name: &str) -> String {
 }
 
 fn exchange(steps: Vec<Step>) -> Exchange {
+    exchange_over(Http::Http1, steps)
+}
+
+fn exchange_over(http: Http, steps: Vec<Step>) -> Exchange {
     let server = Server::start(move |_| steps.clone());
-    let settings = Settings {
-        url: server.url().parse().unwrap(),
-        api: Api::Chat,
-        stream: true,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
-        api_key: None,
-        headers: Vec::new(),
-        cacert: None,
-        insecure: false,
-        keep_text: false,
-    };
+    let settings = Settings { http, ..Settings::new(server.url().parse().unwrap()) };
     let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut exchange = Exchange::default();
@@ -184,6 +177,12 @@ fn framing_that_lies_is_no_http() {
             ErrorClass::BadHttp,
         ),
         ("a bad length", format!("{head}content-length: x\r\n\r\n"), ErrorClass::BadHttp),
+        ("a sign", format!("{head}content-length: +5\r\n\r\nhello"), ErrorClass::BadHttp),
+        (
+            "a coding that was not asked for",
+            format!("{head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+            ErrorClass::BadHttp,
+        ),
         (
             "a chunk without a size",
             format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n"),
@@ -212,4 +211,15 @@ fn framing_that_lies_is_no_http() {
         let failure = exchange.failure.unwrap_or_else(|| panic!("{name}: no failure"));
         assert_eq!(failure.class, class, "{name}: {}", failure.message);
     }
+}
+
+#[test]
+fn a_broken_protocol_of_http2_is_no_http() {
+    // Settings, then two windows that add up to more than a window may have.
+    let settings = b"\0\0\0\x04\0\0\0\0\0".to_vec();
+    let window = b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\xff\xff".to_vec();
+    let pause = Step::Pause(std::time::Duration::from_secs(1));
+    let steps = vec![Step::Write([settings, window.clone(), window].concat()), pause];
+    let failure = exchange_over(Http::Http2, steps).failure.unwrap();
+    assert_eq!(failure.class, ErrorClass::BadHttp, "{}", failure.message);
 }

@@ -6,23 +6,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use goodput_mock::Mock;
-use goodput_model::{Api, ConnectionPolicy, ErrorClass, Failure, Http};
+use goodput_model::{ErrorClass, Failure};
 use goodput_testkit::{Request, Server, Step, answer};
 use goodput_wire::{Endpoint, Settings, Tokenizing, tokenize};
 
 fn endpoint(url: &str, key: Option<&str>) -> Arc<Endpoint> {
-    let settings = Settings {
-        url: url.parse().unwrap(),
-        api: Api::Chat,
-        stream: true,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
-        api_key: key.map(str::to_owned),
-        headers: Vec::new(),
-        cacert: None,
-        insecure: false,
-        keep_text: false,
-    };
+    let settings =
+        Settings { api_key: key.map(str::to_owned), ..Settings::new(url.parse().unwrap()) };
     Arc::new(Endpoint::new(&settings).unwrap())
 }
 

@@ -5,7 +5,6 @@ use goodput_model::{
 };
 
 use crate::WorkloadError;
-use crate::synthetic::is_sound;
 
 /// More tokens than any context holds: such a text would only fill the memory.
 pub(crate) const MOST_TOKENS: u32 = 10_000_000;
@@ -183,4 +182,20 @@ fn tokens(name: &str, value: u32) -> Result<(), Wrong> {
 
 fn zero(name: &str) -> Wrong {
     (format!("{name} is 0: expected at least 1"), "leave the table out to do without it")
+}
+
+/// Whether lengths can be drawn from it.
+fn is_sound(lengths: Lengths) -> bool {
+    let real = |x: f64| x.is_finite() && x >= 0.0;
+    let order = |low: u32, high: u32| low >= 1 && low <= high;
+    match lengths {
+        Lengths::Fixed(tokens) => tokens >= 1,
+        Lengths::Uniform(low, high) => order(low, high),
+        Lengths::Exponential(mean) => mean >= 1,
+        Lengths::Normal(mean, sd, clip) => real(mean) && real(sd) && order(clip.low, clip.high),
+        Lengths::LogNormal(median, sigma, clip) => {
+            real(median) && real(sigma) && order(clip.low, clip.high)
+        }
+        Lengths::Zipf(exponent, clip) => real(exponent) && order(clip.low, clip.high),
+    }
 }

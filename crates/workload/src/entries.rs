@@ -9,7 +9,7 @@ use goodput_model::{
 use serde_json::Value;
 
 use crate::author::guess;
-use crate::class::Maker;
+use crate::maker::Maker;
 use crate::prefix;
 use crate::text::Begin;
 

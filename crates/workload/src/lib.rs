@@ -17,11 +17,13 @@ mod entries;
 mod hash;
 mod images;
 mod lexicon;
+mod maker;
 mod mix;
 mod nonce;
 mod prefix;
 mod preset;
 mod shelf;
+mod sizes;
 mod sources;
 mod synthetic;
 mod text;
@@ -241,8 +243,8 @@ impl Workload {
             }
         };
         for class in &self.0.classes {
-            if let Some((_, constraint)) = &class.constraint {
-                add(&class.name, constraint);
+            if let Some((_, constraint)) = &class.traits.constraint {
+                add(&class.traits.name, constraint);
             }
             let Source::Frozen { sessions, .. } = &class.source else { continue };
             let steps = sessions.iter().flat_map(|(_, session)| &session.steps);
@@ -331,8 +333,8 @@ fn remarks(class: &str, material: &Material) -> Vec<String> {
 }
 
 fn images_left_out(class: &Class) -> Option<String> {
-    let (total, reasons) = reasons(&class.pool.skipped)?;
-    Some(format!("{}: {} images left out: {reasons}", class.name, grouped(total)))
+    let (total, reasons) = reasons(&class.traits.pool.skipped)?;
+    Some(format!("{}: {} images left out: {reasons}", class.traits.name, grouped(total)))
 }
 
 /// How many were left out, and why; `None` where none were.
@@ -368,7 +370,7 @@ fn repeats(class: &Class, sessions: f64) -> Option<String> {
     (times > 1.0).then(|| {
         format!(
             "{}: {} entries for {} requests: repeated {} times with fresh nonces",
-            class.name,
+            class.traits.name,
             grouped(count as u64),
             grouped(sessions.ceil() as u64),
             (times * 10.0).round() / 10.0

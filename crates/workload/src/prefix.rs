@@ -13,8 +13,9 @@ use std::sync::Arc;
 use goodput_model::{Message, Part, Role, SharedPlan};
 use goodput_random::{Domain, Stream};
 
-use crate::class::Maker;
+use crate::maker::Maker;
 use crate::nonce::COMMON;
+use crate::sizes::Sizes;
 use crate::text::Begin;
 
 /// Tokens of its own that a prompt with a shared beginning has at least: the nonce and some words.
@@ -40,12 +41,12 @@ enum Use {
 }
 
 /// The first prompt of a session, of so many tokens where that is possible.
-pub(crate) fn open(maker: &mut Maker, input: u32) -> Opening {
+pub(crate) fn open(maker: &mut Maker, sizes: &Sizes, input: u32) -> Opening {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     let before = maker.author.before(system);
     let shared = match maker.class.prefix.as_ref().and_then(|prefix| prefix.shared) {
         None => None,
-        Some(SharedPlan::Repeat { prompts }) => return repeated(maker, input, prompts),
+        Some(SharedPlan::Repeat { prompts }) => return repeated(maker, sizes, input, prompts),
         Some(plan) => Some(shared(maker, plan, before, input)),
     };
     let mut messages = Vec::with_capacity(2);
@@ -125,10 +126,10 @@ fn for_rate(share: f64, before: u32, input: u32, block: u32) -> u32 {
 }
 
 /// A prompt that is one of a few: text and length are those of its number among them.
-fn repeated(maker: &mut Maker, input: u32, prompts: u32) -> Opening {
+fn repeated(maker: &mut Maker, sizes: &Sizes, input: u32, prompts: u32) -> Opening {
     let author = maker.author;
     let which = maker.local % u64::from(prompts.max(1));
-    let input = crate::synthetic::input_of(maker, which).unwrap_or(input);
+    let input = sizes.input_of(author.seed, which).unwrap_or(input);
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     let before = author.before(system);
     let tokens = input.max(before.saturating_add(1));

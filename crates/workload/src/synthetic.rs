@@ -3,51 +3,21 @@
 //! Prompt lengths of later steps are what the plan says: everything said so far, answers at their
 //! planned length. The server's answers need not count the same as text, so they are about right.
 
-use goodput_model::{
-    History, Lengths, Message, Nanos, Role, Session, SessionPlan, Step, ToolsPlan,
-};
-use goodput_random::{Domain, Stream};
+use goodput_model::{History, Message, Nanos, Role, Session, SessionPlan, Step, ToolsPlan};
 
 use crate::author::guess;
-use crate::class::{Maker, Source};
+use crate::maker::Maker;
 use crate::prefix;
+use crate::sizes::Sizes;
 use crate::text::Begin;
 
 /// Steps of a session at most: a distribution without an end must not fill the memory.
 const MOST_STEPS: usize = 10_000;
 
-/// Prompt and answer length by the class's source.
-fn draw(maker: &mut Maker) -> (u32, u32) {
-    match &maker.class.source {
-        Source::Lengths { input, output } => {
-            let input = input.draw(&mut maker.lengths);
-            (input, output.draw(&mut maker.lengths))
-        }
-        Source::Pairs(pairs) => {
-            let index = maker.lengths.below(pairs.len() as u64) as usize;
-            pairs.get(index).copied().unwrap_or((1, 1))
-        }
-        _ => (1, 1),
-    }
-}
-
-/// The prompt length of session `number`, whichever session is being made.
-pub(crate) fn input_of(maker: &Maker, number: u64) -> Option<u32> {
-    let mut lengths = Stream::new(maker.author.seed, Domain::Lengths, number);
-    match &maker.class.source {
-        Source::Lengths { input, .. } => Some(input.draw(&mut lengths)),
-        Source::Pairs(pairs) => {
-            let index = lengths.below(pairs.len() as u64) as usize;
-            pairs.get(index).map(|(input, _)| *input)
-        }
-        _ => None,
-    }
-}
-
 /// A session of generated text.
-pub(crate) fn session(maker: &mut Maker) -> Session {
-    let (input, output) = draw(maker);
-    let mut opening = prefix::open(maker, input);
+pub(crate) fn session(maker: &mut Maker, sizes: &Sizes) -> Session {
+    let (input, output) = sizes.draw(&mut maker.lengths);
+    let mut opening = prefix::open(maker, sizes, input);
     let captions: Vec<&str> = maker.images().filter_map(|image| image.caption.as_deref()).collect();
     if !captions.is_empty() {
         caption(maker, &mut opening, captions.join(" "));
@@ -62,7 +32,7 @@ pub(crate) fn session(maker: &mut Maker) -> Session {
     let history = plan.history;
     let cached = opening.cached.unwrap_or(0);
     let ask = Ask { messages: opening.messages, input: opening.tokens, cached, output };
-    let mut talk = Talk { maker, plan, images, steps: Vec::new(), said: 0 };
+    let mut talk = Talk { maker, sizes, plan, images, steps: Vec::new(), said: 0 };
     talk.turns(ask);
     Session { steps: talk.steps, history }
 }
@@ -118,6 +88,7 @@ struct Ask {
 /// A conversation in the making.
 struct Talk<'m, 'a> {
     maker: &'m mut Maker<'a>,
+    sizes: &'m Sizes,
     plan: &'a SessionPlan,
     images: u32,
     steps: Vec<Step>,
@@ -134,7 +105,7 @@ impl Talk<'_, '_> {
             if self.steps.len() >= MOST_STEPS {
                 return;
             }
-            let (drawn, output) = draw(self.maker);
+            let (drawn, output) = self.sizes.draw(&mut self.maker.lengths);
             let tokens = match self.plan.turn_input {
                 Some(lengths) => lengths.draw(&mut self.maker.lengths),
                 None => drawn,
@@ -165,7 +136,7 @@ impl Talk<'_, '_> {
 
     fn result(&mut self, tools: &ToolsPlan, role: Role) -> Ask {
         let tokens = tools.result.draw(&mut self.maker.lengths);
-        let (_, output) = draw(self.maker);
+        let (_, output) = self.sizes.draw(&mut self.maker.lengths);
         self.ask(role, tokens, output)
     }
 
@@ -203,21 +174,5 @@ impl Talk<'_, '_> {
             requests.push(self.maker.request(ask.messages, planned));
         }
         self.steps.push(Step { after, requests, reply });
-    }
-}
-
-/// Whether lengths can be drawn from it.
-pub(crate) fn is_sound(lengths: Lengths) -> bool {
-    let real = |x: f64| x.is_finite() && x >= 0.0;
-    let order = |low: u32, high: u32| low >= 1 && low <= high;
-    match lengths {
-        Lengths::Fixed(tokens) => tokens >= 1,
-        Lengths::Uniform(low, high) => order(low, high),
-        Lengths::Exponential(mean) => mean >= 1,
-        Lengths::Normal(mean, sd, clip) => real(mean) && real(sd) && order(clip.low, clip.high),
-        Lengths::LogNormal(median, sigma, clip) => {
-            real(median) && real(sigma) && order(clip.low, clip.high)
-        }
-        Lengths::Zipf(exponent, clip) => real(exponent) && order(clip.low, clip.high),
     }
 }

@@ -10,7 +10,7 @@ use goodput_dataset::{Entry, Loaded, Turn};
 use goodput_model::{Keep, Message, Nanos, Part, Role, Session, Step, TracePlan};
 
 use crate::check::MOST_TOKENS;
-use crate::class::{Maker, scale};
+use crate::maker::Maker;
 use crate::text::Begin;
 use crate::{Setting, WorkloadError};
 
@@ -263,4 +263,9 @@ fn prompt(
         parts.push(Part::Text(own.into()));
     }
     (vec![Message::Plain { role: Role::User, parts }], input)
+}
+
+/// Trace time on the run's clock.
+pub(crate) fn scale(time: Nanos, factor: f64) -> Nanos {
+    if factor == 1.0 { time } else { Nanos::from_secs_f64(time.as_secs() * factor) }
 }

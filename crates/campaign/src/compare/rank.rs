@@ -46,7 +46,7 @@ pub fn ranking(
     findings: &[Finding],
     spoilt: &[Difference],
 ) -> Vec<Rank> {
-    ranked(design, levels(design), &Blocks::of(design, done), (findings, spoilt))
+    ranked(design, levels(design), &Blocks::of(design, done), findings, spoilt)
 }
 
 /// Runs whose sides can be put in order.
@@ -81,7 +81,8 @@ pub(super) fn ranked(
     design: &Design,
     levels: u32,
     runs: &impl Runs,
-    (findings, spoilt): (&[Finding], &[Difference]),
+    findings: &[Finding],
+    spoilt: &[Difference],
 ) -> Vec<Rank> {
     let mut all = Vec::new();
     if sides(design) < 3 {
@@ -109,7 +110,7 @@ pub(super) fn ranked(
             // Without one that has no value the others would look better than they are.
             let ranks: Option<Vec<Rank>> = own.map(rank).collect();
             if let Some(ranks) = ranks.filter(|ranks| ranks.len() > 1) {
-                all.extend(placed(design, &metric, runs, (ranks, findings)));
+                all.extend(placed(design, &metric, runs, ranks, findings));
             }
         }
     }
@@ -121,7 +122,8 @@ fn placed(
     design: &Design,
     metric: &Metric,
     runs: &impl Runs,
-    (mut ranks, findings): (Vec<Rank>, &[Finding]),
+    mut ranks: Vec<Rank>,
+    findings: &[Finding],
 ) -> Vec<Rank> {
     let sides: Vec<u32> = ranks.iter().map(|rank| rank.side).collect();
     let pairs = sides.iter().flat_map(|one| sides.iter().map(move |other| [*one, *other]));

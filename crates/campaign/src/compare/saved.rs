@@ -55,7 +55,7 @@ pub fn saved(
     let mut findings = all.findings();
     let spoilt = if insists { &[][..] } else { &differences };
     doubts::silence(&mut findings, spoilt);
-    let ranking = ranked(&all.once(), all.levels(), &all, (&findings, spoilt));
+    let ranking = ranked(&all.once(), all.levels(), &all, &findings, spoilt);
     let own: Vec<Side> = sides.iter().map(|side| side.side.clone()).collect();
     let table = |level| level_table(&design, level, &own, &all.at(level));
     let levels = (0..all.levels()).map(table).collect();

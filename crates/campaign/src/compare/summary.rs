@@ -11,7 +11,7 @@ use super::{
     Cell, Design, Difference, Finding, Floor, GateResult, Outcome, Rank, findings, judge_gates,
     ranking,
 };
-use crate::shadow::ShadowReport;
+use crate::shadow_report::ShadowReport;
 use crate::sweep::Level;
 
 /// Everything that a comparison found.

@@ -3,10 +3,10 @@
 use goodput_model::{Caveat, CaveatCode, Severity};
 use goodput_stats::paired::share_interval;
 
-use super::ShadowFacts;
 use super::blocks::least;
-use super::report::{ShadowReport, Totals};
+use super::report::Totals;
 use super::unsent::Unsent;
+use super::{ShadowFacts, ShadowReport};
 use crate::compare::{
     Cell, CompareFacts, CompareState, Design, Difference, Matter, Side, SideFacts,
     differences as compared, family, metric,

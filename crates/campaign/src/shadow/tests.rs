@@ -5,9 +5,11 @@ mod errors;
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    CaveatCode, Chunk, ErrorClass, Exchange, Failure, Likeness, Nanos, Phase, Planned,
-    RequestRecord, Severity, Stage, Stamps, TokenCount, TokenSource, Verdict,
+    CaveatCode, ErrorClass, Likeness, Nanos, Planned, RequestRecord, Severity, Stage, TokenCount,
+    TokenSource, Verdict,
 };
+
+use goodput_testkit::{RecordBuilder, failure};
 
 use super::times::Times;
 use super::*;
@@ -16,39 +18,12 @@ use crate::compare::{CompareFacts, CompareState, Comparison, Finding, Gate, Outc
 /// An answer of `tokens` tokens: the first after `ttft` ms, the others `gap` ms apart.
 pub(super) fn answer(at: Nanos, ttft: f64, gap: f64, tokens: u32) -> RequestRecord {
     let ms = |ms: f64| at + Nanos::from_secs_f64(ms / 1e3);
-    let chunk = |k: u32| Chunk {
-        at: ms(ttft + gap * f64::from(k)),
-        tokens: None,
-        bytes: 4,
-        choice: 0,
-        coalesced: false,
-        lag_us: None,
-    };
-    let chunks: Vec<Chunk> = (0..tokens).map(chunk).collect();
-    let (first, last) = (chunks.first().map(|c| c.at), chunks.last().map(|c| c.at));
-    RequestRecord {
-        index: 0,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: at,
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("live", 0, None),
-        exchange: Exchange {
-            stamps: Stamps {
-                first_token: first,
-                last_token: last,
-                done: last,
-                ..Stamps::default()
-            },
-            chunks,
-            status: Some(200),
-            finish: Some("length".to_owned()),
-            output_tokens: Some(TokenCount { n: tokens, source: TokenSource::Usage }),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    RecordBuilder::new(at)
+        .planned(Planned::new("live", 0, None))
+        .tokens((0..tokens).map(|k| ms(ttft + gap * f64::from(k))))
+        .status(200)
+        .finish("length")
+        .build()
 }
 
 pub(super) fn failed(at: Nanos, class: ErrorClass) -> RequestRecord {
@@ -56,8 +31,7 @@ pub(super) fn failed(at: Nanos, class: ErrorClass) -> RequestRecord {
     record.exchange.status = if let ErrorClass::Http(status) = class { Some(status) } else { None };
     record.exchange.finish = None;
     record.exchange.output_tokens = None;
-    let failure = Failure { class, stage: Stage::Headers, message: String::new() };
-    record.exchange.failure = Some(failure);
+    record.exchange.failure = Some(failure(class, Stage::Headers));
     record
 }
 

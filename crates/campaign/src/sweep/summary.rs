@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
+use super::curve::{Curve, curve};
 use super::{
     Axis, Bounded, Estimate, Point, Purpose, Standing, SweepPlan, Unclear, answer, findings, judge,
 };
-use crate::curve::{Curve, curve};
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use goodput_model::{
     RequestRecord, Stage, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
 use goodput_stats::{RunFacts, Summary, analyse};
+use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
 
 use super::Server;
 use super::load::{Request, Seen};
@@ -38,53 +39,29 @@ pub fn summary(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Sum
 fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
     let at = request.at;
     let (first, last) = (request.first, request.last);
-    let chunk = |at: Nanos, tokens: u32| Chunk {
-        at,
-        tokens: Some(tokens),
-        bytes: 3,
-        choice: 0,
-        coalesced: false,
-        lag_us: None,
-    };
+    let chunk = |at: Nanos, tokens: u32| Chunk { tokens: Some(tokens), ..token_chunk(at) };
     let mut chunks: Vec<Chunk> = first.map(|at| chunk(at, 1)).into_iter().collect();
     if request.output_tokens > 1 {
         chunks.extend(last.map(|at| chunk(at, request.output_tokens - 1)));
     }
-    let refused =
-        Failure { class: ErrorClass::Http(429), stage: Stage::Headers, message: String::new() };
-    let count = |n: u32| Some(TokenCount { n, source: TokenSource::Usage });
-    RequestRecord {
-        index,
-        phase: if at < burn_in { Phase::Warmup } else { Phase::Measured },
-        worker: 0,
-        scheduled: at,
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("chat", 1, Some(request.output_tokens)),
-        exchange: Exchange {
-            stamps: Stamps {
-                dispatched: at,
-                sent_first: Some(at),
-                sent_last: Some(at),
-                headers: first.or(request.refused.then_some(at)),
-                first_byte: first,
-                first_token: first,
-                first_answer: first,
-                last_token: last,
-                done: last,
-                ended: last.unwrap_or(at),
-                connect: None,
-            },
-            chunks,
-            status: Some(if request.refused { 429 } else { 200 }),
-            failure: request.refused.then_some(refused),
-            finish: Some("length".to_owned()),
-            input_tokens: count(1),
-            output_tokens: count(request.output_tokens),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    let mut record = RecordBuilder::new(at)
+        .index(index)
+        .planned(Planned::new("chat", 1, Some(request.output_tokens)))
+        .sent(at)
+        .chunks(chunks)
+        .input_tokens(1)
+        .finish("length")
+        .build();
+    record.phase = if at < burn_in { Phase::Warmup } else { Phase::Measured };
+    let exchange = &mut record.exchange;
+    exchange.status = Some(if request.refused { 429 } else { 200 });
+    exchange.output_tokens = usage(request.output_tokens);
+    let refused = || failure(ErrorClass::Http(429), Stage::Headers);
+    exchange.failure = request.refused.then(refused);
+    let stamps = &mut exchange.stamps;
+    (stamps.headers, stamps.first_byte) = (first.or(request.refused.then_some(at)), first);
+    (stamps.last_token, stamps.done, stamps.ended) = (last, last, last.unwrap_or(at));
+    record
 }
 
 fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
@@ -98,44 +75,16 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
             Mode::Closed { concurrency, think_time: Duration::ZERO, pause_first: false }
         }
     };
-    let mut measure = Measure::of(vec![50.0, 90.0, 99.0]);
-    measure.slo.clone_from(&plan.slo);
-    measure.attainment = plan.attainment;
-    Plan {
-        schema: Plan::SCHEMA.to_owned(),
-        target: Target {
-            url: "http://x".to_owned(),
-            api: Api::Chat,
-            stream: true,
-            usage: true,
-            model: None,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            timeout: Duration::from_mins(10),
-            probe: true,
-            wait_ready: Duration::ZERO,
-            api_key_env: String::new(),
-            headers: Vec::new(),
-            extra_body: None,
-            cacert: None,
-            insecure: false,
-        },
-        load: Load {
-            seed: ask.seed,
-            duration: Some(Duration::from_secs_f64((seen.end - seen.burn_in).as_secs())),
-            num_requests: None,
-            warmup: Extent::Time(Duration::from_secs_f64(seen.burn_in.as_secs())),
-            cooldown: Duration::ZERO,
-            drain: Duration::from_mins(10),
-            workers: 1,
-            pin: false,
-            mode,
-        },
-        workload: WorkloadPlan::of(ClassPlan::synthetic("chat", server.input, server.output)),
-        measure,
-        observe: ObservePlan::default(),
-        system: BTreeMap::new(),
-    }
+    let mut run = goodput_testkit::plan();
+    run.target.timeout = Duration::from_mins(10);
+    (run.load.seed, run.load.mode, run.load.drain) = (ask.seed, mode, Duration::from_mins(10));
+    run.load.duration = Some(Duration::from_secs_f64((seen.end - seen.burn_in).as_secs()));
+    run.load.warmup = Extent::Time(Duration::from_secs_f64(seen.burn_in.as_secs()));
+    run.workload = WorkloadPlan::of(ClassPlan::synthetic("chat", server.input, server.output));
+    run.measure = Measure::of(vec![50.0, 90.0, 99.0]);
+    run.measure.slo.clone_from(&plan.slo);
+    run.measure.attainment = plan.attainment;
+    run
 }
 
 fn facts(ended_by: EndedBy) -> RunFacts {

@@ -53,7 +53,7 @@ pub(super) fn after(command: &str, told: &Told, signals: &Signals) {
 
 fn run(command: &str, told: &Told, signals: &Signals) -> io::Result<Outcome> {
     // What it says must not be drawn over.
-    let _terminal = crate::screen::lend();
+    let _terminal = crate::terminal::lend();
     let patience = Patience::new(signals)?;
     shell::run(described(command, told)?, None, &|| patience.is_over())
 }

@@ -18,9 +18,9 @@ use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder
 use crate::args::BesideArgs;
 use crate::error::Failed;
 use crate::output;
-use crate::readiness::Ready;
 use crate::run::{Place, Setup};
 use crate::sweep;
+use goodput_lab::readiness::Ready;
 use hooks::Told;
 pub(crate) use traces::Destination;
 use traces::{Sent, Wait};

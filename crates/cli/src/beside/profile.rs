@@ -9,9 +9,10 @@ use goodput_clock::unless;
 use goodput_model::{ErrorClass, Failure, Stage};
 
 use crate::error::Failed;
-use crate::readiness::Ready;
+use crate::output;
 use crate::signals::{Patience, Signals};
-use crate::{output, vocabulary};
+use goodput_lab::readiness::Ready;
+use goodput_lab::vocabulary;
 
 /// How long a server may take to begin.
 const START_LIMIT: Duration = Duration::from_mins(1);

@@ -22,9 +22,10 @@ use super::{floor, gates, promised, proof};
 use crate::args::{CompareArgs, GateArgs};
 use crate::error::Failed;
 use crate::run::{Setup, folder_failed, folder_path};
-use crate::{calibrate, host, report, typed};
+use crate::{calibrate, report, typed};
 use baseline::{Live, Measured};
 use folders::{Lens, Run, Taken};
+use goodput_lab::host;
 use levels::Levels;
 use targets::{Place, Target};
 

@@ -19,7 +19,8 @@ use super::{Meeting, check, mark, part, resolve, said};
 use crate::error::Failed;
 use crate::run::{Common, Hands, Place, Prepared, Setup, folder_failed};
 use crate::signals::Patience;
-use crate::{host, merge, output};
+use crate::{merge, output};
+use goodput_lab::host;
 
 /// How long clients may take to prepare a plan: files, tokenizers, the server's first answer.
 const PREPARING: Nanos = Nanos::from_millis(180_000);

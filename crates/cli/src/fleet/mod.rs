@@ -120,7 +120,7 @@ pub(crate) fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
 fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
     if plan.target.url.starts_with("mock") {
         return Err(Failed::usage("each client would have a simulated engine of its own")
-            .hint("start one with `goodput mock --port 8000` and give its address"));
+            .hint("start one with `goodput mock --listen 127.0.0.1:8000` and give its address"));
     }
     // Users can be fewer than clients; a client that may have nothing under way would wait for ever.
     match plan.load.mode.cap().filter(|cap| *cap < shard.of()) {

@@ -17,7 +17,8 @@ use crate::error::{Failed, exit};
 use crate::run::{Common, Hands, Place, Setup, folder_failed, prepare};
 use crate::screen::Tally;
 use crate::signals::Patience;
-use crate::{host, output, plan};
+use crate::{output, plan};
+use goodput_lab::host;
 
 /// How long to wait for a word before looking at other things.
 const LOOK_UP: Nanos = Nanos::from_millis(100);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
-use crate::host;
+use goodput_lab::host;
 pub(crate) use reach::{is_host, is_of_this_machine, may_name, names_this_machine, warn_if_open};
 
 /// Bytes that are read and thrown away behind a question, so that the answer is not lost with them.

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::{host, output};
+use crate::output;
+use goodput_lab::host;
 
 /// Says so where other machines can reach a listener, and what that means. Not even `--quiet` keeps
 /// it back.

@@ -25,8 +25,8 @@ use goodput_report::plain;
 
 use crate::error::Failed;
 use crate::output;
-use crate::readiness::Ready;
 pub(crate) use course::{Course, Offered, Stand, offered};
+use goodput_lab::readiness::Ready;
 pub(crate) use histogram::Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};

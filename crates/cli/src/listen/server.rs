@@ -45,15 +45,20 @@ impl Serve for Server {
 
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         let end = now() + self.patience;
+        let mut is_silent = false;
         let ask = match read_head(&mut stream, MOST_HEAD, end)? {
             Ok((head, _)) => http::read(&head, self.at),
             Err(Broken::Cut) => refused(Refusal::BadRequest),
-            Err(Broken::TooSlow) => refused(Refusal::TooSlow),
+            Err(Broken::TooSlow) => {
+                is_silent = true;
+                refused(Refusal::TooSlow)
+            }
             Err(Broken::TooLarge) => refused(Refusal::TooLarge),
         };
         let end = now() + self.patience;
         send(&mut stream, &http::answer(ask, &*self.page), end)?;
-        see_off(&mut stream, end)
+        // Who said nothing in time does not keep the seat for as long again.
+        if is_silent { Ok(()) } else { see_off(&mut stream, end) }
     }
 }
 

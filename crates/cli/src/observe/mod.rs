@@ -21,9 +21,9 @@ use goodput_model::{GpuPlan, Nanos, Plan, SystemFacts};
 use goodput_wire::{BaseUrl, PagePlace};
 
 use crate::error::Failed;
-use crate::readiness::{self, Ready};
 use crate::run::Setup;
 use crate::{output, plan};
+use goodput_lab::readiness::{self, Ready};
 use gpus::Driver;
 use pages::{Asked, Page, Pages, Told};
 

@@ -23,7 +23,7 @@ fn observe(target: &str, flags: &[&str]) -> (Plan, Ready, Result<Observer, Faile
         panic!("not a run")
     };
     let mut plan = plan::resolve(&args).unwrap();
-    let ready = readiness::wait(&mut plan, true).unwrap();
+    let ready = readiness::wait(&mut plan).unwrap();
     let observer = Observer::start(&plan, &ready, &Setup::new(true, false));
     (plan, ready, observer)
 }

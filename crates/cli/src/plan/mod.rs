@@ -25,7 +25,7 @@ use crate::args::{
     WorkloadArgs,
 };
 use crate::error::Failed;
-use crate::vocabulary;
+use goodput_lab::vocabulary;
 
 /// The plan of a run.
 pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
@@ -147,7 +147,7 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
 const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
 /// Where the API key is looked for when nothing is said.
-pub(crate) const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
+pub(crate) use goodput_lab::readiness::DEFAULT_KEY_ENV;
 
 fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
     let read = |line: &String| match line.split_once(':') {

@@ -29,12 +29,12 @@ use tokio::signal::unix::SignalKind;
 
 use crate::args::{RecordArgs, TraceFileArgs};
 use crate::error::{Failed, exit};
-use crate::hub::Hub;
 use crate::live::Crowd;
 use crate::signals::Ears;
 use crate::{listen, live, output};
 use clerk::Clerk;
 use counts::Counts;
+use goodput_lab::hub::Hub;
 use names::Names;
 use progress::Progress;
 use scribe::{Limits, Orders, Scribe, Written};
@@ -103,7 +103,8 @@ fn too_large() -> SignalKind {
 
 fn manner(args: &RecordArgs) -> Result<Manner, Failed> {
     let TraceFileArgs { tokenizer, block_tokens, save_text, share, .. } = &args.trace;
-    let tokenizer = Hub::new(args.quiet).tokenizer(tokenizer)?;
+    let tokenizer =
+        Hub::new(Arc::new(crate::printer::Printer::new(args.quiet))).tokenizer(tokenizer)?;
     Ok(Manner { tokenizer, block_tokens: *block_tokens, save_text: *save_text, share: *share })
 }
 

@@ -19,7 +19,8 @@ use super::counts::{Counts, Lost, add, get};
 use super::names::Names;
 use super::scale::{self, Scale};
 use super::trace::{Blank, Manner, Open, Taken, Trace};
-use crate::{host, output};
+use crate::output;
+use goodput_lab::host;
 
 /// The most that a `kill -9` takes.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);

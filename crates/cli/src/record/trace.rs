@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::clerk::Ask;
 use super::file::LineFile;
 use super::scale::Block;
-use crate::host;
+use goodput_lab::host;
 
 /// The longest prompt that a row states: readers take no longer one.
 const MOST_TOKENS: u64 = 10_000_000;

@@ -11,7 +11,7 @@ use goodput_model::{
     Tracer,
 };
 use goodput_observe::Host;
-use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, WorkloadFacts};
+use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, TextWriter, WorkloadFacts};
 use goodput_stats::Summary;
 use goodput_workload::Workload;
 
@@ -19,14 +19,16 @@ use super::recorder::{Recorder, Watcher};
 use super::{Common, Hands, Place, Setup, folder_failed};
 use crate::beside::{self, Around};
 use crate::error::Failed;
-use crate::hub::Hub;
-use crate::judge::Judge;
 use crate::listen::Facts;
-use crate::materials::{self, Materials};
 use crate::observe::Observer;
 use crate::progress::ProgressLine;
-use crate::readiness::{self, Ready};
-use crate::{calibrate, canary, host, mock, output, plan, report, system, vocabulary, workload};
+use crate::{calibrate, mock, output, plan, report, workload};
+use goodput_lab::hub::Hub;
+use goodput_lab::judge::Judge;
+use goodput_lab::materials::{self, Materials};
+use goodput_lab::readiness::{self, Ready};
+use goodput_lab::vocabulary::Questions;
+use goodput_lab::{canary, host, system, vocabulary};
 
 /// `--dry-run`: everything but the run.
 pub(crate) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
@@ -53,7 +55,7 @@ pub(crate) fn prepare(setup: &Setup, mut plan: Plan) -> Result<Prepared, Failed>
     let materials = gather(&mut plan, &setup.hub)?;
     check_connections(&plan, setup)?;
     let stopped = || setup.signals.is_interrupted().then(vocabulary::stopped);
-    let ready = Arc::new(readiness::wait_unless(&mut plan, setup.quiet, &stopped)?);
+    let ready = Arc::new(readiness::wait_unless(&mut plan, &*setup.observer, &stopped)?);
     settle(setup, plan, materials, ready)
 }
 
@@ -74,7 +76,12 @@ fn settle(
     materials: Materials,
     ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
-    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), setup)?;
+    let questions = Questions {
+        are_allowed: setup.may_ask,
+        is_stopped: &|| setup.signals.is_interrupted(),
+        observer: &*setup.observer,
+    };
+    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), &questions)?;
     if !setup.is_led {
         readiness::reset_cache(&plan, &ready)?;
     }
@@ -120,7 +127,7 @@ impl Prepared {
         let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
             Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
         })?;
-        let texts = plan.workload.save_text.then(|| path.to_owned());
+        let texts = texts(&plan, &mut folder)?;
         let hands = place.hands.clone().unwrap_or_default();
         let seen = seen_by(&plan, setup);
         let watcher = Watcher::new(&seen, &hands);
@@ -176,7 +183,7 @@ impl Prepared {
         keep_open(&mut sent.ended.sink, &mut folder, (&plan, &manifest));
         // The run is over: its numbers must not be lost with its judgements.
         if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
-            judge.judge(answers, path, setup.quiet).unwrap_or_else(|failed| {
+            judge.judge(answers, path, &*setup.observer).unwrap_or_else(|failed| {
                 output::note(&format!("warning: {failed}"));
             });
         }
@@ -187,6 +194,12 @@ impl Prepared {
         }
         Ok(summary)
     }
+}
+
+/// The file for prompts and answers, where they are kept.
+fn texts(plan: &Plan, folder: &mut RunFolder) -> Result<Option<TextWriter>, Failed> {
+    let texts = plan.workload.save_text.then(|| folder.create_texts());
+    texts.transpose().map_err(|error| folder_failed(&error))
 }
 
 /// A folder that was removed meanwhile is written anew, from the logs that are still open.

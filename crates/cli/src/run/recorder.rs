@@ -1,13 +1,12 @@
 //! The sink of a run: writes what comes, watches it, and ends the run once enough is known.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::now;
 use goodput_engine::{Control, Live, Sink};
 use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, Plan, RequestRecord, Sample};
 use goodput_observe::Host;
-use goodput_record::{FolderError, Logs, RunFolder, Spool, Spooled};
+use goodput_record::{FolderError, Logs, Spool, Spooled, TextWriter};
 use goodput_stats::{Look, Watch};
 
 use super::Hands;
@@ -74,8 +73,8 @@ impl Watcher {
 pub(super) struct Recorder {
     pub(super) logs: Logs,
     pub(super) host: Host,
-    /// The run folder, when texts are kept.
-    pub(super) texts: Option<PathBuf>,
+    /// Prompts and answers, when they are kept.
+    pub(super) texts: Option<TextWriter>,
     /// Answers to be judged after the run.
     pub(super) answers: Option<Spool>,
     pub(super) watcher: Watcher,
@@ -92,9 +91,9 @@ pub(super) struct Recorder {
 }
 
 /// Keeps the texts of a request. Later turns and judges need the answer as it came; a file does not.
-fn append_text(folder: &Path, record: &RequestRecord) -> Result<(), FolderError> {
+fn append_text(texts: &TextWriter, record: &RequestRecord) -> Result<(), FolderError> {
     let answer = record.exchange.text.clone().map(goodput_wire::scrub);
-    RunFolder::append_text(folder, record, answer.as_deref())
+    texts.append(record, answer.as_deref())
 }
 
 impl Recorder {
@@ -123,8 +122,8 @@ impl Sink for Recorder {
         if let Some(told) = &self.told {
             told.lock().unwrap_or_else(PoisonError::into_inner).add(&record);
         }
-        if let Some(path) = &self.texts
-            && let Err(error) = append_text(path, &record)
+        if let Some(texts) = &self.texts
+            && let Err(error) = append_text(texts, &record)
         {
             output::note(&format!("warning: {error}; texts are no longer kept"));
             self.texts = None;

@@ -8,12 +8,9 @@ mod campaign;
 mod histogram;
 mod keys;
 mod tally;
-mod terminal;
 mod view;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
@@ -23,15 +20,14 @@ use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
 use goodput_screen::{Campaign, Run as RunView};
 
 use crate::args::ScreenName;
-use crate::output;
-use crate::readiness::Ready;
+use crate::notes;
 use crate::run::{Board, Place};
 use crate::signals::Signals;
+use crate::terminal::{self, Canvas, Whose};
+use goodput_lab::readiness::Ready;
 use keys::Keys;
-use terminal::{Canvas, Whose};
 
 pub(crate) use tally::Tally;
-pub(crate) use terminal::lend;
 
 /// Between two pictures, and after a key.
 const EVERY: Nanos = Nanos::from_millis(200);
@@ -39,13 +35,6 @@ const AFTER_KEY: Nanos = Nanos::from_millis(100);
 
 /// How long a key is waited for before the thread looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// How long the thread may take to end.
-const LAST: Nanos = Nanos::from_millis(2000);
-
-/// The thread that draws, and whether it shall end.
-static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
-static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// How progress is shown.
 #[derive(Debug, Clone)]
@@ -152,25 +141,15 @@ impl Screen {
 
     /// Whether there is a thread that draws, started now where there was none.
     fn is_drawn(&self) -> bool {
-        let mut thread = lock(&THREAD);
-        if let Some(thread) = thread.as_ref() {
-            return !thread.is_finished() && *terminal::hold() != Whose::Back;
-        }
-        let Some(canvas) = terminal::take() else { return false };
         let own = self.clone();
-        let spawned =
-            std::thread::Builder::new().name("screen".to_owned()).spawn(move || own.show(canvas));
-        *thread = spawned.ok();
-        if thread.is_none() {
-            terminal::give_back();
-        }
-        thread.is_some()
+        let builder = std::thread::Builder::new().name("screen".to_owned());
+        terminal::is_drawn(|canvas| builder.spawn(move || own.show(canvas)))
     }
 
     /// Draws until it is over, or the terminal went away.
     fn show(&self, mut canvas: Canvas) {
         let (mut keys, mut next) = (Keys::default(), now());
-        while !IS_OVER.load(Ordering::Relaxed) {
+        while !terminal::is_over() {
             let whose = *terminal::hold();
             if whose == Whose::Back {
                 return;
@@ -233,26 +212,6 @@ impl Drop for Following {
     }
 }
 
-/// Ends the screen, and gives the terminal back with everything said that was kept meanwhile. To be
-/// called before anything is printed; without a screen it does nothing.
-pub(crate) fn close() {
-    IS_OVER.store(true, Ordering::Relaxed);
-    if let Some(thread) = lock(&THREAD).take() {
-        // It may wait for a terminal that takes nothing.
-        let end = now() + LAST;
-        while !thread.is_finished() && now() < end {
-            pause(Nanos::from_millis(1));
-        }
-    }
-    terminal::give_back_at_last();
-}
-
-/// The same without waiting for the thread, which may be the one that calls, nor for a terminal that
-/// takes nothing.
-pub(crate) fn leave() {
-    terminal::give_back();
-}
-
 /// What a thread that panicked has left can still be shown.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
@@ -260,5 +219,5 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Lines that were said while the screen was there, the latest last.
 fn notes() -> Vec<String> {
-    output::kept()
+    notes::kept()
 }

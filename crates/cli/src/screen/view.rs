@@ -10,7 +10,7 @@ use super::{Run, Shown, lock};
 use crate::listen::{self, Course, Stand};
 use crate::output;
 use crate::progress::sending;
-use crate::readiness::Ready;
+use goodput_lab::readiness::Ready;
 
 /// What does not change during a run. Foreign text in it is harmless.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use serde_json::json;
 
 use super::{Command, Place, Server};
 use crate::args::{Arguments, ColdStartArgs, Verb};
-use crate::emptying::wait_empty;
 use crate::error::{Failed, exit};
 use crate::observe::Observer;
 use crate::run::Setup;
 use crate::{output, plan};
+use goodput_lab::emptying::wait_empty;
 
 /// How long the server has to become empty.
 const EMPTY_LIMIT: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
     let command = Command::read(&args.serve, &values, &place.offered())?;
     let server = Server::start(&command, &args.log, &place, args.grace)?;
     say(&json!({"group": server.group()}))?;
-    let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, true)?;
+    let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, &goodput_lab::Silent)?;
     say(&json!({"start": start}))?;
     if args.hold {
         let setup = Setup::new(true, false);
@@ -39,7 +39,9 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
         if let Some(failed) = server.crash() {
             return Err(failed);
         }
-        say(&json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &setup.signals)}))?;
+        say(
+            &json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &|| setup.signals.is_interrupted())}),
+        )?;
     }
     let exit = server.stop()?;
     say(&json!({"end": exit.to_string()}))?;

@@ -29,7 +29,7 @@ use goodput_model::{Nanos, Plan};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::Failed;
-use crate::readiness::{self, Ready};
+use goodput_lab::readiness::{self, Ready};
 use supervise::Word;
 
 /// How long its port may stay taken after it has ended.
@@ -209,10 +209,10 @@ impl Server {
         &self,
         plan: &mut Plan,
         within: Duration,
-        quiet: bool,
+        observer: &dyn goodput_lab::Observer,
     ) -> Result<(Ready, ColdStart), Failed> {
         let asked = std::mem::replace(&mut plan.target.wait_ready, within);
-        let outcome = readiness::wait_unless(plan, quiet, &|| self.crash());
+        let outcome = readiness::wait_unless(plan, observer, &|| self.crash());
         plan.target.wait_ready = asked;
         let ready = outcome.map_err(|failed| match self.exited() {
             Some(_) => failed,

@@ -8,7 +8,7 @@ use goodput_model::{Nanos, Plan};
 
 use super::command::Values;
 use crate::error::Failed;
-use crate::readiness;
+use goodput_lab::readiness;
 
 /// For one attempt to connect; on this machine it is answered at once.
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);

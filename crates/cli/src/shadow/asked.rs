@@ -12,7 +12,7 @@ use super::saved::Asked;
 use crate::args::{ByName, CandidateArgs, ShadowArgs};
 use crate::compare::read_gates;
 use crate::error::Failed;
-use crate::host;
+use goodput_lab::host;
 
 /// Chance of a wrong word about any of the tested figures.
 const ALPHA: f64 = 0.05;

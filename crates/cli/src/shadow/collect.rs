@@ -18,7 +18,8 @@ use super::likeness;
 use super::pairing::{Both, Pairing, Word};
 use super::saved::Keeper;
 use crate::listen::Tally;
-use crate::{host, output, screen};
+use crate::{output, screen};
+use goodput_lab::host;
 
 /// How often logs are handed to the system: the most that a `kill -9` takes.
 const FLUSH: Nanos = Nanos::from_millis(200);

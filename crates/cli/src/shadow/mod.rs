@@ -28,8 +28,9 @@ pub(crate) use saved::{html, read};
 
 use crate::args::ShadowArgs;
 use crate::error::Failed;
-use crate::{compare, host, listen, live, signals};
+use crate::{compare, listen, live, signals};
 use collect::{Board, Collector};
+use goodput_lab::host;
 use pairing::Pairing;
 use progress::Progress;
 use saved::{Asked, Keeper};

@@ -11,7 +11,7 @@ use super::Live;
 use crate::args::ShownArgs;
 use crate::screen::{Progress as How, Screen};
 use crate::signals::Signals;
-use crate::{output, screen};
+use crate::{output, terminal};
 
 /// How often the line is rewritten on a terminal, and printed elsewhere.
 const TERMINAL: Nanos = Nanos::from_millis(250);
@@ -95,7 +95,7 @@ impl Progress {
 
     /// Nothing more comes.
     pub(super) fn end(&self) {
-        screen::close();
+        terminal::close();
         self.wipe();
     }
 

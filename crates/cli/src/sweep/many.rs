@@ -203,7 +203,7 @@ fn with_server(
     })?;
     let server = Server::start(&command, &log, &place, GRACE)?;
     let within = Duration::try_from_secs_f64(serve.timeout_s).unwrap_or(LONGEST_START);
-    let (ready, start) = server.wait_ready(&mut plan, within, setup.quiet)?;
+    let (ready, start) = server.wait_ready(&mut plan, within, &*setup.observer)?;
     keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
     if !setup.quiet {
         output::note(&format!("the server was ready after {:.1} s", start.ready_s));

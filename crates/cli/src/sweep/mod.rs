@@ -24,10 +24,11 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
 use crate::fleet::Part;
-use crate::readiness::Ready;
 use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
-use crate::{host, plan, report, typed};
+use crate::{plan, report, typed};
 use asked::Asked;
+use goodput_lab::host;
+use goodput_lab::readiness::Ready;
 
 /// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
 const BESIDE_RESUME: [&str; 6] =

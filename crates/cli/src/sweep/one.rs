@@ -17,11 +17,12 @@ use super::asked::Asked;
 use super::saved::Kept;
 use super::screen::Screen;
 use super::{point, saved};
-use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
-use crate::readiness::{self, Ready};
 use crate::run::{Place, Setup, prepare_on};
-use crate::{host, output, report};
+use crate::{output, report};
+use goodput_lab::emptying::{By, wait_empty};
+use goodput_lab::host;
+use goodput_lab::readiness::{self, Ready};
 
 /// How long a server that went away may stay away.
 pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
@@ -155,10 +156,11 @@ impl<'a> Sweep<'a> {
             let Step::Measure(mut ask) = next(&self.asked.sweep, &done) else {
                 return Ok(ended(&done, &self.asked.sweep));
             };
+            let planned_s = ask.burn_in_s;
             if std::mem::take(&mut self.is_cold) {
                 ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
             }
-            let left = self.say_what_it_takes(&done);
+            let left = self.say_what_it_takes(&done, ask.burn_in_s - planned_s);
             let begin = now();
             let measured = self.measure(&ask, left);
             if self.setup.signals.is_interrupted() {
@@ -187,8 +189,9 @@ impl<'a> Sweep<'a> {
     }
 
     /// How long it takes from here; said once, before the first point that counts.
-    fn say_what_it_takes(&mut self, done: &[Point]) -> Option<f64> {
-        let left = estimate(&self.asked.sweep, done)?;
+    fn say_what_it_takes(&mut self, done: &[Point], more_s: f64) -> Option<f64> {
+        let mut left = estimate(&self.asked.sweep, done)?;
+        left.seconds += more_s;
         if self.facts.estimated.is_none() {
             let so_far = self.took();
             let whole = Estimate { seconds: left.seconds + so_far, ..left.clone() };
@@ -266,7 +269,7 @@ impl<'a> Sweep<'a> {
             let stopped = self.setup.signals.is_interrupted();
             crash.or_else(|| stopped.then(|| Failed::target("stopped while waiting")))
         };
-        match readiness::wait_unless(&mut plan, self.setup.quiet, &given_up) {
+        match readiness::wait_unless(&mut plan, &*self.setup.observer, &given_up) {
             Ok(ready) => {
                 self.ready = Arc::new(ready);
                 self.is_cold = true;
@@ -282,7 +285,8 @@ impl<'a> Sweep<'a> {
     /// Lets the server come to rest.
     fn settle(&mut self) {
         pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
-        let emptied = wait_empty(&self.plan, &self.ready, EMPTYING, &self.setup.signals);
+        let emptied =
+            wait_empty(&self.plan, &self.ready, EMPTYING, &|| self.setup.signals.is_interrupted());
         if let By::Unknown(why) = emptied.by
             && self.plan.target.probe
         {

@@ -17,9 +17,10 @@ use goodput_workload::{Setting, Workload};
 
 use crate::args::{AmountArgs, MakeArgs, ReplayName, ShowArgs, WorkloadArgs, WorkloadVerb};
 use crate::error::{Failed, exit};
-use crate::hub::{self, Hub};
-use crate::materials::{self, Materials};
-use crate::{output, plan, readiness, vocabulary};
+use crate::{output, plan};
+use goodput_lab::hub::{self, Hub};
+use goodput_lab::materials::{self, Materials};
+use goodput_lab::{readiness, vocabulary};
 
 /// Runs the verb.
 pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
@@ -105,7 +106,11 @@ fn build(
         time_scale: args.trace.time_scale,
         requests: amount.num_requests,
     };
-    let materials = Materials::gather(&mut plan, setting, &Hub::new(false))?;
+    let materials = Materials::gather(
+        &mut plan,
+        setting,
+        &Hub::new(std::sync::Arc::new(crate::printer::Printer::new(false))),
+    )?;
     vocabulary::by_tokenizer(&mut plan, materials.tokenizer.as_ref())?;
     let served = served::view(&materials);
     Ok((materials.workload(&plan)?, plan, served))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::Api;
 use goodput_report::{Histogram, ServedView};
 
-use crate::materials::Materials;
+use goodput_lab::materials::Materials;
 
 /// Counts over all rows of a recorded trace; none of anything else.
 pub(super) fn view(materials: &Materials) -> Option<ServedView> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Outcome, Session};
+use crate::support::{Outcome, Session, outcome_of};
 
 /// A session whose PATH begins with these scripts.
 fn with_tools(tools: &[(&str, &str)]) -> Session {
@@ -29,12 +29,7 @@ fn run(session: &Session, line: &[&str]) -> Outcome {
     let mut command = session.command(line);
     let bin = session.folder.path().join("bin");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let output = command.env("PATH", path).output().unwrap();
-    Outcome {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    outcome_of(command.env("PATH", path))
 }
 
 fn read(session: &Session, name: &str) -> String {

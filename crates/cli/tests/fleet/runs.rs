@@ -10,7 +10,7 @@ use goodput_model::Nanos;
 use serde_json::Value;
 
 use crate::support::mock::{MockProcess, records};
-use crate::support::{Outcome, Session, number, outcome};
+use crate::support::{Outcome, Session, number, outcome, signal};
 
 const PATIENCE: Nanos = Nanos::from_millis(60_000);
 const TOKEN: &str = "OnlyTheClientsOfThisTestKnowThisWord";
@@ -83,8 +83,7 @@ impl Fleet {
 
 /// As Ctrl-C does.
 fn interrupt(client: &Child) {
-    let id = client.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    signal(client, "-INT");
 }
 
 fn ended(client: Child) -> Outcome {
@@ -185,7 +184,8 @@ fn a_plan_with_headers_goes_everywhere() {
     };
     let clients = [start("0/2"), start("1/2")];
     for client in clients {
-        ended(client).assert_finished("a client");
+        let place = fleet.session.path("out");
+        ended(client).with_folder(&place).assert_finished("a client");
     }
     assert_eq!(fleet.sent("out"), fleet.sent("one"));
 }
@@ -326,7 +326,10 @@ fn what_crosses_the_wire_cannot_be_read() {
     let seen = seen.lock().unwrap().clone();
     assert!(seen.len() > 2_000);
     let url = fleet.mock.url();
-    for secret in [url.as_str(), "the-model-of-this-test", "num_requests", host.trim(), TOKEN] {
+    // A name of a few letters is in any ciphertext by chance.
+    let host = Some(host.trim()).filter(|host| host.len() > 5);
+    let secrets = [url.as_str(), "the-model-of-this-test", "num_requests", TOKEN];
+    for secret in secrets.into_iter().chain(host) {
         let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!is_there, "`{secret}` can be read");
     }

@@ -171,8 +171,8 @@ fn the_model_is_asked_for_and_requests_carry_what_was_asked() {
     ];
     let session = Session::new();
     let mut command = session.command(&["run", &url, "--quiet", "--out", "out"]);
-    let output = command.args(args).env("OPENAI_API_KEY", "sk-test-key-123").output().unwrap();
-    crate::support::outcome(output).assert_finished("");
+    command.args(args).env("OPENAI_API_KEY", "sk-test-key-123");
+    crate::support::outcome_of(&mut command).assert_finished("");
     let requests = server.requests();
     let request = requests.iter().rfind(|request| request.line.starts_with("POST")).unwrap();
     assert_eq!(request.line, "POST /base/v1/chat/completions HTTP/1.1");

@@ -1,11 +1,9 @@
 //! `--repeat`: several runs of one plan, what they say together, and what is left when they are
 //! stopped or killed.
 
-use std::process::Command;
-
-use crate::support::{Session, at, number, outcome, percentile, timed};
+use crate::support::{Session, about_time, at, number, outcome, percentile, signal, timed};
 use goodput_clock::{now, pause};
-use goodput_model::Nanos;
+use goodput_model::{CaveatCode, Nanos};
 use serde_json::Value;
 
 const SHORT: [&str; 9] = [
@@ -43,10 +41,10 @@ fn what_runs_say_together_follows_from_each() {
         let session = Session::new();
         let args = ["--duration", "1500ms", "--seed", "7", "--repeat", "3", "--json"];
         let all = session.run(&[&SHORT[..], &args].concat());
-        all.assert_finished("three runs");
+        all.assert_finished_despite(&[CaveatCode::NothingMeasured], "three runs");
         let found: Value = serde_json::from_str(&all.stdout).unwrap();
         assert_eq!(found["schema"], "goodput.repeats/1");
-        assert_eq!((number(&found, "asked"), number(&found, "used")), (3.0, 3.0));
+        about_time(|| assert_eq!((number(&found, "asked"), number(&found, "used")), (3.0, 3.0)));
         let children: Vec<Value> =
             (1..=3).map(|n| read(&session, &format!("out/repeat-{n}/summary.json"))).collect();
         let seeds: Vec<f64> = children.iter().map(|child| number(child, "run.seed")).collect();
@@ -112,8 +110,7 @@ fn ctrl_c_ends_the_series_with_a_report() {
     let args = ["--duration", "2s", "--repeat", "3", "--json"];
     let child = session.spawn(&[&SHORT[..], &args].concat());
     wait_for_records(&session, "repeat-2");
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    signal(&child, "-INT");
     let outcome = outcome(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
     let found: Value = serde_json::from_str(&outcome.stdout).unwrap();

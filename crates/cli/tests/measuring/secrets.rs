@@ -8,7 +8,7 @@ use goodput_testkit::{
     LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, timed_stream,
 };
 
-use crate::support::{Session, ms, outcome};
+use crate::support::{Session, ms, outcome_of};
 
 const KEY: &str = "sk-TOPSECRET/0123456789-abcdef-ABCDEF-99";
 
@@ -194,7 +194,7 @@ fn a_file_that_chooses_whose_key_goes_where_is_said() {
     let run = |args: &[&str]| {
         let mut command = session.command(&["run", "--quiet"]);
         command.args(args).env("OTHER_SECRET", "sk-other-secret").env("OPENAI_API_KEY", KEY);
-        outcome(command.output().unwrap())
+        outcome_of(&mut command)
     };
     let load = ["--rate", "inf", "--num-requests", "2", "--model", "m", "--no-length-check"];
     let typed =
@@ -234,8 +234,7 @@ fn lists_of_targets_that_choose_keys_are_said_before_the_first_request() {
     };
     std::fs::write(session.path("targets.toml"), one("a") + &one("b")).unwrap();
     let args = ["compare", "--targets", "targets.toml", "--rate", "1", "--model", "m"];
-    let output = session.command(&args).env("OTHER_SECRET", "sk-other-secret").output().unwrap();
-    let outcome = outcome(output);
+    let outcome = outcome_of(session.command(&args).env("OTHER_SECRET", "sk-other-secret"));
     assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
     let line = format!("warning: the key in $OTHER_SECRET goes to {host}: a file chose both");
     assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);

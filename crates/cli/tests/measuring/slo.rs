@@ -1,6 +1,6 @@
 //! Promises kept, broken and undecided, from the command line to the exit code.
 
-use crate::support::{Outcome, Session, at, number, timed};
+use crate::support::{Outcome, Session, about_time, at, number, timed};
 use goodput_testkit::{Server, answer};
 use serde_json::Value;
 
@@ -80,8 +80,10 @@ fn goodput_is_attainment_times_the_rate() {
         let attainment = number(&summary, "slo.attainment");
         let expected = attainment * number(&summary, "load.scheduled_rps");
         assert!((number(&summary, "slo.goodput_rps") - expected).abs() < 1e-9);
-        assert!(number(&summary, "slo.goodput_output_tps") > 0.0);
-        assert_eq!(at(&summary, "slo.attainment_state"), "missed");
+        about_time(|| {
+            assert!(number(&summary, "slo.goodput_output_tps") > 0.0);
+            assert_eq!(at(&summary, "slo.attainment_state"), "missed");
+        });
         assert_code(&outcome, &summary, 4);
         // Ten tokens in 2 ms steps need no more than that, and a quarter has none.
         assert!(number(&summary, "slo.fluidity.fluid_share") <= 0.76);
@@ -100,37 +102,34 @@ fn goodput_is_attainment_times_the_rate() {
 
 #[test]
 fn the_plan_keeps_it_and_may_be_judged_anew() {
-    timed(|| {
-        let session = Session::new();
-        let short = ["--concurrency", "2", "--num-requests", "20", "--max-tokens", "3"];
-        let plan = |args: &[&str], out: &str| {
-            let all = [&["run", "mock:fast", "--quiet", "--out", out], &short[..], args].concat();
-            let outcome = session.run(&all);
-            assert!(matches!(outcome.code, Some(0 | 5)), "{}", outcome.stderr);
-            std::fs::read_to_string(session.path(out).join("plan.toml")).unwrap()
-        };
-        let by_alias = plan(&["--goodput", "ttft:5000", "tpot:5000"], "one");
-        assert!(by_alias.contains(r#"slo = "ttft <= 5s, tpot <= 5s""#), "{by_alias}");
-        assert_eq!(by_alias, plan(&["--slo", "ttft:5000,tpot:5000"], "two"));
-        let kept =
-            plan(&["--slo", "mlperf-llama2-70b, e2e < 1m", "--attainment", "99.9%"], "three");
-        assert!(kept.contains(r#"slo = "p99 ttft < 2s, p99 tpot < 200ms, e2e < 60s""#), "{kept}");
-        assert!(kept.contains("attainment = 0.999"), "{kept}");
-        let again = |args: &[&str], out: &str| {
-            let plan = ["run", "--plan", "three/plan.toml", "--quiet", "--json", "--out", out];
-            let outcome = session.run(&[&plan, args].concat());
-            serde_json::from_str::<Value>(&outcome.stdout).unwrap()
-        };
-        let same = again(&[], "four");
-        assert_eq!(at(&same, "slo.slo"), "p99 ttft < 2s, p99 tpot < 200ms, e2e < 60s");
-        let anew = again(&["--slo", "e2e < 30s", "--attainment", "50%"], "five");
-        assert_eq!(
-            (at(&anew, "slo.slo").as_str(), number(&anew, "slo.target")),
-            (Some("e2e < 30s"), 0.5)
-        );
-        // A plan without one says nothing about it.
-        assert!(!plan(&[], "six").contains("slo"));
-    });
+    let session = Session::new();
+    let short = ["--concurrency", "2", "--num-requests", "20", "--max-tokens", "3"];
+    let plan = |args: &[&str], out: &str| {
+        let all = [&["run", "mock:fast", "--quiet", "--out", out], &short[..], args].concat();
+        let outcome = session.run(&all);
+        assert!(matches!(outcome.code, Some(0 | 5)), "{}", outcome.stderr);
+        std::fs::read_to_string(session.path(out).join("plan.toml")).unwrap()
+    };
+    let by_alias = plan(&["--goodput", "ttft:5000", "tpot:5000"], "one");
+    assert!(by_alias.contains(r#"slo = "ttft <= 5s, tpot <= 5s""#), "{by_alias}");
+    assert_eq!(by_alias, plan(&["--slo", "ttft:5000,tpot:5000"], "two"));
+    let kept = plan(&["--slo", "mlperf-llama2-70b, e2e < 1m", "--attainment", "99.9%"], "three");
+    assert!(kept.contains(r#"slo = "p99 ttft < 2s, p99 tpot < 200ms, e2e < 60s""#), "{kept}");
+    assert!(kept.contains("attainment = 0.999"), "{kept}");
+    let again = |args: &[&str], out: &str| {
+        let plan = ["run", "--plan", "three/plan.toml", "--quiet", "--json", "--out", out];
+        let outcome = session.run(&[&plan, args].concat());
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap()
+    };
+    let same = again(&[], "four");
+    assert_eq!(at(&same, "slo.slo"), "p99 ttft < 2s, p99 tpot < 200ms, e2e < 60s");
+    let anew = again(&["--slo", "e2e < 30s", "--attainment", "50%"], "five");
+    assert_eq!(
+        (at(&anew, "slo.slo").as_str(), number(&anew, "slo.target")),
+        (Some("e2e < 30s"), 0.5)
+    );
+    // A plan without one says nothing about it.
+    assert!(!plan(&[], "six").contains("slo"));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! as often as the engine itself says that it happened.
 
 use crate::support::mock::{MockProcess, records};
-use crate::support::{Session, at, number, percentile, timed};
-use goodput_model::{ErrorClass, RequestRecord};
+use crate::support::{Session, about_time, at, number, percentile, timed};
+use goodput_model::{CaveatCode, ErrorClass, RequestRecord};
 use serde_json::{Value, json};
 
 /// Twenty requests for eight tokens each, on connections of their own: a connection that breaks
@@ -44,10 +44,15 @@ struct Ran {
 
 impl Ran {
     fn new(mock_args: &[&str], run_args: &[&str]) -> Self {
+        Self::despite(&[], mock_args, run_args)
+    }
+
+    /// The same where these caveats may make it void.
+    fn despite(expected: &[CaveatCode], mock_args: &[&str], run_args: &[&str]) -> Self {
         let session = Session::new();
         let mock = MockProcess::start(&session, &[&["--profile", "fast"], mock_args].concat());
         let (outcome, summary) = session.measure(&mock.url(), run_args);
-        outcome.assert_finished(&format!("{mock_args:?} {run_args:?}"));
+        outcome.assert_finished_despite(expected, &format!("{mock_args:?} {run_args:?}"));
         Self { mock, session, summary }
     }
 
@@ -174,12 +179,15 @@ fn a_stall_beyond_the_limit_is_a_timeout_over_both_protocols() {
             let more = ["--max-tokens", "8", "--timeout", "500ms", "--no-probe", "--canary", "off"];
             let args = [&args[..], &more, protocol].concat();
             let ran = Ran::with_fault("stall=1m:1/4", &args);
-            ran.assert_five("stall", "timeout", "stream", &format!("{protocol:?}"));
-            let records = ran.records();
-            let late: Vec<_> = records.iter().filter(|record| !record.is_ok()).collect();
-            assert!(late.iter().all(|record| record.exchange.chunks.len() == 4));
-            // They are the tail of the distribution, not missing from it.
-            assert_eq!(number(&ran.summary, "metrics.e2e.censored"), 5.0);
+            // Of a busy machine other answers, too, may take half a second.
+            about_time(|| {
+                ran.assert_five("stall", "timeout", "stream", &format!("{protocol:?}"));
+                let records = ran.records();
+                let late: Vec<_> = records.iter().filter(|record| !record.is_ok()).collect();
+                assert!(late.iter().all(|record| record.exchange.chunks.len() == 4));
+                // They are the tail of the distribution, not missing from it.
+                assert_eq!(number(&ran.summary, "metrics.e2e.censored"), 5.0);
+            });
         }
     });
 }
@@ -220,11 +228,13 @@ fn refused_connections_are_refused_for_that_time_only() {
         let class = |record: &&RequestRecord| record.exchange.failure.as_ref().unwrap().class;
         assert!(bad.iter().all(|record| class(record) == ErrorClass::Connect), "{}", ran.summary);
         // A second of fifty, give or take those at its edges.
-        assert!((40..=52).contains(&bad.len()), "{} failed", bad.len());
+        about_time(|| assert!((40..=52).contains(&bad.len()), "{} failed", bad.len()));
         let (first, last) = (due[0], due[due.len() - 1]);
-        assert!((last - first).as_secs() < 1.05, "{first:?} {last:?}");
-        assert!(good.iter().all(|record| record.scheduled < first || record.scheduled > last));
-        assert!(good.iter().any(|record| record.scheduled > last), "it came back");
+        about_time(|| {
+            assert!((last - first).as_secs() < 1.05, "{first:?} {last:?}");
+            assert!(good.iter().all(|record| record.scheduled < first || record.scheduled > last));
+            assert!(good.iter().any(|record| record.scheduled > last), "it came back");
+        });
         assert_eq!(number(&ran.summary, "requests.errors_by_stage.connect"), bad.len() as f64);
     });
 }
@@ -249,17 +259,30 @@ fn a_full_queue_refuses_exactly_those_that_find_no_place() {
             let engine =
                 ["--ttft", "300ms", "--slots", "1", "--set", "max_queue=2", "--set", full.as_str()];
             let burst = ["--rate", "inf", "--num-requests", "10", "--max-tokens", "2"];
-            let ran = Ran::new(&engine, &[&burst[..], &["--no-probe", "--canary", "off"]].concat());
+            let burst = [&burst[..], &["--no-probe", "--canary", "off"]].concat();
+            let ran = Ran::despite(&[CaveatCode::Errors], &engine, &burst);
             // One in the slot, two in the queue.
+            // A client that takes 300 ms to send ten finds a free slot again.
             let class = format!("http_{status}");
-            assert_eq!(at(&ran.summary, "requests.errors"), &json!({class: 7}));
-            assert_eq!(ran.ok(), 3.0);
-            assert_eq!(ran.mock.metric("mock_refused_total"), 7.0);
-            assert_eq!(ran.mock.metric("mock_requests_total"), 3.0, "those that the engine took");
+            about_time(|| {
+                assert_eq!(at(&ran.summary, "requests.errors"), &json!({class: 7}));
+                assert_eq!(ran.ok(), 3.0);
+                assert_eq!(ran.mock.metric("mock_refused_total"), 7.0);
+                assert_eq!(
+                    ran.mock.metric("mock_requests_total"),
+                    3.0,
+                    "those that the engine took"
+                );
+            });
             let tokens = number(&ran.summary, "tokens.input");
             assert_eq!(ran.mock.metric("vllm:prompt_tokens_total"), tokens);
             let ttft = ["50", "99"].map(|percent| percentile(&ran.summary, "ttft", percent));
-            assert!(ttft[0] >= 600.0 && ttft[1] >= 900.0, "they waited for each other: {ttft:?}");
+            about_time(|| {
+                assert!(
+                    ttft[0] >= 600.0 && ttft[1] >= 900.0,
+                    "they waited for each other: {ttft:?}"
+                );
+            });
         }
     });
 }

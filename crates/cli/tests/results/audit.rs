@@ -313,8 +313,8 @@ fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
     let session = Session::new();
     let (url, quick) = (server.url(), ["--rate", "50", "--num-requests", "5", "--model", "m"]);
     let mut command = session.command(&["run", &url, "--out", "out", "--meta", "gpu=H200"]);
-    let output = command.args(quick).env("OPENAI_API_KEY", "sk-test-key-123").output().unwrap();
-    let page = crate::support::outcome(output);
+    command.args(quick).env("OPENAI_API_KEY", "sk-test-key-123");
+    let page = crate::support::outcome_of(&mut command);
     page.assert_finished("");
     assert!(page.stdout.contains("sglang 0.5.3, bfloat16, TP 2"), "{}", page.stdout);
     assert!(page.stdout.contains("gpu H200"), "{}", page.stdout);

@@ -3,7 +3,7 @@
 #[path = "../../../campaign/src/capacity/tests/fixture.rs"]
 mod fixture;
 
-use crate::support::{Outcome, Session, number, timed};
+use crate::support::{Outcome, Session, number};
 use goodput_campaign as campaign;
 use goodput_campaign::sweep::{Configuration, GoodputState, SweepSummary, Sweeps};
 use goodput_sim::Profile;
@@ -183,36 +183,30 @@ fn of_several_configurations_one_counts() {
 
 #[test]
 fn a_run_that_kept_its_slo() {
-    timed(|| {
-        let session = Session::new();
-        let load = ["--rate", "20", "--duration", "4s", "--max-tokens", "4", "--no-probe"];
-        let kept = ["--slo", "errors < 50%"];
-        let (outcome, _) = session.measure("mock:fast", &[&load[..], &kept].concat());
-        outcome.assert_finished("kept");
-        // Its other pages: of a run as of any other folder.
-        let report = |format: &str| session.run(&["report", "out", "--format", format]).stdout;
-        assert!(report("markdown").starts_with("## Run: "), "{}", report("markdown"));
-        assert!(
-            report("junit").contains("<testcase name=\"errors &lt; 50%\""),
-            "{}",
-            report("junit")
-        );
-        let plan = session.run(&["plan", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
-        if outcome.code == Some(5) {
-            // A crowded machine: nothing may rest on such a run.
-            return refused(&plan, "void");
-        }
-        assert_eq!(plan.code, Some(0), "{}", plan.stderr);
-        let plan: Value = serde_json::from_str(&plan.stdout).unwrap();
-        assert_eq!(number(&plan, "basis.confirmed_rps"), 20.0);
-        assert_eq!(plan["basis"]["rejected_rps"], Value::Null);
-        assert_eq!(plan["fleets"]["bare"]["replicas"], 5);
-        let step = &plan["fan_out"]["metrics"][0];
-        // The median of two calls is p70.7 of one: more than the median of one.
-        assert!(number(&step["p50"], "single_percentile") > 70.0);
-        assert!(number(&step["p50"], "ms") >= number(step, "single_p50_ms"));
-        assert_eq!(step["p50"]["interpolated"], false);
-    });
+    let session = Session::new();
+    let load = ["--rate", "20", "--duration", "4s", "--max-tokens", "4", "--no-probe"];
+    let kept = ["--slo", "errors < 50%"];
+    let (outcome, _) = session.measure("mock:fast", &[&load[..], &kept].concat());
+    outcome.assert_finished("kept");
+    // Its other pages: of a run as of any other folder.
+    let report = |format: &str| session.run(&["report", "out", "--format", format]).stdout;
+    assert!(report("markdown").starts_with("## Run: "), "{}", report("markdown"));
+    assert!(report("junit").contains("<testcase name=\"errors &lt; 50%\""), "{}", report("junit"));
+    let plan = session.run(&["plan", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
+    if outcome.code == Some(5) {
+        // A crowded machine: nothing may rest on such a run.
+        return refused(&plan, "void");
+    }
+    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+    let plan: Value = serde_json::from_str(&plan.stdout).unwrap();
+    assert_eq!(number(&plan, "basis.confirmed_rps"), 20.0);
+    assert_eq!(plan["basis"]["rejected_rps"], Value::Null);
+    assert_eq!(plan["fleets"]["bare"]["replicas"], 5);
+    let step = &plan["fan_out"]["metrics"][0];
+    // The median of two calls is p70.7 of one: more than the median of one.
+    assert!(number(&step["p50"], "single_percentile") > 70.0);
+    assert!(number(&step["p50"], "ms") >= number(step, "single_p50_ms"));
+    assert_eq!(step["p50"]["interpolated"], false);
 }
 
 #[test]

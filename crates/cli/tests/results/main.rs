@@ -6,6 +6,7 @@ mod audit;
 mod capacity;
 mod compare_saved;
 mod exports;
+mod harness;
 mod pages;
 mod schemas;
 mod strangers;

@@ -26,25 +26,13 @@ fn soon(session: &Session, args: &[&str]) -> Outcome {
         }
         pause(Nanos::from_millis(20));
     }
-    outcome(child.wait_with_output().unwrap())
+    let outcome = outcome(child.wait_with_output().unwrap());
+    args.iter().fold(outcome, |outcome, name| outcome.with_folder(&session.path(name)))
 }
 
 /// A short run in `name`.
 fn run(session: &Session, name: &str) {
-    let done = session.run(&[
-        "run",
-        "mock:ttft=2ms,itl=1ms",
-        "--rate",
-        "50",
-        "--num-requests",
-        "20",
-        "--max-tokens",
-        "4",
-        "--quiet",
-        "--out",
-        name,
-    ]);
-    done.assert_finished(name);
+    session.run_shortly("mock:ttft=2ms,itl=1ms", &[], name);
 }
 
 fn make_pipe(path: &Path) {
@@ -184,7 +172,7 @@ fn only_plain_files_are_read() {
         }
     });
     // A file may not be longer than its kind is, however little room it takes on disk.
-    for (name, limit) in [("plan.toml", "16 MiB"), ("manifest.json", "16 MiB")] {
+    for (name, limit) in [("plan.toml", "2 MiB"), ("manifest.json", "16 MiB")] {
         let path = session.path("ran").join(name);
         fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         let done = soon(&session, &["report", "ran"]);
@@ -251,22 +239,7 @@ fn a_merge_that_was_killed_is_not_a_run_and_can_be_begun_anew() {
     let server = MockProcess::fast(&session, &[]);
     let url = server.url();
     for (shard, name) in [("0/2", "one"), ("1/2", "two")] {
-        let done = session.run(&[
-            "run",
-            &url,
-            "--rate",
-            "50",
-            "--num-requests",
-            "20",
-            "--max-tokens",
-            "4",
-            "--quiet",
-            "--shard",
-            shard,
-            "--out",
-            name,
-        ]);
-        done.assert_finished(name);
+        session.run_shortly(&url, &["--shard", shard], name);
     }
     // What is on disk when the logs are being merged.
     fs::create_dir_all(session.path("all/.merging")).unwrap();
@@ -300,6 +273,7 @@ fn a_folder_that_vanishes_costs_nothing() {
             "120",
             "--max-tokens",
             "4",
+            "--save-text",
             "--json",
             "--out",
             "runs/here",
@@ -331,5 +305,7 @@ fn a_folder_that_vanishes_costs_nothing() {
         assert_eq!(again["requests"], summary["requests"]);
         assert_eq!(again["metrics"], summary["metrics"]);
         assert!(session.path("runs/here/report.html").is_file());
+        let texts = fs::read_to_string(session.path("runs/here/text.jsonl")).unwrap();
+        assert_eq!(texts.lines().count(), 120, "texts before and after the removal");
     }
 }

@@ -2,9 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command};
 
-use crate::support::Session;
+use crate::support::{Session, Started, signal};
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
@@ -12,31 +11,15 @@ use serde_json::Value;
 /// How long anything may take, on a machine with much else to do.
 const PATIENCE: Nanos = Nanos::from_millis(30_000);
 
-/// A process that is ended with the test.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Started {
-    fn interrupt(&self) {
-        let id = self.0.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    }
-
-    fn code(&mut self) -> Option<i32> {
-        let deadline = now() + PATIENCE;
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(now() < deadline, "it does not end");
-            pause(Nanos::from_millis(20));
+/// Its exit code.
+fn code(child: &mut Started) -> Option<i32> {
+    let deadline = now() + PATIENCE;
+    loop {
+        if let Some(status) = child.0.try_wait().unwrap() {
+            return status.code();
         }
+        assert!(now() < deadline, "it does not end");
+        pause(Nanos::from_millis(20));
     }
 }
 
@@ -123,7 +106,7 @@ fn a_run_is_seen_while_it_goes_on_and_after_it() {
             }
         }
         if !is_stopped && counts.len() >= 2 && counts.last() > Some(&0) {
-            run.interrupt();
+            signal(&run.0, "-INT");
             (is_stopped, deadline) = (true, now() + PATIENCE);
         }
         if line == "event: over" {
@@ -132,7 +115,7 @@ fn a_run_is_seen_while_it_goes_on_and_after_it() {
         }
     }
     assert!(is_stopped && is_over && counts.is_sorted(), "{counts:?}");
-    assert_eq!(run.code(), Some(130));
+    assert_eq!(code(&mut run), Some(130));
     let page = view.list_with("data-name=\"Verdict\"><span class=\"");
     assert!(!page.contains(">running<") && page.contains(&format!("data-id=\"{id}\"")), "{page}");
     assert!(view.get(&format!("/overlay?id={id}"), "").contains("<svg"));
@@ -142,27 +125,14 @@ fn a_run_is_seen_while_it_goes_on_and_after_it() {
     let mut refused = String::new();
     stream.read_to_string(&mut refused).unwrap();
     assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains(&id), "{refused}");
-    view.child.interrupt();
-    assert_eq!(view.child.code(), Some(0));
+    signal(&view.child.0, "-INT");
+    assert_eq!(code(&mut view.child), Some(0));
 }
 
 #[test]
 fn a_page_is_made_from_the_data_and_never_a_stranger_s() {
     let session = Session::new();
-    let done = session.run(&[
-        "run",
-        "mock:ttft=2ms,itl=1ms",
-        "--rate",
-        "50",
-        "--num-requests",
-        "20",
-        "--max-tokens",
-        "4",
-        "--quiet",
-        "--out",
-        "runs/here",
-    ]);
-    done.assert_finished("run");
+    session.run_shortly("mock:ttft=2ms,itl=1ms", &[], "runs/here");
     let file = session.path("runs/here/report.html");
     let ours = std::fs::read_to_string(&file).unwrap();
     // A page of ours, but for one line that leads away.

@@ -61,9 +61,7 @@ impl MockProcess {
 
     /// Ends it as Ctrl-C does, and returns its last words.
     pub(crate) fn interrupt(mut self) -> String {
-        let id = self.child.id().to_string();
-        let status = std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
-        assert!(status.success());
+        super::signal(&self.child, "-INT");
         let mut words = String::new();
         self.said.read_to_string(&mut words).unwrap();
         assert!(self.child.wait().unwrap().success(), "{words}");

@@ -8,36 +8,25 @@
     reason = "each test file uses its part; a test may panic"
 )]
 
+mod finished;
 pub(crate) mod mock;
+mod process;
 mod timed;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use timed::{alone, timed, undisturbed};
+pub(crate) use finished::{BUSY_MACHINE, Outcome, outcome, outcome_of};
+pub(crate) use process::{Started, signal};
+pub(crate) use timed::{Try, about_time, alone, retried, timed, undisturbed};
 
 /// One use of the binary, in a folder of its own.
 pub(crate) struct Session {
     pub(crate) folder: TempDir,
-}
-
-/// What came of it.
-pub(crate) struct Outcome {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Outcome {
-    /// The run came to its end. On a busy machine the client may have been late, and the verdict
-    /// (exit code 5) rightly says so; what is asserted of such a run must not depend on time.
-    pub(crate) fn assert_finished(&self, context: &str) {
-        assert!(matches!(self.code, Some(0 | 5)), "{context}: {:?} {}", self.code, self.stderr);
-    }
 }
 
 impl Session {
@@ -54,7 +43,7 @@ impl Session {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Outcome {
-        outcome(self.command(args).output().unwrap())
+        outcome_of(&mut self.command(args))
     }
 
     /// Runs against a target with a summary on stdout and the run in `out`.
@@ -65,6 +54,13 @@ impl Session {
         let summary = serde_json::from_str(&outcome.stdout).unwrap_or(Value::Null);
         assert!(!summary.is_null(), "no summary: {}\n{}", outcome.stdout, outcome.stderr);
         (outcome, summary)
+    }
+
+    /// Twenty requests of four tokens in half a second, left in `out`.
+    pub(crate) fn run_shortly(&self, target: &str, more: &[&str], out: &str) {
+        let load = ["--rate", "50", "--num-requests", "20", "--max-tokens", "4", "--quiet"];
+        let all = [&["run", target], &load[..], more, &["--out", out]].concat();
+        self.run(&all).assert_finished(out);
     }
 
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {
@@ -90,14 +86,6 @@ fn collect(path: &Path, bytes: &mut Vec<u8>) {
         } else {
             bytes.extend(std::fs::read(entry.path()).unwrap());
         }
-    }
-}
-
-pub(crate) fn outcome(output: Output) -> Outcome {
-    Outcome {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

@@ -49,8 +49,7 @@ impl Recording {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+        crate::support::signal(&self.child, name);
     }
 
     /// A chat request with these lines in its head; status and body of the answer.

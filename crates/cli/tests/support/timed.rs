@@ -1,7 +1,10 @@
 //! Tests that look at time.
 
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::{now, pause};
@@ -17,28 +20,63 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 const QUIET: Nanos = Nanos::from_millis(2);
 const TRIES: usize = 4;
 
+/// One line for each retry of every test binary; `cargo xtask test` counts them.
+const RETRIES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/retries.log");
+
+thread_local! {
+    static IS_ABOUT_TIME: Cell<bool> = const { Cell::new(false) };
+}
+
 /// A test whose bounds hold on a machine that nothing else holds up. It runs alone.
 pub(crate) fn timed(test: impl Fn()) {
     let _alone = alone();
     undisturbed(test);
 }
 
-/// The same beside others. What is wrong fails every time; a failure while a thread that only sleeps
-/// was woken late is looked at again.
-#[expect(clippy::print_stderr, reason = "who reads the test's output should know")]
+/// The same while other tests run. A failure inside [`about_time`] while a thread that only sleeps
+/// was woken late is looked at again; every other failure, of counts above all, stands at once.
 pub(crate) fn undisturbed(test: impl Fn()) {
-    for last in (0..TRIES).map(|tried| tried + 1 == TRIES) {
-        let (outcome, late) = watched(&test);
+    retried(&test, watched, count);
+}
+
+/// Assertions that a machine which is held up can break: durations, and what follows from them.
+pub(crate) fn about_time<T>(assertions: impl FnOnce() -> T) -> T {
+    IS_ABOUT_TIME.set(true);
+    let found = assertions();
+    IS_ABOUT_TIME.set(false);
+    found
+}
+
+/// How one try of a test went, and how late a sleeping thread was woken during it.
+pub(crate) type Try = (std::thread::Result<()>, Nanos);
+
+/// Tries a test as often as it fails about time on a machine that was held up.
+pub(crate) fn retried(test: &dyn Fn(), watched: impl Fn(&dyn Fn()) -> Try, again: impl Fn(Nanos)) {
+    for is_last in (1..=TRIES).map(|tried| tried == TRIES) {
+        IS_ABOUT_TIME.set(false);
+        let (outcome, late) = watched(test);
+        let is_about_time = IS_ABOUT_TIME.replace(false);
         match outcome {
             Ok(()) => return,
-            Err(failure) if last || late <= QUIET => resume_unwind(failure),
-            Err(_) => eprintln!("again: this machine was held up for {late:?}"),
+            Err(failure) if is_last || late <= QUIET || !is_about_time => resume_unwind(failure),
+            Err(_) => again(late),
         }
     }
 }
 
-/// What came of it, and how late a sleeping thread was woken meanwhile.
-fn watched(test: &impl Fn()) -> (std::thread::Result<()>, Nanos) {
+#[expect(clippy::print_stderr, reason = "who reads the test's output should know")]
+fn count(late: Nanos) {
+    static SO_FAR: AtomicUsize = AtomicUsize::new(0);
+    let so_far = SO_FAR.fetch_add(1, Ordering::Relaxed) + 1;
+    eprintln!("again: this machine was held up for {late:?}; retries of this binary: {so_far}");
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let line = format!("{} {test}: held up for {late:?}\n", env!("CARGO_CRATE_NAME"));
+    // One write to a file that is open for appending: lines of several processes stay whole.
+    let file = OpenOptions::new().create(true).append(true).open(RETRIES);
+    file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
+}
+
+fn watched(test: &dyn Fn()) -> Try {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watch = scope.spawn(|| {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::mock::{MockProcess, records};
-use crate::support::{Session, at, number, timed};
+use crate::support::{Session, at, number};
 use goodput_model::{Nanos, RequestRecord};
 use goodput_testkit::{
     LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events, token_event,
@@ -63,37 +63,30 @@ const PAUSE: Nanos = Nanos::from_millis(50);
 
 #[test]
 fn a_turn_is_due_its_pause_after_the_answer_before() {
-    timed(|| {
-        let flags = ["--num-requests", "12", "--turns", "3", "--turn-pause", "50ms", "--osl", "3"];
-        for load in [["--rate", "40"], ["--concurrency", "1"]] {
-            let (summary, records) = played("mock:fast", &[&flags[..], &load].concat());
-            let expected: Vec<_> = (0..4).map(|session| (session, vec![1, 1, 1])).collect();
-            assert_eq!(shape(&records), expected, "{load:?}");
-            assert_eq!(assert_paused(&records, PAUSE), 8, "{load:?}");
-            let turns = at(&summary, "breakdown.turn").as_object().unwrap();
-            assert_eq!(turns.keys().collect::<Vec<_>>(), ["1", "2", "3"], "{load:?}");
-            assert!(turns.values().all(|turn| number(turn, "ok") == 4.0), "{turns:?}");
-            // A prompt has everything that was said: its length tells.
-            for turn in 1..3 {
-                let tokens = |turn: u32| {
-                    let record = by_step(&records)[&(0, turn)][0];
-                    record.exchange.input_tokens.unwrap().n
-                };
-                assert!(tokens(turn) > tokens(turn - 1), "{load:?}");
-            }
-            assert_eq!(
-                number(&summary, "lengths.input.exact_share"),
-                1.0,
-                "{}",
-                summary["lengths"]
-            );
-            assert_eq!(number(&summary, "sessions.n"), 4.0);
-            assert_eq!(number(&summary, "sessions.requests_mean"), 3.0);
-            assert_eq!(number(&summary, "sessions.turns_max"), 3.0);
-            assert_eq!(number(&summary, "sessions.cut_requests"), 0.0);
-            assert!(!has_caveat(&summary, "sessions_cut"));
+    let flags = ["--num-requests", "12", "--turns", "3", "--turn-pause", "50ms", "--osl", "3"];
+    for load in [["--rate", "40"], ["--concurrency", "1"]] {
+        let (summary, records) = played("mock:fast", &[&flags[..], &load].concat());
+        let expected: Vec<_> = (0..4).map(|session| (session, vec![1, 1, 1])).collect();
+        assert_eq!(shape(&records), expected, "{load:?}");
+        assert_eq!(assert_paused(&records, PAUSE), 8, "{load:?}");
+        let turns = at(&summary, "breakdown.turn").as_object().unwrap();
+        assert_eq!(turns.keys().collect::<Vec<_>>(), ["1", "2", "3"], "{load:?}");
+        assert!(turns.values().all(|turn| number(turn, "ok") == 4.0), "{turns:?}");
+        // A prompt has everything that was said: its length tells.
+        for turn in 1..3 {
+            let tokens = |turn: u32| {
+                let record = by_step(&records)[&(0, turn)][0];
+                record.exchange.input_tokens.unwrap().n
+            };
+            assert!(tokens(turn) > tokens(turn - 1), "{load:?}");
         }
-    });
+        assert_eq!(number(&summary, "lengths.input.exact_share"), 1.0, "{}", summary["lengths"]);
+        assert_eq!(number(&summary, "sessions.n"), 4.0);
+        assert_eq!(number(&summary, "sessions.requests_mean"), 3.0);
+        assert_eq!(number(&summary, "sessions.turns_max"), 3.0);
+        assert_eq!(number(&summary, "sessions.cut_requests"), 0.0);
+        assert!(!has_caveat(&summary, "sessions_cut"));
+    }
 }
 
 #[test]
@@ -326,36 +319,34 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn stages_ramps_waves_and_bursts_send_when_they_say() {
-    timed(|| {
-        let constant = ["--arrivals", "constant"];
-        let (summary, at_ms) = due(&[&["--stages", "500ms@20,500ms@80"], &constant[..]].concat());
-        let stages = at(&summary, "breakdown.stage").as_object().unwrap();
-        let counts: Vec<_> =
-            stages.iter().map(|(name, stage)| (name.as_str(), number(stage, "ok"))).collect();
-        assert_eq!(counts, [("1: 500ms@20", 10.0), ("2: 500ms@80", 40.0)]);
-        let first = (0..10).map(|n| f64::from(n) * 50.0);
-        let second = (0..40).map(|n| 500.0 + f64::from(n) * 12.5);
-        assert_close(&at_ms, &first.chain(second).collect::<Vec<_>>());
-        assert_eq!(number(&summary, "load.offered_rps"), 50.0);
-        // From 0 to 80 a second: 40·t² are due by t.
-        let (_, at_ms) = due(&[&["--schedule", "1s@0..80"], &constant[..]].concat());
-        let expected: Vec<_> = (0..40).map(|n| (f64::from(n) / 40.0).sqrt() * 1e3).collect();
-        assert_close(&at_ms, &expected);
-        let (summary, at_ms) = due(&["--schedule", "bursts:5/100ms", "--num-requests", "15"]);
-        let expected: Vec<_> = (0..15).map(|n| f64::from(n / 5) * 100.0).collect();
-        assert_close(&at_ms, &expected);
-        assert_eq!(at(&summary, "load.mode"), "shaped");
-        // Of 20 in a period, 10 + 30·0.5/π = 14.8 come in its first half.
-        let wave = ["--schedule", "sine:40:30:500ms", "--duration", "1s"];
-        let (_, at_ms) = due(&[&wave[..], &constant].concat());
-        let quarters = [0.0, 250.0, 500.0, 750.0]
-            .map(|start| at_ms.iter().filter(|at| (start..start + 250.0).contains(*at)).count());
-        assert_eq!(quarters, [15, 5, 15, 5], "{at_ms:?}");
-        // A rest has none, and Poisson arrivals keep to their stages.
-        let (summary, at_ms) = due(&["--stages", "300ms@100,300ms@0,300ms@100"]);
-        assert!(at_ms.iter().all(|at| !(300.0..600.0).contains(at)), "{at_ms:?}");
-        assert_eq!(at(&summary, "breakdown.stage").as_object().unwrap().len(), 2);
-    });
+    let constant = ["--arrivals", "constant"];
+    let (summary, at_ms) = due(&[&["--stages", "500ms@20,500ms@80"], &constant[..]].concat());
+    let stages = at(&summary, "breakdown.stage").as_object().unwrap();
+    let counts: Vec<_> =
+        stages.iter().map(|(name, stage)| (name.as_str(), number(stage, "ok"))).collect();
+    assert_eq!(counts, [("1: 500ms@20", 10.0), ("2: 500ms@80", 40.0)]);
+    let first = (0..10).map(|n| f64::from(n) * 50.0);
+    let second = (0..40).map(|n| 500.0 + f64::from(n) * 12.5);
+    assert_close(&at_ms, &first.chain(second).collect::<Vec<_>>());
+    assert_eq!(number(&summary, "load.offered_rps"), 50.0);
+    // From 0 to 80 a second: 40·t² are due by t.
+    let (_, at_ms) = due(&[&["--schedule", "1s@0..80"], &constant[..]].concat());
+    let expected: Vec<_> = (0..40).map(|n| (f64::from(n) / 40.0).sqrt() * 1e3).collect();
+    assert_close(&at_ms, &expected);
+    let (summary, at_ms) = due(&["--schedule", "bursts:5/100ms", "--num-requests", "15"]);
+    let expected: Vec<_> = (0..15).map(|n| f64::from(n / 5) * 100.0).collect();
+    assert_close(&at_ms, &expected);
+    assert_eq!(at(&summary, "load.mode"), "shaped");
+    // Of 20 in a period, 10 + 30·0.5/π = 14.8 come in its first half.
+    let wave = ["--schedule", "sine:40:30:500ms", "--duration", "1s"];
+    let (_, at_ms) = due(&[&wave[..], &constant].concat());
+    let quarters = [0.0, 250.0, 500.0, 750.0]
+        .map(|start| at_ms.iter().filter(|at| (start..start + 250.0).contains(*at)).count());
+    assert_eq!(quarters, [15, 5, 15, 5], "{at_ms:?}");
+    // A rest has none, and Poisson arrivals keep to their stages.
+    let (summary, at_ms) = due(&["--stages", "300ms@100,300ms@0,300ms@100"]);
+    assert!(at_ms.iter().all(|at| !(300.0..600.0).contains(at)), "{at_ms:?}");
+    assert_eq!(at(&summary, "breakdown.stage").as_object().unwrap().len(), 2);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use super::TraceOptions;
 use super::moment::moment;
-use super::private;
 use crate::error::{DatasetError, Fault, Place};
 use crate::input::{Lines, open};
 use crate::items::Items;
 use crate::object::Object;
 use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::private;
 use crate::table::Table;
 use crate::{Entry, Turn};
 

@@ -13,11 +13,11 @@ use goodput_model::{LogPlan, Nanos};
 use super::TraceOptions;
 use super::decimal::nanos;
 use super::moment::{local, moment};
-use super::private;
 use crate::error::{DatasetError, Fault};
 use crate::input::{Lines, open, sha256};
 use crate::object::MOST_TOKENS;
 use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::private;
 use crate::{Entry, Turn};
 
 use json::Shape;

@@ -8,10 +8,10 @@ mod span;
 use std::path::Path;
 
 use super::TraceOptions;
-use super::private;
 use crate::error::{DatasetError, Fault, Place};
 use crate::items::Items;
 use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::private;
 
 use family::Family;
 use span::Span;

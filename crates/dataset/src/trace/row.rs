@@ -6,6 +6,7 @@ use goodput_model::{Api, ErrorClass, Nanos};
 use serde_json::value::RawValue;
 
 use super::decimal::decimal;
+use crate::entry::Counted;
 
 /// The format's name and version.
 pub(super) const SCHEMA: &str = "goodput.trace/2";
@@ -71,34 +72,6 @@ pub struct Row {
     pub body: Option<String>,
     /// The text of the answer, only where text was asked for.
     pub answer: Option<String>,
-}
-
-/// Who counted tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
-    /// The server.
-    Usage,
-    /// A tokenizer, over the text.
-    Tokenizer,
-    /// An estimate, over the text.
-    Estimate,
-    /// One for each event with text, or what the events list.
-    Chunks,
-}
-
-impl Counted {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Usage, Self::Tokenizer, Self::Estimate, Self::Chunks];
-
-    /// The word in a row.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Tokenizer => "tokenizer",
-            Self::Estimate => "estimate",
-            Self::Chunks => "chunks",
-        }
-    }
 }
 
 /// A parameter's value: never a text that came from outside.

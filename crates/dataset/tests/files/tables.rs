@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::common::{all, assistant, first_texts, message, system, user, words};
 use goodput_dataset::{Options, Turn, load};
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
@@ -20,8 +20,17 @@ enum Column<'a> {
 }
 
 fn write(path: &Path, schema: &str, columns: &[Column<'_>], compression: Compression) {
+    write_as(path, schema, columns, WriterProperties::builder().set_compression(compression));
+}
+
+fn write_as(
+    path: &Path,
+    schema: &str,
+    columns: &[Column<'_>],
+    properties: WriterPropertiesBuilder,
+) {
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+    let properties = Arc::new(properties.build());
     let mut writer =
         SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
     let mut group = writer.next_row_group().unwrap();
@@ -187,5 +196,33 @@ fn a_damaged_table_is_an_error_wherever_it_is_damaged() {
         bad[at] ^= 0x55;
         std::fs::write(&path, &bad).unwrap();
         let _ = load(&path, &options, &words);
+    }
+}
+
+/// A page of a few hundred bytes that states 768 MiB: nothing is reserved for it.
+#[test]
+fn a_page_that_states_too_much_is_an_error() {
+    let (_folder, path) = scratch();
+    let bytes = include_bytes!("../../../fuzz/corpus/page-of-768-mib.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let error = message(&load(&path, &all(), &words).unwrap_err());
+    assert!(error.contains("a page states more than 64 MiB of data"), "{error}");
+}
+
+#[test]
+fn texts_in_delta_encodings_are_read_in_both_versions_of_pages() {
+    let texts: Vec<String> = (0..300).map(|n| format!("question {n} of three hundred")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let columns = [Column::Texts(&texts, &[1; 300], &[])];
+    for encoding in [Encoding::DELTA_BYTE_ARRAY, Encoding::DELTA_LENGTH_BYTE_ARRAY] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let (_folder, path) = scratch();
+            let properties = WriterProperties::builder().set_writer_version(version);
+            let properties = properties.set_dictionary_enabled(false).set_encoding(encoding);
+            let schema = "message schema { OPTIONAL BYTE_ARRAY ask (UTF8); }";
+            write_as(&path, schema, &columns, properties);
+            let loaded = load(&path, &asking("ask", None), &words).unwrap();
+            assert_eq!(first_texts(&loaded), texts, "{encoding} {version:?}");
+        }
     }
 }

@@ -31,7 +31,7 @@ fn feeder() -> Feeder {
     let large = Large(Session { steps, history: History::Server });
     let dialect = Dialect::new(Api::Chat, "m", true);
     let scribe = Scribe { dialect, keep_text: false, hash_bodies: false };
-    Feeder::new((Box::new(large), Shard::WHOLE), scribe, Senders::default())
+    Feeder::new(Box::new(large), Shard::WHOLE, scribe, Senders::default())
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
         keep_text: false,
         hash_bodies: false,
     };
-    let feeder = Feeder::new((Box::new(sessions.clone()), shard), scribe, Senders::default());
+    let feeder = Feeder::new(Box::new(sessions.clone()), shard, scribe, Senders::default());
     let (arrive, _due) = std::sync::mpsc::sync_channel(1);
     let timeline = Arc::new(Timeline::new(&load));
     let mut feed = OpenFeed { feeder, arrivals, timeline, ahead: Arc::default(), arrive };
@@ -194,7 +194,7 @@ fn a_closed_loop_deals_out_sessions_in_turn() {
         hash_bodies: false,
     };
     let part = Shard::new(1, 3).unwrap();
-    let feeder = Feeder::new((Box::new(sessions), part), scribe, Senders::default());
+    let feeder = Feeder::new(Box::new(sessions), part, scribe, Senders::default());
     let numbers: Vec<u64> = feeder.map(|visit| visit.first.main.session).collect();
     assert_eq!(numbers, [1, 4, 7, 10, 13, 16, 19]);
 }

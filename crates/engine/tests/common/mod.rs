@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use goodput_engine::{Control, Ended, Live, Pacing, Run, Sessions, Sink, run};
 use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, ConnectionPolicy, Extent, History, Http, Load, Message,
-    Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, Shard, Step,
+    Api, Arrivals, Beat, CanaryReading, ConnectionPolicy, Extent, History, Load, Message, Mode,
+    Nanos, Planned, Rate, Request, RequestRecord, Role, Session, Shard, Step,
 };
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, chunk, end_events, token_event};
 use goodput_wire::{Dialect, Endpoint, Settings};
@@ -108,18 +108,7 @@ pub(crate) fn closed(concurrency: u32, think_time: Duration) -> Load {
 
 /// A run of these sessions against this server. `arrivals` are milliseconds, for a replay.
 pub(crate) fn plan(load: Load, sessions: Vec<Session>, arrivals: &[u64], server: &Server) -> Run {
-    let settings = Settings {
-        url: server.url().parse().unwrap(),
-        api: Api::Chat,
-        stream: true,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
-        api_key: None,
-        headers: Vec::new(),
-        cacert: None,
-        insecure: false,
-        keep_text: true,
-    };
+    let settings = Settings { keep_text: true, ..Settings::new(server.url().parse().unwrap()) };
     let arrivals = arrivals.iter().map(|ms| Nanos::from_millis(*ms)).collect();
     Run {
         load,

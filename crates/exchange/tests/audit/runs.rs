@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use goodput_exchange::{Run, aiperf, sglang, vllm};
 use goodput_model::{
-    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, ErrorClass, Exchange, Extent, Failure, Http,
-    Lengths, Load, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned, Rate, RequestRecord,
-    Stage, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
+    Api, Arrivals, ClassPlan, ErrorClass, Failure, Lengths, Measure, Mode, Nanos, Plan, Planned,
+    Rate, RequestRecord, Stage, WorkloadPlan,
 };
 use goodput_random::{Domain, Stream};
 use goodput_record::parse_results;
 use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
+use goodput_testkit::{RecordBuilder, usage};
 use serde_json::{Map, Value, json};
 
 /// Answers of a server with 8 slots in a second: each takes 0.42 s, of which 40 ms are the first token's
@@ -322,47 +322,18 @@ fn record(index: u64, start: f64, answer: &Answer, input: u32, per_event: usize)
     }
     // With several tokens in an event, the first has several too.
     let tokens = answer.gaps.len() + per_event;
-    let chunk = |when: &f64| Chunk {
-        at: at(*when),
-        tokens: None,
-        bytes: 3,
-        choice: 0,
-        coalesced: false,
-        lag_us: None,
-    };
-    let (first, last, done) = (at(start + answer.first), at(now), at(now + 5e-5));
-    let count = |n| Some(TokenCount { n, source: TokenSource::Usage });
-    RequestRecord {
-        index,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: at(start),
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("chat", input, None),
-        exchange: Exchange {
-            stamps: Stamps {
-                dispatched: at(start),
-                sent_first: Some(at(start)),
-                sent_last: Some(at(start)),
-                headers: Some(at(start + answer.role)),
-                first_byte: Some(at(start + answer.role)),
-                first_token: Some(first),
-                first_answer: Some(first),
-                last_token: Some(last),
-                done: Some(done),
-                ended: done,
-                connect: None,
-            },
-            chunks: chunks.iter().map(chunk).collect(),
-            status: Some(200),
-            finish: Some("stop".to_owned()),
-            input_tokens: count(input),
-            output_tokens: count(tokens as u32),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    let mut record = RecordBuilder::new(at(start))
+        .index(index)
+        .planned(Planned::new("chat", input, None))
+        .sent(at(start))
+        .answered(at(start + answer.role), at(start + answer.role))
+        .tokens(chunks.into_iter().map(at))
+        .done(at(now + 5e-5))
+        .input_tokens(input)
+        .finish("stop")
+        .build();
+    record.exchange.output_tokens = usage(tokens as u32);
+    record
 }
 
 /// The same, refused after 0.3 s.
@@ -383,45 +354,17 @@ fn failed(mut record: RequestRecord) -> RequestRecord {
 }
 
 fn plan(scene: &Scene, mode: Mode) -> Plan {
-    Plan {
-        schema: Plan::SCHEMA.to_owned(),
-        target: Target {
-            url: "http://x".to_owned(),
-            api: scene.api,
-            stream: true,
-            usage: true,
-            model: None,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            timeout: Duration::from_mins(10),
-            probe: true,
-            wait_ready: Duration::ZERO,
-            api_key_env: String::new(),
-            headers: Vec::new(),
-            extra_body: None,
-            cacert: None,
-            insecure: false,
-        },
-        load: Load {
-            seed: scene.seed,
-            duration: None,
-            num_requests: Some(scene.n as u64),
-            warmup: Extent::Requests(0),
-            cooldown: Duration::ZERO,
-            drain: Duration::from_mins(10),
-            workers: 1,
-            pin: false,
-            mode,
-        },
-        workload: WorkloadPlan::of(ClassPlan::synthetic(
-            "chat",
-            Lengths::Uniform(100, 499),
-            Lengths::Exponential(21),
-        )),
-        measure: Measure::of(scene.percentiles.clone()),
-        observe: ObservePlan::default(),
-        system: BTreeMap::new(),
-    }
+    let mut plan = goodput_testkit::plan();
+    (plan.target.api, plan.target.timeout) = (scene.api, Duration::from_mins(10));
+    (plan.load.seed, plan.load.num_requests) = (scene.seed, Some(scene.n as u64));
+    (plan.load.drain, plan.load.mode) = (Duration::from_mins(10), mode);
+    plan.workload = WorkloadPlan::of(ClassPlan::synthetic(
+        "chat",
+        Lengths::Uniform(100, 499),
+        Lengths::Exponential(21),
+    ));
+    plan.measure = Measure::of(scene.percentiles.clone());
+    plan
 }
 
 /// GenAI-Perf's file: AIPerf kept its metrics, and added counts, sums, instants and phases.

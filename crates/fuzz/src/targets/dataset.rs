@@ -195,6 +195,7 @@ fn parquets() -> Vec<Vec<u8>> {
         include_bytes!("../../corpus/prompts-lz4.parquet").to_vec(),
         include_bytes!("../../corpus/prompts-brotli.parquet").to_vec(),
         include_bytes!("../../corpus/talks.parquet").to_vec(),
+        include_bytes!("../../corpus/page-of-768-mib.parquet").to_vec(),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Pieces of JSON that streams and whole answers share.
 
 use std::io::Write;
+use std::ops::Range;
 
 use super::ask::Kind;
 use super::plan::Plan;
@@ -141,8 +142,25 @@ fn logprob(plan: &Plan, index: u32, rank: u8) -> f64 {
     -0.01 - drawn as f64 / 65_536.0 - f64::from(rank) * 0.75
 }
 
+/// Tokens of an answer, from one up to another that is not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TokenSpan {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+impl TokenSpan {
+    pub(crate) fn new(from: u32, to: u32) -> Self {
+        Self { from, to }
+    }
+
+    pub(crate) fn indexes(self) -> Range<u32> {
+        self.from..self.to
+    }
+}
+
 /// Appends the logprobs of tokens as chat answers have them.
-pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: (u32, u32), top: u8) {
+pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: TokenSpan, top: u8) {
     let entry = |out: &mut Vec<u8>, index: u32, rank: u8| {
         let word = plan.alternative(index, rank);
         let value = logprob(plan, index, rank);
@@ -150,7 +168,7 @@ pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: (u32, u32), 
         numbers(out, word.bytes().map(u32::from));
     };
     out.extend_from_slice(br#"{"content":"#);
-    list(out, tokens.0..tokens.1, |out, index| {
+    list(out, tokens.indexes(), |out, index| {
         entry(out, index, 0);
         out.extend_from_slice(br#","top_logprobs":"#);
         list(out, 0..top, |out, rank| {
@@ -171,15 +189,21 @@ struct Scored {
     others: Vec<(&'static str, f64)>,
 }
 
+/// Which logprobs of a completion are asked for.
+pub(crate) struct CompletionLogprobs<'a> {
+    /// The prompt, where it is echoed.
+    pub(crate) echo: &'a [u32],
+    pub(crate) tokens: TokenSpan,
+    /// Alternatives for each token.
+    pub(crate) top: u8,
+    /// Characters of the text before them.
+    pub(crate) offset: usize,
+}
+
 /// Appends the logprobs of tokens as completions have them, after those of the prompt where it
-/// is echoed; the first of them begins `offset` characters into the text.
-pub(crate) fn completion_logprobs(
-    out: &mut Vec<u8>,
-    plan: &Plan,
-    echo: &[u32],
-    tokens: (u32, u32),
-    (top, offset): (u8, usize),
-) {
+/// is echoed.
+pub(crate) fn completion_logprobs(out: &mut Vec<u8>, plan: &Plan, asked: &CompletionLogprobs<'_>) {
+    let CompletionLogprobs { echo, tokens, top, offset } = *asked;
     let mut scored = Vec::new();
     for (at, id) in without_start(echo).iter().enumerate() {
         let index = at as u32;
@@ -187,7 +211,7 @@ pub(crate) fn completion_logprobs(
         let text = tokenizer::decode(&[*id]);
         scored.push(Scored { text, characters: characters(&[*id]), score, others: Vec::new() });
     }
-    for index in tokens.0..tokens.1 {
+    for index in tokens.indexes() {
         let other = |rank| (plan.alternative(index, rank), logprob(plan, index, rank));
         scored.push(Scored {
             text: plan.piece(index).to_owned(),

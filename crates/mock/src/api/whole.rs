@@ -3,8 +3,8 @@
 use super::ask::{Ask, Kind};
 use super::chat::ARGUMENT;
 use super::parts::{
-    FINGERPRINT, Head, Usage, chat_logprobs, completion_logprobs, escaped, list, numbers, push,
-    push_call_id, quoted, without_start,
+    CompletionLogprobs, FINGERPRINT, Head, TokenSpan, Usage, chat_logprobs, completion_logprobs,
+    escaped, list, numbers, push, push_call_id, quoted, without_start,
 };
 use super::plan::{Behaviour, Plan};
 use super::tokenizer::decode;
@@ -97,7 +97,7 @@ fn message(out: &mut Vec<u8>, ask: &Ask, plan: &Plan, reasoning_field: &str) {
     }
     out.extend_from_slice(br#"},"logprobs":"#);
     match ask.logprobs {
-        Some(top) => chat_logprobs(out, plan, (0, plan.tokens), top),
+        Some(top) => chat_logprobs(out, plan, TokenSpan::new(0, plan.tokens), top),
         None => out.extend_from_slice(b"null"),
     }
 }
@@ -110,7 +110,11 @@ fn completion(out: &mut Vec<u8>, ask: &Ask, index: u32, plan: &Plan) {
     pieces(out, plan.content(0, plan.tokens, 0));
     out.extend_from_slice(br#"","logprobs":"#);
     match ask.logprobs {
-        Some(top) => completion_logprobs(out, plan, echo, (0, plan.tokens), (top, 0)),
+        Some(top) => {
+            let tokens = TokenSpan::new(0, plan.tokens);
+            let asked = CompletionLogprobs { echo, tokens, top, offset: 0 };
+            completion_logprobs(out, plan, &asked);
+        }
         None => out.extend_from_slice(b"null"),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::ask::{Ask, Kind};
 use super::chat::ARGUMENT;
 use super::parts::{
-    FINGERPRINT, Head, Usage, characters, chat_logprobs, completion_logprobs, escaped, numbers,
-    push, push_call_id, quoted, without_start,
+    CompletionLogprobs, FINGERPRINT, Head, TokenSpan, Usage, characters, chat_logprobs,
+    completion_logprobs, escaped, numbers, push, push_call_id, quoted, without_start,
 };
 use super::plan::{Behaviour, Plan};
 use super::refusal::Refusal;
@@ -189,18 +189,19 @@ impl Writer {
             }
             return;
         }
-        self.unusual(choice as usize, (from, to), out);
+        self.unusual(choice as usize, TokenSpan::new(from, to), out);
     }
 
     /// Tokens whose events are not the plain ones.
-    fn unusual(&mut self, choice: usize, (from, to): (u32, u32), out: &mut Vec<u8>) {
+    fn unusual(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
+        let TokenSpan { from, to } = tokens;
         let fails = self.quirks.error_at.filter(|at| (from..to).contains(at));
         let to = fails.unwrap_or(to);
         if self.is_over {
             return;
         }
         if from < to {
-            self.span(choice, (from, to), out);
+            self.span(choice, TokenSpan::new(from, to), out);
         }
         if fails.is_some() {
             let status = http::StatusCode::INTERNAL_SERVER_ERROR;
@@ -210,24 +211,25 @@ impl Writer {
     }
 
     /// The events of tokens: one, but for a tool call, which stands apart and has a beginning.
-    fn span(&mut self, choice: usize, (from, to): (u32, u32), out: &mut Vec<u8>) {
+    fn span(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
+        let TokenSpan { from, to } = tokens;
         let Some(line) = self.lines.get(choice) else { return };
         let mut start = out.len();
         let call = line.plan.reasoning_tokens;
         if line.plan.tool.is_some() && from <= call && call < to {
             if from < call {
-                self.event(line, (from, call), 0, out);
+                self.event(line, TokenSpan::new(from, call), 0, out);
             }
             self.call_begins(line, from == 0, out);
             start = out.len();
-            self.event(line, (call, to), 0, out);
+            self.event(line, TokenSpan::new(call, to), 0, out);
         } else {
-            self.event(line, (from, to), 0, out);
+            self.event(line, tokens, 0, out);
             let wanted = self.quirks.huge_event.map_or(0, |size| size as usize).min(LARGEST_EVENT);
             let padding = wanted.saturating_sub(out.len() - start);
             if from == 0 && padding > 0 {
                 out.truncate(start);
-                self.event(line, (from, to), padding, out);
+                self.event(line, tokens, padding, out);
             }
         }
         if self.quirks.truncated_json_at.is_some_and(|at| (from..to).contains(&at)) {
@@ -245,23 +247,25 @@ impl Writer {
         line.has_started = true;
     }
 
-    fn event(&self, line: &Line, tokens: (u32, u32), padding: usize, out: &mut Vec<u8>) {
+    fn event(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&line.prefix[..line.to_index]);
         if self.kind == Kind::Chat {
             self.delta(line, tokens, padding, out);
         } else {
             self.text(line, tokens, padding, out);
         }
-        self.continuous_usage(line, tokens.1, out);
+        self.continuous_usage(line, tokens.to, out);
         // Without a chunk for the role, the first token's has what it would have had.
-        let is_first = tokens.0 == 0 && matches!(self.quirks.role, Role::Absent | Role::WithFirst);
+        let is_first =
+            tokens.from == 0 && matches!(self.quirks.role, Role::Absent | Role::WithFirst);
         if self.kind == Kind::Chat && self.has_token_ids && is_first {
             self.prompt_ids(line, out);
         }
         self.close(out);
     }
 
-    fn delta(&self, line: &Line, (from, to): (u32, u32), padding: usize, out: &mut Vec<u8>) {
+    fn delta(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+        let TokenSpan { from, to } = tokens;
         let plan = &line.plan;
         out.extend_from_slice(br#""delta":{"#);
         if self.quirks.role == Role::WithFirst && !line.has_started && from == 0 {
@@ -282,11 +286,11 @@ impl Writer {
             }
             if plan.tool.is_some() {
                 out.extend_from_slice(br#""tool_calls":[{"index":0,"function":{"arguments":""#);
-                fragment(out, plan, (from, to));
+                fragment(out, plan, tokens);
                 out.extend_from_slice(br#""}}]"#);
             } else {
                 out.extend_from_slice(br#""content":""#);
-                self.content(line, (from, to), out);
+                self.content(line, tokens, out);
                 out.resize(out.len() + padding, b'x');
                 out.push(b'"');
             }
@@ -298,15 +302,16 @@ impl Writer {
         }
         out.extend_from_slice(br#"},"logprobs":"#);
         match self.logprobs {
-            Some(top) => chat_logprobs(out, plan, (from, to), top),
+            Some(top) => chat_logprobs(out, plan, tokens, top),
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(br#","finish_reason":null"#);
-        self.token_ids(plan, (from, to), out);
+        self.token_ids(plan, tokens, out);
         out.extend_from_slice(b"}]");
     }
 
-    fn content(&self, line: &Line, (from, to): (u32, u32), out: &mut Vec<u8>) {
+    fn content(&self, line: &Line, tokens: TokenSpan, out: &mut Vec<u8>) {
+        let TokenSpan { from, to } = tokens;
         let first = line.plan.reasoning_tokens;
         let (start, offset) =
             if self.quirks.cumulative { (first, 0) } else { (from.max(first), line.bytes) };
@@ -315,7 +320,7 @@ impl Writer {
         }
     }
 
-    fn text(&self, line: &Line, tokens: (u32, u32), padding: usize, out: &mut Vec<u8>) {
+    fn text(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(br#""text":""#);
         self.echo(line, out);
         self.content(line, tokens, out);
@@ -325,12 +330,13 @@ impl Writer {
             Some(top) => {
                 let is_echoed = line.echo.is_some() && !line.has_started;
                 let echo = if is_echoed { &line.prompt[..] } else { &[] };
-                completion_logprobs(out, &line.plan, echo, tokens, (top, line.characters));
+                let asked = CompletionLogprobs { echo, tokens, top, offset: line.characters };
+                completion_logprobs(out, &line.plan, &asked);
             }
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(br#","finish_reason":null,"stop_reason":null"#);
-        if tokens.0 == 0 {
+        if tokens.from == 0 {
             self.prompt_ids(line, out);
         } else {
             out.extend_from_slice(br#","prompt_token_ids":null"#);
@@ -379,7 +385,8 @@ impl Writer {
         out.extend_from_slice(text);
         self.echo(line, out);
         if self.quirks.cumulative && line.plan.tool.is_none() {
-            self.content(line, (line.plan.reasoning_tokens, line.sent), out);
+            let tokens = TokenSpan::new(line.plan.reasoning_tokens, line.sent);
+            self.content(line, tokens, out);
         }
         out.extend_from_slice(rest);
         let reason = line.plan.finish.name();
@@ -440,10 +447,10 @@ impl Writer {
         self.is_over = true;
     }
 
-    fn token_ids(&self, plan: &Plan, (from, to): (u32, u32), out: &mut Vec<u8>) {
+    fn token_ids(&self, plan: &Plan, tokens: TokenSpan, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","token_ids":"#);
         if self.has_token_ids {
-            numbers(out, (from..to).map(|index| plan.token(index)));
+            numbers(out, tokens.indexes().map(|index| plan.token(index)));
         } else {
             out.extend_from_slice(b"null");
         }
@@ -480,7 +487,8 @@ impl Writer {
 }
 
 /// A part of the arguments of a call; all parts together are one JSON object.
-fn fragment(out: &mut Vec<u8>, plan: &Plan, (from, to): (u32, u32)) {
+fn fragment(out: &mut Vec<u8>, plan: &Plan, tokens: TokenSpan) {
+    let TokenSpan { from, to } = tokens;
     let first = plan.reasoning_tokens;
     if from <= first {
         push(out, format_args!(r#"{{\"{ARGUMENT}\":\""#));

@@ -24,7 +24,8 @@ pub(super) fn add(
     place: &Place<'_>,
     index: &Index<'_>,
     total: &mut Buckets,
-    (ledger, troubles): (&mut Ledger, &mut Troubles),
+    ledger: &mut Ledger,
+    troubles: &mut Troubles,
 ) -> bool {
     let mut is_there = false;
     for part in place.parts() {

@@ -12,9 +12,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::MirrorSettings;
-use crate::backend::{Backend, Plan, Question};
+use crate::backend::{Backend, Question};
 use crate::keeping::Allowance;
 use crate::settings::{Limits, Upstream};
+use crate::upstream::Plan;
 
 /// What the candidate is sent.
 pub(super) struct Given {

@@ -4,10 +4,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::support::{Notes, connect, exchange, post, raw_server, settings, start, until};
-use goodput_clock::now;
+use goodput_clock::{now, pause};
 use goodput_model::{Http, Nanos};
 use goodput_proxy::{Proxy, Settings, Upstream};
 
@@ -16,6 +17,7 @@ const PATH: &str = "/v1/x";
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GO_AWAY: u8 = 7;
 
 /// The server's end of a connection of HTTP/2, as far as a test needs it.
@@ -39,11 +41,18 @@ impl Line {
 
     /// Kind, flags and stream of the next frame; none when the client has gone.
     fn next(&mut self) -> Option<(u8, u8, u32)> {
+        self.next_whole().map(|(head, _)| head)
+    }
+
+    /// The same with its payload.
+    fn next_whole(&mut self) -> Option<((u8, u8, u32), Vec<u8>)> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).ok()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-        self.0.read_exact(&mut vec![0; length as usize]).ok()?;
-        Some((head[3], head[4], u32::from_be_bytes(head[5..9].try_into().unwrap())))
+        let mut payload = vec![0; length as usize];
+        self.0.read_exact(&mut payload).ok()?;
+        let stream = u32::from_be_bytes(head[5..9].try_into().unwrap());
+        Some(((head[3], head[4], stream), payload))
     }
 
     /// The stream of the next request that has come whole.
@@ -245,5 +254,92 @@ fn a_connection_to_the_upstream_carries_100_requests_at_once() {
     go.store(1, Ordering::SeqCst);
     for asking in asked {
         assert_eq!(status(&asking.join().unwrap()), b"200");
+    }
+}
+
+/// A second that a busy machine may lack, and what a limit may be kept late by.
+const EARLY: Nanos = Nanos::from_millis(1_000);
+const LATE: Nanos = Nanos::from_millis(8_000);
+
+/// The status of an answer that may take longer than others.
+fn patient(address: SocketAddr) -> Vec<u8> {
+    let mut client = connect(address);
+    client.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+    client.write_all(post(PATH, "{}").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    status(&answer).to_vec()
+}
+
+/// Real seconds: whoever is under way is asked after 20 of them, and has 10 to say so.
+#[test]
+fn a_connection_is_asked_whether_it_lives_and_given_up_if_it_does_not() {
+    let [every, limit] = [20_000, 10_000].map(Nanos::from_millis);
+    // One says nothing to it; the other does, and answers when the first has been given up.
+    let asking = [true, false].map(|is_deaf| {
+        let (tell, told) = channel();
+        let upstream = raw_server(move |stream| {
+            let mut line = Line::accept(stream);
+            let request = line.request().unwrap();
+            let begin = now();
+            while let Some(((kind, flags, _), payload)) = line.next_whole() {
+                if kind != PING || flags & 1 == 1 {
+                    continue;
+                }
+                tell.send(now() - begin).unwrap();
+                if !is_deaf {
+                    line.frame(PING, 1, 0, &payload);
+                    pause(limit + EARLY + EARLY);
+                    line.answer(request);
+                }
+            }
+            // The test may be over.
+            let _ = tell.send(now() - begin);
+        });
+        let (proxy, notes) = proxy(upstream, |_| {});
+        let address = proxy.address();
+        (std::thread::spawn(move || patient(address)), told, proxy, notes)
+    });
+    let between = |at: Nanos, due: Nanos| due - EARLY < at && at < due + LATE;
+    for ((client, told, proxy, notes), expected) in asking.into_iter().zip([b"502", b"200"]) {
+        assert_eq!(client.join().unwrap(), expected);
+        let asked = told.recv().unwrap();
+        assert!(between(asked, every), "{asked:?}");
+        if expected == b"502" {
+            let ended = told.recv().unwrap();
+            assert!(between(ended, every + limit), "{ended:?}");
+        }
+        assert_eq!((notes.answers(1).len(), proxy.tally().resent.get()), (1, 0));
+    }
+}
+
+/// Real seconds: sixty of them.
+#[test]
+fn a_connection_that_was_idle_for_a_minute_gets_no_more_requests() {
+    let proxies = [Http::Http1, Http::Http2].map(|http| {
+        let upstream = raw_server(move |mut stream| {
+            if http == Http::Http2 {
+                return Line::accept(stream).answer_all();
+            }
+            let mut byte = [0];
+            while stream.read(&mut byte).is_ok_and(|n| n > 0) {
+                // The end of a body.
+                if byte == *b"}" {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                }
+            }
+        });
+        proxy(upstream, move |settings| settings.upstream.http = http)
+    });
+    let ask = |proxy: &Proxy| exchange(proxy.address(), post(PATH, "{}").as_bytes());
+    for wait in [0, 2_000, 61_000] {
+        pause(Nanos::from_millis(wait));
+        for (proxy, _) in &proxies {
+            assert_eq!(status(&ask(proxy)), b"200");
+        }
+    }
+    for (_, notes) in proxies {
+        let links: Vec<_> = notes.answers(3).iter().map(|told| told.exchange.connection).collect();
+        assert_eq!(links, [0, 0, 1]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
-use crate::support::{connect, exchange, post, raw_server, settings, split, start, unchunk};
+use crate::support::{connect, exchange, post, raw_server, settings, split, start, unchunk, until};
 use goodput_clock::pause;
 use goodput_model::{ErrorClass, Nanos};
 use goodput_proxy::{Ending, Upstream};
@@ -214,6 +214,60 @@ fn a_request_that_never_left_whole_is_sent_again_however_long_it_took() {
     assert!(answer.ends_with(b"ok"), "{}", String::from_utf8_lossy(&answer));
     assert_eq!((count.load(Ordering::SeqCst), proxy.tally().resent.get()), (2, 1));
     assert_eq!(notes.answers(2)[1].exchange.reconnects, 1);
+}
+
+#[test]
+fn the_line_before_a_chunk_may_have_4_kib_and_no_more() {
+    const MOST: usize = 4 << 10;
+    // With its size, the sign before the extension and the line end.
+    let line = |length: usize| format!("5;{}\r\n", "x".repeat(length - 4));
+    let cases = [
+        (format!("{}again\r\n0\r\n\r\n", line(MOST)), "helloagain"),
+        (format!("{}again\r\n0\r\n\r\n", line(MOST + 1)), "hello"),
+        // Nothing more is waited for when the line is too long already: this one has no end.
+        (format!("5;{}", "x".repeat(MOST)), "hello"),
+    ];
+    for (rest, passed) in cases {
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n";
+        let (upstream, _) = says(&format!("{head}{rest}"));
+        let (proxy, notes) = start(settings(&format!("http://{upstream}")));
+        let answer = exchange(proxy.address(), post(PATH, "{}").as_bytes());
+        let is_whole = passed == "helloagain";
+        let length = rest.len();
+        assert_eq!(unchunk(split(&answer).1), (passed.as_bytes().to_vec(), is_whole), "{length}");
+        let failure = notes.answers(1).remove(0).exchange.failure;
+        let class = failure.map(|failure| failure.class);
+        assert_eq!(class, (!is_whole).then_some(ErrorClass::BadHttp), "{length}");
+    }
+}
+
+#[test]
+fn of_connections_that_are_idle_256_are_kept() {
+    const MOST: usize = 256;
+    const MANY: usize = MOST + 4;
+    let [held, left]: [Arc<AtomicUsize>; 2] = Default::default();
+    let (holding, leaving) = (Arc::clone(&held), Arc::clone(&left));
+    let upstream = raw_server(move |mut stream| {
+        read_to(&mut stream, b"{}");
+        holding.fetch_add(1, Ordering::SeqCst);
+        // All of them at once, so that each has a connection of its own.
+        until(|| holding.load(Ordering::SeqCst) == MANY);
+        stream.write_all(OK).unwrap();
+        crate::support::read_all(&stream);
+        leaving.fetch_add(1, Ordering::SeqCst);
+    });
+    let (proxy, notes) = start(settings(&format!("http://{upstream}")));
+    let address = proxy.address();
+    let ask = move || exchange(address, post(PATH, "{}").as_bytes());
+    let asked: Vec<_> = (0..MANY).map(|_| std::thread::spawn(ask)).collect();
+    for asked in asked {
+        assert!(asked.join().unwrap().ends_with(b"ok"));
+    }
+    notes.answers(MANY);
+    until(|| left.load(Ordering::SeqCst) == MANY - MOST);
+    // No others follow.
+    pause(Nanos::from_millis(200));
+    assert_eq!(left.load(Ordering::SeqCst), MANY - MOST);
 }
 
 type Tls = StreamOwned<ServerConnection, TcpStream>;

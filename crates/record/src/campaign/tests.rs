@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::toml_file::read_toml;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct What {

@@ -22,8 +22,8 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
         let mean = lengths.finite("avg")?.zip(ok).map(|(mean, ok)| mean * ok as f64);
         let sum = lengths.finite("sum")?;
         let stated = total(fields, total_name)?;
-        let by_name = (total_name, stated.map(|stated| stated as f64));
-        run.conflicts.extend(conflict(by_name, (&format!("`{name}` sums to"), sum)));
+        let (by_name, sums) = (stated.map(|stated| stated as f64), format!("`{name}` sums to"));
+        run.conflicts.extend(conflict(total_name, by_name, &sums, sum));
         let sum = sum.or(mean).filter(|sum| *sum >= 0.0);
         Ok(stated.or(sum.map(|sum| sum.round() as u64)))
     };
@@ -31,8 +31,10 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     run.output_tokens = tokens("output_sequence_length", "total_osl")?;
     let ended = ok.map(|ok| ok.saturating_add(run.failed.unwrap_or(0)) as f64);
     run.conflicts.extend(conflict(
-        ("completed_request_count", average(fields, "completed_request_count")?),
-        ("requests and errors are", ended),
+        "completed_request_count",
+        average(fields, "completed_request_count")?,
+        "requests and errors are",
+        ended,
     ));
     run.input_lengths = lengths(fields, "input_sequence_length")?;
     run.output_lengths = lengths(fields, "output_sequence_length")?;
@@ -44,7 +46,7 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
         ("e2e", "request_latency"),
     ] {
         let stated = fields.object(theirs)?;
-        run.conflicts.extend(mean_of_sum(theirs, &stated, ("avg", "sum"))?);
+        run.conflicts.extend(mean_of_sum(theirs, &stated, "avg", "sum")?);
         let metric = metric(&stated)?;
         if !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
@@ -112,8 +114,10 @@ fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
             run.conflicts.push(format!("`end_time` is {} s before `start_time`", -phase));
         }
         Some((phase, measured)) if measured > phase => run.conflicts.extend(conflict(
-            ("benchmark_duration", Some(measured)),
-            ("from `start_time` to `end_time` it is", Some(phase)),
+            "benchmark_duration",
+            Some(measured),
+            "from `start_time` to `end_time` it is",
+            Some(phase),
         )),
         _ => {}
     }
@@ -124,12 +128,13 @@ fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
 pub(super) fn mean_of_sum(
     metric: &str,
     fields: &Fields<'_>,
-    (mean, sum): (&str, &str),
+    mean: &str,
+    sum: &str,
 ) -> Result<Option<String>, FieldError> {
     let count = fields.finite("count")?.filter(|count| *count > 0.0);
     let again = fields.finite(sum)?.zip(count).map(|(sum, count)| sum / count);
     let name = format!("{metric}.{mean}");
-    Ok(conflict((&name, fields.finite(mean)?), ("sum over count is", again)))
+    Ok(conflict(&name, fields.finite(mean)?, "sum over count is", again))
 }
 
 fn average(fields: &Fields<'_>, name: &str) -> Result<Option<f64>, FieldError> {

@@ -175,8 +175,10 @@ const ROUNDED: f64 = 0.005;
 /// What to say of a figure that stands in two places of a file; nothing where they agree or one of them
 /// is missing.
 pub(super) fn conflict(
-    (name, stated): (&str, Option<f64>),
-    (other, again): (&str, Option<f64>),
+    name: &str,
+    stated: Option<f64>,
+    other: &str,
+    again: Option<f64>,
 ) -> Option<String> {
     let (stated, again) = (stated?, again?);
     let differs = (stated - again).abs() > ROUNDED * stated.abs().max(again.abs());

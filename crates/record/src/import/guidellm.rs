@@ -70,7 +70,7 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
         ("e2e_sched", "request_scheduled_latency", MS),
     ] {
         let stated = good(&metrics, theirs)?;
-        run.conflicts.extend(mean_of_sum(theirs, &stated, ("mean", "total_sum"))?);
+        run.conflicts.extend(mean_of_sum(theirs, &stated, "mean", "total_sum")?);
         let metric = metric(&stated, unit)?;
         if metric.n.is_none_or(|n| n > 0) && !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
@@ -102,14 +102,18 @@ fn twice(
     let instant = |name: &str| benchmark.finite(name).unwrap_or_default();
     let span = instant("start_time").zip(instant("end_time")).map(|(start, end)| end - start);
     run.conflicts.extend(conflict(
-        ("duration", run.duration_s),
-        ("from `start_time` to `end_time` it is", span),
+        "duration",
+        run.duration_s,
+        "from `start_time` to `end_time` it is",
+        span,
     ));
     let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
     for name in ["successful", "errored", "incomplete"] {
         run.conflicts.extend(conflict(
-            (&format!("request_totals.{name}"), totals.finite(name)?),
-            ("of those made it is", made.finite(name)?),
+            &format!("request_totals.{name}"),
+            totals.finite(name)?,
+            "of those made it is",
+            made.finite(name)?,
         ));
     }
     Ok(())

@@ -12,8 +12,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
     run.total_tokens_per_s = fields.finite("total_throughput")?;
     let parts = fields.finite("input_throughput")?.zip(run.output_tokens_per_s);
     run.conflicts.extend(conflict(
-        ("total_throughput", run.total_tokens_per_s),
-        ("that of input and output is", parts.map(|(input, output)| input + output)),
+        "total_throughput",
+        run.total_tokens_per_s,
+        "that of input and output is",
+        parts.map(|(input, output)| input + output),
     ));
     run.workload = fields.text("dataset_name")?;
     run.recounted_tokens = fields.count("total_output_tokens_retokenized")?;

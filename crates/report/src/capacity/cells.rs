@@ -1,38 +1,40 @@
-//! What a capacity plan says, cell by cell: for the terminal and for a browser.
+//! What a capacity plan says, cell by cell.
 
 use goodput_campaign::capacity::{
     Capacity, Cost, EnergyPlan, EnergyUse, Expected, FanFigure, FanOut, Fleet, Footing, Hour,
-    HourState, Origin, Price, Rates, StepLatency, TrafficPlan, UnitCost,
+    Origin, Price, Rates, StepLatency, TrafficPlan, UnitCost,
 };
 
 use crate::number::{amount, cell, count, percent};
-use crate::plain::plain;
+use goodput_model::plain;
 
 /// Hours in a table at most.
 const HOURS: usize = 48;
 
 /// A rate, exact enough to be typed again.
-pub(crate) fn rate(rps: f64) -> String {
+pub(super) fn rate(rps: f64) -> String {
     let text = if rps.abs() < 1000.0 { format!("{rps:.3}") } else { format!("{rps:.1}") };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-pub(crate) fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-pub(crate) fn money(value: f64) -> String {
+pub(super) fn money(value: f64) -> String {
     if value < 9999.5 { format!("{value:.2}") } else { count(value.round() as u64) }
 }
 
-pub(crate) fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     format!("{} %", rate(share * 100.0))
 }
 
-/// Replicas, GPUs, load, load with one lost, replicas by the interval of the limit, cost of an hour.
-pub(crate) fn fleet(fleet: &Fleet) -> [String; 6] {
+/// Name, replicas, GPUs, load, load with one lost, replicas by the interval of the limit, cost of an
+/// hour.
+fn fleet(name: String, fleet: &Fleet) -> [String; 7] {
     let whole = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
     [
+        name,
         count(fleet.replicas),
         whole(fleet.gpus),
         load(fleet.utilisation),
@@ -54,8 +56,8 @@ fn range(fleet: &Fleet) -> String {
     }
 }
 
-/// Each fleet with its name, as [`fleet`] has it.
-pub(crate) fn fleets(capacity: &Capacity) -> Vec<(String, [String; 6])> {
+/// Each fleet, as [`fleet`] has it.
+pub(super) fn fleets(capacity: &Capacity) -> Vec<[String; 7]> {
     let fleets = &capacity.fleets;
     let rows = [
         ("just enough".to_owned(), Some(&fleets.bare)),
@@ -66,35 +68,36 @@ pub(crate) fn fleets(capacity: &Capacity) -> Vec<(String, [String; 6])> {
         ("any one may fail".to_owned(), Some(&fleets.with_spare)),
         ("as asked".to_owned(), fleets.asked.as_ref()),
     ];
-    rows.into_iter().filter_map(|(name, found)| Some((name, fleet(found?)))).collect()
+    rows.into_iter().filter_map(|(name, found)| Some(fleet(name, found?))).collect()
 }
 
-pub(crate) fn load(share: f64) -> String {
+fn load(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Requests, input, output and total tokens a second: of a GPU, a replica, and all.
-pub(crate) fn rates(capacity: &Capacity) -> Vec<(&'static str, [String; 4])> {
+/// Name, requests, input, output and total tokens a second: of a GPU, a replica, and all.
+pub(super) fn rates(capacity: &Capacity) -> Vec<[String; 5]> {
     let throughput = &capacity.throughput;
-    let row = |rates: &Rates| {
+    let row = |name: &str, rates: &Rates| {
         let tokens = |value: Option<f64>| optional(value, amount);
         [
+            name.to_owned(),
             rate(rates.requests_per_s),
             tokens(rates.input_tps),
             tokens(rates.output_tps),
             tokens(rates.total_tps),
         ]
     };
-    let gpu = throughput.gpu.as_ref().map(|gpu| ("a GPU, confirmed", row(gpu)));
+    let gpu = throughput.gpu.as_ref().map(|gpu| row("a GPU, confirmed", gpu));
     let others = [
-        ("a replica, confirmed", row(&throughput.replica)),
-        ("all, at the target", row(&throughput.total)),
+        row("a replica, confirmed", &throughput.replica),
+        row("all, at the target", &throughput.total),
     ];
     gpu.into_iter().chain(others).collect()
 }
 
 /// Name, rate, TTFT and TPOT at p50 and p99, and what that rests on.
-pub(crate) fn latency(one: &Expected) -> [String; 7] {
+pub(super) fn latency(one: &Expected) -> [String; 7] {
     let name = match one.about.as_str() {
         "confirmed" => "confirmed rate",
         "target" => "target, headroom",
@@ -113,7 +116,7 @@ pub(crate) fn latency(one: &Expected) -> [String; 7] {
     ]
 }
 
-pub(crate) fn footing(expected: &Expected) -> String {
+fn footing(expected: &Expected) -> String {
     let points: Vec<String> = expected.points_rps.iter().map(|rps| rate(*rps)).collect();
     match expected.footing {
         Footing::Measured => "measured".to_owned(),
@@ -123,21 +126,22 @@ pub(crate) fn footing(expected: &Expected) -> String {
     }
 }
 
-/// A million input, output, all and good output tokens, and 1000 requests; also at best.
-pub(crate) fn costs(cost: &Cost) -> Vec<(&'static str, [String; 5])> {
+/// Name, a million input, output, all and good output tokens, and 1000 requests; also at best.
+pub(super) fn costs(cost: &Cost) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     for (name, units) in [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)] {
-        rows.push((name, prices(units, |price| Some(price.value))));
+        rows.push(prices(name, units, |price| Some(price.value)));
         if units.per_1000_requests.best_case.is_some() {
-            rows.push(("  at best", prices(units, |price| price.best_case)));
+            rows.push(prices("  at best", units, |price| price.best_case));
         }
     }
     rows
 }
 
-pub(crate) fn prices(units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [String; 5] {
+fn prices(name: &str, units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [String; 6] {
     let price = |price: Option<Price>| optional(price.and_then(&of), unit_price);
     [
+        name.to_owned(),
         price(units.per_million_input),
         price(units.per_million_output),
         price(units.per_million_total),
@@ -147,30 +151,31 @@ pub(crate) fn prices(units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [St
 }
 
 /// What [`costs`] are.
-pub(crate) const WHOLE: &str = "each kind of token as if it bore the whole cost";
+pub(super) const WHOLE: &str = "each kind of token as if it bore the whole cost";
 
-/// Joules of an output token, kWh of a million of them, kWh of a day, watts.
-pub(crate) fn energies(energy: &EnergyPlan) -> Vec<(&'static str, [String; 4])> {
+/// Name, joules of an output token, kWh of a million of them, kWh of a day, watts.
+pub(super) fn energies(energy: &EnergyPlan) -> Vec<[String; 5]> {
     let rows =
         [("at full use", Some(&energy.full_use)), ("target, headroom", energy.at_target.as_ref())];
-    let row = |used: &EnergyUse| {
+    let row = |name: &str, used: &EnergyUse| {
         [
+            name.to_owned(),
             optional(used.joules_per_output_token, unit_price),
             optional(used.kwh_per_million_output, unit_price),
             amount(used.kwh_per_day),
             amount(used.gpu_power_w),
         ]
     };
-    rows.into_iter().filter_map(|(name, used)| Some((name, row(used?)))).collect()
+    rows.into_iter().filter_map(|(name, used)| Some(row(name, used?))).collect()
 }
 
 /// With four decimals while it is small.
-pub(crate) fn unit_price(value: f64) -> String {
+fn unit_price(value: f64) -> String {
     if value < 100.0 { format!("{value:.4}") } else { cell(value) }
 }
 
 /// The hours that a table shows: of too many, those with the highest load.
-pub(crate) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
+pub(super) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
     let mut shown: Vec<&Hour> = traffic.hours.iter().collect();
     if shown.len() > HOURS {
         shown.sort_by(|a, b| b.peak_rps.total_cmp(&a.peak_rps));
@@ -180,13 +185,8 @@ pub(crate) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
     shown
 }
 
-/// Hour, mean and peak rate, load, chance of a miss, share of good ones, replicas needed, state.
-pub(crate) fn hour(hour: &Hour) -> [String; 8] {
-    let state = match hour.state {
-        HourState::Fine => "",
-        HourState::AtRisk => "at risk",
-        HourState::Misses => "WILL MISS",
-    };
+/// Hour, mean and peak rate, load, chance of a miss, share of good ones, replicas needed.
+pub(super) fn hour(hour: &Hour) -> [String; 7] {
     [
         hour.hour.to_string(),
         rate(hour.mean_rps),
@@ -195,12 +195,11 @@ pub(crate) fn hour(hour: &Hour) -> [String; 8] {
         optional(hour.p_miss, percent),
         optional(hour.good_share, percent),
         count(hour.replicas_needed),
-        state.to_owned(),
     ]
 }
 
 /// How the traffic fares: labels and texts.
-pub(crate) fn fares(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
+pub(super) fn fares(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
     let counts = &traffic.counts;
     let at_risk = format!(
         "{} of {} hours above the confirmed rate, {} of them above the rejected one",
@@ -224,7 +223,7 @@ pub(crate) fn fares(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
 }
 
 /// Where the chance of a miss comes from: labels and texts.
-pub(crate) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
+pub(super) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
     let simulation = &traffic.simulation;
     if let Some(because) = &simulation.refused {
         return vec![("P(miss)", format!("not stated: {}", plain(because)))];
@@ -251,7 +250,7 @@ pub(crate) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
 }
 
 /// The head of the table below it.
-pub(crate) fn step_title(fan_out: &FanOut) -> String {
+pub(super) fn step_title(fan_out: &FanOut) -> String {
     format!(
         "A step of {} calls at once waits for the slowest (ms, at {} req/s a replica)",
         fan_out.calls,
@@ -260,7 +259,7 @@ pub(crate) fn step_title(fan_out: &FanOut) -> String {
 }
 
 /// Metric; a call at p50 and p99; the step at p50 and p99.
-pub(crate) fn step_row(figure: &FanFigure) -> [String; 5] {
+pub(super) fn step_row(figure: &FanFigure) -> [String; 5] {
     [
         plain(&figure.metric).to_uppercase(),
         optional(figure.single_p50_ms, cell),
@@ -270,7 +269,7 @@ pub(crate) fn step_row(figure: &FanFigure) -> [String; 5] {
     ]
 }
 
-pub(crate) fn step(latency: &StepLatency) -> String {
+fn step(latency: &StepLatency) -> String {
     let about = if latency.interpolated { "about " } else { "" };
     match latency.ms {
         Some(ms) => format!("{about}{} (p{:.2} of one)", cell(ms), latency.single_percentile),
@@ -279,14 +278,14 @@ pub(crate) fn step(latency: &StepLatency) -> String {
 }
 
 /// What one replica carries, and what is asked: labels and texts.
-pub(crate) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
+pub(super) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
     let Capacity { basis, question, .. } = capacity;
     let above = basis.rejected_rps.map_or_else(
         || "no rate above it was rejected".to_owned(),
         |rejected| format!("{} rejected", rate(rejected)),
     );
     let limit = basis.crossing_rps.map_or_else(String::new, |at| {
-        let ends = crate::sweep::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
+        let ends = crate::number::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
         format!("; the limit lies at {}{ends} by the fit", rate(at))
     });
     let how = match basis.origin {

@@ -10,7 +10,7 @@ use super::words::{
     Known, at, bare_about, block_seconds, candidates, counted, label, labels, limit, several,
     tested, trimmed,
 };
-use crate::plain::plain;
+use goodput_model::plain;
 
 /// Figures in a sentence at most; the table has them all.
 const FIGURES: usize = 4;

@@ -10,8 +10,8 @@ use super::words::{
     trimmed,
 };
 use crate::clip::clip;
-use crate::plain::plain;
-use crate::text::field;
+use crate::render::text::field;
+use goodput_model::plain;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of the line of a block, as of every line of progress.

@@ -4,13 +4,14 @@ use goodput_campaign::compare::{
     CompareState, Comparison, Design, Difference, Floor, Matter, Order, Quantity, Side, Stopped,
 };
 
-use goodput_model::{Caveat, CaveatCode};
+use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::shadow;
 use super::words::{Known, label, labels, level, several, trimmed};
+use crate::document::Mark;
 use crate::number::count;
-use crate::plain::plain;
-use crate::sweep::duration;
+use crate::number::duration;
+use goodput_model::plain;
 
 /// A label and what stands beside it.
 pub(crate) type Note = (&'static str, String);
@@ -163,7 +164,7 @@ fn state(comparison: &Comparison) -> Option<Note> {
 }
 
 /// What differs that should not, what matters most first: the mark, and the text.
-pub(crate) fn differences(comparison: &Comparison) -> Vec<Note> {
+pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
     let names = labels(comparison);
     let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
     sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
@@ -184,7 +185,8 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<Note> {
             plain(&difference.code),
             plain(&difference.message)
         );
-        (mark(difference.matter), text)
+        let (word, severity) = mark(difference.matter);
+        Mark { word, severity, text }
     };
     sorted.into_iter().map(one).collect()
 }
@@ -205,11 +207,11 @@ pub(crate) fn caveats(comparison: &Comparison) -> Vec<Caveat> {
     comparison.caveats.iter().filter(is_said).cloned().collect()
 }
 
-pub(crate) fn mark(matter: Matter) -> &'static str {
+fn mark(matter: Matter) -> (&'static str, Severity) {
     match matter {
-        Matter::Info => "  note",
-        Matter::Warn => "  warning",
-        Matter::Refuse => "  refused",
+        Matter::Info => ("  note", Severity::Info),
+        Matter::Warn => ("  warning", Severity::Warn),
+        Matter::Refuse => ("  refused", Severity::Void),
     }
 }
 

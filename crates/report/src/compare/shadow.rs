@@ -4,11 +4,12 @@ use goodput_campaign::compare::{CompareState, Comparison};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
 
 use super::notes::Note;
-use super::tables::Table;
+use super::tables::table;
 use super::words::{labels, several, trimmed};
+use crate::document::Table;
+use crate::number::duration;
 use crate::number::{cell, count, percent};
-use crate::plain::plain;
-use crate::sweep::duration;
+use goodput_model::plain;
 
 /// What a section of it is called.
 pub(crate) const TITLE: &str = "Live traffic";
@@ -165,5 +166,6 @@ pub(crate) fn counts(comparison: &Comparison, shadow: &ShadowReport) -> Option<T
     head.extend(names.into_iter().take(2));
     head.push("which".to_owned());
     let title = "What became of the pairs".to_owned();
-    (!rows.is_empty() && head.len() == 4).then_some(Table { title, head, rows })
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    (!rows.is_empty() && head.len() == 4).then(|| table(title, &head, rows))
 }

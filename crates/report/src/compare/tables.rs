@@ -1,4 +1,4 @@
-//! Tables of a comparison, for a terminal or in Markdown.
+//! Tables of a comparison.
 
 use std::collections::BTreeSet;
 
@@ -12,81 +12,34 @@ use super::answer::gate_change;
 use super::words::{
     Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
-use crate::clip::{left, right};
+use crate::document::{Cell, Column, Cut, Table, Tone};
 use crate::number::{cell, percent};
-use crate::plain::plain;
-use crate::text::WIDTH;
-use crate::wrap::wrap;
+use goodput_model::plain;
 
-/// Columns that the first column keeps where there is too little room.
-const LEAST: usize = 18;
-
-/// Rows under a heading; the first and the last column stand at the left.
-pub(crate) struct Table {
-    pub(crate) title: String,
-    pub(crate) head: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+/// Rows under a heading; the first and the last column stand at the left. Words that say how something
+/// went have their tone.
+pub(super) fn table(title: String, head: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let last = head.len().saturating_sub(1);
+    let column = |(place, head): (usize, &&str)| {
+        let is_left = place == 0 || place == last;
+        if is_left { Column::left(*head, 0) } else { Column::right(*head, 0) }
+    };
+    let columns = head.iter().enumerate().map(column).collect();
+    let cell = |text: String| {
+        let tone = tone(&text);
+        Cell::from(text).tone(tone)
+    };
+    let rows = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+    let table = Table::new(title.clone(), title.clone(), columns).with_rows(rows);
+    Table { above: title, is_natural: true, ..table }
 }
 
-impl Table {
-    fn new(title: String, head: &[&str]) -> Self {
-        Self { title, head: head.iter().map(|&text| text.to_owned()).collect(), rows: Vec::new() }
-    }
-
-    /// For a terminal. What is too wide costs the first column.
-    pub(crate) fn text(&self, page: &mut String) {
-        let last = self.head.len().saturating_sub(1);
-        let mut widths = self.widths();
-        let over = self.width().saturating_sub(WIDTH);
-        if let Some(first) = widths.first_mut() {
-            *first = first.saturating_sub(over).max(LEAST.min(*first));
-        }
-        page.push('\n');
-        for line in wrap(&self.title, WIDTH) {
-            page.push_str(&line);
-            page.push('\n');
-        }
-        for row in std::iter::once(&self.head).chain(&self.rows) {
-            let cell = |(place, (cell, width)): (usize, (&String, &usize))| match place {
-                _ if place == 0 || place == last => left(cell, *width),
-                _ => right(cell, *width),
-            };
-            let cells: Vec<String> = row.iter().zip(&widths).enumerate().map(cell).collect();
-            page.push_str(cells.join("  ").trim_end());
-            page.push('\n');
-        }
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let width = |place: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(place));
-            cells.chain(self.head.get(place)).map(|cell| cell.width()).max().unwrap_or(0)
-        };
-        (0..self.head.len()).map(width).collect()
-    }
-
-    /// Columns that it takes.
-    fn width(&self) -> usize {
-        let widths = self.widths();
-        widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
-    }
-
-    /// Whether it fits the page, if the first column gives way.
-    pub(crate) fn fits(&self) -> bool {
-        let first = self.widths().first().copied().unwrap_or(0);
-        self.width() <= WIDTH + first.saturating_sub(LEAST)
-    }
-
-    /// The same with only these columns.
-    pub(crate) fn columns(&self, title: &str, places: &[usize]) -> Self {
-        let pick = |row: &Vec<String>| -> Vec<String> {
-            places.iter().filter_map(|place| row.get(*place).cloned()).collect()
-        };
-        Self {
-            title: title.to_owned(),
-            head: pick(&self.head),
-            rows: self.rows.iter().map(pick).collect(),
-        }
+fn tone(text: &str) -> Tone {
+    match text.trim_end_matches(" ?") {
+        "better" | "yes" => Tone::Good,
+        "WORSE" | "NO" | "void" => Tone::Bad,
+        "inconclusive" | "cannot be told yet" => Tone::Doubt,
+        _ => Tone::Plain,
     }
 }
 
@@ -126,15 +79,14 @@ pub(crate) fn figures(
         "margin",
         if are_tested { "verdict" } else { "in these runs" },
     ];
-    let mut table = Table::new(title, &head);
     let all = comparison.findings.iter();
     let own = all.filter(|one| (one.side, one.level, one.is_tested) == (side, place, are_tested));
     // Of what is not tested the axes of the table below are enough; the file has every percentile.
     let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
     let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
     let is_void = comparison.verdict == Verdict::Void;
-    table.rows = own.filter(is_axis).map(|one| figure(one, is_void)).collect();
-    (!table.rows.is_empty()).then_some(table)
+    let rows: Vec<Vec<String>> = own.filter(is_axis).map(|one| figure(one, is_void)).collect();
+    (!rows.is_empty()).then(|| table(title, &head, rows))
 }
 
 /// One row. Of a comparison that is void no word is a result.
@@ -206,7 +158,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<&'static str> {
         [true, false].into_iter().filter_map(move |tested| figures(comparison, pair, tested))
     });
     let mut rows = tables.flat_map(|table| table.rows);
-    let is_doubted = |row: Vec<String>| row.last().is_some_and(|word| word.ends_with(" ?"));
+    let is_doubted = |row: Vec<Cell>| row.last().is_some_and(|word| word.text.ends_with(" ?"));
     let doubtful = rows.any(is_doubted).then_some(DOUBTFUL);
     let is_void = comparison.verdict == Verdict::Void;
     let stepped = comparison.findings.iter().any(is_by_step) && !is_void;
@@ -233,7 +185,7 @@ fn is_by_step(finding: &Finding) -> bool {
 pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
     let names = labels(comparison);
     let head = ["gate", "candidate", "level", "change", "holds"];
-    let mut table = Table::new("Gates".to_owned(), &head);
+    let mut rows = Vec::new();
     for gate in &comparison.gates {
         let known = Known::of(&gate.gate.metric);
         let change = gate_change(comparison, gate).unwrap_or_else(|| "–".to_owned());
@@ -244,7 +196,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
             Outcome::Inconclusive => "cannot be told yet",
             Outcome::NoVerdict | Outcome::Described => "no verdict",
         };
-        table.rows.push(vec![
+        rows.push(vec![
             format!("{} {}", known.name(), limit(&gate.gate)),
             label(&names, gate.side),
             level(comparison, gate.level),
@@ -252,7 +204,11 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
             holds.to_owned(),
         ]);
     }
-    (!table.rows.is_empty()).then_some(table)
+    let ways = vec![
+        vec![Cut::new("Gates", &[0, 1, 2, 3, 4])],
+        vec![Cut::new("Gates", &[0, 1, 2, 4]), Cut::new("Changes", &[0, 1, 2, 3])],
+    ];
+    (!rows.is_empty()).then(|| Table { ways, ..table("Gates".to_owned(), &head, rows) })
 }
 
 /// What the marks of the last column mean.
@@ -291,7 +247,7 @@ fn axes_of(
     head.extend(heads.iter().map(String::as_str));
     head.push("better");
     let title = format!("All axes, {}", level(comparison, place));
-    let mut table = Table::new(title, &head);
+    let mut rows = Vec::new();
     for row in &summary.rows {
         let mut cells = vec![with_unit(&plain(&row.title), &plain(&row.unit))];
         let value = |side: &usize| {
@@ -300,9 +256,26 @@ fn axes_of(
         };
         cells.extend(sides.iter().map(value));
         cells.push(better(comparison, place, row, &names));
-        table.rows.push(cells);
+        rows.push(cells);
     }
-    (!table.rows.is_empty()).then_some(table)
+    if rows.is_empty() {
+        return None;
+    }
+    let mut table = table(title, &head, rows);
+    for row in &mut table.rows {
+        stand_out(row, &head);
+    }
+    Some(table)
+}
+
+/// The best one of a row is named at its end, and stands out; what was not tested does not.
+fn stand_out(row: &mut [Cell], head: &[&str]) {
+    let Some((best, cells)) = row.split_last_mut() else { return };
+    best.tone = Tone::Plain;
+    for (cell, name) in cells.iter_mut().zip(head) {
+        let is_best = !name.is_empty() && best.text.split(", ").any(|best| best == *name);
+        cell.tone = if is_best { Tone::Best } else { Tone::Plain };
+    }
 }
 
 fn axis_value(row: &Row, value: f64) -> String {

@@ -6,7 +6,7 @@ use goodput_campaign::compare::{Cell, Comparison, Finding, Matter, Outcome};
 use goodput_model::Verdict;
 
 use super::words::{label, several};
-use crate::plain::plain;
+use goodput_model::plain;
 
 /// Why a figure has no verdict, where it has none.
 pub(super) fn unjudged_why(

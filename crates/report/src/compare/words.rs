@@ -11,7 +11,7 @@ use goodput_stats::about;
 use unicode_width::UnicodeWidthStr;
 
 use crate::number::{cell, percent};
-use crate::plain::plain;
+use goodput_model::plain;
 
 /// Columns of a side's name in a table; where one is longer all have letters.
 const NAME: usize = 16;

@@ -3,7 +3,8 @@
 use goodput_model::Verdict;
 use goodput_stats::{SloState, SloSummary, Summary};
 
-use super::{Case, Fault, Suite, file};
+use crate::document::{Case, Fault, Suite};
+use crate::render::junit::file;
 use crate::slo;
 
 /// A test case for each term of the SLO and for the share of good requests that was asked for; without

@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use goodput_campaign::sweep::{GoodputState, Miss, Standing, Sweeps, Unclear};
-use goodput_model::{CaveatCode, Verdict};
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde_json::json;
 
 use super::*;
 use crate::compare::tests::junit::{elements, values};
 use crate::markdown::tests::{EVIL, run};
 use crate::sweep::tests::summary as swept;
+use crate::{sweep_junit, sweeps_junit};
 
 #[test]
 fn a_case_for_each_term() {

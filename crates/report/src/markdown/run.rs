@@ -5,7 +5,7 @@ use std::fmt::{Error, Write};
 use goodput_model::Verdict;
 use goodput_stats::{SloState, SloSummary, Summary};
 
-use super::{judgement, list, table, text};
+use crate::render::markdown::{judgement, list, table, text};
 use crate::text as words;
 use crate::{clients, latency, slo, workload};
 

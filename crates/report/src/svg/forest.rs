@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::clip::clip;
-use crate::html::escape;
+use crate::markup::escape;
 use crate::scale::Scale;
 
 /// The picture in its own units.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Series, Shape, TONES, shape};
-use crate::html::escape;
+use crate::markup::escape;
 
 /// The picture in its own units; a page scales it to its column.
 pub(super) const WIDTH: f64 = 600.0;

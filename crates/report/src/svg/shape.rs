@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Dot, Series, Shape, TONES};
-use crate::html::escape;
+use crate::markup::escape;
 use crate::scale::Scale;
 
 /// Where values lie.

@@ -4,19 +4,12 @@ use goodput_campaign::curve::{Kneedle, Usl, by_level};
 use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Standing, Sustained, SweepSummary};
 use goodput_model::Verdict;
 
-use super::{duration, level_number, on_curve, range, standing, unit};
+use super::{level_number, on_curve, standing, unit};
 use crate::number::{amount, cell, count, percent};
-use crate::plain::plain;
-use crate::text::field;
+use crate::number::{duration, range};
+use goodput_model::plain;
 
-/// Answer, knee and sustained test.
-pub(super) fn block(page: &mut String, summary: &SweepSummary) {
-    for (name, text) in words(summary) {
-        field(page, name, &text);
-    }
-}
-
-/// The same as names and texts; what goes on with the text before it has no name.
+/// Answer, knee and sustained test, as names and texts; what goes on with the text before it has no name.
 pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     let mut words = vec![("Goodput", answer(summary))];
     words.extend(summary.goodput.as_ref().and_then(beside).map(|more| ("", more)));
@@ -210,14 +203,7 @@ pub(crate) fn long_run(sustained: &Sustained, axis: Axis) -> String {
     )
 }
 
-/// Kneedle and USL, as descriptions.
-pub(super) fn shapes(page: &mut String, summary: &SweepSummary) {
-    for (name, text) in shape_words(summary) {
-        field(page, name, &text);
-    }
-}
-
-/// The same as names and texts.
+/// Kneedle and USL, as descriptions: names and texts.
 pub(crate) fn shape_words(summary: &SweepSummary) -> [(&'static str, String); 2] {
     let used = on_curve(&summary.points);
     let levels = by_level(&used).len();

@@ -1,18 +1,14 @@
 //! The charts of a sweep.
 
-use std::fmt::{Error, Write};
-
 use goodput_campaign::sweep::{
     Axis, Bounded, Figures, Goodput, Level, PointSummary, Purpose, Spread, SweepPlan, SweepSummary,
 };
 use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
 use super::{level_number, on_curve, pooled, unit};
-use crate::chart::{Chart, Dot, MARKS, Series, draw};
-use crate::clip::right;
+use crate::chart::{Chart, Dot, MARKS, Series};
 use crate::number::{amount, cell};
-use crate::plain::plain;
-use crate::text::field;
+use goodput_model::plain;
 
 /// Rows of a chart of the page.
 const ROWS: usize = 12;
@@ -134,28 +130,22 @@ pub(super) fn latency(
     }
 }
 
-/// Latency and goodput over load.
-pub(super) fn all(page: &mut String, summary: &SweepSummary) {
+/// Latency over load, as the page has it.
+pub(super) fn over_load(summary: &SweepSummary) -> Option<Chart> {
     let points = on_curve(&summary.points);
-    if points.is_empty() {
-        return field(page, "Points", "none that says anything about the server");
-    }
-    let chart = latency(&points, &summary.plan, summary.goodput.as_ref(), ROWS);
-    page.push('\n');
-    page.push_str(&draw(&chart));
-    goodput(page, summary, &points);
+    let goodput = summary.goodput.as_ref();
+    (!points.is_empty()).then(|| latency(&points, &summary.plan, goodput, ROWS))
 }
 
-fn goodput(page: &mut String, summary: &SweepSummary, points: &[&PointSummary]) {
+/// Those answered, and the good ones.
+pub(super) fn goodput(summary: &SweepSummary) -> Option<Chart> {
+    let points = &on_curve(&summary.points);
     let [x, o, ..] = MARKS;
     let good = series("good", x, points, |figures| figures.goodput_rps);
-    if good.dots.is_empty() {
-        return;
-    }
     let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
     let answered = series("answered", o, points, |figures| plain(figures.requests_per_s));
     let (over, log_x) = level_axis(summary.plan.axis, points);
-    let chart = Chart {
+    (!good.dots.is_empty()).then(|| Chart {
         title: format!("Requests per second over {over}: those answered, and the good ones"),
         log_x,
         log_y: false,
@@ -163,9 +153,7 @@ fn goodput(page: &mut String, summary: &SweepSummary, points: &[&PointSummary]) 
         line: None,
         place: peak(summary),
         rows: ROWS,
-    };
-    page.push('\n');
-    page.push_str(&draw(&chart));
+    })
 }
 
 /// The level with the most good requests per second, and so in words.
@@ -207,14 +195,11 @@ pub(crate) fn user_speeds<'a>(
 }
 
 /// What a user gets against what a GPU gives.
-pub(super) fn users(page: &mut String, summary: &SweepSummary) {
+pub(super) fn users(summary: &SweepSummary) -> Option<Chart> {
     let (gpus, per) = per_gpu(summary);
     let dots = user_speeds(&on_curve(&summary.points), gpus);
     let dots: Vec<(f64, f64)> = dots.into_iter().map(|(user, each, _)| (user, each)).collect();
-    if dots.len() < 2 {
-        return;
-    }
-    let chart = Chart {
+    (dots.len() >= 2).then(|| Chart {
         title: format!("Output tok/s {per} over tok/s per user (median)"),
         log_x: false,
         log_y: false,
@@ -222,9 +207,7 @@ pub(super) fn users(page: &mut String, summary: &SweepSummary) {
         line: None,
         place: None,
         rows: ROWS - 2,
-    };
-    page.push('\n');
-    page.push_str(&draw(&chart));
+    })
 }
 
 /// The batch, where the server tells it, and the median of this at each point.
@@ -237,14 +220,11 @@ pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(
 }
 
 /// TTFT and TPOT over the batch, where the server tells it.
-pub(super) fn batches(page: &mut String, summary: &SweepSummary) {
+pub(super) fn batches(summary: &SweepSummary) -> Option<Chart> {
     let points = on_curve(&summary.points);
     let [ttft, tpot] =
         [Latency::Ttft, Latency::Tpot].map(|latency| batch_medians(&points, latency));
-    if ttft.len().max(tpot.len()) < 2 {
-        return;
-    }
-    let chart = Chart {
+    (ttft.len().max(tpot.len()) >= 2).then(|| Chart {
         title: "Medians in ms (logarithmic) over the server's batch size".to_owned(),
         log_x: false,
         log_y: true,
@@ -252,9 +232,7 @@ pub(super) fn batches(page: &mut String, summary: &SweepSummary) {
         line: None,
         place: None,
         rows: ROWS - 2,
-    };
-    page.push('\n');
-    page.push_str(&draw(&chart));
+    })
 }
 
 /// A closed-loop point and the open-loop one with as many under way: how many, and p99 TTFT.
@@ -297,11 +275,9 @@ pub(crate) fn pairs(summary: &SweepSummary) -> Vec<Pair> {
 }
 
 /// The same number under way, made by open and by closed loops.
-pub(super) fn twins(page: &mut String, summary: &SweepSummary) -> Result<(), Error> {
-    let pairs = pairs(summary);
-    let Some(text) = loops(&pairs) else { return Ok(()) };
+pub(super) fn twins(pairs: &[Pair]) -> Chart {
     let dots = |of: fn(&Pair) -> (f64, f64)| pairs.iter().map(of).collect::<Vec<_>>();
-    let chart = Chart {
+    Chart {
         title: "p99 TTFT in ms (logarithmic) over requests under way".to_owned(),
         log_x: false,
         log_y: true,
@@ -312,23 +288,7 @@ pub(super) fn twins(page: &mut String, summary: &SweepSummary) -> Result<(), Err
         line: None,
         place: None,
         rows: ROWS - 2,
-    };
-    writeln!(page, "\n{}", draw(&chart))?;
-    let heads = ["users", "open: under way", "p99 TTFT", "closed: under way", "p99 TTFT", "ratio"];
-    let widths = [7, 17, 10, 19, 10, 7];
-    let row = |page: &mut String, cells: &[String]| {
-        let line: String = cells.iter().zip(widths).map(|(cell, n)| right(cell, n)).collect();
-        writeln!(page, "{line}")
-    };
-    row(page, &heads.map(str::to_owned))?;
-    for pair in &pairs {
-        let Pair { users, open, closed } = pair;
-        let numbers = [open.0, open.1, closed.0, closed.1, pair.ratio()].map(cell);
-        let cells: Vec<String> = std::iter::once(format!("{users:.0}")).chain(numbers).collect();
-        row(page, &cells)?;
     }
-    field(page, "Loops", &text);
-    Ok(())
 }
 
 /// What the widest pair says; nothing without pairs.

@@ -11,8 +11,8 @@ use super::{Latency, level, level_number, on_curve, purpose, stands, unit};
 use crate::chart::draw;
 use crate::clip::fit;
 use crate::number::{amount, percent};
-use crate::plain::plain;
-use crate::text::WIDTH;
+use crate::render::text::WIDTH;
+use goodput_model::plain;
 
 /// Lines of the live block at most.
 const LINES: usize = 20;

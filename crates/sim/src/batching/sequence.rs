@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goodput_model::Nanos;
 use goodput_random::Stream;
 
-use crate::engine::{Job, Output, TokenOf};
+use crate::job::{Job, Output, TokenOf};
 use crate::kv::{ROOT, chain};
 
 /// Where a sequence is.

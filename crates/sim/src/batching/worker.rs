@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use goodput_model::Nanos;
 
 use super::sequence::{Place, Sequence, Table};
-use crate::engine::TokenOf;
+use crate::job::TokenOf;
 use crate::kv::Pool;
 use crate::step::Shape;
 

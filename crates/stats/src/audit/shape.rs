@@ -7,7 +7,8 @@ use super::{Check, Finding, Source};
 use crate::modes::two_modes;
 use crate::sample::Sample;
 use crate::series::SeriesTally;
-use crate::steady::{SeriesCut, State, Steadiness, judge_latencies};
+use crate::steady::judge_latencies;
+use crate::summary::steady::{SeriesCut, State, Steadiness};
 
 /// Fewer requests say nothing about the course of a run.
 const FEWEST: usize = 50;

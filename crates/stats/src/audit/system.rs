@@ -4,8 +4,7 @@
 use goodput_model::{ReportedSetup, SystemFacts};
 
 use super::words::percent;
-use crate::gpu::GpuDevice;
-use crate::summary::Summary;
+use crate::summary::{GpuDevice, Summary};
 
 /// Checks about hardware and engine.
 pub(super) const CHECKS: [&str; 10] = [
@@ -122,8 +121,7 @@ mod tests {
 
     use super::*;
     use crate::audit::{Item, Status, audit_run};
-    use crate::gpu::GpuSummary;
-    use crate::server::{LevelSummary, ServerSummary};
+    use crate::summary::{GpuSummary, LevelSummary, ServerSummary};
     use crate::tests::{plan, summary};
 
     fn facts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

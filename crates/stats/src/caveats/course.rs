@@ -5,7 +5,7 @@ use goodput_model::{Caveat, CaveatCode, Mode, Severity};
 use super::{Evidence, advice};
 use crate::flow::Balance;
 use crate::saturation::REFUSED;
-use crate::steady::{SeriesCut, State};
+use crate::summary::steady::{SeriesCut, State};
 
 /// A series by the name that a reader knows.
 fn title(metric: &str) -> &str {

@@ -3,7 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::Evidence;
-use crate::gpu::GpuDevice;
+use crate::summary::GpuDevice;
 
 /// Reasons that a GPU in order does not have; clocks that somebody set are no such.
 const TROUBLE: [(&str, &str); 3] = [

@@ -5,7 +5,8 @@ use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Extent, Mode, Rate, Se
 use super::client::tolerance_ms;
 use super::{Evidence, advice};
 use crate::estimate::minimum_for_figure;
-use crate::steady::{LEAST_ANSWERS, State};
+use crate::steady::LEAST_ANSWERS;
+use crate::summary::steady::State;
 
 /// METHOD 3.7: measured time in seconds.
 const LEAST_SECONDS: f64 = 60.0;

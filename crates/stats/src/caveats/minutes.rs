@@ -103,9 +103,9 @@ impl MinuteTally {
         let rates: Vec<_> =
             self.tokens.iter().take(blocks).map(|tokens| Some(tokens / length_s)).collect();
         let found = [
-            self.unlike(("the median TTFT", "ms"), medians(&self.ttft, blocks)),
-            self.unlike(("the median TPOT", "ms"), medians(&self.tpot, blocks)),
-            self.unlike(("the output rate", "tok/s"), Some(rates)),
+            self.unlike("the median TTFT", "ms", medians(&self.ttft, blocks)),
+            self.unlike("the median TPOT", "ms", medians(&self.tpot, blocks)),
+            self.unlike("the output rate", "tok/s", Some(rates)),
         ];
         let found = found.into_iter().flatten();
         found.max_by(|a, b| a.difference().total_cmp(&b.difference()))
@@ -113,7 +113,8 @@ impl MinuteTally {
 
     fn unlike(
         &self,
-        (what, unit): (&'static str, &'static str),
+        what: &'static str,
+        unit: &'static str,
         blocks: Option<Vec<Option<f64>>>,
     ) -> Option<Unlike> {
         let blocks = blocks?;

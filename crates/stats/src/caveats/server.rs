@@ -3,9 +3,9 @@
 use goodput_model::{Caveat, CaveatCode, Nanos, Severity, TokenSource};
 
 use super::{Check, Evidence, advice};
-use crate::server::{EndpointSummary, KV_FULL, Mark, Reconciled, ServerSummary};
+use crate::server::KV_FULL;
 use crate::share::shard;
-use crate::summary::RunState;
+use crate::summary::{EndpointSummary, Mark, Reconciled, RunState, ServerSummary};
 
 /// The server may have generated so much more than the client received, as a share and in tokens.
 const MORE_BY_SERVER: f64 = 0.02;

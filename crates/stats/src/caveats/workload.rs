@@ -5,7 +5,7 @@ use goodput_model::{
 };
 
 use super::{Evidence, advice};
-use crate::workload::{LengthCheck, Slice};
+use crate::summary::{LengthCheck, Slice};
 
 /// Lengths may differ by so much.
 const LENGTH_TOLERANCE: f64 = 0.02;

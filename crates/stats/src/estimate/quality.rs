@@ -1,29 +1,4 @@
-//! Whether a percentile may stand without its interval.
-
-use serde::{Deserialize, Serialize};
-
-/// What a percentile may be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quality {
-    /// The figure stands for itself. Summaries from before there were intervals say so too.
-    #[default]
-    Ok,
-    /// Few samples: the interval stands, the bare figure does not.
-    Few,
-    /// There is a figure, but at most one end of its interval can be trusted: too few samples, or
-    /// neighbors that are too much alike.
-    Rough,
-    /// There are too few samples for any figure: fewer than one is expected beyond it.
-    NotEstimable,
-}
-
-impl Quality {
-    /// Whether both ends of its interval are known.
-    pub fn has_interval(self) -> bool {
-        matches!(self, Self::Ok | Self::Few)
-    }
-}
+//! How many samples a figure needs to stand without its interval.
 
 /// The fewest samples for a figure of quantile `q` that stands without its interval: ten beyond it
 /// up to p99, a hundred further out (1,000 for p99 and 100,000 for p99.9). None outside (0, 1).

@@ -2,8 +2,9 @@
 
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 
+use super::WindowTokens;
 use super::looks::Looks;
-use super::{Energy, PerToken, WindowTokens};
+use crate::summary::{Energy, PerToken};
 use crate::window::Window;
 
 /// No GPU draws this much: a counter that says so started anew, and did not start at zero.

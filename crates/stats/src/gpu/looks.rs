@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::{GpuSample, Sample};
 
-use super::GpuDevice;
 use crate::sample::Sample as Values;
-use crate::server::LevelSummary;
+use crate::summary::GpuDevice;
 use crate::window::Window;
 
 /// Looks at one GPU, in order of time, one for each instant.
@@ -53,7 +52,7 @@ impl Looks<'_> {
             let mut values = Values::default();
             let told = inside.iter().filter_map(|look| of(look)).filter(|v| v.is_finite());
             told.for_each(|value| values.push(value));
-            LevelSummary::of(values).map(|level| (name.to_owned(), level))
+            values.level().map(|level| (name.to_owned(), level))
         };
         GpuDevice {
             levels: LEVELS.into_iter().filter_map(summed).collect(),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::{GpuFacts, GpuSample, Sample, SystemFacts};
 
-use super::{Energy, GpuSummary, WindowTokens, summary};
+use super::{WindowTokens, summary};
+use crate::summary::{Energy, GpuSummary, PerToken};
 use crate::tests::ms;
 use crate::window::{Kind, Window};
 
@@ -230,7 +231,7 @@ fn nothing_is_made_of_nothing() {
     let found = summary(&sampled(counter(0, 500.0)), window(2.0, 9.0), none, &facts).unwrap();
     let energy = found.energy.unwrap();
     near(energy.joules, 3500.0);
-    assert_eq!(energy.joules_per, super::PerToken::default());
+    assert_eq!(energy.joules_per, PerToken::default());
     // No time, no rate, and looks outside say nothing about levels.
     let empty = of(counter(0, 500.0), window(2.0, 2.0));
     assert_eq!((empty.energy, empty.devices[0].levels.len()), (None, 0));

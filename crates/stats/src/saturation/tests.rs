@@ -4,7 +4,7 @@ use goodput_model::Nanos;
 
 use super::*;
 use crate::series::Medians;
-use crate::steady::study::Scene;
+use crate::steady::tests::study::Scene;
 
 /// So many under way and so long a wait at each second, with a ripple of a percent.
 fn series(bins: usize, in_flight: impl Fn(f64) -> f64, ttft: impl Fn(f64) -> f64) -> Series {

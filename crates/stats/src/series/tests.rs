@@ -1,8 +1,7 @@
 //! Series of requests whose every instant is written down here.
 
-use goodput_model::{
-    Chunk, Exchange, Failure, Phase, Planned, Stage, Stamps, TokenCount, TokenSource,
-};
+use goodput_model::Stage;
+use goodput_testkit::{RecordBuilder, failure};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,41 +14,14 @@ fn ms(ms: u64) -> Nanos {
 
 /// Due and sent at one instant, with chunks at these.
 fn record(due: u64, chunks: &[u64]) -> RequestRecord {
-    let at: Vec<Nanos> = chunks.iter().map(|at| ms(*at)).collect();
-    let (first, last) = (at.first().copied(), at.last().copied());
-    let chunk =
-        |at| Chunk { at, tokens: None, bytes: 1, choice: 0, coalesced: false, lag_us: None };
-    RequestRecord {
-        index: 0,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: ms(due),
-        pacer_lag: None,
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("chat", 1, None),
-        exchange: Exchange {
-            stamps: Stamps {
-                dispatched: ms(due),
-                first_token: first,
-                last_token: last,
-                done: last,
-                ended: last.unwrap_or(ms(due)),
-                ..Stamps::default()
-            },
-            output_tokens: Some(TokenCount { n: at.len() as u32, source: TokenSource::Usage }),
-            chunks: at.into_iter().map(chunk).collect(),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    RecordBuilder::new(ms(due)).tokens(chunks.iter().map(|at| ms(*at))).build()
 }
 
 fn failed(due: u64, ended: u64, class: ErrorClass) -> RequestRecord {
     let mut record = record(due, &[]);
     record.exchange.stamps.ended = ms(ended);
     record.exchange.output_tokens = None;
-    record.exchange.failure =
-        Some(Failure { class, stage: Stage::Headers, message: String::new() });
+    record.exchange.failure = Some(failure(class, Stage::Headers));
     record
 }
 

@@ -4,9 +4,9 @@ use goodput_model::{Nanos, RequestRecord, Signal};
 
 use super::looks::{Between, Looks};
 use super::totals::{counters, histograms};
-use super::{AgainstClient, Reconciled};
 use crate::cuts::Cuts;
 use crate::flow::{arrived_tokens, input_tokens};
+use crate::summary::{AgainstClient, Reconciled};
 use crate::window::{Kind, Window};
 
 /// The client's side, filled by all requests of a run.

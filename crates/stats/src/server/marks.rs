@@ -6,7 +6,7 @@ use goodput_model::{Nanos, Sample, Signal};
 
 use super::looks::Looks;
 use super::points::Point;
-use super::{Mark, TimelinePoint};
+use crate::summary::{Mark, TimelinePoint};
 
 /// A KV cache as full as this leaves no room for the next request.
 pub(crate) const KV_FULL: f64 = 0.95;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::{Nanos, Reading, Signal, SignalKind};
 
-use super::LevelSummary;
 use super::looks::{Looks, number};
 use crate::sample::Sample;
+use crate::summary::LevelSummary;
 
 /// A look counts for so many intervals, as long as no other follows.
 const CARRIED: u64 = 3;
@@ -125,21 +125,5 @@ pub(super) fn levels<'a>(
         samples.entry(*signal).or_default().push(*level);
     }
     let each = samples.into_iter();
-    each.filter_map(|(signal, sample)| Some((signal.name().to_owned(), LevelSummary::of(sample)?)))
-        .collect()
-}
-
-impl LevelSummary {
-    /// None of no looks.
-    pub(crate) fn of(mut looks: Sample) -> Option<Self> {
-        looks.sort();
-        Some(Self {
-            n: looks.len(),
-            mean: looks.mean()?,
-            min: looks.percentile(0.0)?,
-            p50: looks.percentile(50.0)?,
-            p99: looks.percentile(99.0)?,
-            max: looks.percentile(100.0)?,
-        })
-    }
+    each.filter_map(|(signal, sample)| Some((signal.name().to_owned(), sample.level()?))).collect()
 }

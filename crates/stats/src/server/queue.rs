@@ -3,9 +3,9 @@
 use goodput_model::{Nanos, Phase, RequestRecord, Signal};
 
 use super::points::Point;
-use super::{HistogramSummary, QueueBand, QueueSummary, TtftByQueue};
 use crate::request::Seen;
 use crate::sample::Sample;
+use crate::summary::{HistogramSummary, QueueBand, QueueSummary, TtftByQueue};
 
 /// A batch is at its limit where it was seen there so often, with others waiting.
 const SEEN: usize = 3;

@@ -12,7 +12,7 @@ use goodput_model::{
 
 use super::*;
 use crate::tests::{NO_WARMUP, facts, ms, plan, record};
-use crate::{RunFacts, RunState, Summary, analyse};
+use crate::{BucketPercentile, Reconciled, RunFacts, RunState, Summary, TtftByQueue, analyse};
 
 /// One answer of an endpoint.
 fn look(at_ms: f64, endpoint: u32, values: &[(Signal, f64)]) -> Scrape {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::{Buckets, Signal, SignalKind};
 
 use super::looks::{Between, combined};
-use super::{BucketPercentile, CounterSummary, HistogramSummary};
+use crate::summary::{BucketPercentile, CounterSummary, HistogramSummary};
 
 /// The percentiles of a distribution.
 const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];

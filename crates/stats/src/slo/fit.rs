@@ -1,6 +1,6 @@
 //! TTFT by prompt length, so that users know which limit to write.
 
-use super::summary::TtftFit;
+use crate::summary::TtftFit;
 
 /// Requests kept at most.
 const MOST: usize = 2_000;

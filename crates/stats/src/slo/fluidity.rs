@@ -5,8 +5,8 @@
 
 use goodput_model::RequestRecord;
 
-use super::summary::FluiditySummary;
 use crate::sample::Sample;
+use crate::summary::FluiditySummary;
 
 /// An answer with this index or more is fluid.
 pub(crate) const FLUID: f64 = 0.9;

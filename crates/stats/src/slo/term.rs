@@ -4,11 +4,10 @@ use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
 use super::interval::{Estimate, ShareTally};
 use super::judge::{Ending, Judged};
-use super::summary::{SloState, SloTermSummary};
 use super::{RunFigures, against_target, is_in_table};
 use crate::request::Seen;
 use crate::sample::{Sample, Wanted};
-use crate::summary::Percentile;
+use crate::summary::{Percentile, SloState, SloTermSummary};
 
 /// What a pass over the requests finds out about a term.
 #[derive(Debug)]

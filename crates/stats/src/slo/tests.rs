@@ -7,6 +7,7 @@ use super::fit::FitTally;
 use super::fluidity::{FLUID, Pacing};
 use super::interval::{Estimate, ShareTally, share_interval};
 use crate::estimate::{Inflation, Memory};
+use crate::summary::TtftFit;
 
 const BATCHES: usize = crate::estimate::BATCHES as usize;
 
@@ -306,7 +307,7 @@ proptest! {
     }
 }
 
-fn fit(points: impl Iterator<Item = (u32, f64)>) -> Option<super::TtftFit> {
+fn fit(points: impl Iterator<Item = (u32, f64)>) -> Option<TtftFit> {
     let mut tally = FitTally::default();
     points.for_each(|(tokens, ms)| tally.add(tokens, ms));
     tally.finish()

@@ -1,11 +1,13 @@
 //! The tests for trends against SciPy, and whole series of known shape.
 
+pub(crate) mod study;
+
 use goodput_model::Nanos;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::study::{Change, Scene};
 use super::*;
+use study::{Change, Scene};
 
 /// Made by `tests/oracle/make_steady.py`.
 const ORACLE: &str = include_str!("../../tests/oracle/steady.json");

@@ -2,6 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::summary::Slope;
+
 /// Longer series are averaged down to at most this many points: all pairs are looked at.
 pub(crate) const MOST_POINTS: usize = 600;
 
@@ -30,17 +32,6 @@ pub struct Pettitt {
     pub at: usize,
     /// The approximate chance of so large a statistic without a shift, of independent values.
     pub p: f64,
-}
-
-/// A least-squares slope with its 95 % interval from Student's t.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Slope {
-    /// Change for each unit of x.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
 }
 
 /// Averages neighbours so that at most [`MOST_POINTS`] are left; the last may be one of fewer.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Quick;
+use super::metric::Quick;
 
 /// How the client fared: METHOD 3.9.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use goodput_model::{Beat, CanaryReading, Delay, HostSample, Sample, ThreadSample, Throttled};
 use goodput_random::{Domain, Stream};
 use goodput_sim::{Delays, Engine, Job, Model, Output, Profile};
+use goodput_testkit::token_chunk;
 
 use super::*;
 
@@ -131,7 +132,7 @@ fn begun(id: u64, due: Nanos, tokens: u32) -> RequestRecord {
 fn note(records: &mut [RequestRecord], outputs: &mut Vec<Output>) {
     for output in outputs.drain(..) {
         let exchange = &mut records[output.id as usize].exchange;
-        exchange.chunks.push(Chunk { lag_us: Some(20), ..chunk(output.at) });
+        exchange.chunks.push(Chunk { lag_us: Some(20), ..token_chunk(output.at) });
         let stamps = &mut exchange.stamps;
         if output.total_tokens == 1 {
             let at = Some(output.at);

@@ -2,8 +2,8 @@
 
 use goodput_model::Figure;
 
-use crate::Sample;
 use crate::estimate::{MINIMUM_FOR_MEAN, lag1, minimum_for_figure, minimum_for_interval, times};
+use crate::sample::Sample;
 
 /// A figure and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Judgement, RequestRecord, TokenSource};
 
-use super::summary::{RecountSummary, StructuredSummary};
 use crate::flow::arrived_tokens;
+use crate::summary::{RecountSummary, StructuredSummary};
 use crate::window::Window;
 
 /// Answers under constraints, by kind.

@@ -8,14 +8,13 @@ use goodput_model::{
 };
 
 use super::minutes::Minutes;
-use super::slices::Slices;
-use super::summary::{Breakdown, Slice, Spread};
 use crate::cuts::Cuts;
 use crate::flow::{Flow, input_tokens};
 use crate::metrics::Metrics;
 use crate::request::Latencies;
 use crate::sample::Sample;
 use crate::slo::Judge;
+use crate::summary::{Breakdown, Slice, Slices, Spread};
 use crate::window::Window;
 
 /// Values of numbered dimensions that stand for themselves; those above are one slice.

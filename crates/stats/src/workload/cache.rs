@@ -2,8 +2,8 @@
 
 use goodput_model::RequestRecord;
 
-use super::summary::CacheSummary;
 use crate::flow::input_tokens;
+use crate::summary::CacheSummary;
 
 /// Filled by measured good requests.
 #[derive(Debug, Default)]

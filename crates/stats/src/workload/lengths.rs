@@ -2,8 +2,8 @@
 
 use goodput_model::{RequestRecord, TokenSource};
 
-use super::summary::{LengthCheck, Lengths};
 use crate::request::answers;
+use crate::summary::{LengthCheck, Lengths};
 
 /// Both sides, filled by measured good requests.
 #[derive(Debug, Default)]

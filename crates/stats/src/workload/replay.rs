@@ -2,8 +2,8 @@
 
 use goodput_model::{Keep, Mode, Nanos, RequestRecord};
 
-use super::summary::ReplaySummary;
 use crate::sample::Sample;
+use crate::summary::ReplaySummary;
 
 /// Filled by measured requests.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use goodput_model::{Nanos, Phase, RequestRecord};
 
-use super::summary::SessionsSummary;
+use crate::summary::SessionsSummary;
 use crate::window::Window;
 
 /// Filled by requests of all phases, in the order of the log: a step is on record before the next

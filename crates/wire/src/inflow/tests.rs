@@ -280,3 +280,15 @@ fn any_byte_that_a_header_may_have_passes() {
     assert_eq!(head.headers["x"].as_bytes(), b"a\tb\xe9\xff");
     assert_eq!((head.reason, inflow.left()), (Some(Bytes::new()), Some(0)));
 }
+
+#[test]
+fn a_long_head_is_too_large_however_it_comes() {
+    // No HTTP beyond the limit of 64 bytes: that is not looked at, in one piece or byte by byte.
+    let text = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\0\0\r\n\r\n", "y".repeat(60));
+    let at_once = read([text.as_bytes()], true, 64);
+    assert_eq!(at_once.fault, Some("the head of the answer is too large"));
+    assert_eq!(read(text.as_bytes().chunks(1), true, 64).fault, at_once.fault);
+    // Within the limit it is what it is.
+    let early = "HTTP/1.1 200 OK\r\n\0: y\r\n\r\n";
+    assert_eq!(read([early.as_bytes()], true, 64).fault, Some("the head of the answer is no HTTP"));
+}

@@ -113,14 +113,16 @@ struct Check<'a> {
     found: Vec<Difference>,
 }
 
+/// What is said of a difference.
+struct Words<'a> {
+    message: String,
+    /// What to do about it.
+    advice: &'a str,
+}
+
 impl Check<'_> {
-    fn put(
-        &mut self,
-        code: &str,
-        matter: Matter,
-        spoils: &[&str],
-        (message, advice): (String, &str),
-    ) {
+    fn put(&mut self, code: &str, matter: Matter, spoils: &[&str], words: Words<'_>) {
+        let Words { message, advice } = words;
         self.found.push(Difference {
             code: code.to_owned(),
             matter,
@@ -159,7 +161,12 @@ impl Check<'_> {
             if !is_live {
                 let message = "a run has no hash of its workload: nobody can say whether both \
                                were sent the same";
-                self.put("workload_hash", Matter::Warn, &[], (message.to_owned(), advice));
+                self.put(
+                    "workload_hash",
+                    Matter::Warn,
+                    &[],
+                    Words { message: message.to_owned(), advice },
+                );
             }
             return;
         }
@@ -171,7 +178,12 @@ impl Check<'_> {
                  the same kind, and the luck of the draw is in every difference",
                 one.seed, other.seed
             );
-            self.put("seed", Matter::Info, &[], (message, "measure both with the same --seed"));
+            self.put(
+                "seed",
+                Matter::Info,
+                &[],
+                Words { message, advice: "measure both with the same --seed" },
+            );
         }
         if !ours.is_disjoint(&theirs) {
             return;
@@ -186,7 +198,7 @@ impl Check<'_> {
             let (ours, theirs) = (words(one), words(other));
             let is_known = !ours.is_empty() && !theirs.is_empty();
             let matter = if is_known && ours != theirs { Matter::Refuse } else { Matter::Warn };
-            self.put("tokenizer", matter, TOKENS, (message, TOKENIZER_ADVICE));
+            self.put("tokenizer", matter, TOKENS, Words { message, advice: TOKENIZER_ADVICE });
         } else if !(is_alike && has_seeds) {
             let short = |hashes: &BTreeSet<&str>| {
                 let hash = hashes.first().copied().unwrap_or_default();
@@ -199,7 +211,7 @@ impl Check<'_> {
                 excerpt(&short(&ours)),
                 excerpt(&short(&theirs)),
             );
-            self.put("workload_hash", Matter::Refuse, &[], (message, advice));
+            self.put("workload_hash", Matter::Refuse, &[], Words { message, advice });
         }
     }
 
@@ -207,7 +219,12 @@ impl Check<'_> {
         for text in all {
             if let Some(found) = self.texts(text.what, text.of) {
                 let message = format!("{found}; {}", text.effect);
-                self.put(text.code, text.matter, text.spoils, (message, text.advice));
+                self.put(
+                    text.code,
+                    text.matter,
+                    text.spoils,
+                    Words { message, advice: text.advice },
+                );
             }
         }
     }
@@ -220,7 +237,12 @@ impl Check<'_> {
         let is_on_both = !self.reference.slo.is_empty() && !self.candidate.slo.is_empty();
         let matter = if is_on_both { Matter::Refuse } else { Matter::Info };
         let message = format!("{found}; goodput and attainment are not about the same promise");
-        self.put("slo", matter, PROMISES, (message, "measure both with the same --slo"));
+        self.put(
+            "slo",
+            matter,
+            PROMISES,
+            Words { message, advice: "measure both with the same --slo" },
+        );
     }
 
     /// What only runs of different times and places can differ in.
@@ -234,7 +256,12 @@ impl Check<'_> {
                 "the windows differ in length: {one:.1} s on the reference, {other:.1} s here; a \
                  shorter one sees fewer of the rare slow requests, and less of a growing queue"
             );
-            self.put("window", matter, &[], (message, "measure both for the same --duration"));
+            self.put(
+                "window",
+                matter,
+                &[],
+                Words { message, advice: "measure both for the same --duration" },
+            );
         }
     }
 
@@ -246,7 +273,7 @@ impl Check<'_> {
             self.texts("the prefix caches were treated differently", |facts| &facts.cache)
         {
             let message = format!("{found}; what is cached is not computed");
-            self.put(code, Matter::Warn, &[], (message, ADVICE));
+            self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
         }
         match (self.reference.cached_share, self.candidate.cached_share) {
             (Some(one), Some(other)) => {
@@ -260,7 +287,7 @@ impl Check<'_> {
                     percent(one),
                     percent(other)
                 );
-                self.put(code, matter, &[], (message, ADVICE));
+                self.put(code, matter, &[], Words { message, advice: ADVICE });
             }
             (Some(share), None) | (None, Some(share)) if share > CACHE_WARN => {
                 let is_reference = self.reference.cached_share.is_some();
@@ -274,7 +301,7 @@ impl Check<'_> {
                      what it took: nobody knows whether both did the same work",
                     percent(share)
                 );
-                self.put(code, Matter::Warn, &[], (message, ADVICE));
+                self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
             }
             _ => {}
         }
@@ -295,7 +322,7 @@ impl Check<'_> {
         let message =
             format!("{found}; a chunk may hold several tokens, so that rates differ by it");
         let advice = "count both with one tokenizer: --count-with, or have both servers send usage";
-        self.put("token_source", matter, TOKENS, (message, advice));
+        self.put("token_source", matter, TOKENS, Words { message, advice });
     }
 
     fn tokenizer(&mut self) {
@@ -318,7 +345,7 @@ impl Check<'_> {
              templates) differ, and a token of one is not a token of the other",
             percent(apart)
         );
-        self.put("tokenizer", matter, TOKENS, (message, TOKENIZER_ADVICE));
+        self.put("tokenizer", matter, TOKENS, Words { message, advice: TOKENIZER_ADVICE });
     }
 
     fn output_length(&mut self) {
@@ -354,7 +381,7 @@ impl Check<'_> {
         // Rates in one unit are what two tokenizers can be compared by, however much is said.
         let is_left = |name: &&&str| !(self.has_tokenizers() && ALIKE.contains(name));
         let spoils: Vec<&str> = LENGTHS.iter().filter(is_left).copied().collect();
-        self.put("output_length", matter, &spoils, (message, advice));
+        self.put("output_length", matter, &spoils, Words { message, advice });
     }
 
     /// How far means of as many free answers lie apart by chance: two standard errors, with a
@@ -374,7 +401,7 @@ impl Check<'_> {
             percent(other)
         );
         let advice = "look at the errors first; goodput and attainment count a failure as a miss";
-        self.put("failed_share", matter, OF_GOOD, (message, advice));
+        self.put("failed_share", matter, OF_GOOD, Words { message, advice });
     }
 
     fn path(&mut self, is_live: bool) {
@@ -397,7 +424,7 @@ impl Check<'_> {
             of_ttft.unwrap_or_default()
         );
         let advice = "measure from a machine that is as near to both, or compare TPOT";
-        self.put("path_rtt", matter, PATH, (message, advice));
+        self.put("path_rtt", matter, PATH, Words { message, advice });
     }
 }
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use goodput_model::{
-    Api, Arrivals, Calibration, CalibrationSource, ClassPlan, ConnectionPolicy, Extent, Http,
-    Lengths, Load, Measure, Mode, ObservePlan, Plan, Rate, Target, WorkloadPlan,
-};
+use goodput_model::{Arrivals, Calibration, CalibrationSource, Extent, Mode, Plan, Rate};
 use goodput_stats::{
     CacheSummary, LengthCheck, LevelSummary, RecountSummary, RunFacts, ServerSummary, Summary,
     analyse,
@@ -16,53 +13,18 @@ use super::*;
 use crate::sweep::Figures;
 
 fn plan() -> Plan {
-    Plan {
-        schema: Plan::SCHEMA.to_owned(),
-        target: Target {
-            url: "http://x".to_owned(),
-            api: Api::Chat,
-            stream: true,
-            usage: true,
-            model: None,
-            http: Http::Http1,
-            connections: ConnectionPolicy::Reuse,
-            timeout: Duration::from_secs(10),
-            probe: true,
-            wait_ready: Duration::ZERO,
-            api_key_env: String::new(),
-            headers: Vec::new(),
-            extra_body: Some("{\"top_k\":1}".to_owned()),
-            cacert: None,
-            insecure: false,
-        },
-        load: Load {
-            seed: 7,
-            duration: Some(Duration::from_secs(30)),
-            num_requests: None,
-            warmup: Extent::Time(Duration::from_secs(5)),
-            cooldown: Duration::ZERO,
-            drain: Duration::from_secs(10),
-            workers: 1,
-            pin: false,
-            mode: Mode::Open {
-                rate: Rate::PerSecond(10.0),
-                arrivals: Arrivals::Poisson,
-                max_concurrency: Some(64),
-            },
-        },
-        workload: WorkloadPlan::of(ClassPlan::synthetic(
-            "chat",
-            Lengths::Fixed(50),
-            Lengths::Fixed(10),
-        )),
-        measure: Measure {
-            slo: Some("ttft < 500ms".parse().unwrap()),
-            attainment: Some(0.99),
-            ..Measure::of(vec![50.0, 99.0])
-        },
-        observe: ObservePlan::default(),
-        system: BTreeMap::new(),
-    }
+    let mut plan = goodput_testkit::plan();
+    plan.target.extra_body = Some("{\"top_k\":1}".to_owned());
+    plan.load.mode = Mode::Open {
+        rate: Rate::PerSecond(10.0),
+        arrivals: Arrivals::Poisson,
+        max_concurrency: Some(64),
+    };
+    (plan.load.seed, plan.load.duration) = (7, Some(Duration::from_secs(30)));
+    plan.load.warmup = Extent::Time(Duration::from_secs(5));
+    plan.measure.slo = Some("ttft < 500ms".parse().unwrap());
+    plan.measure.attainment = Some(0.99);
+    plan
 }
 
 fn summary(plan: &Plan) -> Summary {

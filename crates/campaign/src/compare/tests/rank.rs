@@ -106,7 +106,7 @@ proptest! {
         let base = findings(&super::design(&[6]), &pair)[0].clone();
         let found = |side| Finding { side, outcome: runs.between([0, side]), ..base.clone() };
         let all: Vec<Finding> = (1..count).map(found).collect();
-        let ranks = ranked(&design, 1, &runs, (&all, &[]));
+        let ranks = ranked(&design, 1, &runs, &all, &[]);
         prop_assert_eq!(ranks.len(), count as usize);
         let of = |side: u32| ranks.iter().find(|rank| rank.side == side).unwrap();
         let is_ahead = |one: u32, other: u32| {

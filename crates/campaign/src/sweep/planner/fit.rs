@@ -264,7 +264,7 @@ fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Fit> {
     let centre = kept.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
     let (a, b, _) = logistic(&kept, centre, goal);
     // Runs differ by more than each of them admits: misses come together.
-    let spread = dispersion(&kept, centre, (a, b));
+    let spread = dispersion(&kept, centre, a, b);
     for mark in &mut kept {
         mark.weight /= spread;
     }
@@ -287,7 +287,7 @@ fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Fit> {
 }
 
 /// How much more runs differ from the curve than their weights explain; at least 1.
-fn dispersion(marks: &[Mark], centre: f64, (a, b): (f64, f64)) -> f64 {
+fn dispersion(marks: &[Mark], centre: f64, a: f64, b: f64) -> f64 {
     let off = |mark: &Mark| {
         let p = 1.0 / (1.0 + (-(a + b * (mark.x - centre))).clamp(-40.0, 40.0).exp());
         mark.weight * (mark.y - p).powi(2) / (p * (1.0 - p)).max(1e-9)

@@ -16,11 +16,12 @@ use super::saved::{self, Kept};
 use super::sides::Contender;
 use super::switch::Switch;
 use crate::compare::floor;
-use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::run::Setup;
 use crate::sweep::{ABSENCE, EMPTYING, TRIES, unwritable};
-use crate::{calibrate, host, output, report};
+use crate::{calibrate, output, report};
+use goodput_lab::emptying::{By, wait_empty};
+use goodput_lab::host;
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -378,7 +379,9 @@ impl<'a> Contest<'a> {
     fn settle(&self, asks: &[Ask]) {
         pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
-            let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &self.setup.signals);
+            let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {
+                self.setup.signals.is_interrupted()
+            });
             if let By::Unknown(why) = emptied.by
                 && side.plan.target.probe
             {

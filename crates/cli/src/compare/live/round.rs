@@ -12,10 +12,10 @@ use goodput_stats::Summary;
 
 use super::contest::Contest;
 use super::{saved, sides};
-use crate::emptying::wait_empty;
 use crate::error::Failed;
 use crate::run::{Place, Start, prepare_on};
 use crate::sweep::{self, EMPTYING, at_level};
+use goodput_lab::emptying::wait_empty;
 
 /// Users of a warm-up, its requests, and its seconds at most.
 pub(super) const WARM_UP_USERS: u32 = 16;
@@ -63,7 +63,7 @@ impl Contest<'_> {
         }
         let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
         self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
-        wait_empty(&side.plan, &side.ready, EMPTYING, &self.setup.signals);
+        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.setup.signals.is_interrupted());
         if let Some(side) = self.sides.get_mut(place) {
             side.is_cold = false;
         }

@@ -10,9 +10,9 @@ use super::asked::Asked;
 use super::switch::Switch;
 use super::targets::Contestant;
 use crate::error::Failed;
-use crate::readiness::{self, Ready};
 use crate::run::{Setup, prepare_on};
 use crate::{output, plan};
+use goodput_lab::readiness::{self, Ready};
 
 /// One side, ready to be measured.
 pub(super) struct Contender {
@@ -123,7 +123,7 @@ pub(super) fn arrive(
         plan.target.wait_ready = switch.limit;
     }
     let stopped = || is_stopped().then(|| Failed::interrupted("stopped while waiting"));
-    let ready = readiness::wait_unless(plan, setup.quiet, &stopped);
+    let ready = readiness::wait_unless(plan, &*setup.observer, &stopped);
     plan.target.wait_ready = asked;
     ready.map_err(|failed| failed.and(&format!(" (target `{}`)", one.name)))
 }

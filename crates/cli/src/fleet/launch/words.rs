@@ -79,7 +79,7 @@ impl Asked {
     /// must hold no secret.
     pub(super) fn plan_text(&self) -> Result<Option<String>, Failed> {
         let Some(path) = &self.plan else { return Ok(None) };
-        let text = goodput_files::read_text(path, goodput_files::MOST_SMALL)
+        let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
             .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
         if text.len() > MOST {
             return Err(Failed::usage("the plan is too large to be carried along"));

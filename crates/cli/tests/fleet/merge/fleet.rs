@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use goodput_model::{
-    Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, Phase, Plan, Planned, RequestRecord,
-    Sample, Shard, ShardFacts, Stamps, SystemFacts, TokenCount, TokenSource,
+    Beat, CanaryReading, Chunk, HostSample, Nanos, Plan, Planned, RequestRecord, Sample, Shard,
+    ShardFacts, SystemFacts,
 };
 use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts, WorkloadFacts};
+use goodput_testkit::{RecordBuilder, token_chunk};
 use serde_json::{Value, json};
 
 use crate::support::{Outcome, Session};
@@ -95,48 +96,22 @@ pub(crate) fn record(index: u64, due: Nanos, numbers: &mut Numbers) -> RequestRe
     let mut chunks = Vec::new();
     for token in 0..10 {
         at += Nanos::from_micros(if token == 0 { 0 } else { 5_000 + numbers.below(3_000) });
-        chunks.push(Chunk {
-            at,
-            tokens: None,
-            bytes: 4,
-            choice: 0,
-            coalesced: false,
-            lag_us: Some(numbers.below(40) as u32),
-        });
+        let lag_us = Some(numbers.below(40) as u32);
+        chunks.push(Chunk { bytes: 4, lag_us, ..token_chunk(at) });
     }
     let sent = due + Nanos(100_000);
-    RequestRecord {
-        index,
-        phase: Phase::Measured,
-        worker: 0,
-        scheduled: due,
-        pacer_lag: Some(Nanos(2_000)),
-        cap_wait: Nanos::ZERO,
-        planned: Planned::new("chat", 40, Some(10)),
-        exchange: Exchange {
-            stamps: Stamps {
-                dispatched: due,
-                sent_first: Some(sent),
-                sent_last: Some(sent),
-                headers: Some(sent + Nanos(500_000)),
-                first_byte: Some(first),
-                first_token: Some(first),
-                first_answer: Some(first),
-                last_token: Some(at),
-                done: Some(at),
-                ended: at,
-                connect: None,
-            },
-            chunks,
-            status: Some(200),
-            finish: Some("length".to_owned()),
-            input_tokens: Some(TokenCount { n: 40, source: TokenSource::Usage }),
-            output_tokens: Some(TokenCount { n: 10, source: TokenSource::Usage }),
-            head_lag_us: Some(3),
-            ..Exchange::default()
-        },
-        prompt: None,
-    }
+    let mut record = RecordBuilder::new(due)
+        .index(index)
+        .planned(Planned::new("chat", 40, Some(10)))
+        .sent(sent)
+        .answered(sent + Nanos(500_000), first)
+        .chunks(chunks)
+        .input_tokens(40)
+        .finish("length")
+        .build();
+    record.pacer_lag = Some(Nanos(2_000));
+    record.exchange.head_lag_us = Some(3);
+    record
 }
 
 /// A Poisson schedule, each request with its answer, in the order in which they ended.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::mock::{MockProcess, SHORT, post};
-use crate::support::{Outcome, Session, at, number, timed};
+use crate::support::{Outcome, Session, about_time, at, number, timed};
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::{Value, json};
@@ -368,9 +368,9 @@ fn assert_latency_is_the_primarys(candidate: &str) {
     // Of samples of one distribution, 4 in 100,000 are so far apart, and as many so often to one side.
     let (with, without): (Vec<Nanos>, Vec<Nanos>) = pairs.iter().copied().unzip();
     let distance = apart([&with, &without]);
-    assert!(distance < 0.23, "{distance}: {with:?} {without:?}");
+    about_time(|| assert!(distance < 0.23, "{distance}: {with:?} {without:?}"));
     let slower = pairs.iter().filter(|(with, without)| with > without).count();
-    assert!((71..=129).contains(&slower), "{slower} of 200 are slower");
+    about_time(|| assert!((71..=129).contains(&slower), "{slower} of 200 are slower"));
 }
 
 #[test]
@@ -407,10 +407,17 @@ fn outcome_of<'a>(result: &'a Value, metric: &str) -> &'a str {
 fn a_candidate_a_tenth_slower_is_found() {
     timed(|| {
         let (outcome, result) = verdicts(["44ms", "6600us"]);
-        for metric in ["ttft_p50", "tpot_p50"] {
-            assert_eq!(outcome_of(&result, metric), "worse", "{metric}: {:#}", result["findings"]);
-        }
-        assert_eq!(outcome.code, Some(4), "{}", outcome.stderr);
+        about_time(|| {
+            for metric in ["ttft_p50", "tpot_p50"] {
+                assert_eq!(
+                    outcome_of(&result, metric),
+                    "worse",
+                    "{metric}: {:#}",
+                    result["findings"]
+                );
+            }
+            assert_eq!(outcome.code, Some(4), "{}", outcome.stderr);
+        });
     });
 }
 
@@ -418,10 +425,16 @@ fn a_candidate_a_tenth_slower_is_found() {
 fn an_equal_candidate_is_not_found_slower() {
     timed(|| {
         let (outcome, result) = verdicts(["40ms", "6ms"]);
-        for metric in ["ttft_p50", "tpot_p50"] {
-            let found = outcome_of(&result, metric);
-            assert!(!["worse", "better"].contains(&found), "{metric}: {:#}", result["findings"]);
-        }
+        about_time(|| {
+            for metric in ["ttft_p50", "tpot_p50"] {
+                let found = outcome_of(&result, metric);
+                assert!(
+                    !["worse", "better"].contains(&found),
+                    "{metric}: {:#}",
+                    result["findings"]
+                );
+            }
+        });
         assert!(matches!(outcome.code, Some(0 | 5)), "{:?} {}", outcome.code, outcome.stderr);
     });
 }

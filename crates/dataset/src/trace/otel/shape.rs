@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::super::private;
 use super::Piece;
 use super::span::{Span, attribute};
 use crate::error::{DatasetError, Fault};
 use crate::object::Object;
+use crate::private;
 
 /// Names of the arrays: of resources, of scopes in them.
 const RESOURCES: [&str; 3] = ["resourceSpans", "resource_spans", "batches"];

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 
 use super::super::decimal::nanos;
 use super::super::moment::moment;
-use super::super::private;
 use super::shape::any;
 use crate::error::Fault;
 use crate::object::Object;
 use crate::pass::Found;
+use crate::private;
 use crate::{Entry, Turn};
 
 /// The attributes that are read; no other passes.

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::fixtures::*;
 use crate::compare::{compare_junit, compare_markdown, compare_step, compare_text};
-use crate::html::compare_html;
+use crate::compare_html;
 
 #[test]
 fn all_pages_say_what_live_traffic_showed() {

@@ -3,14 +3,15 @@
 use goodput_model::Severity;
 use goodput_stats::{Metric, SloState, SloSummary, Summary};
 
-use super::super::markup::Html;
-use super::super::pieces::{answer, cards, fields};
-use super::super::view::RunView;
 use super::{gpus, is_void};
 use crate::latency::{figure, interval};
+use crate::markup::Html;
 use crate::number::{amount, count, percent};
+use crate::render::pieces::{answer, cards, fields};
+use crate::render::text::Fields;
 use crate::slo::{is_alike, range};
-use crate::text::{Fields, facts};
+use crate::text::facts;
+use crate::view::RunView;
 
 /// What of the run's facts is needed to read the answer.
 const NEEDED: [&str; 6] = ["Shard", "Workload", "Load", "Window", "Steady", "Requests"];

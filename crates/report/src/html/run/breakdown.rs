@@ -1,10 +1,11 @@
 //! Requests by what they have in common.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, table};
-use super::super::view::RunView;
 use crate::breakdown::{Table, shown};
+use crate::document::Cell;
+use crate::markup::Html;
 use crate::number::count;
+use crate::render::pieces::table;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     for Table { dimension, slices, has_failed, columns } in shown(view.summary) {

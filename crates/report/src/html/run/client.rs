@@ -2,11 +2,13 @@
 
 use goodput_stats::{Quick, Summary};
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, fields, remark, table};
-use super::super::view::RunView;
+use crate::document::Cell;
+use crate::markup::Html;
 use crate::number::{amount, count, percent};
-use crate::text::{Fields, client_rest};
+use crate::render::pieces::{fields, remark, table};
+use crate::render::text::Fields;
+use crate::text::client_rest;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let summary = view.summary;

@@ -1,9 +1,10 @@
 //! The clients of a merged run.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, remark, table};
-use super::super::view::RunView;
 use crate::clients::{Cells, HEAD, cells};
+use crate::document::Cell;
+use crate::markup::Html;
+use crate::render::pieces::{remark, table};
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let Some(Cells { rows, more }) = cells(view.summary) else { return };

@@ -2,12 +2,12 @@
 
 use goodput_stats::{Distribution, Metric, Summary};
 
-use super::super::markup::Html;
-use super::super::pieces::figures;
-use super::super::view::RunView;
 use crate::latency::figure;
+use crate::markup::Html;
 use crate::number::{cell, count};
+use crate::render::pieces::figures;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::view::RunView;
 
 /// What is drawn: name in the summary, words, and the names of its charts.
 const DRAWN: [(&str, &str, &str, &str); 4] = [

@@ -1,9 +1,10 @@
 //! What failed, where, and what was said.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, words};
-use super::super::view::RunView;
+use crate::document::Cell;
+use crate::markup::Html;
 use crate::number::{count, percent};
+use crate::render::pieces::words;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let requests = &view.summary.requests;

@@ -1,9 +1,10 @@
 //! What GPUs did, and what a token cost in energy.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, facts, fields, table};
-use super::super::view::RunView;
+use crate::document::Cell;
 use crate::gpu::{absent, columns, held, title, value};
+use crate::markup::Html;
+use crate::render::pieces::{facts, fields, table};
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let summary = view.summary;

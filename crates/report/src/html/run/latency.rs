@@ -2,12 +2,12 @@
 
 use goodput_stats::Metric;
 
-use super::super::markup::Html;
-use super::super::pieces::{fields, grid};
-use super::super::view::RunView;
 use crate::latency::{figure, interval, largest, notes, percents, rows};
+use crate::markup::Html;
 use crate::number::{cell, count};
+use crate::render::pieces::{Grid, fields, grid};
 use crate::text::rates;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let summary = view.summary;
@@ -19,7 +19,7 @@ pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
         head.push("max".to_owned());
         let head: Vec<_> = head.iter().map(String::as_str).collect();
         let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
-        grid(html, ("", caption), &head, |html| {
+        grid(html, Grid { class: "", caption, heads: &head }, |html| {
             for (name, label, metric) in &shown {
                 let label = label.trim();
                 let base = name.strip_suffix("_sent").map(str::to_uppercase);

@@ -2,11 +2,11 @@
 
 use goodput_stats::PositionBand;
 
-use super::super::markup::Html;
-use super::super::pieces::figure;
-use super::super::view::RunView;
+use crate::markup::Html;
 use crate::number::{cell, count};
+use crate::render::pieces::figure;
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
+use crate::view::RunView;
 
 /// A figure of a band, where it is known.
 type Figure = fn(&PositionBand) -> Option<f64>;

@@ -3,14 +3,15 @@
 use goodput_model::{GpuFacts, Severity};
 use goodput_stats::{GpuDevice, Status, Summary};
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, facts, fields, remark, words};
-use super::super::view::RunView;
 use super::gpus;
 use crate::audit::{counts, mark};
+use crate::document::{Cell, Tone};
 use crate::gpu::names;
+use crate::markup::Html;
 use crate::number::{amount, count, percent};
+use crate::render::pieces::{facts, fields, remark, words};
 use crate::text;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let summary = view.summary;
@@ -182,11 +183,11 @@ pub(super) fn checklist(html: &mut Html, view: &RunView<'_>) {
         .items
         .iter()
         .map(|item| {
-            let class = match (item.status, item.severity) {
-                (Status::Ok, _) => "good",
-                (Status::Wrong, _) => "bad",
-                (Status::Doubtful, Severity::Info) => "",
-                (Status::Doubtful | Status::Missing, _) => "doubt",
+            let tone = match (item.status, item.severity) {
+                (Status::Ok, _) => Tone::Good,
+                (Status::Wrong, _) => Tone::Bad,
+                (Status::Doubtful, Severity::Info) => Tone::Plain,
+                (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
             };
             let advice = if item.status == Status::Ok || item.advice.is_empty() {
                 String::new()
@@ -195,7 +196,7 @@ pub(super) fn checklist(html: &mut Html, view: &RunView<'_>) {
             };
             vec![
                 Cell::from(item.title.as_str()),
-                Cell { text: mark(item).to_lowercase(), class },
+                Cell::from(mark(item).to_lowercase()).tone(tone),
                 Cell::from(format!("{}{advice}", item.evidence)),
             ]
         })

@@ -1,13 +1,14 @@
 //! The server's own account, beside what the client saw.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, fields, remark, table};
-use super::super::view::RunView;
+use crate::document::Cell;
+use crate::markup::Html;
+use crate::render::pieces::{fields, remark, table};
+use crate::render::text::Fields;
 use crate::server::{
     LEVEL_HEADS, OUTSIDE, both_rows, endpoints, level_rows, marks, queue_row, queue_source,
     queue_text, shares,
 };
-use crate::text::Fields;
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let Some(server) = &view.summary.server else { return };

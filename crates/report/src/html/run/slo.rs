@@ -3,11 +3,12 @@
 use goodput_model::Verdict;
 use goodput_stats::{SloState, SloTermSummary};
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, fields, words};
-use super::super::view::RunView;
+use crate::document::{Cell, Tone};
+use crate::markup::Html;
 use crate::number::{count, percent};
+use crate::render::pieces::{fields, words};
 use crate::slo::{figure, range, rest, state};
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let Some(slo) = &view.summary.slo else { return };
@@ -23,13 +24,13 @@ pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
 }
 
 fn row(term: &SloTermSummary, is_void: bool) -> Vec<Cell> {
-    let class = match term.state {
+    let tone = match term.state {
         // A void result has no good news.
-        SloState::Met if is_void => "",
-        SloState::Met => "good",
-        SloState::Missed => "bad",
-        SloState::Undecided => "doubt",
-        SloState::Reported => "",
+        SloState::Met if is_void => Tone::Plain,
+        SloState::Met => Tone::Good,
+        SloState::Missed => Tone::Bad,
+        SloState::Undecided => Tone::Doubt,
+        SloState::Reported => Tone::Plain,
     };
     let inside = term.attainment.map_or("–".to_owned(), |share| {
         match (term.attainment_low, term.attainment_high) {
@@ -50,6 +51,6 @@ fn row(term: &SloTermSummary, is_void: bool) -> Vec<Cell> {
         Cell::from(term.term.as_str()),
         Cell::from(figure(term)),
         Cell::from(inside),
-        Cell { text: outcome, class },
+        Cell::from(outcome).tone(tone),
     ]
 }

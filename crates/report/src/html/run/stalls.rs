@@ -1,11 +1,11 @@
 //! The longest gaps inside answers, over time.
 
-use super::super::markup::Html;
-use super::super::pieces::{figure, remark};
-use super::super::view::RunView;
 use super::outside;
+use crate::markup::Html;
 use crate::number::{cell, count};
+use crate::render::pieces::{figure, remark};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
     let stalls = &view.details.stalls;

@@ -1,11 +1,12 @@
 //! Where the time to the first token went.
 
-use super::super::markup::Html;
-use super::super::pieces::{Cell, remark, stack as draw, table};
-use super::super::view::RunView;
+use crate::document::Cell;
+use crate::markup::Html;
 use crate::number::{cell, count};
+use crate::render::pieces::{remark, stack as draw, table};
 use crate::svg::Stack;
 use crate::text::{bands, step_ms, steps};
+use crate::view::RunView;
 
 /// Steps in full words, by their names in the summary.
 const WORDS: [(&str, &str); 10] = [

@@ -2,12 +2,12 @@
 
 use goodput_stats::{Timeline, TimelinePoint};
 
-use super::super::markup::Html;
-use super::super::pieces::{figures, remark};
-use super::super::view::RunView;
 use super::outside;
+use crate::markup::Html;
 use crate::number::{amount, cell, count};
+use crate::render::pieces::{figures, remark};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::view::RunView;
 
 const TIME: &str = "s since the first instant";
 

@@ -8,7 +8,7 @@ use goodput_stats::{Headline, OneRun, Repeats, RunState};
 use crate::repeats_html;
 
 /// Three runs, the last of them stopped early.
-pub(super) fn three() -> Repeats {
+pub(crate) fn three() -> Repeats {
     let run = |number: u32, is_used| OneRun {
         number,
         seed: 41 + u64::from(number),

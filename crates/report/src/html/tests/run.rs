@@ -3,8 +3,8 @@
 use goodput_stats::{Audit, Details, Summary};
 use serde_json::{Value, json};
 
-use super::super::view::{Circumstances, RunView};
 use super::fixture::{audit, circumstances, details, summary};
+use crate::view::{Circumstances, RunView};
 use crate::{run_charts, run_html, text};
 
 /// Every section, in the order of the page.

@@ -1,7 +1,7 @@
 //! What stands around every page of the view, and the files that go with them.
 
-use crate::html::markup::Html;
-use crate::html::page::{SCRIPT, STYLE};
+use crate::markup::Html;
+use crate::render::page::{SCRIPT, STYLE};
 
 /// Style of all pages.
 pub const UI_PAGE_STYLE: &str = STYLE;

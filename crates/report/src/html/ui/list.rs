@@ -2,7 +2,7 @@
 
 use super::frame::frame;
 use super::{UiFigure, UiList, UiRow, query, verdict_class};
-use crate::html::markup::Html;
+use crate::markup::Html;
 use crate::number::count;
 
 const KINDS: [&str; 6] = ["run", "repeats", "sweep", "sweeps", "comparison", "shadow"];

@@ -1,10 +1,11 @@
 //! Curves of several results over each other.
 
 use super::frame::frame;
-use super::{UiCurve, UiOverlay, UiPoint, query, verdict_class};
-use crate::html::markup::Html;
-use crate::html::pieces::{Cell, figure, table};
+use super::{UiCurve, UiOverlay, UiPoint, query, verdict_tone};
+use crate::document::Cell;
+use crate::markup::Html;
 use crate::number::cell;
+use crate::render::pieces::{figure, table};
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
@@ -194,7 +195,7 @@ fn points(html: &mut Html, overlay: &UiOverlay) {
                 number(point.output_tps),
                 number(point.latency.map(|(value, ..)| value)),
                 number(point.goodput_rps),
-                Cell { text: point.verdict.clone(), class: verdict_class(&point.verdict) },
+                Cell::from(point.verdict.clone()).tone(verdict_tone(&point.verdict)),
             ]
         })
         .collect();

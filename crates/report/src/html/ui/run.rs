@@ -3,9 +3,9 @@
 use super::frame::frame;
 use super::list::{state, tags};
 use super::{UiRun, verdict_class};
-use crate::html::markup::Html;
-use crate::html::pieces::section;
+use crate::markup::Html;
 use crate::number::percent;
+use crate::render::pieces::section;
 
 /// Figures, in the order of a row.
 const FIGURES: [&str; 6] = [

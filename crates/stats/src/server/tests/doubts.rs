@@ -1,6 +1,7 @@
 //! What looks seem to say and do not.
 
 use super::*;
+use crate::QueueSummary;
 
 /// The queue by looks at running and waiting, in an open loop or with so many users.
 fn queue_of(looks: &[(f64, f64)], users: Option<u32>) -> (QueueSummary, Option<Severity>) {

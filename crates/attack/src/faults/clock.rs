@@ -1,0 +1,186 @@
+//! Time that stands still, begins elsewhere, or is wrong on the disk.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use goodput_clock::pause;
+use rustix::process::Signal;
+
+use super::peer::{Engine, get};
+use super::{MEASURED, MOCK, SHORT, Uses, case, number, start_under, summary, works};
+use crate::case::{Case, Expected, Observed, Skip};
+use crate::program::{Goodput, Running, Scratch, seconds};
+
+/// How long a process stands still.
+const PAUSE_S: f64 = 2.0;
+
+/// An offset in seconds, by the seconds since the start of the machine.
+type Offset = fn(i64) -> i64;
+
+/// Offsets of the monotonic clock: far ahead, and a minute after the start of the machine.
+const OFFSETS: [(&str, Offset); 2] =
+    [("far ahead", |_| 4_000_000_000), ("near its zero", |uptime| 60 - uptime)];
+
+/// Times of files: the beginning, before it, and far in the future.
+const TIMES: [(&str, i64); 3] = [("1970", 0), ("1901", -2_177_452_800), ("2242", 8_583_494_400)];
+
+pub(super) fn cases() -> Vec<Case> {
+    // 2 of 4 seconds stood still: more than 5 % of the window, so void.
+    let void = Expected::exit(&[5]).within(12.0, 160.0);
+    let mut all = vec![
+        case("clock", "client stopped for 2 s", void, client_stopped),
+        case("clock", "server stopped for 2 s", Expected::exit(&MEASURED), server_stopped),
+        case("clock", "record stopped for 2 s", Expected::exit(&[0]), record_stopped),
+    ];
+    for (name, offset) in OFFSETS {
+        let expected = Expected::exit(&MEASURED).within(8.0, 160.0);
+        all.push(case("clock", format!("monotonic clock {name}"), expected, move |goodput| {
+            shifted(goodput, offset)
+        }));
+    }
+    for (name, unix) in TIMES {
+        let expected = Expected::exit(&[0]).within(8.0, 160.0);
+        all.push(case("clock", format!("files of {name}"), expected, move |goodput| {
+            old_files(goodput, unix)
+        }));
+    }
+    all
+}
+
+/// A load of 40 a second for 4 s.
+fn load(goodput: &Goodput, scratch: &Scratch, url: &str) -> Result<Running, Skip> {
+    let words = ["run", url, "--rate", "40", "--duration", "4s", "--json", "--out", "run"];
+    Ok(goodput.start(scratch.path(), "run", &[&words[..], &SHORT].concat())?)
+}
+
+fn stand_still(process: &Running) {
+    process.signal(Signal::STOP);
+    pause(seconds(PAUSE_S));
+    process.signal(Signal::CONT);
+}
+
+/// What was due is due, late or not; the verdict says what is doubtful.
+fn client_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
+    let scratch = Scratch::new()?;
+    let engine = Engine::start(goodput, scratch.path(), &[])?;
+    let running = load(goodput, &scratch, &engine.url())?;
+    engine.wait_for(30, 20.0)?;
+    stand_still(&running);
+    let ended = running.wait(20.0)?;
+    let found = summary(&ended)?;
+    let mut observed = Observed::from_process(&ended);
+    let due = number(&found, "/requests/scheduled");
+    observed.check(due == 160.0, || format!("{due} of 160 requests were due"));
+    // What rests on instants inside of the stall is cut from latencies, and counted.
+    let cut = number(&found, "/client/stalls/requests");
+    observed.check((60.0..=110.0).contains(&cut), || format!("{cut} requests cut, 80 were due"));
+    let stall = number(&found, "/client/stalls/total_ms");
+    observed.check((1_800.0..4_000.0).contains(&stall), || format!("{stall} ms of stalls"));
+    observed.check(found["verdict"] == "void", || format!("verdict {}", found["verdict"]));
+    Ok(observed)
+}
+
+/// A server that stands still is slow, and its requests are due all the same.
+fn server_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
+    let scratch = Scratch::new()?;
+    let words = ["--set", "metrics=off"];
+    let engine = Engine::start(goodput, scratch.path(), &words)?;
+    let running = load(goodput, &scratch, &engine.url())?;
+    pause(seconds(1.2));
+    stand_still(&engine.process);
+    let ended = running.wait(20.0)?;
+    let found = summary(&ended)?;
+    let mut observed = Observed::from_process(&ended);
+    let ok = number(&found, "/requests/ok");
+    observed.check(ok == 160.0, || format!("{ok} of 160 requests are good"));
+    let slowest = number(&found, "/metrics/ttft/max");
+    observed.check(slowest > 1_500.0, || format!("slowest TTFT {slowest} ms"));
+    // Those of two of four seconds waited, a second on average.
+    let mean = number(&found, "/metrics/ttft/mean");
+    observed.check((300.0..900.0).contains(&mean), || format!("mean TTFT {mean} ms, 500 expected"));
+    Ok(observed)
+}
+
+fn record_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
+    let scratch = Scratch::new()?;
+    let engine = Engine::start(goodput, scratch.path(), &[])?;
+    let words = ["record", "--upstream", &engine.url(), "--output", "trace.jsonl"];
+    let listen = ["--listen", "127.0.0.1:0", "--tokenizer", "approximate"];
+    let mut proxy = goodput.start(scratch.path(), "record", &[&words[..], &listen].concat())?;
+    let url = format!("http://{}", proxy.word_after("http://", 20.0)?);
+    let running = load(goodput, &scratch, &url)?;
+    engine.wait_for(30, 20.0)?;
+    stand_still(&proxy);
+    let load = running.wait(20.0)?;
+    let ended = proxy.stop(Signal::INT, 10.0)?;
+    let mut observed = Observed::from_process(&ended);
+    let ok = number(&summary(&load)?, "/requests/ok");
+    observed.check(ok == 160.0, || format!("{ok} of 160 requests passed"));
+    let rows = fs::read_to_string(scratch.join("trace.jsonl"))?.lines().skip(1).count();
+    observed.check(rows >= 160, || format!("{rows} rows"));
+    Ok(observed)
+}
+
+/// A run where the monotonic clock shows something else, reported where it does not.
+fn shifted(goodput: &Goodput, offset: Offset) -> Result<Observed, Skip> {
+    let scratch = Scratch::new()?;
+    let uptime = fs::read_to_string("/proc/uptime")?;
+    let uptime = uptime.split('.').next().and_then(|s| s.parse::<i64>().ok()).unwrap_or(0);
+    let offset = offset(uptime).to_string();
+    let wrapper = ["unshare", "-rT", "--fork", "--monotonic", &offset];
+    works(wrapper[0], &[&wrapper[1..], &["true"]].concat())?;
+    let words = ["run", MOCK, "--rate", "40", "--duration", "1s", "--json", "--out", "run"];
+    let args = [&words[..], &SHORT].concat();
+    let ended = start_under(goodput, scratch.path(), &wrapper, &args)?.wait(15.0)?;
+    let found = summary(&ended)?;
+    let mut uses = Uses::default();
+    uses.add("run", &MEASURED, &ended);
+    let ok = number(&found, "/requests/ok");
+    uses.check(ok == 40.0, || format!("{ok} of 40 requests are good"));
+    let caveats = found["caveats"].to_string();
+    uses.check(!caveats.contains("clock_suspicious"), || caveats.clone());
+    let median = number(&found, "/metrics/ttft/percentiles/50/value");
+    uses.check((4.9..50.0).contains(&median), || format!("median TTFT {median} ms, 5 expected"));
+    let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
+    uses.add("report", &[0], &report);
+    uses.check(report.stdout == ended.stdout, || "the report differs".to_owned());
+    Ok(uses.done())
+}
+
+/// Sets the times of everything below a folder.
+fn touch(folder: &Path, time: SystemTime) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            touch(&path, time)?;
+        }
+        File::open(&path)?.set_modified(time)?;
+    }
+    Ok(())
+}
+
+fn old_files(goodput: &Goodput, unix: i64) -> Result<Observed, Skip> {
+    let scratch = Scratch::new()?;
+    let words = ["run", MOCK, "--rate", "40", "--duration", "500ms", "--out", "runs/one"];
+    goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
+    let report = ["report", "runs/one", "--json"];
+    let before = goodput.run(scratch.path(), &report, 10.0)?;
+    let away = Duration::from_secs(unix.unsigned_abs());
+    let epoch = SystemTime::UNIX_EPOCH;
+    let time = if unix < 0 { epoch.checked_sub(away) } else { epoch.checked_add(away) };
+    let time = time.ok_or_else(|| Skip::Unavailable("no such time".to_owned()))?;
+    touch(&scratch.join("runs"), time)?;
+    let mut uses = Uses::default();
+    let after = goodput.run(scratch.path(), &report, 10.0)?;
+    uses.add("report", &[0], &after);
+    uses.check(after.stdout == before.stdout, || "the report differs".to_owned());
+    let mut ui = goodput.start(scratch.path(), "ui", &["ui", "runs", "--listen", "127.0.0.1:0"])?;
+    let address = ui.word_after("http://", 20.0)?.trim_end_matches('/').to_owned();
+    let page = get(&address, "/")?;
+    uses.check(page.starts_with("HTTP/1.1 200") && page.contains("one"), || {
+        format!("the list does not show it: {}", page.lines().next().unwrap_or_default())
+    });
+    uses.add("ui", &[0, 130], &ui.stop(Signal::TERM, 10.0)?);
+    Ok(uses.done())
+}

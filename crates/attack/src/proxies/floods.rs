@@ -1,0 +1,121 @@
+//! Clients of `record` that flood it with frames of HTTP/2 and do not read what it says to them.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use goodput_clock::now;
+use rustix::process::Signal;
+
+use super::peer::write_until;
+use super::stand::{Stand, case, good_origin, rest};
+use super::upstream2::{
+    CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, bomb, frame,
+};
+use crate::case::{Case, Expected, Observed, Skip};
+use crate::program::{Goodput, seconds};
+
+/// GET http://h/, and POST.
+const GET: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 1, b'h'];
+const POST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'h'];
+
+/// Frames of a piece.
+const MANY: u32 = 64;
+
+/// A piece of a flood by its number, after the first SETTINGS; an empty one ends it.
+type Piece = fn(u32) -> Vec<u8>;
+
+/// The same frame many times, whatever the number.
+fn many(frame: &[u8]) -> Vec<u8> {
+    frame.repeat(MANY as usize)
+}
+
+/// For each stream of the piece.
+fn streams(number: u32, of: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    (number * MANY..(number + 1) * MANY).flat_map(|stream| of(2 * stream + 1)).collect()
+}
+
+/// A request once, and then these.
+fn behind(number: u32, head: &[u8], again: &[u8]) -> Vec<u8> {
+    if number == 0 { head.to_vec() } else { many(again) }
+}
+
+const FLOODS: &[(&str, Piece)] = &[
+    ("h2-rapid-reset", |number| {
+        streams(number, |stream| {
+            [frame(HEADERS, 5, stream, &GET), frame(RESET, 0, stream, &[0, 0, 0, 8])].concat()
+        })
+    }),
+    ("h2-continuation-full", |number| {
+        behind(number, &frame(HEADERS, 0, 1, &GET), &frame(CONTINUATION, 0, 1, &[0x84; 1_000]))
+    }),
+    ("h2-continuation-empty", |number| {
+        behind(number, &frame(HEADERS, 0, 1, &GET), &frame(CONTINUATION, 0, 1, &[]))
+    }),
+    ("h2-settings", |_| many(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0xff, 0xff]))),
+    ("h2-pings", |_| many(&frame(PING, 0, 0, &[0; 8]))),
+    ("h2-windows", |_| many(&frame(WINDOW, 0, 0, &[0, 0, 0, 1]))),
+    ("h2-window-overflow", |_| many(&frame(WINDOW, 0, 0, &[0x7f, 0xff, 0xff, 0xff]))),
+    ("h2-priorities", |number| {
+        streams(number, |stream| frame(PRIORITY, 0, stream, &[0, 0, 0, 0, 1]))
+    }),
+    ("h2-empty-data", |number| {
+        behind(number, &frame(HEADERS, 4, 1, &POST), &frame(DATA, 0, 1, &[]))
+    }),
+    ("h2-padding-only", |number| {
+        behind(number, &frame(HEADERS, 4, 1, &POST), &frame(DATA, 8, 1, &[255; 256]))
+    }),
+    ("h2-header-bombs", |number| {
+        let stream = 2 * number + 1;
+        frame(HEADERS, 5, stream, &bomb(&GET))
+    }),
+    ("h2-zero-windows", |number| match number {
+        0 => frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        1..=4 => streams(number - 1, |stream| frame(HEADERS, 5, stream, &GET)),
+        _ => Vec::new(),
+    }),
+    ("h2-too-many-streams", |number| streams(number, |stream| frame(HEADERS, 4, stream, &POST))),
+    ("h2-unknown-frames", |_| many(&frame(0xbe, 0, 0, &[0; 100]))),
+    ("h2-frame-of-16-mib", |number| match number {
+        0 => vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1],
+        _ => vec![0; 16 << 10],
+    }),
+    ("h2-stream-zero", |_| many(&frame(HEADERS, 5, 0, &GET))),
+];
+
+fn attack(goodput: &Goodput, piece: Piece) -> Result<Observed, Skip> {
+    let origin = good_origin()?;
+    let stand = Stand::record(goodput, &origin.url(), &[])?;
+    let address = stand.address;
+    let floods: Vec<_> = (0..2)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut stream = TcpStream::connect(address)?;
+                stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat())?;
+                write_until(&mut stream, now() + seconds(0.9), piece);
+                // One that has nothing more to say stays.
+                rest(300);
+                std::io::Result::Ok(())
+            })
+        })
+        .collect();
+    rest(100);
+    let mut faults = stand.bystanders(3);
+    rest(300);
+    faults.extend(stand.bystanders(1));
+    let mut observed = stand.end_recording(Signal::INT, Some(4))?;
+    observed.faults.extend(faults);
+    for flood in floods {
+        let _ = flood.join();
+    }
+    Ok(observed)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let bound = Expected::exit(&[0]).within(4.0, 96.0);
+    let floods = FLOODS.iter();
+    floods
+        .map(|&(name, piece)| {
+            case("proxy/client", name, bound.clone(), move |goodput| attack(goodput, piece))
+        })
+        .collect()
+}

@@ -1,0 +1,67 @@
+//! `soak`: run, mock, record, shadow and ui together for hours, watched from outside.
+//!
+//! A stack is six processes: `run` sends through `shadow`, which mirrors to a second mock, through
+//! `record`, to the first mock; `ui` shows the growing results. Memory, descriptors and threads of
+//! each are sampled. [`trend`] decides whether one of them grows.
+
+mod stack;
+mod trend;
+
+use std::path::PathBuf;
+
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+
+use crate::program::{Goodput, Scratch, seconds};
+use stack::{Stack, VARIANTS};
+
+/// Time between two samples.
+const EVERY: Nanos = Nanos::from_millis(5_000);
+
+/// Runs the stacks and judges every series; true where nothing grows and every process ended well.
+#[expect(clippy::print_stdout, reason = "the table is the result")]
+pub(crate) fn soak(words: &[String]) -> Result<bool, String> {
+    let goodput = Goodput { path: crate::goodput(words)? };
+    let hours: f64 = number(words, "--hours", 1.0)?;
+    let stacks = number(words, "--stacks", 1.0)? as usize;
+    let scratch = Scratch::new().map_err(|error| error.to_string())?;
+    let folder =
+        crate::value(words, "--out").map_or_else(|| scratch.path().to_owned(), PathBuf::from);
+    let failed = |error: std::io::Error| error.to_string();
+
+    let duration_s = hours * 3600.0;
+    let mut running = Vec::new();
+    for number in 0..stacks {
+        let variant = &VARIANTS[number % VARIANTS.len()];
+        let folder = folder.join(format!("stack-{number}"));
+        running.push(Stack::start(&goodput, &folder, variant, duration_s).map_err(failed)?);
+    }
+    let (begin, end) = (now(), now() + seconds(duration_s));
+    let mut next_line = begin;
+    while now() < end && running.iter_mut().any(Stack::is_running) {
+        for stack in &mut running {
+            stack.sample((now().0 - begin.0) as f64 / 3.6e12);
+        }
+        if now() >= next_line {
+            for stack in &running {
+                println!("{:6.2} h  {}", (now().0 - begin.0) as f64 / 3.6e12, stack.line());
+            }
+            next_line = now() + Nanos::from_millis(60_000);
+        }
+        pause(EVERY);
+    }
+    let mut is_well = true;
+    for stack in running {
+        is_well &= stack.finish().map_err(failed)?;
+    }
+    println!("{}", if is_well { "1 passed, 0 failed" } else { "0 passed, 1 failed" });
+    Ok(is_well)
+}
+
+fn number(words: &[String], flag: &str, default: f64) -> Result<f64, String> {
+    let Some(text) = crate::value(words, flag) else { return Ok(default) };
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 => Ok(value),
+        _ => Err(format!("{flag} takes a positive number, not `{text}`")),
+    }
+}

@@ -1,0 +1,71 @@
+//! A candidate under a share of live traffic, beside the server that really answers: pairs of the same
+//! request, in blocks of time, and what `compare`'s statistics say of them.
+//!
+//! The unit is the block. Requests of one minute share the load, the queue and the neighbours of that
+//! minute, so a test over requests finds differences where there are none; two blocks of a minute have
+//! next to nothing in common. Both sides of a block are the same requests.
+
+mod blocks;
+mod doubts;
+mod ledger;
+mod report;
+mod slot;
+mod times;
+mod unsent;
+
+#[cfg(test)]
+mod tests;
+
+pub use goodput_model::Likeness;
+pub use ledger::Ledger;
+
+pub use crate::shadow_report::{Count, LikenessSummary, OverBlocks, ShadowFacts, ShadowReport};
+
+use goodput_model::{Nanos, RequestRecord};
+use serde::{Deserialize, Serialize};
+
+use crate::compare::Gate;
+
+/// One request that both servers were sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// When it arrived, from the beginning.
+    pub at: Nanos,
+    /// What the primary did; its due instant is when the exchange with it began.
+    pub primary: RequestRecord,
+    /// What the candidate did; likewise.
+    pub candidate: RequestRecord,
+    /// How alike the answers are, where that was looked at.
+    pub likeness: Option<Likeness>,
+}
+
+/// How pairs are set against each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Least length of a block in seconds.
+    pub block_s: f64,
+    /// Least pairs of a block: one that has fewer goes on.
+    pub block_pairs: u32,
+    /// Changes smaller than this, in proportion, do not matter.
+    pub margin: f64,
+    /// Chance of a wrong word about any of the tested figures.
+    pub alpha: f64,
+    /// What must hold.
+    pub gates: Vec<Gate>,
+}
+
+/// Least pairs of a block where nobody says otherwise.
+pub const BLOCK_PAIRS: u32 = 20;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            block_s: 60.0,
+            block_pairs: BLOCK_PAIRS,
+            margin: 0.03,
+            alpha: 0.05,
+            gates: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A sweep: load raised from point to point, the curve that comes of it, and the highest load that
+//! keeps the SLO. What to measure next is a pure function of what has been measured so far, so a
+//! sweep that was stopped goes on where it was.
+
+pub mod curve;
+mod figures;
+mod judge;
+mod planner;
+mod summary;
+
+pub use figures::{Bounded, Figures, Spread, TermFigure};
+pub use judge::{Miss, Standing, Unclear, judge};
+pub use planner::{Estimate, Step, answer, estimate, findings, next};
+pub use summary::{
+    ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
+    SweepState, SweepSummary, Sweeps,
+};
+
+use goodput_model::{Slo, StopEarly};
+use serde::{Deserialize, Serialize};
+
+/// What is raised from point to point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Requests per second of an open loop.
+    Rate,
+    /// Users of a closed loop.
+    Concurrency,
+}
+
+/// How much time a sweep may take to be sure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// A first look.
+    Quick,
+    /// METHOD's minimum for each point: a minute, and five times p99 E2E.
+    Standard,
+    /// Ten minutes for each point.
+    Certified,
+}
+
+/// Everything that was asked of a sweep beside the plan of its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPlan {
+    /// What is raised.
+    pub axis: Axis,
+    /// Levels that are measured in any case, ascending; empty where they are to be found.
+    pub levels: Vec<f64>,
+    /// The search goes no lower; none where nothing was said.
+    pub least: Option<f64>,
+    /// And no higher.
+    pub most: Option<f64>,
+    /// How much time it may take.
+    pub effort: Effort,
+    /// Whether the highest level that keeps the SLO is looked for.
+    pub search: bool,
+    /// Length of the sustained test at the answer, in seconds; none: as the effort has it; 0: no
+    /// such test.
+    pub sustained_s: Option<f64>,
+    /// Measured seconds of each point; none: as the effort has it.
+    pub point_s: Option<f64>,
+    /// Measured requests of each point at least; none: as the effort has it.
+    pub point_requests: Option<u64>,
+    /// Load before the measured part of each point, in seconds; none: by the time answers take.
+    pub burn_in_s: Option<f64>,
+    /// Pause between points, in seconds.
+    pub settle_s: f64,
+    /// Whether each open-loop point has a closed-loop twin with as many users as were under way.
+    pub twins: bool,
+    /// Seed of the first point; each point has one of its own.
+    pub seed: u64,
+    /// What users were promised.
+    pub slo: Option<Slo>,
+    /// The share of requests that must keep all promises about single requests.
+    pub attainment: Option<f64>,
+}
+
+/// A search over rates with the usual effort, and nothing promised yet.
+impl Default for SweepPlan {
+    fn default() -> Self {
+        Self {
+            axis: Axis::Rate,
+            levels: Vec::new(),
+            least: None,
+            most: None,
+            effort: Effort::Standard,
+            search: true,
+            sustained_s: None,
+            point_s: None,
+            point_requests: None,
+            burn_in_s: None,
+            settle_s: 1.0,
+            twins: false,
+            seed: 1,
+            slo: None,
+            attainment: None,
+        }
+    }
+}
+
+/// A load level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// An open loop at so many requests per second.
+    Rate(f64),
+    /// A closed loop of so many users.
+    Users(u32),
+}
+
+/// Why a point is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A short closed loop of the measured shape: warms the server up, and tells how fast it is.
+    WarmUp,
+    /// A level that was asked for, or that fills the curve.
+    Grid,
+    /// A level that was measured before, to see whether the server is still the same.
+    Anchor,
+    /// Looking for a level that is too much, or not.
+    Bracket,
+    /// Closing in.
+    Bisect,
+    /// Near the estimated limit, to know it better.
+    Focus,
+    /// An independent run that must keep the SLO.
+    Confirm,
+    /// The long run at the answer.
+    Sustain,
+    /// The closed-loop twin of an open-loop point.
+    Twin,
+}
+
+/// A point to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// From 1; its folder has this number.
+    pub number: u32,
+    /// Why.
+    pub purpose: Purpose,
+    /// How much load.
+    pub level: Level,
+    /// Load before the measured part, in seconds.
+    pub burn_in_s: f64,
+    /// Measured seconds at most.
+    pub seconds: f64,
+    /// Measured requests at most; none: as many as come in that time.
+    pub requests: Option<u64>,
+    /// Seed of its arrivals and prompts.
+    pub seed: u64,
+    /// When it may end before its time; none: it runs to its end.
+    pub stops: Option<StopEarly>,
+}
+
+/// A point that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// What was asked.
+    pub ask: Ask,
+    /// What came of it.
+    pub figures: Figures,
+}
+
+impl Level {
+    /// On its axis.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Rate(rate) => rate,
+            Self::Users(users) => f64::from(users),
+        }
+    }
+
+    /// The level of this value on an axis; at least one user.
+    pub fn on(axis: Axis, value: f64) -> Self {
+        match axis {
+            Axis::Rate => Self::Rate(value),
+            Axis::Concurrency => Self::Users(value.round().clamp(1.0, 1e6) as u32),
+        }
+    }
+
+    /// Its axis.
+    pub fn axis(self) -> Axis {
+        match self {
+            Self::Rate(_) => Axis::Rate,
+            Self::Users(_) => Axis::Concurrency,
+        }
+    }
+}

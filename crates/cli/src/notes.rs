@@ -1,0 +1,55 @@
+//! Lines for the user on stderr. While a screen is shown they are kept, and printed after it.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lines that are kept at most while a screen is shown.
+const MOST: usize = 1000;
+
+/// What was said while a screen is shown, to be printed after it.
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: Vec<String>,
+    /// Lines that did not fit.
+    lost: u64,
+}
+
+/// Prints a line for the user; while a screen is shown, after it. Secrets that came here by another way
+/// than over the wire (a server's own log, a peer) end here.
+pub(crate) fn note(line: &str) {
+    let line = &goodput_wire::scrub(line.to_owned());
+    match kept_lines().as_mut() {
+        None => {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
+        Some(kept) if kept.lines.len() < MOST => kept.lines.push(line.to_owned()),
+        Some(kept) => kept.lost += 1,
+    }
+}
+
+fn kept_lines() -> MutexGuard<'static, Option<Kept>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on lines are kept.
+pub(crate) fn keep() {
+    kept_lines().get_or_insert_default();
+}
+
+/// Lines that are kept, without the breaks around them.
+pub(crate) fn kept() -> Vec<String> {
+    let kept = kept_lines();
+    let lines = kept.iter().flat_map(|kept| &kept.lines).flat_map(|note| note.lines());
+    lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// Prints what was kept; from now on lines are printed at once.
+pub(crate) fn release() {
+    let Some(kept) = kept_lines().take() else { return };
+    kept.lines.iter().for_each(|line| note(line));
+    if kept.lost > 0 {
+        note(&format!("{} more lines were said and are lost", kept.lost));
+    }
+}

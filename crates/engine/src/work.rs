@@ -1,0 +1,114 @@
+//! [`work`]: the thread of a worker, with one current-thread runtime, from its first connection to its
+//! last answer.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::{now, unless, use_fine_timer_slack};
+use goodput_model::{ConnectionPolicy, Nanos};
+use tokio::runtime::LocalOptions;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::heart::{CanaryTask, beat};
+use crate::pacer::Job;
+use crate::users::Users;
+use crate::worker::{Shared, Worker};
+
+/// Longest time spent on opening connections before the run.
+const CONNECT_AHEAD: Duration = Duration::from_secs(5);
+
+/// Where a worker's requests come from.
+pub(crate) enum Source {
+    /// Due now: the pacer waited. So many connections are sure to be needed at once.
+    Open(UnboundedReceiver<Job>, u32),
+    /// Users of a closed loop.
+    Closed(Users),
+}
+
+/// Runs a worker on the current thread until its source ends and its last answer has come.
+pub(crate) fn work(
+    id: u32,
+    shared: Arc<Shared>,
+    source: Source,
+    ready: std::sync::mpsc::Sender<()>,
+) -> std::io::Result<()> {
+    if !shared.pin_to.is_empty() {
+        goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
+    }
+    use_fine_timer_slack();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(async move {
+        let worker = Rc::new(Worker::new(id, shared)?);
+        worker.connect_ahead(&source).await;
+        // The engine waits for every worker; it may have given up, and then there is nothing to do.
+        let _ = ready.send(());
+        drop(ready);
+        worker.observe_from_the_epoch();
+        match source {
+            Source::Open(jobs, _) => worker.serve_open(jobs).await,
+            Source::Closed(users) => worker.serve_closed(users).await,
+        }
+        worker.drain().await;
+        Ok(())
+    })
+}
+
+impl Worker {
+    /// Opens what is sure to be needed. A failure here will show in the requests.
+    async fn connect_ahead(&self, source: &Source) {
+        if self.shared.connections == ConnectionPolicy::PerRequest {
+            return;
+        }
+        let count = match source {
+            Source::Open(_, count) => *count,
+            Source::Closed(users) => users.count,
+        };
+        let over = async {
+            tokio::select! {
+                () = tokio::time::sleep(CONNECT_AHEAD) => {}
+                () = self.shared.control.stopped() => {}
+            }
+        };
+        // What was opened by then is there.
+        let _ = unless(over, self.client.connect_ahead(count)).await;
+    }
+
+    /// Starts what this worker observes about itself.
+    fn observe_from_the_epoch(self: &Rc<Self>) {
+        let worker = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let Worker { id, shared, timer, .. } = worker.as_ref();
+            // The engine sets the epoch once all workers are there.
+            let epoch = loop {
+                match shared.epoch.get() {
+                    Some(epoch) => break *epoch,
+                    None => timer.sleep_until(now() + Nanos::from_millis(1)).await,
+                }
+            };
+            if let Some(canary) = &shared.canary {
+                let task = CanaryTask {
+                    canary: canary.clone(),
+                    worker: *id,
+                    workers: shared.workers,
+                    pacing: shared.pacing,
+                    epoch,
+                    seen: Arc::clone(&shared.seen),
+                };
+                tokio::task::spawn_local(task.run(timer.clone()));
+            }
+            let seen = Arc::clone(&shared.seen);
+            let (id, timer) = (*id, timer.clone());
+            drop(worker);
+            beat(id, timer, epoch, seen).await;
+        });
+    }
+
+    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
+        while let Some(job) = jobs.recv().await {
+            self.begin(job);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The machine that measures, for the manifest.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use goodput_engine::Pacing;
+use goodput_record::{Clocks, Host};
+
+/// How far threads beside the load step back.
+const NICE: i32 = 10;
+
+/// What this machine is.
+pub fn facts(fd_limit: u64) -> Host {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Host {
+        name: None,
+        system: format!("{} {}", text(system.sysname()), text(system.release())),
+        cpu: cpu_model().unwrap_or_else(|| text(system.machine())),
+        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        fd_limit,
+        cpu_quota: goodput_observe::cpu_quota(),
+    }
+}
+
+/// What this machine is called among others.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Spinning is exact where CPU time is free; in a container with a ration of less than two
+/// processors it would be paid for by being stopped.
+pub fn pacing() -> Pacing {
+    match goodput_observe::cpu_quota() {
+        Some(quota) if quota < 2.0 => Pacing::Sparing,
+        _ => Pacing::Exact,
+    }
+}
+
+/// Lets the workers go first: of a thread that stands beside the load and can wait.
+pub fn give_way() {
+    // No process is named, so it is the calling thread. Without it the thread competes like any
+    // other.
+    let _ = rustix::process::setpriority_process(None, NICE);
+}
+
+fn cpu_model() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Both clocks, read together.
+pub fn clocks() -> Clocks {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Clocks {
+        monotonic_ns: goodput_clock::now().0,
+        unix_ns: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX),
+    }
+}
+
+/// The present in RFC 3339.
+pub fn timestamp() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

@@ -1,0 +1,256 @@
+//! Files of the hub: from its cache on this machine, else downloaded if the network is there.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use goodput_clock::now;
+use goodput_model::Nanos;
+use goodput_tokens::hub::{
+    HubCache, Listing, RepoKind, download_path, is_id, listing_path, looks_like_id,
+};
+use goodput_tokens::{BUILTIN, FILE_NAME, Tokenizer};
+use goodput_wire::{DownloadError, download};
+
+use crate::{Failed, Observer};
+
+/// How a data set of the hub is named: `hf:ORG/NAME[:FILE]`.
+pub const PREFIX: &str = "hf:";
+
+/// Where the hub is, unless `HF_ENDPOINT` says otherwise.
+const HUB: &str = "https://huggingface.co";
+
+/// Largest files that are fetched: a list, a tokenizer, and a data set.
+const MOST_LIST: u64 = 64 << 20;
+const MOST_TOKENIZER: u64 = 256 << 20;
+const MOST_DATA: u64 = 64 << 30;
+
+/// How often a long download is heard of.
+const WORD: Nanos = Nanos::from_millis(5_000);
+
+/// Ends of names that a data set's file can have.
+const DATA: [&str; 5] = ["json", "jsonl", "csv", "txt", "parquet"];
+
+/// The hub, as the environment describes it.
+pub struct Hub {
+    cache: Option<HubCache>,
+    observer: Arc<dyn Observer>,
+}
+
+impl Hub {
+    /// As the environment describes it.
+    pub fn new(observer: Arc<dyn Observer>) -> Self {
+        Self { cache: HubCache::from_vars(variable), observer }
+    }
+
+    /// The tokenizer that a user names.
+    pub fn tokenizer(&self, name: &str) -> Result<Tokenizer, Failed> {
+        if let Some(tokenizer) = Tokenizer::builtin(name) {
+            return Ok(tokenizer);
+        }
+        let is_of_hub = !Path::new(name).exists() && looks_like_id(name);
+        let path = if is_of_hub {
+            self.file(RepoKind::Model, name, FILE_NAME).map_err(|failed| {
+                failed.or_hint(format!(
+                    "name a tokenizer.json or a folder that holds one, or one of {}",
+                    BUILTIN.join(", ")
+                ))
+            })?
+        } else {
+            PathBuf::from(name)
+        };
+        Tokenizer::from_file(&path).map_err(|error| {
+            let failed = Failed::usage(error.to_string());
+            if is_of_hub {
+                let cached = path.display();
+                return failed.hint(format!("remove `{cached}`, and it is fetched again"));
+            }
+            failed.hint(error.hint())
+        })
+    }
+
+    /// The file of a data set; `name` itself where it is not of the hub.
+    pub fn dataset(&self, name: &str) -> Result<PathBuf, Failed> {
+        let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(PathBuf::from(name)) };
+        let (id, file) = rest.split_once(':').map_or((rest, None), |(id, file)| (id, Some(file)));
+        if !is_id(id) {
+            return Err(Failed::usage(format!("`{id}` is not an id of the hub"))
+                .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
+        }
+        if let Some(file) = file {
+            return self.file(RepoKind::Dataset, id, file);
+        }
+        let cached = self.cache.as_ref().map(|cache| cache.files(RepoKind::Dataset, id));
+        let cached: Vec<PathBuf> =
+            cached.unwrap_or_default().into_iter().filter(|path| is_data(path)).collect();
+        match cached.as_slice() {
+            [only] => {
+                self.say(&format!("taking {} of the cache", only.display()));
+                Ok(only.clone())
+            }
+            [] => {
+                let listing = self.listing(RepoKind::Dataset, id)?;
+                let files: Vec<&str> = listing.files.iter().map(String::as_str).collect();
+                let files: Vec<&str> =
+                    files.into_iter().filter(|file| is_data(Path::new(file))).collect();
+                let file = one_of(id, &files)?;
+                self.fetch(RepoKind::Dataset, id, &listing.commit, &file)
+            }
+            several => {
+                let name = |path: &PathBuf| in_snapshot(path)?.to_str().map(str::to_owned);
+                let names: Vec<String> = several.iter().filter_map(name).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                one_of(id, &names).map(PathBuf::from)
+            }
+        }
+    }
+
+    /// One file: from the cache, else from the network.
+    fn file(&self, kind: RepoKind, id: &str, file: &str) -> Result<PathBuf, Failed> {
+        if let Some(path) = self.cache.as_ref().and_then(|cache| cache.find(kind, id, file)) {
+            return Ok(path);
+        }
+        let listing = self.listing(kind, id)?;
+        if !listing.files.iter().any(|there| there == file) {
+            return Err(Failed::usage(format!("`{id}` has no file named `{file}` at the hub")));
+        }
+        self.fetch(kind, id, &listing.commit, file)
+    }
+
+    fn listing(&self, kind: RepoKind, id: &str) -> Result<Listing, Failed> {
+        let missing = self.missing(id);
+        if variable("HF_HUB_OFFLINE").is_some_and(|value| !matches!(value.as_str(), "0" | "")) {
+            return Err(Failed::usage(format!(
+                "{missing}, and HF_HUB_OFFLINE forbids to fetch it"
+            )));
+        }
+        let path = listing_path(kind, id)
+            .ok_or_else(|| Failed::usage(format!("`{id}` is not an id of the hub")))?;
+        self.say(&format!("{missing}: asking the hub"));
+        let mut answer = Vec::new();
+        get(&path, &mut answer, MOST_LIST).map_err(|error| {
+            Failed::usage(format!("{missing}, and it cannot be fetched: {error}")).hint(
+                "name a file of your own (a tokenizer.json, a data set); $HF_TOKEN opens what is private",
+            )
+        })?;
+        Listing::parse(&answer).map_err(|error| Failed::usage(error.to_string()))
+    }
+
+    fn missing(&self, id: &str) -> String {
+        match &self.cache {
+            Some(cache) => format!("`{id}` is not in the hub's cache ({})", cache.root().display()),
+            None => format!("`{id}` is not a file, and there is no cache of the hub"),
+        }
+    }
+
+    /// Downloads a file into the cache, whole or not at all.
+    fn fetch(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Result<PathBuf, Failed> {
+        let cache = self.cache.as_ref().ok_or_else(|| {
+            Failed::usage("there is no place for downloads").hint("set HF_HOME or HOME")
+        })?;
+        let (Some(place), Some(path)) =
+            (cache.place(kind, id, commit, file), download_path(kind, id, file))
+        else {
+            return Err(Failed::usage(format!("`{file}` is not a file name of the hub")));
+        };
+        let write = |error: io::Error| {
+            Failed::usage(format!("cannot write `{}`: {error}", place.display()))
+        };
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(write)?;
+        }
+        let mut part = place.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let mut out = Heard {
+            out: File::create(&part).map_err(write)?,
+            bytes: 0,
+            next: now() + WORD,
+            observer: Arc::clone(&self.observer),
+        };
+        let most = match kind {
+            RepoKind::Model => MOST_TOKENIZER,
+            RepoKind::Dataset => MOST_DATA,
+        };
+        let outcome = get(&path, &mut out, most);
+        if let Err(error) = outcome {
+            let _ = fs::remove_file(&part);
+            return Err(Failed::usage(format!("cannot fetch `{file}` of `{id}`: {error}")));
+        }
+        fs::rename(&part, &place).map_err(write)?;
+        cache.write_ref(kind, id, commit).map_err(write)?;
+        self.say(&format!("fetched {} ({} bytes)", place.display(), out.bytes));
+        Ok(place)
+    }
+
+    fn say(&self, line: &str) {
+        self.observer.note(line.to_owned());
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The name of a cached file below its snapshot.
+fn in_snapshot(path: &Path) -> Option<&Path> {
+    let depth = path.iter().position(|part| part == "snapshots")?;
+    let root: PathBuf = path.iter().take(depth + 2).collect();
+    path.strip_prefix(root).ok()
+}
+
+fn is_data(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| DATA.contains(&extension))
+}
+
+/// The only file, or an error that lists them.
+fn one_of(id: &str, files: &[&str]) -> Result<String, Failed> {
+    match files {
+        [only] => Ok((*only).to_owned()),
+        [] => Err(Failed::usage(format!("`{id}` has no file that can be read"))
+            .hint(format!("files that can be read end in {}", DATA.join(", ")))),
+        several => Err(Failed::usage(format!("`{id}` has {} files", several.len())).hint(format!(
+            "name one: hf:{id}:FILE, such as {}",
+            several.iter().take(5).copied().collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+fn get(path: &str, to: &mut dyn Write, limit: u64) -> Result<u64, String> {
+    let origin = variable("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
+    let url = format!("{}{path}", origin.trim_end_matches('/'));
+    let token = variable("HF_TOKEN");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    tokio::task::LocalSet::new()
+        .block_on(&runtime, download(&url, token.as_deref(), to, limit))
+        .map_err(|error: DownloadError| error.to_string())
+}
+
+/// Says every few seconds how much has come.
+struct Heard {
+    out: File,
+    bytes: u64,
+    next: Nanos,
+    observer: Arc<dyn Observer>,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        if now() >= self.next {
+            self.next = now() + WORD;
+            self.observer.note(format!("{} MB", self.bytes / 1_000_000));
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

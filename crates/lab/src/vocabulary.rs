@@ -1,0 +1,318 @@
+//! What our words cost in the target's tokens, and what the target adds to every prompt: settled
+//! before the first request, and written into the plan.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use goodput_clock::{now, unless, until};
+use goodput_model::{
+    Calibration, CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role,
+    SourcePlan, TokenSource, WorkloadPlan,
+};
+use goodput_random::{Domain, Stream};
+use goodput_tokens::Tokenizer;
+use goodput_wire::{Tokenizing, ask};
+use goodput_workload::{CalibrateError, Calibrated, Lexicon, calibrate};
+
+use crate::readiness::Ready;
+use crate::{Failed, Observer};
+
+/// Questions by which a server's `usage` may be asked for our words; each is a request of one
+/// output token.
+const USAGE_QUESTIONS: usize = 48;
+
+/// Longest time for all questions together, those to `/tokenize` too.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// After so long the user is told what is asked.
+const WORD_AFTER: Duration = Duration::from_secs(5);
+
+/// How often the user's wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// More tokens than any server adds to a prompt. Who counts more counts something else.
+const MOST_ADDED: u32 = 16_384;
+
+/// Tokens of the text that shows what a server adds.
+const SHOWN: u32 = 64;
+
+/// Whether any text of this workload is made of our words.
+pub fn is_needed(plan: &WorkloadPlan) -> bool {
+    let is_generated = |class: &ClassPlan| {
+        let is_file = matches!(class.source, SourcePlan::Dataset(_) | SourcePlan::Frozen { .. });
+        !is_file || class.prefix.is_some()
+    };
+    plan.classes.iter().any(is_generated)
+}
+
+/// Without a target: by the tokenizer, else by estimate.
+pub fn by_tokenizer(plan: &mut WorkloadPlan, tokenizer: Option<&Tokenizer>) -> Result<(), Failed> {
+    if plan.calibration.is_none() && is_needed(plan) {
+        let costs = tokenizer.map(counted_by).transpose()?;
+        plan.calibration = Some(calibration(CalibrationSource::Tokenizer, costs));
+    }
+    Ok(())
+}
+
+/// By the tokenizer or the target's own word.
+pub fn settle(
+    plan: &mut Plan,
+    ready: &Ready,
+    tokenizer: Option<&Tokenizer>,
+    questions: &Questions<'_>,
+) -> Result<(), Failed> {
+    if plan.workload.calibration.is_some() || !is_needed(&plan.workload) {
+        return Ok(());
+    }
+    let may_ask = plan.target.probe && questions.are_allowed;
+    let mut target = Target::new(ready, plan.target.timeout, questions)?;
+    let mut found = match tokenizer {
+        Some(tokenizer) => calibration(CalibrationSource::Tokenizer, Some(counted_by(tokenizer)?)),
+        None if may_ask => target.costs(),
+        None => calibration(CalibrationSource::Estimate, None),
+    };
+    if may_ask {
+        target.template(&mut found);
+    }
+    if may_ask && (questions.is_stopped)() {
+        return Err(stopped());
+    }
+    plan.workload.calibration = Some(found);
+    Ok(())
+}
+
+/// The user does not want to wait until the load can begin.
+pub fn stopped() -> Failed {
+    Failed::interrupted("stopped before the load: nothing was sent")
+}
+
+/// Nothing was asked: one word is one token.
+pub fn estimate() -> Calibration {
+    calibration(CalibrationSource::Estimate, None)
+}
+
+fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> Calibration {
+    let (source, costs, template_tokens) = match found {
+        // A tokenizer adds nothing; what it takes for the start of a text is the server's.
+        Some(found) if source == CalibrationSource::Usage => (source, found.costs, found.overhead),
+        Some(found) => (source, found.costs, 0),
+        None => (CalibrationSource::Estimate, Lexicon::estimated_costs(), 0),
+    };
+    Calibration { source, template_tokens, message_tokens: 0, costs }
+}
+
+fn counted_by(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
+    let mut count = |text: &str| tokenizer.count(text);
+    calibrate(&mut count, usize::MAX).map_err(|error| {
+        Failed::usage(format!("`{}` cannot count our words: {error}", tokenizer.name()))
+            .hint("leave --tokenizer out: the server is asked instead")
+    })
+}
+
+/// The server, asked beside the run.
+/// How the target may be asked.
+pub struct Questions<'a> {
+    /// Whether it may be asked at all.
+    pub are_allowed: bool,
+    /// Whether the user wants to stop.
+    pub is_stopped: &'a dyn Fn() -> bool,
+    /// Hears what is asked and why.
+    pub observer: &'a dyn Observer,
+}
+
+struct Target<'a> {
+    ready: &'a Ready,
+    runtime: tokio::runtime::Runtime,
+    tasks: tokio::task::LocalSet,
+    /// When there has been enough of asking.
+    end: Nanos,
+    /// When the user is told of it, until that was done.
+    word: Cell<Option<Nanos>>,
+    /// For one answer.
+    limit: Nanos,
+    questions: &'a Questions<'a>,
+}
+
+impl<'a> Target<'a> {
+    fn new(
+        ready: &'a Ready,
+        limit: Duration,
+        questions: &'a Questions<'a>,
+    ) -> Result<Self, Failed> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failed::internal(error.to_string()))?;
+        let begin = now();
+        Ok(Self {
+            ready,
+            runtime,
+            tasks: tokio::task::LocalSet::new(),
+            end: begin + LIMIT.into(),
+            word: Cell::new(Some(begin + WORD_AFTER.into())),
+            limit: limit.into(),
+            questions,
+        })
+    }
+
+    /// One answer, if it comes within the limits, and before the user wants to stop.
+    fn answer<T>(&self, question: impl Future<Output = T>) -> Result<T, String> {
+        let limit = self.end.min(now() + self.limit);
+        let waiting = async {
+            let mut question = pin!(question);
+            if let Some(word) = self.word.get().filter(|word| *word < limit) {
+                if let Ok(answer) = unless(self.over(word), question.as_mut()).await {
+                    return Some(answer);
+                }
+                if now() >= word {
+                    self.word.set(None);
+                    self.say(&format!(
+                        "asking the server how it counts tokens, for {} s at most (--no-length-check leaves that out)",
+                        LIMIT.as_secs()
+                    ));
+                }
+            }
+            unless(self.over(limit), question).await.ok()
+        };
+        let answer = self.tasks.block_on(&self.runtime, waiting);
+        answer.ok_or_else(|| {
+            if (self.questions.is_stopped)() {
+                "stopped".to_owned()
+            } else if now() >= self.end {
+                format!("not settled within {} s", LIMIT.as_secs())
+            } else {
+                format!("no answer within {} s", self.limit.as_secs())
+            }
+        })
+    }
+
+    /// Returns at an instant, or when the user wants to stop.
+    async fn over(&self, instant: Nanos) {
+        while now() < instant && !(self.questions.is_stopped)() {
+            until(instant.min(now() + LOOK.into())).await;
+        }
+    }
+
+    /// By `/tokenize`, else by `usage`; an estimate where neither tells.
+    fn costs(&mut self) -> Calibration {
+        let outcome = self.by_tokenize().or_else(|first| {
+            self.by_usage().map_err(|second| format!("by /tokenize: {first}; by usage: {second}"))
+        });
+        outcome.unwrap_or_else(|why| {
+            self.say(&format!(
+                "prompt lengths are about right only: the server does not tell how it counts ({why}); --tokenizer would"
+            ));
+            estimate()
+        })
+    }
+
+    fn by_tokenize(&mut self) -> Result<Calibration, String> {
+        let mut tokenizing = Tokenizing::new(&self.ready.endpoint, &self.ready.model);
+        let mut count = |text: &str| match self.answer(tokenizing.count(text))? {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err("there is none".to_owned()),
+            Err(failure) => Err(format!("{}: {}", failure.class, failure.message)),
+        };
+        let found = calibrate(&mut count, usize::MAX).map_err(|error| error.to_string())?;
+        Ok(calibration(CalibrationSource::Server, Some(found)))
+    }
+
+    fn by_usage(&mut self) -> Result<Calibration, String> {
+        let mut asked = 0;
+        let mut count = |text: &str| {
+            asked += 1;
+            self.prompt_tokens(&[Message::text(Role::User, text)])
+        };
+        let found = calibrate(&mut count, USAGE_QUESTIONS)
+            .map_err(|error: CalibrateError<String>| error.to_string())?;
+        if found.overhead > MOST_ADDED {
+            let counted = found.overhead.saturating_add(1);
+            return Err(format!("it counts {counted} tokens in a prompt of one word"));
+        }
+        self.say(&format!("prompt lengths settled by {asked} small requests"));
+        Ok(calibration(CalibrationSource::Usage, Some(found)))
+    }
+
+    /// What the server adds to a prompt of one message, and to each further message.
+    fn template(&mut self, found: &mut Calibration) {
+        let Ok(lexicon) = Lexicon::from_costs(&found.costs) else { return };
+        let text = |number| lexicon.text(SHOWN, &mut Stream::new(0, Domain::Text, number));
+        let one = Message::text(Role::User, text(1));
+        let system = Message::text(Role::System, text(2));
+        match self.prompt_tokens(std::slice::from_ref(&one)) {
+            Ok(tokens) if tokens.saturating_sub(SHOWN) > MOST_ADDED => {
+                found.template_tokens = 0;
+                return self.say(&format!(
+                    "the server counts {tokens} tokens in a prompt of {SHOWN}, which cannot be: what it adds to a prompt is taken as nothing"
+                ));
+            }
+            Ok(tokens) => found.template_tokens = tokens.saturating_sub(SHOWN),
+            Err(why) => {
+                let line = format!("what the server adds to a prompt is unknown: {why}");
+                return self.say(&line);
+            }
+        }
+        // Templates without a system role refuse this; then there is nothing to know.
+        if let Ok(tokens) = self.prompt_tokens(&[system, one]) {
+            let known = found.template_tokens.saturating_add(2 * SHOWN);
+            let added = tokens.saturating_sub(known);
+            found.message_tokens = if added > MOST_ADDED { 0 } else { added };
+        }
+    }
+
+    /// Prompt tokens by the server's usage.
+    fn prompt_tokens(&self, messages: &[Message]) -> Result<u32, String> {
+        let request = Request {
+            messages: messages.to_vec(),
+            ..Request::prompt("", Planned::new("length check", SHOWN, Some(1)))
+        };
+        let asking = ask(&self.ready.endpoint, &self.ready.dialect, &request);
+        let exchange = self.answer(asking)?;
+        match (exchange.input_tokens, exchange.failure) {
+            (Some(count), _) if count.source == TokenSource::Usage => Ok(count.n),
+            (_, Some(failure)) => Err(format!("{}: {}", failure.class, failure.message)),
+            _ => Err("its answers hold no usage".to_owned()),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        self.questions.observer.note(line.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::plan_for;
+    use crate::{Silent, readiness};
+
+    fn questions(is_stopped: &dyn Fn() -> bool) -> Questions<'_> {
+        Questions { are_allowed: true, is_stopped, observer: &Silent }
+    }
+
+    /// A simulated engine that takes 50 ms to answer.
+    fn slow() -> (Plan, Ready) {
+        let mut plan = plan_for("mock:ttft=50ms");
+        let ready = readiness::wait(&mut plan).unwrap();
+        (plan, ready)
+    }
+
+    #[test]
+    fn all_questions_have_one_limit_and_a_stop_ends_them() {
+        let (plan, ready) = slow();
+        let asking = questions(&|| false);
+        let mut target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
+        // Fourteen questions take 700 ms at least.
+        target.end = now() + Nanos::from_millis(200);
+        assert_eq!(target.by_usage().unwrap_err(), "not settled within 60 s");
+        let mut found = estimate();
+        target.template(&mut found);
+        assert_eq!(found, estimate());
+        let asking = questions(&|| true);
+        let target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
+        let never = std::future::pending::<()>();
+        assert_eq!(target.answer(never).unwrap_err(), "stopped");
+    }
+}

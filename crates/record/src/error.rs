@@ -1,0 +1,42 @@
+//! [`FolderError`]: what can be wrong with a folder of results.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What can be wrong with a run folder.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Something is there already.
+    #[error("`{0}` exists and is not empty")]
+    Occupied(PathBuf),
+    /// The path is no run.
+    #[error("`{0}` is not a run folder: it has no {1}")]
+    NotARun(PathBuf, &'static str),
+    /// The path is no sweep, or no comparison.
+    #[error("`{0}` is not a {1} folder: it has no {2}")]
+    NotACampaign(PathBuf, &'static str, &'static str),
+    /// A merge was stopped before its end.
+    #[error("`{0}` holds a merge that was not finished")]
+    Unfinished(PathBuf),
+    /// Another process goes on with it.
+    #[error("`{0}` is in use: another goodput measures into it")]
+    Locked(PathBuf),
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{path}`: {error}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("`{path}` cannot be used: {error}")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        error: String,
+    },
+}

@@ -1,0 +1,134 @@
+//! Charts of a capacity plan.
+
+use goodput_campaign::capacity::{Capacity, Hour, Measured, TrafficPlan};
+use goodput_campaign::sweep::Bounded;
+
+use super::cells::rate;
+use crate::number::{cell, count, percent};
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+
+/// Latency of a replica over its rate, as measured, with the rates of the plan.
+pub(super) fn latency(plan: &Capacity) -> Chart {
+    let basis = &plan.basis;
+    let series = |name: &str, tone, of: fn(&Measured) -> Option<Bounded>| {
+        let dot = |level: &Measured| {
+            let found = of(level)?;
+            Some(Dot {
+                low: found.low,
+                high: found.high,
+                note: format!("{} ms at {} req/s", cell(found.value), rate(level.rps)),
+                ..Dot::new(level.rps, found.value)
+            })
+        };
+        let dots = basis.levels.iter().filter_map(dot).collect();
+        Series { name: name.to_owned(), shape: Shape::Points, tone, dots }
+    };
+    let series = vec![
+        series("TTFT p50", 0, |level| level.figures.ttft_ms.p50),
+        series("TTFT p99", 1, |level| level.figures.ttft_ms.p99),
+        series("TPOT p50", 2, |level| level.figures.tpot_ms.p50),
+        series("TPOT p99", 3, |level| level.figures.tpot_ms.p99),
+    ];
+    let target = plan.question.target_rps / plan.fleets.with_headroom.replicas.max(1) as f64;
+    let mut rules = vec![
+        Rule::Place(target, format!("target {}", rate(target))),
+        Rule::Place(basis.confirmed_rps, format!("confirmed {}", rate(basis.confirmed_rps))),
+    ];
+    rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, format!("rejected {}", rate(rps)))));
+    let rejected = basis
+        .rejected_rps
+        .map_or_else(String::new, |rps| format!(", {} are over the limit", rate(rps)));
+    Chart {
+        name: "expected",
+        title: "Latency of one replica over its load, as measured".to_owned(),
+        says: format!(
+            "With headroom each replica gets {} req/s; {} are confirmed{rejected}.",
+            rate(target),
+            rate(basis.confirmed_rps)
+        ),
+        x: Axis::linear("req/s of one replica"),
+        y: Axis::log("ms"),
+        series,
+        rules,
+    }
+}
+
+/// The load of each hour, and what the replicas carry.
+pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
+    let replicas = traffic.replicas as f64;
+    let series = |name: &str, tone, of: fn(&Hour) -> f64| {
+        let dot = |hour: &Hour| Dot {
+            note: format!("hour {}: {} req/s", hour.hour, rate(of(hour))),
+            ..Dot::new(f64::from(hour.hour), of(hour))
+        };
+        let mut dots: Vec<Dot> = traffic.hours.iter().map(dot).collect();
+        // The last hour lasts as well.
+        if let Some(last) = dots.last().cloned() {
+            dots.push(Dot { x: last.x + 1.0, ..last });
+        }
+        Series { name: name.to_owned(), shape: Shape::Steps, tone, dots }
+    };
+    let line = |rps: f64, word: &str| {
+        let text =
+            format!("{word} for {} replicas: {}", count(traffic.replicas), rate(rps * replicas));
+        Rule::Height(rps * replicas, text)
+    };
+    let basis = &plan.basis;
+    let mut rules = vec![line(basis.confirmed_rps, "confirmed")];
+    rules.extend(basis.rejected_rps.map(|rps| line(rps, "over the limit")));
+    let counts = &traffic.counts;
+    Chart {
+        name: "hours",
+        title: "Load and capacity".to_owned(),
+        says: format!(
+            "Traffic of {} req/s on average and {} at its peak against {} req/s that {} replicas were \
+             confirmed to carry: {} of {} hours are at risk, {} will miss.",
+            rate(traffic.mean_rps),
+            rate(traffic.peak_rps),
+            rate(basis.confirmed_rps * replicas),
+            count(traffic.replicas),
+            counts.at_risk,
+            counts.all,
+            counts.missing
+        ),
+        x: Axis::linear("hour"),
+        y: Axis::linear("req/s"),
+        series: vec![
+            series("highest 5 minutes", 1, |hour| hour.peak_rps),
+            series("mean", 0, |hour| hour.mean_rps),
+        ],
+        rules,
+    }
+}
+
+/// How often the model misses the SLO over the rate of a replica.
+pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
+    let levels = &traffic.simulation.levels;
+    let mut dots: Vec<Dot> = levels
+        .iter()
+        .map(|level| {
+            let chance = level.missed as f64 / level.stretches.max(1) as f64;
+            let note = format!("{} at {} req/s", percent(chance), rate(level.rps));
+            Dot { note, ..Dot::new(level.rps, chance * 100.0) }
+        })
+        .collect();
+    dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let basis = &plan.basis;
+    let mut rules = vec![Rule::Place(basis.confirmed_rps, "confirmed".to_owned())];
+    rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, "rejected".to_owned())));
+    let said: Vec<String> = dots.iter().map(|dot| dot.note.clone()).collect();
+    Chart {
+        name: "chances",
+        title: "Stretches that miss the SLO, by the engine model".to_owned(),
+        says: format!("{}.", said.join("; ")),
+        x: Axis { label: "req/s of one replica".to_owned(), is_log: false, from_zero: false },
+        y: Axis::linear("% missed"),
+        series: vec![Series {
+            name: "chance of a miss".to_owned(),
+            shape: Shape::Points,
+            tone: 5,
+            dots,
+        }],
+        rules,
+    }
+}

@@ -1,0 +1,286 @@
+//! A comparison, of runs or of live traffic, as a document.
+
+pub(crate) mod answer;
+pub(crate) mod browser;
+mod cases;
+mod live;
+pub(crate) mod notes;
+pub(crate) mod shadow;
+pub(crate) mod tables;
+#[cfg(test)]
+pub(crate) mod tests;
+mod wanting;
+pub(crate) mod words;
+
+pub use browser::{CompareView, compare_charts};
+pub use live::{
+    CompareLevel, CompareRow, compare_before, compare_design, compare_so_far, compare_step,
+};
+
+use goodput_campaign::compare::{Comparison, Design, Finding, Floor, family};
+use goodput_campaign::shadow::ShadowReport;
+
+use crate::document::{
+    Answer, Block, Cut, Document, Fact, Folded, Formats, Judgement, Note, NoteKind, Section,
+    Standing, Suites, Table,
+};
+use crate::markup::Html;
+use crate::render;
+use crate::render::text::WIDTH;
+use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, UNITS, VALUES};
+
+/// The noise floor of a rig in a sentence, by the figures that are usually tested.
+pub fn compare_floor(floor: &Floor) -> String {
+    let usual = family(&Design::default());
+    format!("noise floor: {}", notes::floor_of(floor, |name| usual.contains(name)))
+}
+
+/// The page of a comparison, for a terminal.
+pub fn compare_text(comparison: &Comparison) -> String {
+    render::text::page(&document(comparison.into()))
+}
+
+/// The page of a comparison, for a pull request or a job summary.
+pub fn compare_markdown(comparison: &Comparison) -> String {
+    render::markdown::page(&document(comparison.into()))
+}
+
+/// The page of a comparison, for a browser.
+pub fn compare_html<'a>(view: impl Into<CompareView<'a>>) -> String {
+    render::html::page(&document(view.into()))
+}
+
+/// A test case for each gate, or for each tested figure where there is no gate.
+pub fn compare_junit(comparison: &Comparison) -> String {
+    render::junit::page(&document(comparison.into()))
+}
+
+fn document(view: CompareView<'_>) -> Document {
+    let comparison = view.comparison;
+    let mut sentences = answer::sentences(comparison).into_iter();
+    let answer = sentences.next().map(|sentence| Answer {
+        sentence,
+        more: sentences.collect(),
+        standing: Standing::Verdict(comparison.verdict),
+        doubt: None,
+    });
+    let heading = format!("{}: {}", shadow::name(comparison), words::whole(comparison));
+    let caveats = Section::new("caveats", "Caveats")
+        .with_on(Formats::HTML, Block::Caveats(notes::caveats(comparison)));
+    let mut sections = vec![said(comparison), caveats, compared(comparison)];
+    sections.extend(comparison.shadow.as_ref().map(|found| live(comparison, found)));
+    let gates = || tables::gates(comparison).map(Block::Table);
+    sections.push(Section::new("gates", "Gates").with_some(Formats::WIDE, gates()));
+    sections.push(differences(comparison));
+    sections.push(Section::bare().with_some(Formats::TEXT, gates()));
+    let blocks = Html::of(|html| browser::blocks::write(html, comparison));
+    sections.push(
+        Section::new("blocks", "Block by block").with_on(Formats::HTML, Block::Widget(blocks)),
+    );
+    sections.extend([axes(comparison), ranking(comparison)]);
+    sections.extend(checked(comparison));
+    sections.push(believed(comparison));
+    sections.extend([
+        Section::new("runs", browser::runs::title(comparison))
+            .with_some(Formats::HTML, browser::runs::block(view)),
+        Section::new("time", "Time")
+            .with_on(Formats::HTML, Block::Facts(browser::repeat::time(comparison))),
+        browser::repeat::section(view),
+    ]);
+    let name = match comparison.shadow {
+        Some(_) => "goodput shadow",
+        None => "goodput compare",
+    };
+    Document {
+        title: heading.clone(),
+        about: about(comparison),
+        head: Vec::new(),
+        heading,
+        answer,
+        sections,
+        suites: Suites { name, suites: cases::suites(comparison) },
+    }
+}
+
+/// Who, when, and by which version.
+fn about(comparison: &Comparison) -> String {
+    let names = words::labels(comparison);
+    let against: Vec<String> =
+        words::candidates(comparison).map(|side| words::label(&names, side)).collect();
+    let facts = &comparison.comparison;
+    let mut parts = Vec::new();
+    if !against.is_empty() {
+        parts.push(format!("{} against {}", against.join(", "), words::label(&names, 0)));
+    }
+    parts.extend([&facts.workload, &facts.started].into_iter().filter(|s| !s.is_empty()).cloned());
+    if !facts.version.is_empty() {
+        parts.push(format!("goodput {}", facts.version));
+    }
+    parts.join(" · ")
+}
+
+fn facts(notes: Vec<notes::Note>) -> Block {
+    Block::Facts(notes.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
+}
+
+fn note(text: impl Into<String>, kind: NoteKind) -> Block {
+    Block::Note(Note { text: text.into(), kind })
+}
+
+/// The answer where pages begin with it: a sentence for each candidate.
+fn said(comparison: &Comparison) -> Section {
+    let mut section = Section::bare();
+    let mut labelled = Vec::new();
+    for (place, sentence) in answer::sentences(comparison).into_iter().enumerate() {
+        labelled.push((if place == 0 { "Answer" } else { "" }, sentence.clone()));
+        section = section.with_on(Formats::MARKDOWN, Block::Strong(sentence));
+    }
+    section.with_on(Formats::TEXT, facts(labelled))
+}
+
+/// Sides, workload, load, blocks and the test; in a browser below what speaks against it.
+fn compared(comparison: &Comparison) -> Section {
+    Section::new("compared", "What was compared").with(facts(notes::compared(comparison)))
+}
+
+/// What live traffic showed in addition to the figures.
+fn live(comparison: &Comparison, found: &ShadowReport) -> Section {
+    let counts = shadow::counts(comparison, found).map(Block::Table);
+    Section::new("live", shadow::TITLE)
+        .with_on(Formats::FLAT, Block::Heading(shadow::TITLE.to_owned()))
+        .with(facts(shadow::notes(found)))
+        .with_some(Formats::ALL, counts)
+}
+
+/// For each candidate and level: what changed, how sure that is, and figures that were not tested.
+fn differences(comparison: &Comparison) -> Section {
+    let mut section = Section::new("differences", "Differences")
+        .with_some(Formats::HTML, browser::forest::figure(comparison));
+    // One run says nothing about how sure.
+    let is_sure = |one: &Finding| one.is_tested && one.sd.or(one.p).is_some();
+    let is_sure = comparison.findings.iter().any(is_sure);
+    let (mut sure, mut others) = (Vec::new(), Vec::new());
+    let mut shown = Vec::new();
+    for pair in tables::pairs(comparison) {
+        if let Some(tested) = tables::figures(comparison, pair, true) {
+            let title = tested.title.clone();
+            let ways = if is_sure { surely_changed(&title) } else { changed(&title) };
+            section = section
+                .with_on(Formats::TEXT, Block::Table(Table { ways, ..tested.clone() }))
+                .with_on(Formats::MARKDOWN, Block::Table(tested.clone()));
+            shown.push(Block::Table(tested.cut(&Cut::new(&title, &CHANGE))));
+            sure.push(Block::Table(tested.cut(&Cut::new(&title, &SURE))));
+        }
+        if let Some(other) = tables::figures(comparison, pair, false) {
+            let ways = changed(&other.title);
+            section = section.with_on(Formats::TEXT, Block::Table(Table { ways, ..other.clone() }));
+            others.push(Block::Table(other));
+        }
+    }
+    for table in shown {
+        section = section.with_on(Formats::HTML, table);
+    }
+    section = section
+        .with_some(Formats::HTML, folded("How sure each of them is", sure))
+        .with_some(Formats::HTML, folded("Other figures: described, not tested", others));
+    for text in tables::remarks(comparison) {
+        section = section.with_on(Formats::LONG, note(text, NoteKind::Plain));
+    }
+    section
+}
+
+fn folded(title: &str, blocks: Vec<Block>) -> Option<Block> {
+    (!blocks.is_empty()).then(|| Block::Folded(Folded { title: title.to_owned(), blocks }))
+}
+
+/// What changed and how sure that is, in as few tables as there is room for.
+fn surely_changed(title: &str) -> Vec<Vec<Cut>> {
+    let sure = || Cut::new("How sure", &LESS_SURE);
+    let units = || Cut::new("In units, and the change by ranks", &BESIDE);
+    vec![
+        vec![Cut::new(title, &CHANGE), Cut::new("How sure", &SURE)],
+        vec![Cut::new(title, &SHORT), sure(), units()],
+        vec![Cut::new(title, &BARE), sure(), Cut::new(VALUES.0, &VALUES.1), units()],
+    ]
+}
+
+/// What changed, in as few tables as there is room for.
+fn changed(title: &str) -> Vec<Vec<Cut>> {
+    let units = || Cut::new("In units", &UNITS);
+    vec![
+        vec![Cut::new(title, &CHANGE)],
+        vec![Cut::new(title, &SHORT), units()],
+        vec![Cut::new(title, &BARE), Cut::new(VALUES.0, &VALUES.1), units()],
+    ]
+}
+
+/// All figures of all sides; a terminal has room for some sides at once.
+fn axes(comparison: &Comparison) -> Section {
+    let mut section = Section::new("axes", "All axes");
+    for table in tables::axes(comparison, Some(WIDTH)) {
+        section = section.with_on(Formats::TEXT, Block::Table(table));
+    }
+    for table in tables::axes(comparison, None) {
+        section = section.with_on(Formats::WIDE, Block::Table(table));
+    }
+    if !section.blocks.is_empty() {
+        section = section.with(note(BETTER, NoteKind::About));
+    }
+    for text in tables::remarks(comparison) {
+        section = section.with_on(Formats::MARKDOWN, note(text, NoteKind::Plain));
+    }
+    section
+}
+
+fn ranking(comparison: &Comparison) -> Section {
+    let ranking = tables::ranking(comparison);
+    let section = Section::new("ranking", "Ranking");
+    if ranking.is_empty() {
+        return section;
+    }
+    let all = ranking.into_iter().map(|(figure, order)| Fact::new(figure, order)).collect();
+    section
+        .with_on(Formats::MARKDOWN, Block::Heading("Ranking".to_owned()))
+        .with_on(Formats::WIDE, Block::Facts(all))
+}
+
+/// How much is chance, whether all were sent the same, and what differs: sections of their own where
+/// there is a navigation.
+fn checked(comparison: &Comparison) -> Vec<Section> {
+    let one = |id, title, text: fn(&Comparison) -> String| {
+        // Each pair of live traffic is one request.
+        let is_run = comparison.shadow.is_none();
+        let text = is_run.then(|| note(text(comparison), NoteKind::Plain));
+        Section::new(id, title).with_some(Formats::HTML, text)
+    };
+    vec![
+        one("noise", "Noise floor", notes::floor),
+        one("requests", "Same requests", notes::proof),
+        Section::new("differs", "What differs")
+            .with_on(Formats::HTML, note(notes::differs(comparison), NoteKind::Plain))
+            .with_on(Formats::HTML, Block::Marks(notes::differences(comparison)))
+            .with_some(Formats::HTML, browser::sides::sides(comparison)),
+    ]
+}
+
+/// The same at the end of a page that is read from its top, with the verdict.
+fn believed(comparison: &Comparison) -> Section {
+    let ranks = tables::ranking(comparison).into_iter().enumerate();
+    let ranks = ranks.map(|(place, (figure, order))| {
+        let label = if place == 0 { "Ranking" } else { "" };
+        (label, format!("{figure}: {order}"))
+    });
+    let verdict = comparison.verdict;
+    let judgement = Judgement { verdict, caveats: notes::caveats(comparison) };
+    let pairs = tables::pairs(comparison).into_iter();
+    let others = pairs.filter_map(|pair| tables::figures(comparison, pair, false));
+    let others = folded("Other figures", others.map(Block::Table).collect());
+    Section::bare()
+        .with_on(Formats::TEXT, facts(ranks.collect()))
+        .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(Formats::FLAT, facts(vec![("Differs", notes::differs(comparison))]))
+        .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
+        .with_on(Formats::FLAT, facts(notes::sent(comparison)))
+        .with_on(Formats::FLAT, Block::Judgement(judgement))
+        .with_some(Formats::MARKDOWN, others)
+}

@@ -1,0 +1,251 @@
+//! Every tested figure block by block: the sides, and the change.
+
+use goodput_campaign::compare::{Cell, Comparison, Finding, Scale};
+use goodput_model::Verdict;
+
+use super::forest::margin;
+use crate::compare::words::{Known, label, labels, level, several};
+use crate::markup::Html;
+use crate::render::pieces::figure;
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+
+/// Names of charts, which are ids in the page: as many as are drawn at most.
+macro_rules! names {
+    ($kind:literal: $($number:literal)*) => { [$(concat!($kind, "-", $number)),*] };
+}
+const SIDES: [&str; 24] =
+    names!("blocks": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);
+const CHANGES: [&str; 24] =
+    names!("changes": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);
+/// How far sides of a block stand apart in a chart.
+const APART: f64 = 0.12;
+/// The tone of what is no side.
+const PLAIN: usize = 7;
+
+/// The charts of one figure at one level.
+pub(super) struct OfFigure {
+    title: String,
+    pub(super) charts: Vec<Chart>,
+}
+
+/// All of them, for a page.
+pub(crate) fn write(html: &mut Html, comparison: &Comparison) {
+    let all = charts(comparison);
+    for one in &all {
+        html.element("div", &[("class", "pair")], |html| {
+            html.leaf("h4", &[], &one.title);
+            for chart in &one.charts {
+                figure(html, chart);
+            }
+        });
+    }
+    let left = figures(comparison).len().saturating_sub(SIDES.len());
+    if left > 0 {
+        let more = format!("{left} more figures are not drawn; the table of runs has them.");
+        html.leaf("p", &[], &more);
+    }
+}
+
+/// Name and level of each tested figure.
+fn figures(comparison: &Comparison) -> Vec<(&str, u32)> {
+    let mut all: Vec<(&str, u32)> = Vec::new();
+    for one in comparison.findings.iter().filter(|one| one.is_tested) {
+        let key = (one.metric.as_str(), one.level);
+        if !all.contains(&key) {
+            all.push(key);
+        }
+    }
+    all
+}
+
+/// Charts of the tested figures, as far as runs have them.
+pub(super) fn charts(comparison: &Comparison) -> Vec<OfFigure> {
+    let names = SIDES.iter().zip(CHANGES);
+    let one =
+        |((metric, place), (sides, changes)): ((&str, u32), (&&'static str, &'static str))| {
+            let known = Known::of(metric);
+            let figure = Figure { comparison, metric, place, known, names: labels(comparison) };
+            let all = [figure.sides(sides), figure.changes(changes)];
+            let charts: Vec<Chart> = all.into_iter().filter(|chart| !chart.is_empty()).collect();
+            let title = format!("{}, {}", figure.known.heading(), level(comparison, place));
+            (!charts.is_empty()).then_some(OfFigure { title, charts })
+        };
+    figures(comparison).into_iter().zip(names).filter_map(one).collect()
+}
+
+/// One figure at one level.
+struct Figure<'a> {
+    comparison: &'a Comparison,
+    metric: &'a str,
+    place: u32,
+    known: Known,
+    names: Vec<String>,
+}
+
+impl Figure<'_> {
+    fn cells(&self, side: u32) -> impl Iterator<Item = &Cell> {
+        let is_own = move |cell: &&Cell| (cell.ask.side, cell.ask.level) == (side, self.place);
+        self.comparison.runs.iter().filter(is_own)
+    }
+
+    fn all_sides(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.names.len()).unwrap_or(u32::MAX)
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.comparison.is_paired { "block" } else { "run" }
+    }
+
+    /// Values as they are drawn: shares in percent.
+    fn shown(&self, value: f64) -> f64 {
+        if self.known.scale == Scale::Difference { value * 100.0 } else { value }
+    }
+
+    fn x(&self) -> Axis {
+        Axis { label: self.unit().to_owned(), is_log: false, from_zero: false }
+    }
+
+    /// Every side, block by block.
+    fn sides(&self, name: &'static str) -> Chart {
+        let middle = (self.names.len().saturating_sub(1)) as f64 / 2.0;
+        let dot = |cell: &Cell| {
+            let found = cell.figures.get(self.metric)?;
+            let void = if cell.verdict == Verdict::Void { ", void" } else { "" };
+            let end = |end: Option<f64>| end.map(|end| self.shown(end));
+            Some(Dot {
+                x: f64::from(cell.ask.block) + (f64::from(cell.ask.side) - middle) * APART,
+                y: self.shown(found.value),
+                low: end(found.low),
+                high: end(found.high),
+                note: format!(
+                    "{} {}: {}{void}",
+                    self.unit(),
+                    cell.ask.block,
+                    self.known.value(found.value)
+                ),
+            })
+        };
+        let one = |side: u32| Series {
+            name: label(&self.names, side),
+            shape: Shape::Points,
+            tone: side as usize,
+            dots: self.cells(side).filter_map(dot).collect(),
+        };
+        let series: Vec<Series> = self.all_sides().map(one).collect();
+        let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
+        Chart {
+            name,
+            title: format!("Each side, {} by {}", self.unit(), self.unit()),
+            says: self.ranges(&series),
+            x: self.x(),
+            y: Axis { label: unit.to_owned(), is_log: false, from_zero: false },
+            series,
+            rules: Vec::new(),
+        }
+    }
+
+    /// `A 98.00 to 103.2 in 8 blocks`
+    fn ranges(&self, series: &[Series]) -> String {
+        let back = if self.known.scale == Scale::Difference { 0.01 } else { 1.0 };
+        let one = |series: &Series| {
+            let values = || series.dots.iter().map(|dot| dot.y * back).filter(|v| v.is_finite());
+            let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
+            let n = several(series.dots.len() as u32, self.unit());
+            let (low, high) = (self.known.value(low), self.known.value(high));
+            Some(format!("{} from {low} to {high} in {n}", series.name))
+        };
+        let all: Vec<String> = series.iter().filter_map(one).collect();
+        let ends = "bars are each run's own 95 % interval";
+        let has_ends = series.iter().flat_map(|one| &one.dots).any(|dot| dot.low.is_some());
+        format!("{}{}.", all.join("; "), if has_ends { format!("; {ends}") } else { String::new() })
+    }
+
+    /// The change of each candidate in each block, and over all of them.
+    fn changes(&self, name: &'static str) -> Chart {
+        let is_own = |one: &&Finding| one.metric == self.metric && one.level == self.place;
+        let findings: Vec<&Finding> =
+            self.comparison.findings.iter().filter(is_own).filter(|one| one.is_tested).collect();
+        let mut series = Vec::new();
+        let mut said = Vec::new();
+        for finding in findings.iter().filter(|_| self.comparison.is_paired) {
+            let dots = self.pairs(finding.side);
+            if dots.is_empty() {
+                continue;
+            }
+            let (first, last) = (1.0, dots.iter().map(|dot| dot.x).fold(1.0, f64::max));
+            let all = |x: f64| Dot {
+                x,
+                y: finding.change * 100.0,
+                low: finding.low.map(|low| low * 100.0),
+                high: finding.high.map(|high| high * 100.0),
+                note: String::new(),
+            };
+            let name = label(&self.names, finding.side);
+            let tone = finding.side as usize;
+            said.push(format!("{name} {}", self.known.with_interval(finding)));
+            let overall = Series {
+                name: format!("{name}, all blocks"),
+                shape: Shape::Line,
+                tone,
+                dots: vec![all(first - 0.4), all(last + 0.4)],
+            };
+            series.push(overall);
+            series.push(Series { name, shape: Shape::Marks, tone, dots });
+        }
+        let ends = |dots: &[Series]| {
+            let all = || dots.iter().flat_map(|one| one.dots.iter().map(|dot| dot.x));
+            all().min_by(f64::total_cmp).zip(all().max_by(f64::total_cmp))
+        };
+        if let Some((from, to)) = ends(&series) {
+            let dots = vec![Dot::new(from, 0.0), Dot::new(to, 0.0)];
+            let name = "no change".to_owned();
+            series.push(Series { name, shape: Shape::Line, tone: PLAIN, dots });
+        }
+        let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
+        Chart {
+            name,
+            title: format!("Change against {}, block by block", label(&self.names, 0)),
+            says: format!("Over all blocks: {}.", said.join("; ")),
+            x: self.x(),
+            y: Axis { label: self.change_unit().to_owned(), is_log: false, from_zero: true },
+            series,
+            rules,
+        }
+    }
+
+    fn change_unit(&self) -> &'static str {
+        if self.known.scale == Scale::Ratio { "change, %" } else { "change, points" }
+    }
+
+    fn margins(&self, finding: &Finding) -> Vec<Rule> {
+        let (low, high) = margin(finding, &self.known);
+        let one = |value: f64| Rule::Height(value, format!("margin {value:+.1}"));
+        [low, high].into_iter().filter(|end| end.is_finite()).map(one).collect()
+    }
+
+    /// The change in each block that has both, and where neither is void.
+    fn pairs(&self, side: u32) -> Vec<Dot> {
+        let value = |cell: &Cell| {
+            let found = cell.figures.get(self.metric).map(|figure| figure.value);
+            found.filter(|value| value.is_finite() && cell.verdict != Verdict::Void)
+        };
+        let dot = |cell: &Cell| {
+            let block = cell.ask.block;
+            let other = self.cells(0).find(|other| other.ask.block == block)?;
+            let (reference, candidate) = (value(other)?, value(cell)?);
+            let change = match self.known.scale {
+                Scale::Ratio if reference > 0.0 => candidate / reference - 1.0,
+                Scale::Ratio => return None,
+                Scale::Difference => candidate - reference,
+            };
+            let note = format!(
+                "block {block}: {} ({} against {})",
+                self.known.change(change),
+                self.known.value(candidate),
+                self.known.value(reference)
+            );
+            Some(Dot { note, ..Dot::new(f64::from(block), change * 100.0) })
+        };
+        self.cells(side).filter_map(dot).collect()
+    }
+}

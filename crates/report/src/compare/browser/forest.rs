@@ -1,0 +1,104 @@
+//! The forest plot of the tested figures.
+
+use goodput_campaign::compare::{Better, Comparison, Finding, Outcome, Scale};
+use goodput_model::Verdict;
+
+use crate::compare::tables::pairs;
+use crate::compare::words::{Known, label, labels, level, outcome};
+use crate::document::Block;
+use crate::markup::Html;
+use crate::svg::forest::{Forest, Group, Mark, Row};
+
+/// How to read it.
+const READ: &str = "A row for each tested figure: the point is its change against the \
+    reference, the line its interval, the grey band the changes that do not matter. A line that stays \
+    inside the band is equivalent; one that leaves zero on one side is better or worse. ↓ lower is \
+    better, ↑ higher is better; an arrow at the end of a line: it goes on.";
+
+/// Every tested figure, a group for each candidate at each level.
+pub(super) fn forest(comparison: &Comparison) -> Forest {
+    let names = labels(comparison);
+    let groups = pairs(comparison).into_iter().filter_map(|(side, place)| {
+        let is_own = |one: &&Finding| one.is_tested && (one.side, one.level) == (side, place);
+        let own = comparison.findings.iter().filter(is_own);
+        let rows: Vec<Row> = own.map(|one| row(one, comparison.verdict)).collect();
+        let title = format!(
+            "{} against {}, {}",
+            label(&names, side),
+            label(&names, 0),
+            level(comparison, place)
+        );
+        (!rows.is_empty()).then_some(Group { title, rows })
+    });
+    Forest {
+        name: "forest",
+        title: "Differences with their intervals and margins".to_owned(),
+        groups: groups.collect(),
+    }
+}
+
+/// The plot for a page.
+pub(crate) fn figure(comparison: &Comparison) -> Option<Block> {
+    let forest = forest(comparison);
+    let drawn = Html::of(|html| {
+        html.element("figure", &[("id", forest.name)], |html| {
+            html.leaf("h3", &[], &forest.title);
+            html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
+                html.ours(&forest.inline());
+            });
+            html.leaf("figcaption", &[], READ);
+        });
+    });
+    (!forest.is_empty()).then_some(Block::Widget(drawn))
+}
+
+fn row(finding: &Finding, verdict: Verdict) -> Row {
+    let known = Known::of(&finding.metric);
+    let is_there = finding.n > 0;
+    let shown = |value: f64| value * 100.0;
+    // What is void is no result.
+    let (mark, word) = match verdict {
+        Verdict::Void => (Mark::None, "void".to_owned()),
+        _ => (mark(finding.outcome), outcome(finding.outcome).to_owned()),
+    };
+    let arrow = match known.better {
+        Better::Lower => '↓',
+        Better::Higher => '↑',
+    };
+    let doubt = if finding.is_doubtful { " ?" } else { "" };
+    Row {
+        name: format!("{arrow} {}", known.heading()),
+        change: is_there.then(|| shown(finding.change)),
+        ends: finding.low.zip(finding.high).filter(|_| is_there).map(|(l, h)| (shown(l), shown(h))),
+        margin: margin(finding, &known),
+        text: known.short(finding),
+        mark,
+        says: format!(
+            "{} {}, margin {}, {word}",
+            known.name(),
+            known.with_interval(finding),
+            known.margin(finding.margin)
+        ),
+        word: word + doubt,
+    }
+}
+
+/// Both ends of what does not matter, in percent: of a ratio the same both ways.
+pub(super) fn margin(finding: &Finding, known: &Known) -> (f64, f64) {
+    let margin = finding.margin;
+    let least = match known.scale {
+        Scale::Ratio => 1.0 / (1.0 + margin) - 1.0,
+        Scale::Difference => -margin,
+    };
+    (least * 100.0, margin * 100.0)
+}
+
+fn mark(outcome: Outcome) -> Mark {
+    match outcome {
+        Outcome::Better => Mark::Better,
+        Outcome::Worse => Mark::Worse,
+        Outcome::Equivalent => Mark::Same,
+        Outcome::Inconclusive => Mark::Open,
+        Outcome::NoVerdict | Outcome::Described => Mark::None,
+    }
+}

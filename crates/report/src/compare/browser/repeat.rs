@@ -1,0 +1,78 @@
+//! How long a comparison took, and what it takes to make it again.
+
+use goodput_campaign::compare::{Comparison, Gate, Quantity};
+
+use super::CompareView;
+use crate::compare::notes::{looks, order};
+use crate::compare::words::{bare_about, block_seconds, level, trimmed};
+use crate::document::{Block, Fact, Formats, Lines, Section};
+use crate::number::duration;
+
+const HTML: Formats = Formats::HTML;
+
+pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
+    let known = &comparison.comparison;
+    let mut all = Vec::new();
+    let mut put = |name: &str, text: String| all.push(Fact::new(name, text));
+    if !known.started.is_empty() {
+        put("Began", known.started.clone());
+    }
+    if known.took_s > 0.0 {
+        put("Took", duration(known.took_s));
+    }
+    if let Some(said) = known.estimated_s.filter(|said| said.is_finite()) {
+        put("Said before, at most", bare_about(said));
+    }
+    if known.blocks > 0 {
+        put("Complete blocks", known.blocks.to_string());
+    }
+    if let Some(each) = block_seconds(comparison) {
+        put("A block", bare_about(each));
+    }
+    if known.repeats > 0 {
+        put("Measured again because a target was gone", known.repeats.to_string());
+    }
+    all
+}
+
+/// What was asked, with the command and the plan where they are known.
+pub(crate) fn section(view: CompareView<'_>) -> Section {
+    let design = &view.comparison.design;
+    let levels = (0..design.levels.len()).map(|place| level(view.comparison, place as u32));
+    let levels = levels.collect::<Vec<_>>().join(", ");
+    let mut all = Vec::new();
+    let mut put = |name: &str, text: String| all.push(Fact::new(name, text));
+    put("goodput", view.comparison.comparison.version.clone());
+    put("Sides", design.sides.join(", "));
+    put(
+        "Load",
+        if design.quantity == Quantity::Goodput { "searched for".to_owned() } else { levels },
+    );
+    if view.comparison.shadow.is_some() {
+        put("Each block at least", format!("{} s", trimmed(design.run_s)));
+    } else if view.comparison.is_paired {
+        put("Seed", design.seed.to_string());
+        put("Order", order(design).to_owned());
+        put("Looks", looks(design));
+        let seconds = |s: f64| format!("{} s", trimmed(s));
+        put("Each run", seconds(design.run_s));
+        put("Load before it", seconds(design.burn_in_s));
+        put("Pause after it", seconds(design.settle_s));
+    }
+    put("Margin", format!("{} %", trimmed(design.margin * 100.0)));
+    put("Chance of a wrong word", format!("{} %", trimmed(design.alpha * 100.0)));
+    let gates: Vec<String> = design.gates.iter().map(Gate::to_string).collect();
+    put("Gates", gates.join(", "));
+    all.retain(|fact| !fact.text.is_empty());
+    let mut section = Section::new("repeat", "How to repeat it").with_on(HTML, Block::Facts(all));
+    let Some(known) = view.circumstances else { return section };
+    let facts = known.facts.iter().map(|(label, text)| Fact::new(label, text)).collect();
+    section = section.with_on(HTML, Block::Facts(facts));
+    for (title, text) in [("The command", &known.command), ("The plan", &known.plan)] {
+        let (title, text) = (title.to_owned(), text.clone());
+        let lines =
+            (!text.is_empty()).then_some(Block::Lines(Lines { title, text, is_folded: false }));
+        section = section.with_some(HTML, lines);
+    }
+    section
+}

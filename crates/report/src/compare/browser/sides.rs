@@ -1,0 +1,55 @@
+//! What the sides are, by their first runs.
+
+use goodput_campaign::compare::{Cell as Run, Comparison, SideFacts};
+
+use crate::compare::words::{label, labels};
+use crate::document::{Block, Cell, Column, Table, Tone};
+
+/// What each side's first run says of itself, with a word where sides differ.
+pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
+    let names = labels(comparison);
+    let first = |side: usize| {
+        let is_own = |run: &&Run| run.ask.side as usize == side;
+        comparison.runs.iter().find(is_own).map(|run| &run.facts)
+    };
+    let all: Vec<Option<&SideFacts>> = (0..names.len()).map(first).collect();
+    // A block of live traffic says nothing of a side that the head of the page does not.
+    if all.iter().all(Option::is_none) || comparison.shadow.is_some() {
+        return None;
+    }
+    let mut head = vec![String::new()];
+    head.extend((0..names.len()).map(|side| label(&names, side as u32)));
+    head.push("differs".to_owned());
+    let mut rows = Vec::new();
+    for (name, of) in FACTS {
+        let values: Vec<String> =
+            all.iter().map(|facts| facts.map_or_else(String::new, of)).collect();
+        if values.iter().all(String::is_empty) {
+            continue;
+        }
+        let is_same = values.windows(2).all(|pair| pair.first() == pair.last());
+        let mut row: Vec<Cell> = vec![name.into()];
+        row.extend(values.into_iter().map(|text| Cell::from(text).tone(Tone::Words)));
+        row.push(if is_same { "same".into() } else { Cell::from("differs").tone(Tone::Doubt) });
+        rows.push(row);
+    }
+    let columns = head.iter().map(|head| Column::left(head, 0)).collect();
+    let caption = "Each side by its first run";
+    Table::new(caption, caption, columns).with_rows(rows).filled()
+}
+
+type Fact = fn(&SideFacts) -> String;
+
+const FACTS: [(&str, Fact); 11] = [
+    ("model", |facts| facts.model.clone()),
+    ("API", |facts| facts.api.clone()),
+    ("transport", |facts| facts.transport.clone()),
+    ("workload", |facts| facts.workload.clone()),
+    ("workload hash", |facts| facts.workload_hash.chars().take(16).collect()),
+    ("load", |facts| facts.load.clone()),
+    ("SLO", |facts| facts.slo.clone()),
+    ("sampling", |facts| facts.extra_body.clone()),
+    ("prefix cache", |facts| facts.cache.clone()),
+    ("measured by", |facts| facts.version.clone()),
+    ("measured on", |facts| facts.host.clone()),
+];

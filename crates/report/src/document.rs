@@ -1,0 +1,535 @@
+//! What a page says, before anything is known of where it is read.
+//!
+//! # Why
+//!
+//! A result is shown as text, Markdown, HTML and JUnit XML. Written once for each format, the same table
+//! drifts apart: a number is rounded here and not there, a column is added to one page only. So every
+//! artifact becomes a [`Document`] once, and four renderers ([`crate::render`]) write documents. A
+//! renderer knows no artifact, and a document knows no format: what stands on two pages is the same by
+//! construction.
+//!
+//! # What
+//!
+//! - A [`Document`] has names (for a window, a terminal, a heading), an [`Answer`], [`Section`]s in order,
+//!   and [`Suite`]s of test cases.
+//! - A [`Section`] has an id and a title, and [`Block`]s in order: facts, tables, charts, notes, lists, and
+//!   what is to be believed.
+//! - A [`Fact`] is a label and a sentence. A fact without a label goes on with the one above it.
+//! - A [`Table`] has [`Column`]s and rows of [`Cell`]s. The column knows its heading, on which side its
+//!   cells stand, and how much room a terminal has for it; the cell has its text, its tone (whether that
+//!   is good news) and the folder that it leads to.
+//! - A [`Mark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
+//!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
+//! - A chart is data ([`crate::svg::Chart`], [`crate::chart::Chart`]): series, axes, rules and a sentence.
+//!
+//! # What differs between formats
+//!
+//! A terminal has 80 columns, a browser draws, Markdown goes into a comment. Three rules cover that, and
+//! none of them changes a number:
+//!
+//! 1. A block, a fact or a column can be kept to some [`Formats`]. A column that a terminal has no room
+//!    for is still a column of the one table.
+//! 2. A heading or a cell can have a `short` form for a terminal: `p99` under `TTFT`, or nothing where
+//!    all is well. Lines of a heading stand one above the other.
+//! 3. A table that is too wide for a terminal says into which tables of fewer columns it may be cut
+//!    ([`Table::ways`]).
+//!
+//! What only a browser can do (the explorer, the forest plot) is a [`Block::Widget`], made by its own
+//! module from escaped pieces; other formats leave it out.
+//!
+//! # Foreign text
+//!
+//! Any text of a document may come from a server or a file. Renderers escape all of it, each for its
+//! format; only line breaks in a `short` form are obeyed, so those must not be foreign.
+//!
+//! # How to add an artifact
+//!
+//! Write `fn document(&Artifact) -> Document` in the artifact's module, and the public functions as
+//! `render::text::page(&document(artifact))` and so on. Numbers become text by [`crate::number`].
+
+use goodput_model::{Caveat, Severity, Verdict};
+
+use crate::chart::Chart as Plot;
+use crate::markup::Html;
+use crate::svg::Chart;
+
+/// Where something is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Formats(u8);
+
+impl Formats {
+    pub(crate) const TEXT: Self = Self(1);
+    pub(crate) const MARKDOWN: Self = Self(2);
+    pub(crate) const HTML: Self = Self(4);
+    pub(crate) const ALL: Self = Self(7);
+    /// Not shown.
+    pub(crate) const NONE: Self = Self(0);
+    /// On a page that is read from its top to its end.
+    pub(crate) const FLAT: Self = Self(3);
+    /// Where there is more room than on a terminal.
+    pub(crate) const WIDE: Self = Self(6);
+    /// Not in a comment, which should be short.
+    pub(crate) const LONG: Self = Self(5);
+
+    pub(crate) fn has(self, format: Self) -> bool {
+        self.0 & format.0 != 0
+    }
+}
+
+/// A result as people read it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Document {
+    /// Of the window.
+    pub(crate) title: String,
+    /// A line below it: what, when, by which version.
+    pub(crate) about: String,
+    /// The same at the top of a terminal: lines, and nothing where they are not known.
+    pub(crate) head: Vec<String>,
+    /// What it is and how it went, in a few words: the heading in Markdown.
+    pub(crate) heading: String,
+    pub(crate) answer: Option<Answer>,
+    pub(crate) sections: Vec<Section>,
+    /// The name of the file of test cases, and the cases.
+    pub(crate) suites: Suites,
+}
+
+/// The answer in a sentence, and whether to believe it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) sentence: String,
+    /// Sentences that stand next to it, where several things were asked.
+    pub(crate) more: Vec<String>,
+    pub(crate) standing: Standing,
+    /// Where doubts are explained: what to say, the id of the section, and its name in the sentence.
+    pub(crate) doubt: Option<Pointer>,
+}
+
+/// Whether to believe an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Standing {
+    Verdict(Verdict),
+    /// It was not measured.
+    Words(&'static str),
+}
+
+/// A sentence that leads to a section.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pointer {
+    pub(crate) text: String,
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
+}
+
+/// What belongs together. One in which nothing is left to show is left out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Section {
+    /// For links. Without one its blocks stand below the answer.
+    pub(crate) id: &'static str,
+    /// In the navigation.
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) blocks: Vec<(Formats, Block)>,
+}
+
+impl Section {
+    /// One whose name is its title.
+    pub(crate) fn new(id: &'static str, title: &'static str) -> Self {
+        Self { id, name: title, title, blocks: Vec::new() }
+    }
+
+    /// With another name in the navigation.
+    pub(crate) fn named(id: &'static str, name: &'static str, title: &'static str) -> Self {
+        Self { id, name, title, blocks: Vec::new() }
+    }
+
+    /// Blocks that stand below the answer, or at the end of a page.
+    pub(crate) fn bare() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn with(self, block: Block) -> Self {
+        self.with_on(Formats::ALL, block)
+    }
+
+    pub(crate) fn with_on(mut self, on: Formats, block: Block) -> Self {
+        self.blocks.push((on, block));
+        self
+    }
+
+    pub(crate) fn with_some(self, on: Formats, block: Option<Block>) -> Self {
+        match block {
+            Some(block) => self.with_on(on, block),
+            None => self,
+        }
+    }
+}
+
+/// A piece of a section.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Block {
+    Facts(Vec<Fact>),
+    Table(Table),
+    /// For a browser.
+    Charts(Vec<Chart>),
+    /// For a terminal.
+    Plot(Plot),
+    Note(Note),
+    List(List),
+    /// A line in bold type.
+    Strong(String),
+    /// A heading inside a section.
+    Heading(String),
+    /// The verdict and what speaks against it.
+    Judgement(Judgement),
+    /// What speaks against it, the worst first, each with its code and its advice.
+    Caveats(Vec<Caveat>),
+    Failure(Failure),
+    Lines(Lines),
+    Marks(Vec<Mark>),
+    /// What is there for those who look for it; on a terminal like everything else.
+    Folded(Folded),
+    /// What only a browser can do, such as the explorer.
+    Widget(Html),
+    /// An empty line, where lines are all that parts a page.
+    Gap,
+}
+
+/// A label and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fact {
+    /// Empty: it goes on with the fact above.
+    pub(crate) label: String,
+    pub(crate) text: String,
+    pub(crate) on: Formats,
+}
+
+impl Fact {
+    pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { label: label.into(), text: text.into(), on: Formats::ALL }
+    }
+
+    pub(crate) fn on(self, on: Formats) -> Self {
+        Self { on, ..self }
+    }
+}
+
+/// A sentence of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) text: String,
+    pub(crate) kind: NoteKind,
+}
+
+/// What a note is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoteKind {
+    /// It says the same as everything around it.
+    Plain,
+    /// It says how to read what is above.
+    About,
+    /// It says what is worth knowing.
+    Remark,
+}
+
+/// Sentences of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) title: String,
+    pub(crate) items: Vec<String>,
+}
+
+/// What failed, and the last that it said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) name: String,
+    pub(crate) why: String,
+    pub(crate) log: Vec<String>,
+}
+
+impl Failure {
+    /// At most so many last lines of the log, and how many are left out.
+    pub(crate) fn tail(&self, most: usize) -> (usize, &[String]) {
+        let skipped = self.log.len().saturating_sub(most);
+        (skipped, self.log.get(skipped..).unwrap_or_default())
+    }
+}
+
+/// Text whose lines are kept, such as a command or a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub(crate) title: String,
+    pub(crate) text: String,
+    /// Whether it is shown only when asked for.
+    pub(crate) is_folded: bool,
+}
+
+/// Something that matters so much, under the fact above it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) word: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) text: String,
+}
+
+/// Blocks behind a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Folded {
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Whether to believe a result, and why not.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    pub(crate) caveats: Vec<Caveat>,
+}
+
+/// Rows under headings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Table {
+    /// Above it where a page has no captions.
+    pub(crate) title: String,
+    /// Above it on a terminal; empty where the headings say it.
+    pub(crate) above: String,
+    /// What it shows, in a browser.
+    pub(crate) caption: String,
+    pub(crate) look: Look,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// On a terminal columns are as wide as their cells, and the first gives way.
+    pub(crate) is_natural: bool,
+    /// Into which tables it may be cut on a terminal: the first way in which all of them fit, or the
+    /// last. Without a way it is shown as it is.
+    pub(crate) ways: Vec<Vec<Cut>>,
+}
+
+/// Some columns of a table, and what stands above them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) above: String,
+    pub(crate) places: Vec<usize>,
+}
+
+impl Cut {
+    pub(crate) fn new(above: &str, places: &[usize]) -> Self {
+        Self { above: above.to_owned(), places: places.to_vec() }
+    }
+}
+
+impl Table {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        columns: Vec<Column>,
+    ) -> Self {
+        let (title, caption) = (title.into(), caption.into());
+        Self { title, caption, columns, ..Self::default() }
+    }
+
+    pub(crate) fn with_rows(self, rows: Vec<Vec<Cell>>) -> Self {
+        Self { rows, ..self }
+    }
+
+    /// Nothing where it has no row.
+    pub(crate) fn filled(self) -> Option<Block> {
+        (!self.rows.is_empty()).then_some(Block::Table(self))
+    }
+
+    /// The same with only these columns, in one piece.
+    pub(crate) fn cut(&self, cut: &Cut) -> Self {
+        let pick = |row: &Vec<Cell>| -> Vec<Cell> {
+            cut.places.iter().filter_map(|place| row.get(*place).cloned()).collect()
+        };
+        let columns = cut.places.iter().filter_map(|place| self.columns.get(*place).cloned());
+        let mut columns: Vec<Column> = columns.collect();
+        // What ends a row begins at one place.
+        if let Some(last) = columns.last_mut() {
+            last.align = Align::Left;
+        }
+        Self {
+            above: cut.above.clone(),
+            columns,
+            rows: self.rows.iter().map(pick).collect(),
+            ways: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Columns that a format shows, with their places.
+    pub(crate) fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(_, column)| column.on.has(format)).collect()
+    }
+}
+
+/// How a table looks in a browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Look {
+    #[default]
+    Numbers,
+    /// The first two columns are words, the rest sentences; what stands above it says what it is.
+    Checklist,
+    /// Rows lead on to pages; the caption stands above, as it is as wide as the page.
+    Links,
+}
+
+/// On which side of their column cells stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) head: String,
+    /// The heading on a terminal, where that differs.
+    pub(crate) short: Option<String>,
+    pub(crate) align: Align,
+    /// Columns of a terminal that it takes at least.
+    pub(crate) width: usize,
+    /// Blanks in front of it on a terminal.
+    pub(crate) gap: usize,
+    pub(crate) on: Formats,
+}
+
+impl Column {
+    /// Names.
+    pub(crate) fn left(head: impl Into<String>, width: usize) -> Self {
+        let (short, align, on) = (None, Align::Left, Formats::ALL);
+        Self { head: head.into(), short, align, width, gap: 0, on }
+    }
+
+    /// Words at the end of a row.
+    pub(crate) fn words(head: impl Into<String>, gap: usize) -> Self {
+        Self { gap, ..Self::left(head, 0) }
+    }
+
+    /// Numbers.
+    pub(crate) fn right(head: impl Into<String>, width: usize) -> Self {
+        Self { align: Align::Right, ..Self::left(head, width) }
+    }
+
+    pub(crate) fn short(self, short: impl Into<String>) -> Self {
+        Self { short: Some(short.into()), ..self }
+    }
+
+    pub(crate) fn gap(self, gap: usize) -> Self {
+        Self { gap, ..self }
+    }
+
+    pub(crate) fn on(self, on: Formats) -> Self {
+        Self { on, ..self }
+    }
+}
+
+/// Whether what a cell says is good news. The text says it as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Doubt,
+    Bad,
+    Best,
+    /// It is a sentence.
+    Words,
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    /// The text on a terminal, where that differs.
+    pub(crate) short: Option<String>,
+    pub(crate) tone: Tone,
+    /// The folder below this page whose page it leads to.
+    pub(crate) folder: Option<String>,
+}
+
+impl Cell {
+    /// A number, or a dash where it is not known.
+    pub(crate) fn number<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
+        value.map_or_else(|| Self::from("–"), |value| Self::from(text(value)))
+    }
+
+    pub(crate) fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    pub(crate) fn short(self, short: impl Into<String>) -> Self {
+        Self { short: Some(short.into()), ..self }
+    }
+
+    /// Leads to the page in this folder, where there is one.
+    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
+        Self { folder: folder.map(str::to_owned), ..self }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// Test cases, for what shows such.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Suites {
+    pub(crate) name: &'static str,
+    pub(crate) suites: Vec<Suite>,
+}
+
+/// What is wrong with a case, and of which kind it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Failure(&'static str),
+    Error(&'static str),
+}
+
+/// One test case. Its texts may be foreign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Case {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        fault: Option<Fault>,
+    ) -> Self {
+        Self { name: name.into(), text: text.into(), fault }
+    }
+}
+
+/// Cases that belong together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Suite {
+    pub(crate) name: String,
+    /// Of its cases, after `goodput.`; any text.
+    pub(crate) class: Vec<String>,
+    pub(crate) seconds: f64,
+    /// When it began (RFC 3339).
+    pub(crate) started: String,
+    pub(crate) properties: Vec<(&'static str, String)>,
+    pub(crate) cases: Vec<Case>,
+    /// The whole in a sentence.
+    pub(crate) said: String,
+}
+
+impl Suite {
+    /// Of a result that is void no word is one: what it says is an error, and so is that it is void.
+    pub(crate) fn void(&mut self, caveats: &[Caveat]) {
+        let is_grave = |caveat: &&Caveat| caveat.severity == Severity::Void;
+        let why: Vec<&str> =
+            caveats.iter().filter(is_grave).map(|caveat| caveat.message.as_str()).collect();
+        self.cases.push(Case::new("verdict", format!("void: {}", why.join("; ")), None));
+        for case in &mut self.cases {
+            case.fault = Some(Fault::Error("void"));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The SLO explorer: limits by hand, and what they would mean for the requests that were measured.
+//!
+//! The page holds counts, no samples. Whatever limit can be chosen is an edge between counts, so what
+//! is shown for it is exact. Without a script the table stands at the limits that were asked for.
+
+mod counts;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use goodput_model::{MetricName, Slo, SloMetric, SloStatistic};
+use goodput_stats::{SloGrid, SloSummary};
+
+use self::counts::{Counts, Kept};
+use crate::markup::Html;
+use crate::number::{amount, count, percent};
+use crate::render::pieces;
+
+/// The share of good requests where nobody asked for one, in percent.
+const USUAL: f64 = 99.0;
+
+/// Where the explorer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Asked {
+    /// Limit of TTFT in milliseconds; none where there is none, or it grows with the prompt.
+    pub(crate) ttft_ms: Option<f64>,
+    /// The same of TPOT.
+    pub(crate) tpot_ms: Option<f64>,
+    /// The share of requests that must be good, in percent.
+    pub(crate) percent: Option<f64>,
+}
+
+impl Asked {
+    /// What was promised, and the share that must keep it, where one was asked for.
+    pub(crate) fn of(slo: Option<&Slo>, share: Option<f64>) -> Self {
+        let limit = |metric| {
+            let limit = slo?.limit(metric)?;
+            (!limit.is_linear()).then_some(limit.base)
+        };
+        let strictest = slo.and_then(|slo| {
+            let terms = slo.terms.iter().filter(|term| {
+                let [ttft, tpot] = [MetricName::Ttft, MetricName::Tpot].map(SloMetric::Request);
+                term.metric == ttft || term.metric == tpot
+            });
+            let percents = terms.filter_map(|term| match term.statistic {
+                SloStatistic::Percentile(percent) => Some(percent),
+                _ => None,
+            });
+            percents.max_by(f64::total_cmp)
+        });
+        Self {
+            ttft_ms: limit(MetricName::Ttft),
+            tpot_ms: limit(MetricName::Tpot),
+            percent: share.map(|share| share * 100.0).or(strictest),
+        }
+    }
+
+    /// The same of a run, from what its summary says about its SLO.
+    pub(crate) fn of_run(slo: Option<&SloSummary>) -> Self {
+        let promised = slo.and_then(|slo| slo.slo.parse::<Slo>().ok());
+        Self::of(promised.as_ref(), slo.and_then(|slo| slo.target))
+    }
+}
+
+/// What the page has found for the limits that were asked for, in the words of its headline, and the
+/// load that it stands at.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) level: Option<f64>,
+    pub(crate) text: String,
+}
+
+/// The explorer as a section of its own.
+pub(crate) fn section(
+    html: &mut Html,
+    points: &[(f64, String, &SloGrid)],
+    gpus: Option<u32>,
+    asked: Asked,
+    answer: Option<&Answer>,
+) {
+    let inside = Html::of(|html| fill(html, points, gpus, asked, answer));
+    if !inside.is_empty() {
+        pieces::section(html, "explorer", "SLO explorer", |html| {
+            html.add(&inside);
+        });
+    }
+}
+
+/// The explorer over these points, loads ascending, each with its load and the name of that: those of
+/// one load are counted together. While the limits stand as they were asked for, it gives the page's
+/// own answer. Nothing where nothing was counted.
+pub(crate) fn fill(
+    html: &mut Html,
+    points: &[(f64, String, &SloGrid)],
+    gpus: Option<u32>,
+    asked: Asked,
+    answer: Option<&Answer>,
+) {
+    let Some(counts) = Counts::of(points, gpus, asked, answer) else { return };
+    html.leaf(
+        "p",
+        &[],
+        "What other limits would have meant for the requests that were measured. A request is good \
+         if it ended well and keeps both; the counts are exact at every stop of the sliders.",
+    );
+    controls(html, &counts);
+    let says = sentence(&counts);
+    html.leaf("p", &[("id", "slo-says"), ("role", "status")], &says);
+    table(html, &counts);
+    html.leaf(
+        "p",
+        &[("class", "advice")],
+        "Other limits than those asked for are held against the requests of these runs alone: a load \
+         that keeps them here was not confirmed at them. Costs are for output tokens of good requests.",
+    );
+    html.data("slo-data", &counts);
+}
+
+/// The sliders; shown by the script, which they are of no use without.
+fn controls(html: &mut Html, counts: &Counts) {
+    html.element("div", &[("id", "slo-set"), ("class", "slo-set"), ("hidden", "")], |html| {
+        let sliders = [
+            ("slo-ttft", "TTFT below", &counts.ttft, counts.start.ttft),
+            ("slo-tpot", "TPOT below", &counts.tpot, counts.start.tpot),
+        ];
+        for (id, name, stops, start) in sliders {
+            let last = stops.len().saturating_sub(1).to_string();
+            html.element("p", &[("class", "slo-slide")], |html| {
+                html.leaf("label", &[("for", id)], name);
+                html.open(
+                    "input",
+                    &[
+                        ("type", "range"),
+                        ("id", id),
+                        ("min", "0"),
+                        ("max", &last),
+                        ("step", "1"),
+                        ("value", &start.to_string()),
+                    ],
+                );
+                let text = stops.get(start).copied().map_or(String::new(), time);
+                html.leaf("output", &[("for", id)], &text);
+            });
+        }
+        let gpus = counts.gpus.unwrap_or(1).to_string();
+        let percent = number(counts.start.percent);
+        let fields = [
+            ("slo-attainment", "Good requests, at least", "%", percent.as_str(), "100"),
+            ("slo-price", "Price of a GPU for an hour", "", "", "1000000"),
+            ("slo-gpus", "GPUs", "", gpus.as_str(), "1000000"),
+        ];
+        for (id, name, unit, value, most) in fields {
+            html.element("p", &[("class", "slo-field")], |html| {
+                html.leaf("label", &[("for", id)], name);
+                let attributes = [
+                    ("type", "number"),
+                    ("id", id),
+                    ("min", "0"),
+                    ("max", most),
+                    ("step", "any"),
+                    ("inputmode", "decimal"),
+                    ("value", value),
+                ];
+                html.open("input", &attributes).text(unit);
+            });
+        }
+        let back = [("type", "button"), ("id", "slo-reset")];
+        html.leaf("button", &back, "As it was asked");
+    });
+}
+
+fn table(html: &mut Html, counts: &Counts) {
+    let heads = [
+        "load",
+        "requests",
+        "good",
+        "enough?",
+        "good req/s",
+        "good output tok/s",
+        "cost of 1M good tokens",
+    ];
+    html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
+        html.element("table", &[("id", "slo-table")], |html| {
+            html.element("thead", &[], |html| {
+                html.element("tr", &[], |html| {
+                    for head in heads {
+                        html.leaf("th", &[("scope", "col")], head);
+                    }
+                });
+            });
+            html.element("tbody", &[], |html| {
+                for load in &counts.points {
+                    let kept = counts.kept(load);
+                    html.element("tr", &[], |html| row(html, &load.label, &kept));
+                }
+            });
+        });
+    });
+}
+
+/// One load. The script writes the same cells anew.
+fn row(html: &mut Html, label: &str, kept: &Kept) {
+    html.leaf("th", &[("scope", "row")], label);
+    html.leaf("td", &[], &count(kept.requests));
+    let share = kept.share();
+    let width = format!("--share:{share:.4}");
+    html.leaf("td", &[("class", "slo-share"), ("style", &width)], &percent(share));
+    let (class, word) = if kept.is_enough { ("good", "yes") } else { ("bad", "no") };
+    html.leaf("td", &[("class", class)], word);
+    html.leaf("td", &[], &amount(kept.good_rps()));
+    html.leaf("td", &[], &amount(kept.good_tps()));
+    html.leaf("td", &[], "–");
+}
+
+/// What the table says, in a sentence. The script says it in the same words.
+fn sentence(counts: &Counts) -> String {
+    let [ttft, tpot] = [(&counts.ttft, counts.start.ttft), (&counts.tpot, counts.start.tpot)]
+        .map(|(stops, at)| stops.get(at).copied().map_or("–".to_owned(), time));
+    let wanted = number(counts.start.percent);
+    let all: Vec<(&str, Kept)> =
+        counts.points.iter().map(|load| (load.label.as_str(), counts.kept(load))).collect();
+    let begin = format!("TTFT below {ttft} and TPOT below {tpot} for at least {wanted} %: ");
+    let figures = |kept: &Kept| {
+        format!(
+            "{} good req/s and {} good output tok/s",
+            amount(kept.good_rps()),
+            amount(kept.good_tps())
+        )
+    };
+    if let [(_, kept)] = all.as_slice() {
+        let word = if kept.is_enough { "kept" } else { "missed" };
+        return format!("{begin}{word}, {} are good; {}.", percent(kept.share()), figures(kept));
+    }
+    if let Some(told) = &counts.answer {
+        let there = told.row.and_then(|row| all.get(row));
+        let there = there.map_or(String::new(), |(_, kept)| format!("; {}", figures(kept)));
+        return format!("As it was asked: {}{there}.", told.text);
+    }
+    // One that keeps it above one that does not is luck, or a server that changed.
+    let kept = all.iter().take_while(|(_, kept)| kept.is_enough);
+    match (kept.last(), all.first()) {
+        (Some((label, kept)), _) => format!(
+            "{begin}up to {label} every load keeps it (as measured, not confirmed); {}.",
+            figures(kept)
+        ),
+        (None, Some((label, _))) => {
+            format!("{begin}{label}, the lowest load that was measured, misses it.")
+        }
+        (None, None) => format!("{begin}no load was measured."),
+    }
+}
+
+/// A limit with its unit.
+fn time(ms: f64) -> String {
+    if ms >= 1000.0 { format!("{} s", number(ms / 1000.0)) } else { format!("{} ms", number(ms)) }
+}
+
+/// Six digits at most, and none that say nothing.
+fn number(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    rounded.to_string()
+}

@@ -1,0 +1,238 @@
+//! A document for a browser.
+
+use goodput_model::Severity;
+
+use crate::document::{
+    Answer, Block, Cell, Document, Fact, Failure, Formats, Lines, List, Look, Mark, NoteKind,
+    Standing, Table,
+};
+use crate::markup::Html;
+use crate::render::page::Page;
+use crate::render::pieces::{
+    self, Grid, caveat_list, class, facts, figures, grid, is_below, linked, section, table_parts,
+    write_cell,
+};
+
+/// Last lines of what failed.
+const LAST: usize = 40;
+
+/// The page.
+pub(crate) fn page(document: &Document) -> String {
+    let mut body = Html::default();
+    let mut sections = Vec::new();
+    if let Some(answer) = &document.answer {
+        write_answer(&mut body, answer);
+        sections.push(("answer", "Answer"));
+    }
+    for part in &document.sections {
+        let inside = Html::of(|html| {
+            for (on, block) in &part.blocks {
+                if on.has(Formats::HTML) {
+                    write(html, block);
+                }
+            }
+        });
+        if inside.is_empty() {
+            continue;
+        }
+        if part.id.is_empty() {
+            body.add(&inside);
+            continue;
+        }
+        sections.push((part.id, part.name));
+        section(&mut body, part.id, part.title, |html| {
+            html.add(&inside);
+        });
+    }
+    let (title, about) = (&document.title, &document.about);
+    Page { title, about, sections: &sections, body }.into_string()
+}
+
+fn write_answer(html: &mut Html, answer: &Answer) {
+    match answer.standing {
+        Standing::Verdict(verdict) if !answer.more.is_empty() => {
+            let verdict = verdict.name();
+            html.element("div", &[("id", "answer"), ("class", verdict)], |html| {
+                html.element("ul", &[("class", "several")], |html| {
+                    for sentence in std::iter::once(&answer.sentence).chain(&answer.more) {
+                        html.leaf("li", &[("class", "sentence")], sentence);
+                    }
+                });
+                html.leaf("p", &[("class", "verdict")], verdict);
+            });
+        }
+        Standing::Verdict(verdict) => pieces::answer(html, &answer.sentence, verdict),
+        Standing::Words(words) => {
+            html.element("div", &[("id", "answer"), ("class", "suspect")], |html| {
+                html.leaf("p", &[("class", "sentence")], &answer.sentence);
+                html.leaf("p", &[("class", "verdict")], words);
+            });
+        }
+    }
+    if let Some(doubt) = &answer.doubt {
+        html.element("p", &[("class", "doubt")], |html| {
+            html.text(&doubt.text);
+            html.leaf("a", &[("href", &format!("#{}", doubt.id))], doubt.name).text(".");
+        });
+    }
+}
+
+fn write(html: &mut Html, block: &Block) {
+    match block {
+        Block::Facts(all) => write_facts(html, all),
+        Block::Table(table) => write_table(html, table),
+        Block::Charts(charts) => figures(html, charts),
+        Block::Note(note) => {
+            let class: &[_] = match note.kind {
+                NoteKind::Plain => &[],
+                NoteKind::About => &[("class", "about")],
+                NoteKind::Remark => &[("class", "remark")],
+            };
+            html.leaf("p", class, &note.text);
+        }
+        Block::List(List { title, items }) => {
+            html.leaf("h3", &[], title);
+            html.element("ul", &[("class", "kinds")], |html| {
+                for item in items {
+                    html.leaf("li", &[], item);
+                }
+            });
+        }
+        Block::Strong(text) => {
+            html.leaf("p", &[], text);
+        }
+        Block::Heading(text) => {
+            html.leaf("h3", &[], text);
+        }
+        Block::Caveats(caveats) => caveat_list(html, caveats),
+        Block::Failure(failure) => write_failure(html, failure),
+        Block::Lines(found) => write_lines(html, found),
+        Block::Marks(marks) => write_marks(html, marks),
+        Block::Folded(folded) => {
+            html.element("details", &[], |html| {
+                html.leaf("summary", &[], &folded.title);
+                folded.blocks.iter().for_each(|block| write(html, block));
+            });
+        }
+        Block::Widget(widget) => {
+            html.add(widget);
+        }
+        // Lines are for a terminal; the answer has its verdict.
+        Block::Plot(_) | Block::Judgement(_) | Block::Gap => {}
+    }
+}
+
+fn write_facts(html: &mut Html, all: &[Fact]) {
+    let shown = all.iter().filter(|fact| fact.on.has(Formats::HTML));
+    let shown: Vec<_> = shown.map(|fact| (fact.label.clone(), fact.text.clone())).collect();
+    facts(html, &shown);
+}
+
+fn write_failure(html: &mut Html, failure: &Failure) {
+    html.leaf("h3", &[], &failure.name);
+    html.leaf("p", &[], &failure.why);
+    if failure.log.is_empty() {
+        return;
+    }
+    let (skipped, rest) = failure.tail(LAST);
+    html.element("pre", &[("tabindex", "0")], |html| {
+        if skipped > 0 {
+            html.text(&format!("… {skipped} lines left out")).ours("\n");
+        }
+        for line in rest {
+            html.text(line).ours("\n");
+        }
+    });
+}
+
+fn write_table(html: &mut Html, table: &Table) {
+    let columns = table.shown(Formats::HTML);
+    let heads: Vec<&str> = columns.iter().map(|(_, column)| column.head.as_str()).collect();
+    let cell: fn(&mut Html, usize, &Cell) = match table.look {
+        Look::Links => write_link,
+        Look::Checklist => write_check,
+        Look::Numbers => write_cell,
+    };
+    let rows = |html: &mut Html| {
+        for row in &table.rows {
+            html.element("tr", &[], |html| {
+                let cells = columns.iter().filter_map(|(place, _)| row.get(*place));
+                cells.enumerate().for_each(|(place, found)| cell(html, place, found));
+            });
+        }
+    };
+    match table.look {
+        Look::Numbers => {
+            grid(html, Grid { class: "", caption: &table.caption, heads: &heads }, rows);
+        }
+        Look::Checklist => checklist(html, &heads, rows),
+        Look::Links => linked(html, &table.caption, &heads, rows),
+    }
+}
+
+/// The first cell leads to the page of what is in its row, where there is one.
+fn write_link(html: &mut Html, place: usize, cell: &Cell) {
+    if place > 0 {
+        return write_cell(html, place, cell);
+    }
+    html.element("th", &[("scope", "row")], |html| match &cell.folder {
+        Some(folder) if is_below(folder) => {
+            html.leaf("a", &[("href", &format!("{folder}/report.html"))], &cell.text);
+        }
+        _ => {
+            html.text(&cell.text);
+        }
+    });
+}
+
+/// A row of a checklist; its sentences are broken into lines.
+fn write_check(html: &mut Html, place: usize, cell: &Cell) {
+    match place {
+        0 => html.leaf("th", &[("scope", "row")], &cell.text),
+        1 => html.leaf("td", &[("class", class(cell.tone))], &cell.text),
+        _ => html.leaf("td", &[("class", "prose")], &cell.text),
+    };
+}
+
+fn checklist(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
+    html.element("div", &[("class", "scroll checklist"), ("tabindex", "0")], |html| {
+        html.element("table", &[], |html| table_parts(html, heads, rows));
+    });
+}
+
+fn write_marks(html: &mut Html, marks: &[Mark]) {
+    if marks.is_empty() {
+        return;
+    }
+    html.element("ul", &[("class", "caveats")], |html| {
+        for mark in marks {
+            let class = match mark.severity {
+                Severity::Void => "void",
+                Severity::Warn => "warn",
+                Severity::Info => "info",
+            };
+            html.element("li", &[("class", class)], |html| {
+                html.leaf("strong", &[], mark.word.trim()).text(" ").text(&mark.text);
+            });
+        }
+    });
+}
+
+fn write_lines(html: &mut Html, found: &Lines) {
+    let pre = |html: &mut Html| {
+        html.element("pre", &[("tabindex", "0")], |html| {
+            for line in found.text.lines() {
+                html.text(line).ours("\n");
+            }
+        });
+    };
+    if found.is_folded {
+        html.element("details", &[], |html| {
+            html.leaf("summary", &[], &found.title);
+            pre(html);
+        });
+    } else {
+        html.leaf("h3", &[], &found.title);
+        pre(html);
+    }
+}

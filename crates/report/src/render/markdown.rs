@@ -1,0 +1,152 @@
+//! Markdown, for a pull request or the summary of a job.
+
+use std::fmt::{Error, Write};
+
+use goodput_model::{Caveat, Severity, Verdict};
+
+use crate::document::{Align, Block, Document, Fact, Formats, List, Table};
+use goodput_model::plain;
+
+/// The page, for a pull request or a job summary.
+pub(crate) fn page(document: &Document) -> String {
+    let mut page = format!("## {}\n\n", text(&document.heading));
+    for section in &document.sections {
+        for (on, block) in &section.blocks {
+            if on.has(Formats::MARKDOWN) {
+                // Writing to a string cannot fail.
+                let _ = write_block(&mut page, block);
+            }
+        }
+    }
+    page
+}
+
+fn write_block(page: &mut String, block: &Block) -> Result<(), Error> {
+    match block {
+        Block::Facts(facts) => write_facts(page, facts),
+        Block::Table(found) => write_table(page, found),
+        Block::Note(note) => writeln!(page, "\n{}", text(&note.text)),
+        Block::List(List { title, items }) => {
+            writeln!(page, "\n### {}\n", text(title))?;
+            items.iter().try_for_each(|item| writeln!(page, "- {}", text(item)))
+        }
+        Block::Strong(prose) => writeln!(page, "**{}**\n", text(prose)),
+        Block::Heading(title) => writeln!(page, "\n### {}\n", text(title)),
+        Block::Judgement(found) => judgement(page, found.verdict, &found.caveats),
+        Block::Failure(failure) => {
+            let (name, why) = (text(&failure.name), text(&failure.why));
+            writeln!(page, "\n- **failed** {name}: {why}")
+        }
+        Block::Marks(marks) => marks.iter().try_for_each(|mark| {
+            writeln!(page, "  - **{}** {}", mark.word.trim(), text(&mark.text))
+        }),
+        Block::Folded(folded) => {
+            writeln!(page, "\n<details><summary>{}</summary>", text(&folded.title))?;
+            folded.blocks.iter().try_for_each(|block| write_block(page, block))?;
+            writeln!(page, "\n</details>")
+        }
+        Block::Charts(_)
+        | Block::Plot(_)
+        | Block::Caveats(_)
+        | Block::Lines(_)
+        | Block::Widget(_)
+        | Block::Gap => Ok(()),
+    }
+}
+
+fn write_facts(page: &mut String, facts: &[Fact]) -> Result<(), Error> {
+    for fact in facts.iter().filter(|fact| fact.on.has(Formats::MARKDOWN)) {
+        list(page, &[(&text(&fact.label), fact.text.clone())])?;
+    }
+    Ok(())
+}
+
+fn write_table(page: &mut String, table: &Table) -> Result<(), Error> {
+    let columns = table.shown(Formats::MARKDOWN);
+    writeln!(page, "\n### {}\n", text(&table.title))?;
+    let heads: Vec<String> = columns.iter().map(|(_, column)| text(&column.head)).collect();
+    writeln!(page, "| {} |", heads.join(" | "))?;
+    let rule = |align: Align| if align == Align::Left { "---" } else { "---:" };
+    let rules: Vec<&str> = columns.iter().map(|(_, column)| rule(column.align)).collect();
+    writeln!(page, "|{}|", rules.join("|"))?;
+    for row in &table.rows {
+        let cells = columns.iter().filter_map(|(place, _)| row.get(*place));
+        let cells: Vec<String> = cells.map(|cell| text(&cell.text)).collect();
+        writeln!(page, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// Rows under a heading; the first and the last column stand at the left.
+pub(crate) fn table(
+    page: &mut String,
+    title: &str,
+    head: &[impl AsRef<str>],
+    rows: &[Vec<String>],
+) -> Result<(), Error> {
+    writeln!(page, "\n### {}\n", text(title))?;
+    let head: Vec<String> = head.iter().map(|name| text(name.as_ref())).collect();
+    writeln!(page, "| {} |", head.join(" | "))?;
+    let last = head.len().saturating_sub(1);
+    let rule = |place: usize| if place == 0 || place == last { "---" } else { "---:" };
+    let rules: Vec<&str> = (0..head.len()).map(rule).collect();
+    writeln!(page, "|{}|", rules.join("|"))?;
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
+        writeln!(page, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// Labels and texts, one a line; those without a label go on with the one before.
+pub(crate) fn list(page: &mut String, all: &[(&str, String)]) -> Result<(), Error> {
+    for (label, prose) in all {
+        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+        writeln!(page, "- {label}{}", text(prose))?;
+    }
+    Ok(())
+}
+
+/// Whether to believe it, and why not.
+pub(crate) fn judgement(
+    page: &mut String,
+    verdict: Verdict,
+    caveats: &[Caveat],
+) -> Result<(), Error> {
+    writeln!(page, "- Verdict: **{}**", verdict.name())?;
+    for caveat in caveats {
+        let mark = match caveat.severity {
+            Severity::Info => "note",
+            Severity::Warn => "warning",
+            Severity::Void => "void",
+        };
+        let advice = caveat.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
+        writeln!(page, "  - **{mark}** {}", text(&format!("{}{advice}", caveat.message)))?;
+    }
+    Ok(())
+}
+
+/// Text that may hold foreign words: nothing in it ends a cell, starts a tag, a link or a code span,
+/// and nobody is called by it: models are named `@cf/…`, and a mention would reach somebody. Between
+/// two dollars GitHub sees mathematics, escaped or not.
+pub(crate) fn text(text: &str) -> String {
+    escaped(text).replace('@', "@&#8203;").replace('~', "\\~").replace('$', "&#36;")
+}
+
+/// Foreign text in a cell: nothing in it ends the cell, starts a tag or a link, or moves a cursor.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,102 @@
+//! What a browser shows of a sweep: its charts, the explorer, and what it takes to measure the same
+//! again.
+
+mod answer;
+pub(super) mod distributions;
+pub(super) mod load;
+pub(super) mod loops;
+pub(super) mod reproduce;
+pub(super) mod server;
+pub(super) mod throughput;
+pub(super) mod users;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use answer::{confirmed, promise, sentence, there};
+pub(crate) use load::{dots, over};
+pub(crate) use throughput::front_latency;
+
+use goodput_campaign::sweep::{Level, PointSummary};
+use goodput_stats::SloGrid;
+
+use crate::document::Block;
+use crate::explorer::{self, Asked};
+use crate::markup::Html;
+use crate::svg::Chart;
+use crate::sweep::{level, on_curve, unit};
+#[cfg(test)]
+use crate::view::Circumstances;
+use crate::view::pictures;
+use crate::view::{Picture, PointView, SweepView};
+
+/// Its charts as files.
+pub fn sweep_charts(view: &SweepView<'_>) -> Vec<Picture> {
+    pictures(&charts(view))
+}
+
+/// Every chart, in the order of the page.
+fn charts(view: &SweepView<'_>) -> Vec<Chart> {
+    let summary = view.summary;
+    let parts = [
+        load::latencies(summary),
+        throughput::charts(summary),
+        load::goodputs(summary),
+        distributions::charts(view),
+        users::charts(summary),
+        loops::charts(summary),
+        server::charts(view),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The explorer, of the points on the curve.
+pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
+    let summary = view.summary;
+    let mut points = on_curve(&summary.points);
+    points.sort_by(|a, b| level_of(a).total_cmp(&level_of(b)));
+    // A load under which the queue grows has no latency of its own: its name says so.
+    let name = |level: Level, is_lost: bool| {
+        let behind = if is_lost { " (falls behind)" } else { "" };
+        format!("{}{behind}", named_level(level))
+    };
+    let is_lost = |point: &PointSummary| {
+        let at = level_of(point);
+        let mut runs = points.iter().filter(|other| level_of(other) == at);
+        runs.any(|run| run.point.figures.over_saturated == Some(true))
+    };
+    let of = |point: &&PointSummary| {
+        let name = name(point.point.ask.level, is_lost(point));
+        Some((level_of(point), name, grid(view, point)?))
+    };
+    let grids: Vec<(f64, String, &SloGrid)> = points.iter().filter_map(of).collect();
+    let asked = Asked::of(summary.plan.slo.as_ref(), summary.plan.attainment);
+    let answer = summary.goodput.as_ref().map(|goodput| explorer::Answer {
+        level: goodput.confirmed,
+        text: answer::told(summary, goodput),
+    });
+    let inside = Html::of(|html| {
+        explorer::fill(html, &grids, summary.sweep.gpus, asked, answer.as_ref());
+    });
+    (!inside.is_empty()).then_some(Block::Widget(inside))
+}
+
+fn grid<'a>(view: &SweepView<'a>, point: &PointSummary) -> Option<&'a SloGrid> {
+    found(view, point).map(|found| &found.details.slo_grid)
+}
+
+fn level_of(point: &PointSummary) -> f64 {
+    point.point.ask.level.value()
+}
+
+/// A level with its unit.
+pub(crate) fn named_level(of: Level) -> String {
+    format!("{} {}", level(of), unit(of.axis()))
+}
+
+/// The run of a point, where its folder could be read.
+pub(super) fn found<'a>(view: &SweepView<'a>, point: &PointSummary) -> Option<&'a PointView> {
+    view.points.iter().find(|view| view.folder == point.folder)
+}

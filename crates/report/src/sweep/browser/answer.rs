@@ -1,0 +1,135 @@
+//! The answer in one sentence, what stands beside it, and what a user and a GPU get there.
+
+use goodput_campaign::sweep::{Bounded, Figures, Goodput, GoodputState, SweepSummary};
+use goodput_model::{Slo, SloMetric, SloStatistic, Verdict};
+
+use crate::number::range;
+use crate::number::{amount, cell};
+use crate::sweep::{level_number, not_asked, on_curve, per_gpu, pooled, unit, unknown};
+use goodput_model::plain;
+
+/// The answer in one sentence, without its verdict.
+pub(crate) fn sentence(summary: &SweepSummary) -> String {
+    let Some(goodput) = &summary.goodput else {
+        return match summary.curve.knee {
+            Some(knee) => format!(
+                "{} req/s is the highest rate that the server delivers without a growing queue; \
+                 goodput was {}",
+                level_number(summary.plan.axis, knee.level),
+                not_asked(summary)
+            ),
+            None => format!("Goodput was {}", not_asked(summary)),
+        };
+    };
+    capitalised(&told(summary, goodput))
+}
+
+/// The answer to what was asked, as it stands inside a sentence.
+pub(super) fn told(summary: &SweepSummary, goodput: &Goodput) -> String {
+    let slo = promise(summary.plan.slo.as_ref(), &goodput.slo);
+    let answer =
+        unknown(goodput, &slo).unwrap_or_else(|| format!("{} with {slo}", confirmed(goodput)));
+    match summary.verdict {
+        // A void result has no good news.
+        Verdict::Void => format!("these numbers are void: {answer}"),
+        _ => answer,
+    }
+}
+
+/// The level, and the interval in which the limit lies: `22.4 req/s (21.6–23.1)`.
+pub(crate) fn confirmed(goodput: &Goodput) -> String {
+    let number = |value: f64| level_number(goodput.axis, value);
+    let least = if goodput.state == GoodputState::AtLeast { "at least " } else { "" };
+    let ends = interval(goodput).map_or(String::new(), |(low, high)| range(low, high, number));
+    let level = goodput.confirmed.map_or("–".to_owned(), number);
+    let rate = match goodput.confirmed_rps {
+        Some(rate) if unit(goodput.axis) != "req/s" => format!(", {} req/s,", amount(rate)),
+        _ => String::new(),
+    };
+    format!("{least}{level} {}{ends}{rate}", unit(goodput.axis))
+}
+
+/// Where the limit lies: the interval of the crossing, else from what was confirmed to what was
+/// rejected.
+pub(super) fn interval(goodput: &Goodput) -> Option<(Option<f64>, Option<f64>)> {
+    if goodput.state != GoodputState::Found {
+        return None;
+    }
+    let seen = || Some((Some(goodput.confirmed?), Some(goodput.rejected?)));
+    goodput.crossing.map(|at| (at.low, at.high)).or_else(seen)
+}
+
+/// What was promised, as people write it: `p99 TTFT < 500 ms and p99 TPOT < 50 ms`.
+pub(crate) fn promise(slo: Option<&Slo>, text: &str) -> String {
+    let Some(slo) = slo else { return plain(text) };
+    let terms: Vec<String> = slo
+        .terms
+        .iter()
+        .map(|term| {
+            let text = term.to_string();
+            // Values and units apart, names as everywhere on the page.
+            let (what, limit) = text.rsplit_once(' ').unwrap_or(("", &text));
+            if term.limit.is_linear() {
+                return plain(&text);
+            }
+            let name = term.metric.name();
+            let shown = match term.metric {
+                SloMetric::Request(_) => name.to_uppercase(),
+                _ => name.to_owned(),
+            };
+            let sign = what.rsplit_once(' ').map_or("", |(_, sign)| sign);
+            let statistic = match term.statistic {
+                SloStatistic::Plain => String::new(),
+                SloStatistic::Mean => "mean ".to_owned(),
+                SloStatistic::Percentile(percent) => format!("p{percent} "),
+            };
+            let digits = limit.trim_end_matches(|c: char| c.is_alphabetic() || c == '%');
+            let suffix = &limit[digits.len()..];
+            let gap = if suffix.is_empty() { "" } else { " " };
+            format!("{statistic}{shown} {sign} {digits}{gap}{suffix}")
+        })
+        .collect();
+    match terms.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => plain(text),
+    }
+}
+
+/// What a user and a GPU get at the answer.
+pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
+    let confirmed = summary.goodput.as_ref()?.confirmed?;
+    let points = on_curve(&summary.points);
+    let at = |of: fn(&Figures) -> Option<f64>| {
+        let plain = |value: f64| Bounded { value, low: None, high: None };
+        pooled(&points, |point| of(&point.point.figures).map(plain))
+            .into_iter()
+            .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
+            .map(|(_, found)| found.value)
+    };
+    let (gpus, per) = per_gpu(summary);
+    let mut parts = Vec::new();
+    if let Some(tps) = at(|figures| figures.output_tps) {
+        parts.push(format!("{} output tok/s, {} {per}", amount(tps), amount(tps / gpus)));
+    }
+    let figure = |text: Option<f64>, before: &str, unit: &str| {
+        text.map(|value| format!("{before}{} {unit}", cell(value)))
+    };
+    parts.extend(figure(
+        at(|figures| figures.user_tps.p50.map(|p50| p50.value)),
+        "",
+        "tok/s for each user (median)",
+    ));
+    parts.extend(figure(at(|figures| figures.in_flight), "", "requests under way"));
+    parts.extend(figure(
+        at(|figures| figures.joules_per_output_token),
+        "",
+        "J for each output token",
+    ));
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

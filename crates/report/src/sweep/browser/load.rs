@@ -1,0 +1,214 @@
+//! Charts over load: latency with the promise and the answer, goodput, attainment.
+
+use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, SweepSummary};
+use goodput_model::{SloStatistic, SloTerm};
+
+use super::answer::interval;
+use crate::number::range;
+use crate::number::{cell, percent};
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::sweep::{Latency, level_axis, level_number, on_curve, peak, pooled, unit};
+use goodput_model::plain;
+
+/// The horizontal axis of all these.
+pub(crate) fn over(axis: Raised, points: &[&PointSummary]) -> Axis {
+    let (label, is_log) = level_axis(axis, points);
+    if is_log { Axis::log(label) } else { Axis::linear(label) }
+}
+
+/// A level and a figure with its interval, for whoever points at it.
+fn figure_note(axis: Raised, x: f64, found: Bounded, of: &str) -> String {
+    let ends = range(found.low, found.high, cell);
+    format!("{} {}, {}{ends} {of}", level_number(axis, x), unit(axis), cell(found.value))
+}
+
+/// The pooled figures of each level, in this unit.
+pub(crate) fn dots(
+    axis: Raised,
+    points: &[&PointSummary],
+    of: impl Fn(&Figures) -> Option<Bounded>,
+    unit: &str,
+) -> Vec<Dot> {
+    let dot = |(x, found): (f64, Bounded)| Dot {
+        x,
+        y: found.value,
+        low: found.low,
+        high: found.high,
+        note: figure_note(axis, x, found, unit),
+    };
+    pooled(points, |point| of(&point.point.figures)).into_iter().map(dot).collect()
+}
+
+/// Each latency that was measured, those that were promised first.
+pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
+    let is_promised = |latency: &Latency| !latency.limits(summary.plan.slo.as_ref()).is_empty();
+    let (mut first, rest): (Vec<_>, Vec<_>) = Latency::ALL.into_iter().partition(is_promised);
+    first.extend(rest);
+    let charts = first.into_iter().map(|of| latency(summary, of));
+    charts.filter(|chart| !chart.is_empty()).collect()
+}
+
+fn latency(summary: &SweepSummary, latency: Latency) -> Chart {
+    let points = on_curve(&summary.points);
+    let axis = summary.plan.axis;
+    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| Series {
+        name: name.to_owned(),
+        shape: Shape::Points,
+        tone,
+        dots: dots(axis, &points, |figures| of(figures, latency), "ms"),
+    };
+    let series = vec![
+        series("p50", 0, |figures, latency| latency.of(figures).p50),
+        series("p90", 1, |figures, latency| latency.of(figures).p90),
+        series("p99", 2, |figures, latency| latency.of(figures).p99),
+    ];
+    let line = |term: &&SloTerm| {
+        Rule::Height(term.limit.base, format!("SLO {}", plain(&term.to_string())))
+    };
+    let limits = latency.limits(summary.plan.slo.as_ref());
+    let name = match latency {
+        Latency::Ttft => "ttft-over-load",
+        Latency::Tpot => "tpot-over-load",
+        Latency::E2e => "e2e-over-load",
+    };
+    let says = course(&series, latency, summary);
+    Chart {
+        name,
+        title: format!("{} over {}", latency.name(), level_axis(axis, &points).0),
+        says,
+        x: over(axis, &points),
+        y: Axis::log("ms"),
+        series,
+        rules: limits.iter().map(line).chain(answer(summary)).collect(),
+    }
+}
+
+/// What a chart of latency shows, in words.
+fn course(series: &[Series], latency: Latency, summary: &SweepSummary) -> String {
+    let highest = series.iter().rev().find(|series| !series.dots.is_empty());
+    let ends = highest.and_then(|series| Some((series, series.dots.first()?, series.dots.last()?)));
+    let Some((series, first, last)) = ends else { return String::new() };
+    let axis = summary.plan.axis;
+    let at =
+        |dot: &Dot| format!("{} ms at {} {}", cell(dot.y), level_number(axis, dot.x), unit(axis));
+    let upright = confirmed(summary).map_or(String::new(), |(_, text)| {
+        let span = span(summary);
+        let around = span.map_or("", |_| ", and around it where the limit lies");
+        format!(" Upright: {text}{around}.")
+    });
+    format!(
+        "{} {} goes from {} to {}. Bars are 95 % intervals; runs at one load are taken together.{upright}",
+        series.name,
+        latency.name(),
+        at(first),
+        at(last)
+    )
+}
+
+fn confirmed(summary: &SweepSummary) -> Option<(f64, String)> {
+    let goodput = summary.goodput.as_ref()?;
+    let level = goodput.confirmed?;
+    Some((level, format!("answer {} {}", level_number(goodput.axis, level), unit(goodput.axis))))
+}
+
+/// Where the limit lies, where both ends are known.
+fn span(summary: &SweepSummary) -> Option<(f64, f64)> {
+    let (low, high) = summary.goodput.as_ref().and_then(interval)?;
+    low.zip(high)
+}
+
+/// The answer, and where the limit lies.
+fn answer(summary: &SweepSummary) -> Vec<Rule> {
+    let span =
+        span(summary).map(|(low, high)| Rule::Span(low, high, "where the limit lies".to_owned()));
+    let place = confirmed(summary).map(|(level, text)| Rule::Place(level, text));
+    span.into_iter().chain(place).collect()
+}
+
+/// Good requests and those answered; the share of good ones.
+pub(crate) fn goodputs(summary: &SweepSummary) -> Vec<Chart> {
+    let points = on_curve(&summary.points);
+    let good = dots(summary.plan.axis, &points, |figures| figures.goodput_rps, "good req/s");
+    if good.is_empty() {
+        return Vec::new();
+    }
+    vec![rates(summary, &points, good), attainment(summary, &points)]
+}
+
+fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Chart {
+    let axis = summary.plan.axis;
+    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
+    let answered = dots(axis, points, |figures| plain(figures.requests_per_s), "req/s answered");
+    let top = peak(summary);
+    let says = top.as_ref().map_or(String::new(), |(_, text)| {
+        format!("The peak is {}. ", text.trim_start_matches("peak "))
+    });
+    // At the height of its level, which may have several runs.
+    let at_peak = top.and_then(|(at, text)| {
+        let dot = good.iter().find(|dot| (dot.x - at).abs() <= 1e-9 * at.abs())?;
+        let dots = vec![Dot { note: dot.note.clone(), ..Dot::new(dot.x, dot.y) }];
+        Some(Series { name: text, shape: Shape::Marks, tone: 3, dots })
+    });
+    Chart {
+        name: "goodput-over-load",
+        title: "Requests per second: those answered, and the good ones".to_owned(),
+        says: says + "Where the two part, requests are answered too late to be of use.",
+        x: over(axis, points),
+        y: Axis::linear("requests per second"),
+        series: [
+            Series { name: "answered".to_owned(), shape: Shape::Points, tone: 1, dots: answered },
+            Series { name: "good".to_owned(), shape: Shape::Points, tone: 2, dots: good },
+        ]
+        .into_iter()
+        .chain(at_peak)
+        .collect(),
+        rules: answer(summary),
+    }
+}
+
+fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
+    let axis = summary.plan.axis;
+    let in_percent = |share: Bounded| Bounded {
+        value: share.value * 100.0,
+        low: share.low.map(|low| low * 100.0),
+        high: share.high.map(|high| high * 100.0),
+    };
+    let shares = dots(axis, points, |figures| figures.attainment.map(in_percent), "% good");
+    let fit = &summary.curve.attainment;
+    let fit = fit.iter().map(|(level, share)| Dot::new(*level, share * 100.0)).collect();
+    let least = shares.iter().min_by(|a, b| a.y.total_cmp(&b.y));
+    let least = least.map_or(String::new(), |dot| {
+        let at = level_number(axis, dot.x);
+        format!("The least is {} at {at} {}. ", percent(dot.y / 100.0), unit(axis))
+    });
+    let wanted = wanted(summary)
+        .map(|share| Rule::Height(share, format!("{} % must be good", amount_of_percent(share))));
+    Chart {
+        name: "attainment-over-load",
+        title: "Share of good requests".to_owned(),
+        says: least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).",
+        x: over(axis, points),
+        y: Axis { label: "good, %".to_owned(), is_log: false, from_zero: false },
+        series: vec![
+            Series { name: "fit".to_owned(), shape: Shape::Line, tone: 7, dots: fit },
+            Series { name: "good requests".to_owned(), shape: Shape::Marks, tone: 2, dots: shares },
+        ],
+        rules: wanted.into_iter().chain(answer(summary)).collect(),
+    }
+}
+
+fn amount_of_percent(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The share of good requests that was asked for, or the strictest percentile, in percent.
+fn wanted(summary: &SweepSummary) -> Option<f64> {
+    let terms = summary.plan.slo.iter().flat_map(|slo| &slo.terms);
+    let percents = terms.filter_map(|term| match term.statistic {
+        SloStatistic::Percentile(percent) => Some(percent),
+        _ => None,
+    });
+    let asked = summary.plan.attainment.map(|share| share * 100.0);
+    asked.or_else(|| percents.max_by(f64::total_cmp))
+}

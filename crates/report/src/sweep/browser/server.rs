@@ -1,0 +1,173 @@
+//! Queue, batch, caches, GPUs and energy, as far as anybody told.
+
+use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, SweepSummary};
+use goodput_stats::{LevelSummary, ServerSummary, Summary};
+
+use super::load::{dots, over};
+use super::{found, named_level};
+use crate::document::{Block, Cell, Column, Table};
+use crate::number::{cell, percent};
+use crate::svg::{Axis, Chart, Dot, Series, Shape};
+use crate::sweep::{Latency, batch_medians, level_number, on_curve, unit};
+use crate::view::SweepView;
+
+pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
+    let summary = view.summary;
+    let all = [queue(view), batches(summary), energy(summary)];
+    all.into_iter().filter(|chart| !chart.is_empty()).collect()
+}
+
+/// A level of the server at each load: mean of its runs.
+fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Raised) -> Vec<Dot> {
+    let mean = |point: &PointSummary| {
+        let server = found(view, point)?.summary.server.as_ref()?;
+        let level: &LevelSummary = server.levels.get(name)?;
+        Some(Bounded { value: level.mean, low: None, high: None })
+    };
+    let all = crate::sweep::pooled(points, mean);
+    all.into_iter()
+        .map(|(x, found)| {
+            let at = format!("{} {}", level_number(axis, x), unit(axis));
+            Dot { note: format!("{at}, {} {name}", cell(found.value)), ..Dot::new(x, found.value) }
+        })
+        .collect()
+}
+
+/// Requests under way, in the batch and in the queue; nothing where the server does not tell.
+fn queue(view: &SweepView<'_>) -> Chart {
+    let axis = view.summary.plan.axis;
+    let points = on_curve(&view.summary.points);
+    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
+    let [running, waiting] = ["running", "waiting"].map(|name| levels(view, &points, name, axis));
+    let under_way = if running.is_empty() && waiting.is_empty() {
+        Vec::new()
+    } else {
+        dots(axis, &points, |figures| plain(figures.in_flight), "under way")
+    };
+    let last = running.last().zip(waiting.last()).map_or(String::new(), |(running, waiting)| {
+        format!(
+            "At the most load {} run and {} wait on average. ",
+            cell(running.y),
+            cell(waiting.y)
+        )
+    });
+    let series =
+        |name: &str, tone, dots| Series { name: name.to_owned(), shape: Shape::Points, tone, dots };
+    Chart {
+        name: "queue-over-load",
+        title: "Requests under way, in the batch, and in the queue".to_owned(),
+        says: last
+            + "Means over the window; under way is counted by the client, the rest by the server.",
+        x: over(axis, &points),
+        y: Axis::linear("requests"),
+        series: vec![
+            series("under way", 0, under_way),
+            series("in the batch", 2, running),
+            series("waiting", 1, waiting),
+        ],
+        rules: Vec::new(),
+    }
+}
+
+/// Medians over the batch.
+fn batches(summary: &SweepSummary) -> Chart {
+    let points = on_curve(&summary.points);
+    let series = |latency: Latency, tone| {
+        let mut all = batch_medians(&points, latency);
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let dot = |(x, y): (f64, f64)| {
+            let note = format!("batch of {}, {} ms", cell(x), cell(y));
+            Dot { note, ..Dot::new(x, y) }
+        };
+        let dots = if all.len() < 2 { Vec::new() } else { all.into_iter().map(dot).collect() };
+        Series { name: latency.name().to_owned(), shape: Shape::Marks, tone, dots }
+    };
+    Chart {
+        name: "latency-over-batch",
+        title: "Medians over the server's batch size".to_owned(),
+        says: "What a larger batch costs each request. Each mark is a point of the sweep."
+            .to_owned(),
+        x: Axis::linear("requests in the batch (mean)"),
+        y: Axis::log("ms"),
+        series: vec![series(Latency::Ttft, 0), series(Latency::Tpot, 1)],
+        rules: Vec::new(),
+    }
+}
+
+fn energy(summary: &SweepSummary) -> Chart {
+    let points = on_curve(&summary.points);
+    let axis = summary.plan.axis;
+    let joules = |figures: &Figures| {
+        figures.joules_per_output_token.map(|value| Bounded { value, low: None, high: None })
+    };
+    let dots = dots(axis, &points, joules, "J for each output token");
+    let least = dots
+        .iter()
+        .min_by(|a, b| a.y.total_cmp(&b.y))
+        .map_or(String::new(), |least| format!("The least is {}. ", least.note));
+    Chart {
+        name: "energy-over-load",
+        title: "Energy of the GPUs for each output token".to_owned(),
+        says: least + "GPUs alone, not the node around them; idle power is in it.",
+        x: over(axis, &points),
+        y: Axis::linear("joules"),
+        series: vec![Series { name: "energy".to_owned(), shape: Shape::Points, tone: 6, dots }],
+        rules: Vec::new(),
+    }
+}
+
+/// A figure of the table: its name, and its text for a run that tells.
+type Told = (&'static str, fn(&Summary) -> Option<String>);
+
+const TOLD: [Told; 13] = [
+    ("batch, mean", |run| level(run, "running", |level| cell(level.mean))),
+    ("batch, max", |run| level(run, "running", |level| cell(level.max))),
+    ("waiting, mean", |run| level(run, "waiting", |level| cell(level.mean))),
+    ("waiting, max", |run| level(run, "waiting", |level| cell(level.max))),
+    ("queue wait, mean ms", |run| server(run)?.queue.as_ref()?.wait_mean_ms.map(cell)),
+    ("KV in use, mean", |run| level(run, "kv_usage", |level| percent(level.mean))),
+    ("KV in use, max", |run| level(run, "kv_usage", |level| percent(level.max))),
+    ("preemptions", |run| Some(format!("{:.0}", server(run)?.counters.get("preemptions")?.total))),
+    ("prefix hits", |run| server(run)?.prefix_hit_rate_counted.map(percent)),
+    ("drafts accepted", |run| server(run)?.speculative_acceptance_counted.map(percent)),
+    ("GPU busy, mean", |run| {
+        let devices = &run.gpu.as_ref()?.devices;
+        let busy: Vec<f64> =
+            devices.iter().filter_map(|gpu| Some(gpu.levels.get("busy")?.mean)).collect();
+        (!busy.is_empty()).then(|| percent(busy.iter().sum::<f64>() / busy.len() as f64))
+    }),
+    ("GPU power, W", |run| Some(cell(run.gpu.as_ref()?.energy.as_ref()?.mean_w))),
+    ("J per output token", |run| {
+        run.gpu.as_ref()?.energy.as_ref()?.joules_per.output_token.map(cell)
+    }),
+];
+
+fn server(run: &Summary) -> Option<&ServerSummary> {
+    run.server.as_ref()
+}
+
+fn level(run: &Summary, name: &str, text: fn(&LevelSummary) -> String) -> Option<String> {
+    server(run)?.levels.get(name).map(text)
+}
+
+/// What the server and its GPUs said at each point; columns that nobody filled are left out.
+pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
+    let mut points = on_curve(&view.summary.points);
+    points.sort_by(|a, b| a.point.ask.level.value().total_cmp(&b.point.ask.level.value()));
+    let runs: Vec<(&PointSummary, &Summary)> =
+        points.iter().filter_map(|point| Some((*point, &found(view, point)?.summary))).collect();
+    let is_told = |told: &&Told| runs.iter().any(|(_, run)| told.1(run).is_some());
+    let told: Vec<&Told> = TOLD.iter().filter(is_told).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::left("load", 0)];
+    columns.extend(told.iter().map(|told| Column::right(told.0, 0)));
+    let row = |(point, run): &(&PointSummary, &Summary)| {
+        let mut cells = vec![Cell::from(named_level(point.point.ask.level))];
+        cells.extend(told.iter().map(|told| Cell::number(told.1(run), |text| text)));
+        cells
+    };
+    let caption = "What the server and its GPUs said, over the window of each point";
+    Table::new("The server", caption, columns).with_rows(runs.iter().map(row).collect()).filled()
+}

@@ -1,0 +1,82 @@
+//! Throughput against latency: the front, the knee, and what each load gives.
+
+use goodput_campaign::curve::is_on_curve;
+use goodput_campaign::sweep::{PointSummary, SweepSummary};
+
+use super::named_level;
+use crate::number::cell;
+use crate::svg::{Axis, Chart, Dot, Series, Shape};
+use crate::sweep::{Latency, front, level_number, on_curve, per_gpu, unit};
+
+/// The latency that the front is made of.
+pub(crate) fn front_latency(points: &[&PointSummary]) -> Latency {
+    let measured = |latency: Latency| {
+        points.iter().filter(|point| latency.of(&point.point.figures).p50.is_some()).count()
+    };
+    let is_tpot = measured(Latency::Tpot) >= measured(Latency::E2e);
+    if is_tpot { Latency::Tpot } else { Latency::E2e }
+}
+
+pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
+    let latency = front_latency(&on_curve(&summary.points));
+    let (gpus, _) = per_gpu(summary);
+    let dot = |point: &PointSummary| {
+        let figures = &point.point.figures;
+        let (x, found) = (figures.output_tps?, latency.of(figures).p50?);
+        let each =
+            if gpus > 1.0 { format!(" ({} per GPU)", cell(x / gpus)) } else { String::new() };
+        let note = format!(
+            "{}, {} tok/s{each}, median {} {} ms",
+            named_level(point.point.ask.level),
+            cell(x),
+            latency.name(),
+            cell(found.value)
+        );
+        Some(Dot { x, y: found.value, low: found.low, high: found.high, note })
+    };
+    let is_front = |place: usize| summary.curve.pareto.contains(&place);
+    let some = |of: &dyn Fn(usize, &PointSummary) -> bool| -> Vec<Dot> {
+        let all = summary.points.iter().enumerate().filter(|(_, point)| is_on_curve(point));
+        let mut dots: Vec<Dot> =
+            all.filter(|(place, point)| of(*place, point)).filter_map(|(_, p)| dot(p)).collect();
+        dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+        dots
+    };
+    let knee = summary.curve.knee.map(|knee| knee.level);
+    let is_knee = |point: &PointSummary| {
+        let level = point.point.ask.level.value();
+        knee.is_some_and(|knee| (level - knee).abs() <= 1e-9 * knee)
+    };
+    let on_front = some(&|place, _| is_front(place));
+    let others = some(&|place, point| !is_front(place) && !is_knee(point));
+    let at_knee = some(&|_, point| is_knee(point));
+    let says = words(summary, &on_front, latency);
+    let series =
+        |name: &str, shape, tone, dots| Series { name: name.to_owned(), shape, tone, dots };
+    let knee_name = knee.map_or("knee".to_owned(), |knee| {
+        format!("knee {} {}", level_number(summary.plan.axis, knee), unit(summary.plan.axis))
+    });
+    vec![Chart {
+        name: "throughput-latency",
+        title: format!("Median {} over output tok/s", latency.name()),
+        says,
+        x: Axis::linear("output tok/s of the server"),
+        y: Axis::linear("ms"),
+        series: vec![
+            series("Pareto front", Shape::Points, 0, on_front),
+            series("beaten, or falling behind", Shape::Marks, 5, others),
+            series(&knee_name, Shape::Marks, 3, at_knee),
+        ],
+        rules: Vec::new(),
+    }]
+}
+
+fn words(summary: &SweepSummary, on_front: &[Dot], latency: Latency) -> String {
+    let ends = on_front.first().zip(on_front.last()).map(|(first, last)| {
+        let at = |dot: &Dot| format!("{} tok/s at {} ms", cell(dot.x), cell(dot.y));
+        format!("The front goes from {} to {} (median {}). ", at(first), at(last), latency.name())
+    });
+    let all = on_curve(&summary.points).len();
+    let ends = ends.unwrap_or_default();
+    format!("{ends}{} of {all} points are {}.", on_front.len(), front())
+}

@@ -1,0 +1,80 @@
+//! A sweep as test cases: one for its answer, for its long run, and for each point.
+
+use goodput_campaign::sweep::{GoodputState, PointSummary, Standing, SweepSummary};
+use goodput_model::Verdict;
+
+use super::{answer, level, long_run, purpose, stands, unit};
+use crate::document::{Case, Fault, Suite};
+
+/// The cases of a sweep, or of one among several configurations.
+pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suite {
+    let facts = &summary.sweep;
+    let mut cases = vec![of_answer(summary)];
+    cases.extend(summary.sustained.as_ref().map(|run| {
+        let text = long_run(run, summary.plan.axis);
+        Case::new("sustained", text, fault(&run.standing))
+    }));
+    cases.extend(summary.points.iter().map(|point| of_point(summary, point)));
+    let class = std::iter::once("sweep".to_owned()).chain(configuration.map(str::to_owned));
+    let mut suite = Suite {
+        name: configuration
+            .map_or_else(|| format!("{} on {}", facts.workload, facts.target), str::to_owned),
+        class: class.collect(),
+        seconds: facts.took_s,
+        started: facts.started.clone(),
+        properties: vec![
+            ("goodput", facts.version.clone()),
+            ("verdict", summary.verdict.name().to_owned()),
+            ("model", facts.model.clone()),
+        ],
+        cases,
+        said: answer(summary),
+    };
+    if summary.verdict == Verdict::Void {
+        suite.void(&summary.caveats);
+    }
+    suite
+}
+
+fn of_answer(summary: &SweepSummary) -> Case {
+    let fault = match summary.goodput.as_ref().map(|goodput| goodput.state) {
+        // Nobody asked.
+        None | Some(GoodputState::Found | GoodputState::AtLeast) => None,
+        Some(GoodputState::Unreachable) => Some(Fault::Failure("unreachable")),
+        Some(GoodputState::Unclear) => Some(Fault::Error("unclear")),
+    };
+    Case::new("goodput", answer(summary), fault)
+}
+
+fn fault(standing: &Standing) -> Option<Fault> {
+    match standing {
+        Standing::Met => None,
+        Standing::Missed(_) => Some(Fault::Failure("missed")),
+        Standing::Unclear(_) => Some(Fault::Error("unclear")),
+    }
+}
+
+fn of_point(summary: &SweepSummary, point: &PointSummary) -> Case {
+    let ask = &point.point.ask;
+    let name = format!(
+        "point {} · {} {} · {}",
+        ask.number,
+        level(ask.level),
+        unit(ask.level.axis()),
+        purpose(ask.purpose)
+    );
+    let confirmed = summary.goodput.as_ref().and_then(|goodput| goodput.confirmed);
+    let is_above = ask.level.axis() == summary.plan.axis
+        && confirmed.is_some_and(|confirmed| ask.level.value() > confirmed * (1.0 + 1e-9));
+    let said = stands(point);
+    match &point.standing {
+        // Nothing was promised.
+        Standing::Unclear(_) if summary.plan.slo.is_none() && point.point.figures.ok > 0 => {
+            Case::new(name, said, None)
+        }
+        Standing::Missed(_) if is_above => {
+            Case::new(name, format!("{said}; above the confirmed load, as it should be"), None)
+        }
+        other => Case::new(name, said, fault(other)),
+    }
+}

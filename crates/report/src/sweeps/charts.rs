@@ -1,0 +1,178 @@
+//! Charts of several configurations: the curve of each.
+
+use goodput_campaign::sweep::{Bounded, Configuration, PointSummary, SweepSummary};
+
+use super::name;
+use crate::chart::{Chart as Plot, Dot as PlotDot, MARKS, Series as PlotSeries};
+use crate::clip::clip;
+use crate::number::cell;
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
+use crate::sweep::browser::{dots, front_latency, named_level, over};
+use crate::sweep::{Latency, level_axis, on_curve, per_gpu, pooled, user_speeds};
+
+/// Configurations that were measured, by their names.
+fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
+    all.iter().filter_map(|one| Some((name(one), one.sweep.as_ref()?))).collect()
+}
+
+/// One curve for each configuration.
+pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
+    let sweeps = swept(all);
+    let (_, first) = sweeps.first()?;
+    let points: Vec<&PointSummary> =
+        sweeps.iter().flat_map(|(_, sweep)| on_curve(&sweep.points)).collect();
+    let slo = first.plan.slo.as_ref();
+    let latency = Latency::choose(slo, &points);
+    let (over, log_x) = level_axis(first.plan.axis, &points);
+    let series: Vec<PlotSeries> = sweeps
+        .iter()
+        .zip(MARKS)
+        .map(|((name, sweep), mark)| {
+            let figures =
+                pooled(&on_curve(&sweep.points), |point| latency.of(&point.point.figures).p99);
+            // Intervals of several curves would hide each other.
+            let dot =
+                |(x, found): (f64, Bounded)| PlotDot { x, y: found.value, low: None, high: None };
+            PlotSeries { name: clip(name, 40), mark, dots: figures.into_iter().map(dot).collect() }
+        })
+        .collect();
+    Some(Plot {
+        title: format!("p99 {} in ms (logarithmic) over {over}", latency.name()),
+        log_x,
+        log_y: true,
+        series,
+        line: latency.line(slo),
+        place: None,
+        rows: 14,
+    })
+}
+
+/// Sweeps that are drawn: as many as can be told apart.
+fn drawn(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
+    swept(all).into_iter().take(TONES).collect()
+}
+
+/// What stands below each chart.
+fn says(all: &[Configuration], text: &str) -> String {
+    let swept = all.iter().filter(|one| one.sweep.is_some()).count();
+    if swept > TONES {
+        format!("{text} Of the first {TONES} configurations only.")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn points_of<'a>(sweeps: &[(String, &'a SweepSummary)]) -> Vec<&'a PointSummary> {
+    sweeps.iter().flat_map(|(_, sweep)| on_curve(&sweep.points)).collect()
+}
+
+fn series(
+    sweeps: &[(String, &SweepSummary)],
+    shape: Shape,
+    dots: impl Fn(&SweepSummary) -> Vec<Dot>,
+) -> Vec<Series> {
+    let one = |(tone, (name, sweep)): (usize, &(String, &SweepSummary))| Series {
+        name: name.clone(),
+        shape,
+        tone,
+        dots: dots(sweep),
+    };
+    sweeps.iter().enumerate().map(one).collect()
+}
+
+/// The 99th percentile of each latency that was measured.
+pub(super) fn latencies(all: &[Configuration]) -> Vec<Chart> {
+    let sweeps = drawn(all);
+    let Some((_, first)) = sweeps.first() else { return Vec::new() };
+    let points = points_of(&sweeps);
+    let chart = |latency: Latency| {
+        let rules = latency.line(first.plan.slo.as_ref());
+        let name = match latency {
+            Latency::Ttft => "ttft-over-load",
+            Latency::Tpot => "tpot-over-load",
+            Latency::E2e => "e2e-over-load",
+        };
+        Chart {
+            name,
+            title: format!("p99 {} of each configuration", latency.name()),
+            says: says(all, "Lower and further to the right is better. Bars are 95 % intervals."),
+            x: over(first.plan.axis, &points),
+            y: Axis::log("ms"),
+            series: series(&sweeps, Shape::Points, |sweep| {
+                let used = on_curve(&sweep.points);
+                dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
+            }),
+            rules: rules.into_iter().map(|(limit, text)| Rule::Height(limit, text)).collect(),
+        }
+    };
+    Latency::ALL.map(chart).into_iter().filter(|chart| !chart.is_empty()).collect()
+}
+
+/// The front of each configuration.
+pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
+    let sweeps = drawn(all);
+    let latency = front_latency(&points_of(&sweeps));
+    let front = |sweep: &SweepSummary| {
+        let dot = |place: &usize| {
+            let point = &sweep.points.get(*place)?.point;
+            let (x, y) = (point.figures.output_tps?, latency.of(&point.figures).p50?.value);
+            let at = named_level(point.ask.level);
+            Some(Dot { note: format!("{at}, {} tok/s, {} ms", cell(x), cell(y)), ..Dot::new(x, y) })
+        };
+        let mut dots: Vec<Dot> = sweep.curve.pareto.iter().filter_map(dot).collect();
+        dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+        dots
+    };
+    vec![Chart {
+        name: "throughput-latency",
+        title: format!("Median {} over output tok/s: the front of each", latency.name()),
+        says: says(all, "Lower and further to the right is better."),
+        x: Axis::linear("output tok/s of the server"),
+        y: Axis::linear("ms"),
+        series: series(&sweeps, Shape::Points, front),
+        rules: Vec::new(),
+    }]
+}
+
+pub(super) fn goodputs(all: &[Configuration]) -> Vec<Chart> {
+    let sweeps = drawn(all);
+    let Some((_, first)) = sweeps.first() else { return Vec::new() };
+    vec![Chart {
+        name: "goodput-over-load",
+        title: "Good requests per second of each configuration".to_owned(),
+        says: says(all, "Higher is better. Bars are 95 % intervals."),
+        x: over(first.plan.axis, &points_of(&sweeps)),
+        y: Axis::linear("good requests per second"),
+        series: series(&sweeps, Shape::Points, |sweep| {
+            let used = on_curve(&sweep.points);
+            dots(sweep.plan.axis, &used, |figures| figures.goodput_rps, "good req/s")
+        }),
+        rules: Vec::new(),
+    }]
+}
+
+pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
+    let sweeps = drawn(all);
+    let Some((_, first)) = sweeps.first() else { return Vec::new() };
+    let (_, per) = per_gpu(first);
+    let speeds = |sweep: &SweepSummary| {
+        let (gpus, _) = per_gpu(sweep);
+        let mut all = user_speeds(&on_curve(&sweep.points), gpus);
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let dot = |(user, each, point): (f64, f64, &PointSummary)| {
+            let at = named_level(point.point.ask.level);
+            let note = format!("{at}, {} tok/s per user, {} tok/s", cell(user), cell(each));
+            Dot { note, ..Dot::new(user, each) }
+        };
+        all.into_iter().map(dot).collect()
+    };
+    vec![Chart {
+        name: "user-against-gpu",
+        title: format!("Output tok/s {per} over tok/s per user (median)"),
+        says: says(all, "Up is cheaper, to the right is faster for each user."),
+        x: Axis::linear("tok/s per user (median)"),
+        y: Axis::linear(format!("output tok/s {per}")),
+        series: series(&sweeps, Shape::Marks, speeds),
+        rules: Vec::new(),
+    }]
+}

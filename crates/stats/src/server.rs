@@ -1,0 +1,173 @@
+//! The server's side: its own figures over the window, beside those of the client.
+
+mod against;
+mod looks;
+mod marks;
+mod points;
+mod queue;
+mod totals;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use marks::KV_FULL;
+
+use goodput_model::{MetricName, Mode, Nanos, Plan, RequestRecord, Sample, Scrape, SystemFacts};
+
+use crate::cuts::Cuts;
+use crate::request::Latencies;
+use crate::summary::{EndpointSummary, ServerSummary};
+use crate::window::{Kind, Window};
+use against::ClientSide;
+use looks::{Between, Looks};
+use points::{Point, points};
+use queue::Arrivals;
+
+/// Filled by all requests of a run.
+#[derive(Debug)]
+pub(crate) struct ServerTally {
+    window: Window,
+    /// How often pages are read.
+    interval: Nanos,
+    stream: bool,
+    /// Those of a closed loop.
+    users: Option<u32>,
+    client: ClientSide,
+    arrivals: Arrivals,
+}
+
+impl Default for ServerTally {
+    fn default() -> Self {
+        Self {
+            window: Window { start: Nanos::ZERO, end: Nanos::ZERO, kind: Kind::Time },
+            interval: Nanos::ZERO,
+            stream: true,
+            users: None,
+            client: ClientSide::default(),
+            arrivals: Arrivals::default(),
+        }
+    }
+}
+
+impl ServerTally {
+    /// With what was looked at, if anything was.
+    pub(crate) fn new(plan: &Plan, samples: &[Sample], window: Window) -> Self {
+        Self {
+            window,
+            interval: plan.observe.interval.into(),
+            stream: plan.target.stream,
+            users: match plan.load.mode {
+                Mode::Closed { concurrency, .. } => Some(concurrency),
+                Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. } => None,
+            },
+            client: ClientSide::new(&Looks::of(samples), window),
+            arrivals: Arrivals::default(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
+        let latencies = Latencies::of(record, self.stream, cuts);
+        self.arrivals.add(record, latencies.get(MetricName::Ttft));
+        self.client.add(record, cuts);
+    }
+
+    /// None where no page was read, and requests never queued as far as can be seen.
+    pub(crate) fn finish(self, samples: &[Sample], facts: &SystemFacts) -> Option<ServerSummary> {
+        let Self { window, interval, users, client, arrivals, .. } = self;
+        let looks = Looks::of(samples);
+        let endpoints = endpoints(&looks, facts, window, interval);
+        let points = points(&looks, interval);
+        let ttft_by_queue = arrivals.by_queue(&points, interval);
+        if endpoints.is_empty() {
+            let queued = ttft_by_queue.filter(|found| found.bands.len() > 1)?;
+            return Some(ServerSummary { ttft_by_queue: Some(queued), ..ServerSummary::default() });
+        }
+        let inside: Vec<&Point> = points.iter().filter(|point| window.contains(point.at)).collect();
+        let between = looks.between(|at| window.contains(at));
+        let between: Vec<&Between<'_>> = between.iter().flatten().collect();
+        let counters = totals::counters(&between);
+        let histograms = totals::histograms(&between);
+        let share = |part: &str, whole: &str| {
+            let whole = counters.get(whole)?.total;
+            (whole > 0.0).then_some(counters.get(part)?.total / whole)
+        };
+        let queue = queue::queue(&inside, users)
+            .map(|queue| queue.waited(histograms.get("queue_time"), histograms.get("ttft")));
+        Some(ServerSummary {
+            levels: points::levels(inside.iter().copied()),
+            queue,
+            against_client: client.against(&looks, window),
+            ttft_by_queue,
+            prefix_hit_rate_counted: share("prefix_hits", "prefix_queries"),
+            speculative_acceptance_counted: share("accepted_tokens", "drafted_tokens"),
+            marks: marks::marks(&looks, &points),
+            timeline: marks::timeline(&points, samples),
+            endpoints,
+            counters,
+            histograms,
+        })
+    }
+}
+
+/// Those that answered, and those that should have.
+fn endpoints(
+    looks: &Looks<'_>,
+    facts: &SystemFacts,
+    window: Window,
+    interval: Nanos,
+) -> Vec<EndpointSummary> {
+    let mut all: Vec<u32> = (0..).zip(&facts.metrics).map(|(endpoint, _)| endpoint).collect();
+    all.extend(looks.endpoints());
+    all.sort_unstable();
+    all.dedup();
+    let are_several = all.len() > 1;
+    let summary = |endpoint: u32| {
+        let source = facts.metrics.get(endpoint as usize).cloned().unwrap_or_default();
+        let mut summary = EndpointSummary {
+            url: source.url,
+            engine: source.engine,
+            ..answers(looks.asked(endpoint), window)
+        };
+        if are_several {
+            let only = looks.only(endpoint);
+            let points = points(&only, interval);
+            let inside = points.iter().filter(|point| window.contains(point.at));
+            summary.levels = points::levels(inside);
+            let between = only.between(|at| window.contains(at));
+            summary.counters = totals::counters(&between.iter().flatten().collect::<Vec<_>>());
+        }
+        summary
+    };
+    all.into_iter().map(summary).collect()
+}
+
+fn answers(asked: &[&Scrape], window: Window) -> EndpointSummary {
+    let mut summary = EndpointSummary::default();
+    let mut took = crate::sample::Sample::default();
+    let (mut last, mut longest) = (None, Nanos::ZERO);
+    let gap = |last: Option<Nanos>, to| window.overlap(last.unwrap_or(window.start), to);
+    for scrape in asked {
+        match &scrape.outcome {
+            Ok(reading) => {
+                summary.answers += 1;
+                summary.resets += u64::from(reading.resets);
+                summary.several_servers |= reading.of_several;
+                summary.malformed = summary.malformed.max(u64::from(reading.malformed));
+                took.push(scrape.took.as_ms());
+                longest = longest.max(gap(last, scrape.at));
+                // Looks before the first request, all at zero, are as good as one.
+                let is_other = last != Some(scrape.at) && window.contains(scrape.at);
+                summary.looks += u64::from(is_other);
+                last = Some(scrape.at);
+            }
+            Err(reason) => {
+                summary.failures += 1;
+                summary.last_failure = Some(reason.clone());
+            }
+        }
+    }
+    longest = longest.max(gap(last, window.end));
+    summary.longest_gap_s = longest.as_secs();
+    summary.took_ms = took.level().unwrap_or_default();
+    summary
+}

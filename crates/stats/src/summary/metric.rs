@@ -1,0 +1,118 @@
+//! Distributions in numbers: a metric, its percentiles, and shorter forms.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Unit of every value.
+    pub unit: String,
+    /// Number of samples.
+    pub n: u64,
+    /// Samples that are only known to be larger: requests that ran into a time limit.
+    pub censored: u64,
+    /// Mean; none when a sample is censored.
+    pub mean: Option<f64>,
+    /// Standard deviation; none when a sample is censored.
+    pub std: Option<f64>,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest; none when a sample is censored.
+    pub max: Option<f64>,
+    /// By percent, as text.
+    pub percentiles: BTreeMap<String, Percentile>,
+    /// Lower end of the mean's 95 % interval, by batch means.
+    #[serde(default)]
+    pub mean_low: Option<f64>,
+    /// Upper end of it.
+    #[serde(default)]
+    pub mean_high: Option<f64>,
+    /// p99 over p50; none when either is unknown.
+    #[serde(default)]
+    pub tail_ratio: Option<f64>,
+    /// How much a value tells about the next in order of due instants (autocorrelation at lag 1);
+    /// only of TTFT.
+    #[serde(default)]
+    pub lag1: Option<f64>,
+}
+
+/// One percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// The value; none when there is no sample or it falls among the censored ones.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % interval; none where that is not estimable. Where `quality` is `rough`, one
+    /// end at most is given: the one that can be trusted.
+    pub low: Option<f64>,
+    /// Upper end of its interval; none where that is not estimable, or beyond the time limit.
+    pub high: Option<f64>,
+    /// Whether it lies beyond the time limit.
+    #[serde(default)]
+    pub is_censored: bool,
+    /// Whether the upper end of its interval lies beyond the time limit.
+    #[serde(default)]
+    pub high_is_censored: bool,
+    /// As many independent samples would say as much about it; none where nobody knows.
+    #[serde(default)]
+    pub n_eff: Option<f64>,
+    /// Whether it may stand without its interval.
+    #[serde(default)]
+    pub quality: Quality,
+    /// MLPerf's early-stopping estimate: on the safe side with 99 %; none from too few samples.
+    #[serde(default)]
+    pub early_stopping: Option<f64>,
+    /// The percentile of completed requests alone, where failures that took longer change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<f64>,
+}
+
+/// What a percentile may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quality {
+    /// The figure stands for itself. Summaries from before there were intervals say so too.
+    #[default]
+    Ok,
+    /// Few samples: the interval stands, the bare figure does not.
+    Few,
+    /// There is a figure, but at most one end of its interval can be trusted: too few samples, or
+    /// neighbors that are too much alike.
+    Rough,
+    /// There are too few samples for any figure: fewer than one is expected beyond it.
+    NotEstimable,
+}
+
+impl Quality {
+    /// Whether both ends of its interval are known.
+    pub fn has_interval(self) -> bool {
+        matches!(self, Self::Ok | Self::Few)
+    }
+}
+
+/// A distribution in three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Quick {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// A distribution in four numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// Number of samples.
+    pub n: u64,
+    /// Mean; none when a sample is censored.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}

@@ -1,0 +1,106 @@
+//! The shapes of `summary.requests`, `summary.tokens` and the rates.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::run::RunFacts;
+
+/// What became of the measured requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Requests {
+    /// Due inside the window.
+    pub scheduled: u64,
+    /// Ended well.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Failures by how far the request had come.
+    pub errors_by_stage: BTreeMap<String, u64>,
+    /// Failures by class and stage together, most frequent first, each with its first message.
+    pub error_details: Vec<ErrorDetail>,
+    /// Requests before the window.
+    pub warmup: u64,
+    /// Requests after the window.
+    pub cooldown: u64,
+    /// Pooled connections that turned out dead and were opened anew.
+    pub reconnects: u64,
+    /// Requests that opened a connection of their own.
+    pub connects: u64,
+    /// Answers that came in one piece though streams were asked for.
+    #[serde(default)]
+    pub whole: u64,
+    /// Finish reasons of those that ended well.
+    pub finish_reasons: BTreeMap<String, u64>,
+}
+
+/// The class of requests that were given up when the run ended.
+pub(crate) const CUT_OFF: &str = "cut_off";
+
+impl Requests {
+    /// Those that were given up when the run ended.
+    pub(crate) fn cut_off(&self) -> u64 {
+        self.errors.get(CUT_OFF).copied().unwrap_or_default()
+    }
+
+    /// Those that failed by themselves: what a point gave up when it ended early did not.
+    pub(crate) fn failed_by(&self, run: &RunFacts) -> u64 {
+        self.failed.saturating_sub(if run.gave_up() { self.cut_off() } else { 0 })
+    }
+
+    /// The share of those; none without any request.
+    pub(crate) fn failed_share(&self, run: &RunFacts) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.failed_by(run) as f64 / self.scheduled as f64)
+    }
+}
+
+/// Failures of one class at one stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorDetail {
+    /// Class of the failure.
+    pub class: String,
+    /// How far the requests had come.
+    pub stage: String,
+    /// How many.
+    pub count: u64,
+    /// What the server or the system said about the first of them. Foreign text.
+    pub message: String,
+}
+
+/// Tokens of the measured requests that ended well.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Prompt tokens.
+    pub input: u64,
+    /// Who counted them: `usage` or `planned`, or `mixed`.
+    pub input_source: String,
+    /// Output tokens.
+    pub output: u64,
+    /// Who counted them: `usage`, `token_ids`, `tokenizer` or `chunks`, or `mixed`.
+    pub output_source: String,
+    /// Good answers that nobody counted the tokens of; they are missing from `output`.
+    #[serde(default)]
+    pub uncounted: u64,
+    /// Prompt tokens from the server's cache, where it says.
+    pub cached: Option<u64>,
+    /// Prompt tokens that stand for images, where it says.
+    #[serde(default)]
+    pub image: Option<u64>,
+    /// Events that carried tokens.
+    pub chunks: u64,
+    /// Those that shared a socket read with another.
+    pub coalesced_chunks: u64,
+}
+
+/// Rates.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Requests that ended well, per second.
+    pub requests_per_s: Option<f64>,
+    /// Output tokens by their arrival, per second.
+    pub output_tokens_per_s: Option<f64>,
+    /// Prompt tokens (counted when the first token arrives) and output tokens, per second.
+    pub total_tokens_per_s: Option<f64>,
+}

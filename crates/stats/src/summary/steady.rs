@@ -1,0 +1,111 @@
+//! The shape of `summary.steadiness` and of a window's cut.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What became of the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing speaks against one state from the cut to the end.
+    Steady,
+    /// A metric rises or falls all along.
+    Drifting,
+    /// A metric has two levels, one after the other.
+    Shifted,
+    /// The warm-up never ended.
+    NeverSteady,
+    /// Too few bins, requests or answers after one another to say.
+    TooShort,
+    /// The load was not meant to be steady, or there is no window.
+    #[default]
+    NotApplicable,
+}
+
+/// What MSER-5 asks for in one series.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeriesCut {
+    /// The cut of MSER-5, from the beginning of the series.
+    pub asked_s: f64,
+    /// What of it is a cold start and no fluctuation; zero where nothing is.
+    pub cut_s: f64,
+    /// MSER-5 cuts half of the series, the most it may: too short for it.
+    pub at_limit: bool,
+    /// Mean of the series before the cut of MSER-5; that of the rest where nothing is cut.
+    pub before: f64,
+    /// Mean of the series after it.
+    pub after: f64,
+}
+
+impl SeriesCut {
+    /// Up to the limit nothing looked like the rest: the warm-up did not end in time.
+    pub fn is_stuck(&self) -> bool {
+        self.at_limit && self.cut_s >= self.asked_s
+    }
+
+    /// By how much the part before the cut differs, as a share of the rest.
+    pub fn difference(&self) -> f64 {
+        if self.after == 0.0 { 0.0 } else { (self.before - self.after) / self.after.abs() }
+    }
+}
+
+/// Where the warm-up ends.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cut {
+    /// The largest over the series, but for those that no cut helps. MSER-5 alone would ask for a
+    /// third of a steady minute.
+    pub cut_s: f64,
+    /// The largest that MSER-5 asks for, clear or not.
+    pub asked_s: f64,
+    /// Each series by name: `in_flight`, `output_tokens_per_s`, `ttft`, `tpot`.
+    pub series: BTreeMap<String, SeriesCut>,
+}
+
+/// A trend in a metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trend {
+    /// The series.
+    pub metric: String,
+    /// Change from begin to end, as a share of the median.
+    pub drift_share: f64,
+    /// Chance of such a trend in a steady run.
+    pub p: f64,
+}
+
+/// A level that changed once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shift {
+    /// The series.
+    pub metric: String,
+    /// When, in seconds since the run's first instant.
+    pub at_s: f64,
+    /// Median before.
+    pub before: f64,
+    /// Median after.
+    pub after: f64,
+    /// Chance of such a shift in a steady run.
+    pub p: f64,
+}
+
+/// Whether the run was steady, and the evidence.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// The answer.
+    pub state: State,
+    /// What is to be cut from the beginning of the series that was judged.
+    pub cut: Cut,
+    /// The trend that counts against it, or that of TPOT.
+    pub trend: Option<Trend>,
+    /// The shift that counts against it.
+    pub shift: Option<Shift>,
+}
+
+impl Steadiness {
+    /// That nothing was seen says nothing of a run in which nothing can be seen.
+    pub(crate) fn doubt(&mut self) {
+        if self.state == State::Steady {
+            self.state = State::TooShort;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a summary says about the workload: as it was asked for, and as the server saw it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::{Quick, Spread};
+use super::slices::Slices;
+
+/// Slices by dimension (`class`, `turn`, `constraint`, `images`, `input_tokens`, `output_tokens`,
+/// `worker`, `minute`, `stage`), then by value.
+pub type Breakdown = BTreeMap<String, Slices>;
+
+/// Lengths as planned and as counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lengths {
+    /// Prompts; none where the server counted none.
+    pub input: Option<LengthCheck>,
+    /// Answers; none where no length was asked for, or nobody counted.
+    pub output: Option<LengthCheck>,
+}
+
+/// One side of the lengths, over the measured good requests that have a planned length and a
+/// counted one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LengthCheck {
+    /// How many requests.
+    pub n: u64,
+    /// Mean of the planned lengths, in tokens.
+    pub planned_mean: f64,
+    /// Mean of the counted ones.
+    pub actual_mean: f64,
+    /// All counted tokens over all planned ones; none where nothing was planned.
+    pub ratio: Option<f64>,
+    /// Share of requests with exactly the planned length.
+    pub exact_share: f64,
+    /// The largest difference of one request.
+    pub max_error: u64,
+}
+
+/// The requests that have one thing in common.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Slice {
+    /// Measured requests.
+    pub scheduled: u64,
+    /// Those that ended well.
+    pub ok: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Mean prompt length of those that ended well.
+    pub input_tokens_mean: Option<f64>,
+    /// Mean answer length of those that ended well and were counted.
+    pub output_tokens_mean: Option<f64>,
+    /// Time to the first token.
+    pub ttft_ms: Spread,
+    /// Time per output token.
+    pub tpot_ms: Spread,
+    /// Gaps between chunks; empty by length, worker and minute, where only requests are kept.
+    pub itl_ms: Spread,
+    /// Time to the last token.
+    pub e2e_ms: Spread,
+    /// Output tokens per second of the window (of a stage or minute: of its part of the window).
+    pub output_tps: Option<f64>,
+    /// Good requests ended per second of the same time.
+    pub rps: Option<f64>,
+    /// Share of requests that kept their objectives, where there are such.
+    #[serde(default)]
+    pub attainment: Option<f64>,
+}
+
+/// How much of the prompts a prefix cache was to hold, and held.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CacheSummary {
+    /// Share of prompt tokens that a warm cache would hold, where the workload shapes that.
+    pub requested: Option<f64>,
+    /// Share of prompt tokens that the server took from its cache, where it says.
+    pub observed: Option<f64>,
+    /// Share of good requests whose answer says how many of their tokens were cached.
+    pub reported_by: f64,
+    /// Who says: `usage`, `counters` (the server's own, over the whole run), or `none`.
+    pub source: String,
+}
+
+/// How close a replay kept to its trace.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReplaySummary {
+    /// What was kept of the trace's time: `timestamps` or `think-times`.
+    pub keep: String,
+    /// What trace time was multiplied by.
+    pub time_scale: f64,
+    /// Measured requests with an instant in the trace.
+    pub n: u64,
+    /// How far due instants lie from those of the trace, in either direction.
+    pub drift_ms: Quick,
+    /// How far the first bytes sent do.
+    pub sent_drift_ms: Quick,
+}
+
+/// Answers under one kind of constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct StructuredSummary {
+    /// Measured requests with it.
+    pub asked: u64,
+    /// Those that ended well.
+    pub answered: u64,
+    /// Answers that could be checked.
+    pub checked: u64,
+    /// Answers that keep it.
+    pub valid: u64,
+    /// Valid among checked.
+    pub valid_share: Option<f64>,
+}
+
+/// Answers counted by one tokenizer, whatever the server says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RecountSummary {
+    /// Which tokenizer.
+    pub tokenizer: String,
+    /// Measured good answers that it counted.
+    pub n: u64,
+    /// Their tokens.
+    pub output_tokens: u64,
+    /// Their characters.
+    pub characters: u64,
+    /// Such tokens per second, by their arrival inside the window.
+    pub output_tps: Option<f64>,
+    /// Its count over the server's, where there are both.
+    pub ratio_to_server: Option<f64>,
+}
+
+/// Sessions of several requests, over the whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SessionsSummary {
+    /// Sessions that sent at least one request.
+    pub n: u64,
+    /// Requests of each, on average.
+    pub requests_mean: f64,
+    /// The most steps that one came to.
+    pub turns_max: u32,
+    /// Sessions that began per second of the window.
+    pub arrivals_per_s: Option<f64>,
+    /// Sessions in a pause between two steps, averaged over the window.
+    pub thinking_mean: Option<f64>,
+    /// Requests that were not sent any more, because one before them failed or the run ended.
+    pub cut_requests: u64,
+}
