@@ -38,6 +38,28 @@ struct Queue {
     next_id: u64,
 }
 
+impl Queue {
+    /// Adds a sleeper; true when it became the earliest.
+    fn push(&mut self, instant: Nanos, waker: Waker) -> (u64, bool) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let earliest = self.sleepers.peek().is_none_or(|Reverse((first, _))| instant < *first);
+        self.sleepers.push(Reverse((instant, id)));
+        self.wakers.insert(id, waker);
+        (id, earliest)
+    }
+
+    /// Removes the earliest sleeper that is due at `present`; one that was dropped has no waker.
+    fn pop_due(&mut self, present: Nanos) -> Option<Option<Waker>> {
+        let &Reverse((instant, id)) = self.sleepers.peek()?;
+        if instant > present {
+            return None;
+        }
+        self.sleepers.pop();
+        Some(self.wakers.remove(&id))
+    }
+}
+
 impl Timer {
     /// Must be called inside a current-thread runtime with a local task set.
     pub fn new() -> io::Result<Self> {
@@ -82,15 +104,13 @@ impl Shared {
     fn wake_due(&self) {
         let mut queue = self.queue.borrow_mut();
         let present = now();
-        while let Some(&Reverse((instant, id))) = queue.sleepers.peek() {
-            if instant > present {
-                self.arm(instant);
-                return;
-            }
-            queue.sleepers.pop();
-            if let Some(waker) = queue.wakers.remove(&id) {
+        while let Some(waker) = queue.pop_due(present) {
+            if let Some(waker) = waker {
                 waker.wake();
             }
+        }
+        if let Some(&Reverse((instant, _))) = queue.sleepers.peek() {
+            self.arm(instant);
         }
     }
 
@@ -107,12 +127,7 @@ impl Shared {
     }
 
     fn register(&self, instant: Nanos, waker: &Waker) -> u64 {
-        let mut queue = self.queue.borrow_mut();
-        let id = queue.next_id;
-        queue.next_id += 1;
-        let earliest = queue.sleepers.peek().is_none_or(|Reverse((first, _))| instant < *first);
-        queue.sleepers.push(Reverse((instant, id)));
-        queue.wakers.insert(id, waker.clone());
+        let (id, earliest) = self.queue.borrow_mut().push(instant, waker.clone());
         if earliest {
             self.arm(instant);
         }
@@ -155,24 +170,64 @@ impl Drop for Sleep {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use std::task::Wake;
+
     use super::*;
 
+    /// Writes its name down when it is woken.
+    struct Named(u64, Arc<Mutex<Vec<u64>>>);
+
+    impl Wake for Named {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+
+    /// On instants that the test chooses: what a busy machine does between two of them is not asked.
     #[test]
-    fn sleepers_wake_in_order_and_never_early() {
+    fn sleepers_are_due_in_order_and_never_early() {
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        let mut queue = Queue::default();
+        let earliest: Vec<bool> = [70u64, 20, 50, 20, 0]
+            .into_iter()
+            .zip(1..)
+            .map(|(ms, name)| {
+                let waker = Waker::from(Arc::new(Named(name, Arc::clone(&woken))));
+                queue.push(Nanos::from_millis(ms), waker).1
+            })
+            .collect();
+        assert_eq!(earliest, [true, true, false, false, true]);
+        for (present, expected) in
+            [(0, &[5][..]), (19, &[5]), (20, &[5, 2, 4]), (69, &[5, 2, 4, 3])]
+        {
+            while let Some(waker) = queue.pop_due(Nanos::from_millis(present)) {
+                waker.unwrap().wake();
+            }
+            assert_eq!(*woken.lock().unwrap(), expected, "at {present} ms");
+        }
+        queue.wakers.clear();
+        assert!(queue.pop_due(Nanos::from_millis(70)).is_some_and(|waker| waker.is_none()));
+        assert!(queue.pop_due(Nanos::from_millis(99)).is_none());
+    }
+
+    #[test]
+    fn every_sleeper_wakes_after_its_instant() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
-        let order = Rc::new(RefCell::new(Vec::new()));
+        let woken = Rc::new(RefCell::new(Vec::new()));
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let timer = Timer::new().unwrap();
             let begin = now();
             let tasks: Vec<_> = [7u64, 2, 5, 2, 0]
                 .into_iter()
                 .map(|ms| {
-                    let (timer, order) = (timer.clone(), Rc::clone(&order));
+                    let (timer, woken) = (timer.clone(), Rc::clone(&woken));
                     tokio::task::spawn_local(async move {
                         let due = begin + Nanos::from_millis(ms);
                         timer.sleep_until(due).await;
                         assert!(now() >= due);
-                        order.borrow_mut().push(ms);
+                        woken.borrow_mut().push(ms);
                     })
                 })
                 .collect();
@@ -180,6 +235,7 @@ mod tests {
                 task.await.unwrap();
             }
         });
-        assert_eq!(*order.borrow(), [0, 2, 2, 5, 7]);
+        woken.borrow_mut().sort_unstable();
+        assert_eq!(*woken.borrow(), [0, 2, 2, 5, 7]);
     }
 }
