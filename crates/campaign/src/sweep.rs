@@ -111,6 +111,31 @@ pub enum Level {
     Users(u32),
 }
 
+impl Level {
+    /// As part of a folder's name.
+    pub fn folder_name(self) -> String {
+        match self {
+            Self::Rate(rate) => format!("rate-{}", short(rate)),
+            Self::Users(users) => format!("users-{users}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "{}/s", short(*rate)),
+            Self::Users(users) => write!(f, "{users} users"),
+        }
+    }
+}
+
+/// Four digits, as many as a level has.
+fn short(rate: f64) -> String {
+    let rounded: f64 = format!("{rate:.3e}").parse().unwrap_or(rate);
+    rounded.to_string()
+}
+
 /// Why a point is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,82 +1,29 @@
 //! `goodput calibrate`: the client against a server of known timing, at rising load.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
-use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
-use goodput_engine::{Control, Live, Run, Sink};
-use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
-    Http, Lengths, Load, Measure, Mode, Nanos, ObservePlan, Plan, Rate, RequestRecord, Sample,
-    Shard, Target, WorkloadPlan,
-};
-use goodput_observe::Host;
-use goodput_stats::{RunFacts, Summary, analyse};
-use goodput_truth::{Timing, TruthServer};
-use goodput_wire::Dialect;
-use goodput_workload::{Setting, Workload};
+use goodput_campaign::{Calibration, Level};
+use goodput_lab::calibrate::{self, state_file};
+use goodput_report::plain;
 
 use crate::args::CalibrateArgs;
 use crate::error::{Failed, exit};
-use crate::{output, plan};
-use goodput_lab::{canary, host};
-
-/// The server's delays while streams are raised: 50 events a second each.
-const STREAMING: Timing = Timing { ttft: Nanos::from_millis(20), itl: Nanos::from_millis(20) };
-const STREAM_TOKENS: u32 = 100;
-
-/// And while requests are raised: short answers, so that few are open at once.
-const ASKING: Timing = Timing { ttft: Nanos::from_millis(5), itl: Nanos::from_millis(1) };
-const ASK_TOKENS: u32 = 2;
-
-/// Up to here streams are users of a closed loop, in step; beyond, arrivals spread them as real
-/// traffic does: a thousand tokens at one instant measure the order of reading, not the client.
-const IN_STEP: f64 = 100.0;
-
-/// How often the canary is asked: often, because a level is short.
-const CANARY_EVERY: Nanos = Nanos::from_millis(5);
+use crate::printer::Printer;
+use crate::{output, plan, report};
 
 /// Runs the verb.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     let fd_limit = goodput_engine::raise_fd_limit();
     check_destination(args)?;
     let workers = args.workers.unwrap_or_else(plan::default_workers);
-    let cpus = goodput_clock::allowed_cpus();
-    let bench = Bench { workers, cpus, length: args.level_duration };
-    let mut levels: Vec<Level> = Vec::new();
-    let mut stamps = String::new();
-    for kind in [Kind::Streams, Kind::Requests] {
-        while let Some(level) = next_level(kind, &levels) {
-            // Both ends of every connection are in this process.
-            if kind == Kind::Streams && level * 2.0 > fd_limit.connections() as f64 {
-                say(args, "the limit of open files allows no more; raise it with `ulimit -n`");
-                break;
-            }
-            let (reading, by) = bench.settle(kind, level)?;
-            say(args, &goodput_report::calibration_step(&reading));
-            stamps = by;
-            levels.push(reading);
-        }
-    }
-    let facts = host::facts(fd_limit.0);
-    let calibration = Calibration {
-        schema: Calibration::SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        date: host::timestamp(),
-        machine: machine(),
-        cpus: facts.cpus,
-        workers,
-        stamps,
-        ceiling: ceiling_of(&levels),
-        levels,
-    };
+    let step = |level: &Level| say(args, &goodput_report::calibration_step(level));
+    let printer = Printer::new(args.quiet);
+    let calibration = calibrate::calibrate(workers, args.level_duration, fd_limit, step, &printer)?;
     let is_usable = calibration.levels.iter().any(Level::is_carried);
     let path = is_usable.then(|| save(args, &calibration)).transpose()?;
     if args.json {
-        output::data(json(&calibration).as_bytes())?;
+        output::data(report::json(&calibration).as_bytes())?;
     } else if !args.quiet {
         output::page(&goodput_report::calibration(&calibration))?;
     }
@@ -84,7 +31,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
         output::note("\nnot saved: no level was carried; the reasons stand in the table");
         return Ok(ExitCode::from(exit::VOID));
     };
-    say(args, &format!("\nsaved: {}", goodput_report::plain(&path.display().to_string())));
+    say(args, &format!("\nsaved: {}", plain(&path.display().to_string())));
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -93,195 +40,6 @@ fn say(args: &CalibrateArgs, line: &str) {
     if !args.quiet {
         output::note(line);
     }
-}
-
-/// The client's side of every level.
-struct Bench {
-    workers: u32,
-    cpus: Vec<usize>,
-    length: Duration,
-}
-
-impl Bench {
-    /// One level, and who stamped arrivals. A level that was too much gets a second chance: another
-    /// program may have come in between, and it is the client's limit that is looked for.
-    fn settle(&self, kind: Kind, level: f64) -> Result<(Level, String), Failed> {
-        let once = || {
-            let (summary, server_late_ms) =
-                self.measure(kind, level).map_err(|error| Failed::internal(error.to_string()))?;
-            let reading = Level::new(kind, level, &summary, server_late_ms);
-            Ok((reading, summary.client.stamps))
-        };
-        let first = once()?;
-        if first.0.is_carried() { Ok(first) } else { once() }
-    }
-
-    /// One level: its numbers, and how late the server wrote at p99.
-    fn measure(
-        &self,
-        kind: Kind,
-        level: f64,
-    ) -> Result<(Summary, f64), Box<dyn std::error::Error>> {
-        let (timing, tokens) = match kind {
-            Kind::Streams => (STREAMING, STREAM_TOKENS),
-            Kind::Requests => (ASKING, ASK_TOKENS),
-        };
-        let server = self.start_server(timing)?;
-        let (_canary_server, mut canary) = canary::start()?;
-        canary.every = CANARY_EVERY;
-        let plan = self.plan(kind, level, tokens);
-        let run = Run {
-            load: plan.load.clone(),
-            shard: Shard::WHOLE,
-            begin: None,
-            timeout: plan.target.timeout,
-            workload: Box::new(Workload::new(&plan.workload, &Setting::of(plan.load.seed))?),
-            dialect: Dialect::new(Api::Chat, "truth", true),
-            endpoint: canary::endpoint(&server, false)?,
-            connections: ConnectionPolicy::Reuse,
-            keep_text: false,
-            keep_answers: false,
-            hash_bodies: false,
-            session_header: None,
-            tracer: None,
-            pacing: host::pacing(),
-            canary: Some(canary),
-            pin_to: self.client_cpus().to_vec(),
-        };
-        let sink = Memory { records: Vec::new(), samples: Vec::new(), host: Host::new() };
-        let ended = goodput_engine::run(run, &Control::new(), &Arc::new(Live::default()), sink)?;
-        let Memory { records, samples, .. } = ended.sink;
-        let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples, []);
-        Ok((summary, server.stop()?.write_lateness_ms.p99.unwrap_or(0.0)))
-    }
-
-    /// The server has the last processor, the workers the others.
-    fn client_cpus(&self) -> &[usize] {
-        match self.cpus.as_slice() {
-            [client @ .., _] if !client.is_empty() => client,
-            _ => &[],
-        }
-    }
-
-    /// A thread inherits its processors from the one that starts it.
-    fn start_server(&self, timing: Timing) -> std::io::Result<TruthServer> {
-        let cpu = self.cpus.last().copied().filter(|_| !self.client_cpus().is_empty());
-        std::thread::scope(|scope| {
-            let start = scope.spawn(|| {
-                cpu.map_or(Ok(()), goodput_clock::pin_to)?;
-                TruthServer::start("127.0.0.1:0", timing)
-            });
-            start.join().unwrap_or_else(|_| Err(std::io::Error::other("cannot start a server")))
-        })
-    }
-
-    fn plan(&self, kind: Kind, level: f64, tokens: u32) -> Plan {
-        let answer = STREAMING.ttft.as_secs() + STREAMING.itl.as_secs() * f64::from(tokens - 1);
-        let open = |rate: f64| Mode::Open {
-            rate: Rate::PerSecond(rate),
-            arrivals: Arrivals::Poisson,
-            max_concurrency: None,
-        };
-        let (mode, warmup) = match kind {
-            Kind::Requests => (open(level), Duration::from_millis(500)),
-            Kind::Streams if level <= IN_STEP => (
-                Mode::Closed {
-                    concurrency: level as u32,
-                    think_time: Duration::ZERO,
-                    pause_first: false,
-                },
-                Duration::from_millis(500),
-            ),
-            // All streams are there after one answer.
-            Kind::Streams => (open(level / answer), Duration::from_secs_f64(answer + 0.2)),
-        };
-        Plan {
-            schema: Plan::SCHEMA.to_owned(),
-            target: target(),
-            load: Load {
-                seed: 1,
-                duration: Some(self.length),
-                num_requests: None,
-                warmup: Extent::Time(warmup),
-                cooldown: Duration::ZERO,
-                drain: Duration::from_secs(3),
-                workers: self.workers,
-                pin: true,
-                mode,
-            },
-            workload: WorkloadPlan::of(ClassPlan::synthetic(
-                "chat",
-                Lengths::Fixed(10),
-                Lengths::Fixed(tokens),
-            )),
-            measure: Measure::of(vec![50.0, 99.0]),
-            observe: ObservePlan { metrics: false, gpu: GpuPlan::Off, ..ObservePlan::default() },
-            system: BTreeMap::new(),
-        }
-    }
-}
-
-fn target() -> Target {
-    Target {
-        url: "truth".to_owned(),
-        api: Api::Chat,
-        stream: true,
-        usage: false,
-        model: None,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
-        timeout: Duration::from_mins(1),
-        probe: false,
-        wait_ready: Duration::ZERO,
-        api_key_env: String::new(),
-        headers: Vec::new(),
-        extra_body: None,
-        cacert: None,
-        insecure: false,
-    }
-}
-
-fn facts() -> RunFacts {
-    RunFacts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: host::timestamp(),
-        target: "truth".to_owned(),
-        model: "truth".to_owned(),
-        api: Api::Chat.name().to_owned(),
-        stream: true,
-        seed: 1,
-        ..RunFacts::default()
-    }
-}
-
-/// Keeps everything in memory.
-struct Memory {
-    records: Vec<RequestRecord>,
-    samples: Vec<Sample>,
-    host: Host,
-}
-
-impl Sink for Memory {
-    fn record(&mut self, record: RequestRecord) {
-        self.records.push(record);
-    }
-
-    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
-        let host = self.host.sample();
-        self.samples.push(Sample { at, host, beats, canary, ..Sample::default() });
-    }
-
-    fn flush(&mut self) {}
-}
-
-fn json(calibration: &Calibration) -> String {
-    serde_json::to_string_pretty(calibration).unwrap_or_default() + "\n"
-}
-
-/// What a calibration holds for: this processor under this kernel.
-pub(crate) fn machine() -> String {
-    let facts = host::facts(0);
-    format!("{}, {}", facts.cpu, facts.system)
 }
 
 fn save(args: &CalibrateArgs, calibration: &Calibration) -> Result<PathBuf, Failed> {
@@ -296,7 +54,7 @@ fn save(args: &CalibrateArgs, calibration: &Calibration) -> Result<PathBuf, Fail
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder
         .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(&path, json(calibration)))
+        .and_then(|()| std::fs::write(&path, report::json(calibration)))
         .map_err(|error| Failed::usage(format!("cannot write `{}`: {error}", path.display())))?;
     Ok(path)
 }
@@ -308,36 +66,4 @@ fn check_destination(args: &CalibrateArgs) -> Result<(), Failed> {
     opened
         .map(drop)
         .map_err(|error| Failed::usage(format!("cannot write `{}`: {error}", path.display())))
-}
-
-fn state_file(workers: u32) -> Option<PathBuf> {
-    Some(state_folder()?.join(format!("calibration-{workers}.json")))
-}
-
-/// Where what is known about this machine is kept; none where its user has no place for that.
-pub(crate) fn state_folder() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let state = named("XDG_STATE_HOME").map(PathBuf::from);
-    let state = state.or_else(|| Some(Path::new(&named("HOME")?).join(".local/state")))?;
-    Some(state.join("goodput"))
-}
-
-/// A small file of that folder; none where there is none.
-pub(crate) fn read_state(path: &Path) -> Option<Vec<u8>> {
-    goodput_files::read(path, 1 << 20).ok()
-}
-
-/// The ceiling that was found on this machine for so many workers, if it was looked for.
-pub(crate) fn ceiling(plan: &Plan) -> Option<Ceiling> {
-    let workers = plan.load.mode.workers(plan.load.workers);
-    let path = state_file(workers)?;
-    let saved = serde_json::from_slice::<Calibration>(&read_state(&path)?)
-        .map_err(|error| output::note(&format!("warning: {}: {error}", path.display())))
-        .ok()?;
-    let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine();
-    let plausible = |most: Option<f64>| most.filter(|most| *most >= 1.0);
-    is_known.then(|| Ceiling {
-        events_per_s: plausible(saved.ceiling.events_per_s),
-        requests_per_s: plausible(saved.ceiling.requests_per_s),
-    })
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use goodput_report::plain;
 
 use crate::error::Failed;
-use crate::{output, shell};
+use crate::output;
+use goodput_lab::shell;
 
 /// A flag and what follows it: something that decides what is run.
 pub(crate) type Flag = (&'static str, String);

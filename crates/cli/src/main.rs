@@ -2,7 +2,6 @@
 
 mod args;
 mod audit;
-mod beside;
 mod calibrate;
 mod capacity;
 mod commands;
@@ -16,7 +15,6 @@ mod live;
 mod merge;
 mod mock;
 mod notes;
-mod observe;
 mod output;
 mod plan;
 mod printer;
@@ -27,7 +25,6 @@ mod run;
 mod screen;
 mod serve;
 mod shadow;
-mod shell;
 mod signals;
 mod stats;
 mod sweep;
@@ -52,7 +49,7 @@ fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Report(args) => report::report(&args),
-        Verb::Merge(args) => merge::verb(&args),
+        Verb::Merge(args) => merge::merge(&args),
         Verb::Audit(args) => audit::audit(&args),
         Verb::Stats(args) => stats::stats(&args),
         Verb::Plan(args) => capacity::capacity(&args),

@@ -16,13 +16,12 @@ use goodput_sim::Profile;
 use crate::args::MockArgs;
 use crate::curve;
 use crate::error::{Failed, exit};
+use crate::printer::Printer;
 use crate::{http, output, signals};
+use goodput_lab::run::warn_if_late;
 
 /// How often a server that cannot keep up says so.
 const LOOK_AFTER: Duration = Duration::from_secs(5);
-
-/// Share of late events that is worth a word.
-const TOO_LATE: f64 = 0.01;
 
 /// Records of the truth that may wait for the disk.
 const TRUTH_QUEUE: usize = 10_000;
@@ -60,9 +59,9 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         mock.address(),
         "whoever can connect can use this engine; `--listen 127.0.0.1:8000` keeps it to this machine",
     );
-    let mut seen = (0, 0);
+    let (mut seen, printer) = ((0, 0), Printer::new(false));
     signals::until_stopped(LOOK_AFTER, || {
-        seen = warn_of_new(&mock, seen);
+        seen = warn_if_late(&mock, seen, &printer);
         mock.is_running()
     })
     .map_err(|error| Failed::internal(error.to_string()))?;
@@ -171,25 +170,6 @@ fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
             }
         }
     }
-}
-
-/// Says so when the engine could not keep up with its own model: what was measured is then slower
-/// than what was simulated.
-pub(crate) fn warn_if_late(mock: &Mock) {
-    warn_of_new(mock, (0, 0));
-}
-
-/// Says so of the events since `seen`; returns what has been seen now.
-fn warn_of_new(mock: &Mock, seen: (u64, u64)) -> (u64, u64) {
-    let present = (mock.tally().events(), mock.tally().late_events());
-    let (events, late) = (present.0 - seen.0, present.1 - seen.1);
-    if mock.has_delays() && late as f64 > events as f64 * TOO_LATE {
-        output::note(&format!(
-            "warning: the simulated engine is behind: {late} of {events} token events left more \
-             than 1 ms late"
-        ));
-    }
-    present
 }
 
 fn summary(tally: &Tally) -> String {

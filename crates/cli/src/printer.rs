@@ -1,24 +1,39 @@
-//! [`Printer`]: what the lab tells, on stderr.
+//! [`Printer`]: what the lab tells, on stderr, on the screen and on the metrics page.
 
+use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use goodput_lab::{Event, Observer};
+use goodput_lab::{Event, Observer, RunSink, RunView};
 use goodput_report::plain;
+use goodput_stats::Summary;
 
-use crate::{output, typed};
+use crate::listen::Listen;
+use crate::progress::ProgressLine;
+use crate::screen::Progress;
+use crate::{output, report, terminal, typed};
 
 /// Prints what happens. Warnings are printed even where notes are not wanted.
 #[derive(Debug)]
 pub(crate) struct Printer {
     quiet: bool,
-    /// Where keys go, of those that were said.
+    /// What was said, of what is said once.
     said: Mutex<BTreeSet<String>>,
+    /// Where runs are shown while they go on.
+    pub(crate) listen: OnceLock<Listen>,
+    /// How runs show how far they are.
+    pub(crate) progress: OnceLock<Progress>,
 }
 
 impl Printer {
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, said: Mutex::default() }
+        let (listen, progress) = (OnceLock::new(), OnceLock::new());
+        Self { quiet, said: Mutex::default(), listen, progress }
+    }
+
+    fn is_new(&self, line: &str) -> bool {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(line.to_owned())
     }
 
     /// Says which secret goes where, once, where a file chose it and not who typed the command. Not even
@@ -30,7 +45,7 @@ impl Printer {
         let is_typed = typed::is_typed("target") || typed::is_typed("targets");
         let (kind, chosen) = if is_typed { ("note", "that variable") } else { ("warning", "both") };
         let line = format!("{kind}: the key in ${variable} goes to {host}: a file chose {chosen}");
-        if self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+        if self.is_new(&line) {
             output::note(&plain(&line));
         }
     }
@@ -39,11 +54,36 @@ impl Printer {
 impl Observer for Printer {
     fn event(&self, event: Event) {
         match event {
-            Event::Note(_) if self.quiet => {}
+            Event::Note(_) | Event::NoteOnce(_) if self.quiet => {}
             Event::Note(text) => output::note(&plain(&text)),
+            Event::NoteOnce(text) if self.is_new(&text) => output::note(&plain(&text)),
             Event::Warning(text) => output::note(&format!("warning: {}", plain(&text))),
             Event::KeyUsed { variable, host } => self.say_whose_key(&variable, &host),
             _ => {}
         }
+    }
+
+    fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
+        let mut sinks: Vec<Box<dyn RunSink>> = Vec::new();
+        if let Some(listen) = self.listen.get() {
+            sinks.push(Box::new(listen.follow(run)));
+        }
+        match self.progress.get() {
+            None | Some(Progress::None) => {}
+            Some(_) if run.is_silent => {}
+            Some(progress) => match progress.screen().and_then(|screen| screen.follow(run)) {
+                Some(following) => sinks.push(Box::new(following)),
+                None => sinks.push(Box::new(ProgressLine::new(run, progress))),
+            },
+        }
+        sinks
+    }
+
+    fn saved(&self, folder: &Path, summary: &Summary) {
+        report::keep_run(folder, summary);
+    }
+
+    fn lend_terminal(&self) -> Box<dyn Any> {
+        Box::new(terminal::lend())
     }
 }

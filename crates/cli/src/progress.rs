@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
-use goodput_engine::{Control, Live, Snapshot};
-use goodput_model::{Extent, Load, Nanos};
+use goodput_engine::{Control, Snapshot};
+use goodput_lab::{RunHandle, RunSink, RunView};
+use goodput_model::{Extent, Load, Nanos, RequestRecord};
 use goodput_report::{Sending, confidence_live};
 
-use crate::run::Board;
 use crate::screen::Progress;
 
 /// Shows progress on stderr until it is dropped.
 pub(crate) struct ProgressLine {
     done: Arc<AtomicBool>,
+    shown: Option<Shown>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -28,10 +29,8 @@ const WIDTH: usize = 100;
 
 /// What is shown.
 struct Shown {
-    live: Arc<Live>,
-    board: Board,
+    handle: RunHandle,
     load: Load,
-    control: Control,
     /// What stands before the line.
     label: String,
     /// Whether the line is rewritten.
@@ -39,35 +38,29 @@ struct Shown {
 }
 
 impl ProgressLine {
-    /// Starts, where progress is to be shown.
-    pub(crate) fn start(
-        (live, board): (&Arc<Live>, Board),
-        (load, control): (&Load, &Control),
-        label: &str,
-        how: &Progress,
-    ) -> Self {
-        let done = Arc::new(AtomicBool::new(false));
-        // A screen that could not be had leaves the terminal to the line.
-        let is_rewritten = matches!(how, Progress::Line | Progress::Screen(_));
+    /// Of a run that is about to begin.
+    pub(crate) fn new(run: &RunView<'_>, how: &Progress) -> Self {
         let shown = Shown {
-            live: Arc::clone(live),
-            board,
-            load: load.clone(),
-            control: control.clone(),
-            label: label.to_owned(),
-            is_rewritten,
+            handle: run.handle.clone(),
+            load: run.plan.load.clone(),
+            label: run.label.to_owned(),
+            // A screen that could not be had leaves the terminal to the line.
+            is_rewritten: matches!(how, Progress::Line | Progress::Screen(_)),
         };
-        let flag = Arc::clone(&done);
-        let spawn = || {
-            std::thread::Builder::new()
-                .name("progress".to_owned())
-                .spawn(move || show(&shown, &flag))
-                // Without a thread there is no progress line, and nothing else is missing.
-                .ok()
-        };
-        let thread = if matches!(how, Progress::None) { None } else { spawn() };
-        Self { done, thread }
+        Self { done: Arc::default(), shown: Some(shown), thread: None }
     }
+}
+
+impl RunSink for ProgressLine {
+    fn begin(&mut self) {
+        let Some(shown) = self.shown.take() else { return };
+        let done = Arc::clone(&self.done);
+        let thread = std::thread::Builder::new().name("progress".to_owned());
+        // Without a thread there is no progress line, and nothing else is missing.
+        self.thread = thread.spawn(move || show(&shown, &done)).ok();
+    }
+
+    fn record(&mut self, _: &RequestRecord) {}
 }
 
 impl Drop for ProgressLine {
@@ -80,7 +73,7 @@ impl Drop for ProgressLine {
 }
 
 fn show(shown: &Shown, done: &AtomicBool) {
-    let live = &shown.live;
+    let live = &shown.handle.live;
     let is_terminal = shown.is_rewritten;
     let every = if is_terminal { TERMINAL } else { PLAIN };
     let begin = now();
@@ -95,8 +88,8 @@ fn show(shown: &Shown, done: &AtomicBool) {
         next = present + every;
         let snapshot = live.of_all();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
-        let sending = sending(&shown.load, &shown.control, present - begin);
-        let text = line(&shown.label, parts, &confidence_live(&shown.board.read(), sending));
+        let sending = sending(&shown.load, &shown.handle.control, present - begin);
+        let text = line(&shown.label, parts, &confidence_live(&shown.handle.look(), sending));
         let mut err = std::io::stderr().lock();
         // A terminal that went away must not end the run.
         let _ = if is_terminal {

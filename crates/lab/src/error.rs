@@ -1,6 +1,7 @@
 //! What goes wrong, so that a user can act on it.
 
 use goodput_model::plain;
+use goodput_record::FolderError;
 
 /// Why something could not be prepared or measured.
 #[derive(Debug, thiserror::Error)]
@@ -119,5 +120,14 @@ impl Failed {
     /// All of its lines, each made harmless.
     pub fn lines(&self) -> String {
         self.problem().message.lines().map(plain).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A folder that cannot be used.
+pub fn folder_failed(error: &FolderError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error {
+        FolderError::Occupied(_) => failed.hint("name a new folder with --out"),
+        _ => failed.hint("--out names another folder"),
     }
 }

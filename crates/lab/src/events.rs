@@ -1,4 +1,12 @@
-//! What happens while a run is prepared and measured, told as it happens.
+//! What happens while runs are prepared and measured, told as it happens.
+
+use std::any::Any;
+use std::path::Path;
+
+use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
+use goodput_stats::Summary;
+
+use crate::handle::RunHandle;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -6,6 +14,8 @@
 pub enum Event {
     /// Worth knowing while one waits. Foreign text in it is not made harmless yet.
     Note(String),
+    /// A note that holds for all runs and is worth saying only once.
+    NoteOnce(String),
     /// Changes what the result is worth, or what the user has to do.
     Warning(String),
     /// The key in an environment variable other than the default one goes to this host.
@@ -17,14 +27,35 @@ pub enum Event {
     },
 }
 
-/// Hears what happens: a terminal, a screen, a test.
+/// Hears what happens: a terminal, a screen, a metrics page, a test.
 pub trait Observer: Send + Sync {
     /// Something happened. Called from any thread; it must not block.
     fn event(&self, event: Event);
 
+    /// A run is about to begin: whoever wants to follow it gets its requests as they end.
+    fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
+        let _ = run;
+        Vec::new()
+    }
+
+    /// The folder of a run is complete: pages can be put there.
+    fn saved(&self, folder: &Path, summary: &Summary) {
+        let _ = (folder, summary);
+    }
+
+    /// A user's own command is about to run: the terminal is its own until the result is dropped.
+    fn lend_terminal(&self) -> Box<dyn Any> {
+        Box::new(())
+    }
+
     /// A [`Event::Note`].
     fn note(&self, text: String) {
         self.event(Event::Note(text));
+    }
+
+    /// A [`Event::NoteOnce`].
+    fn note_once(&self, text: &str) {
+        self.event(Event::NoteOnce(text.to_owned()));
     }
 
     /// A [`Event::Warning`].
@@ -39,4 +70,49 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn event(&self, _: Event) {}
+}
+
+/// A run that is about to begin.
+pub struct RunView<'a> {
+    /// What it sends.
+    pub plan: &'a Plan,
+    /// Where to: the URL without secrets, or the simulated engine as it was asked for.
+    pub target: &'a str,
+    /// The model that answers.
+    pub model: &'a str,
+    /// Where it is written.
+    pub folder: &'a Path,
+    /// What it is called among others; empty where it is alone.
+    pub label: &'a str,
+    /// Another run shows the progress of both.
+    pub is_silent: bool,
+    /// Its counters, and how it is stopped.
+    pub handle: &'a RunHandle,
+}
+
+/// Follows one run on the collector's thread, until it is dropped after the last answer.
+pub trait RunSink: Send {
+    /// The first request is about to be sent.
+    fn begin(&mut self) {}
+
+    /// A request has ended.
+    fn record(&mut self, record: &RequestRecord);
+
+    /// Called once a second.
+    fn observe(&mut self, seen: &Observation<'_>) {
+        let _ = seen;
+    }
+}
+
+/// What was seen since the last time.
+#[derive(Debug, Clone, Copy)]
+pub struct Observation<'a> {
+    /// Since the run began.
+    pub at: Nanos,
+    /// How late the workers' loops were called.
+    pub beats: &'a [Beat],
+    /// Pages of the server's metrics.
+    pub scrapes: &'a [Scrape],
+    /// Samples of its GPUs.
+    pub gpus: &'a [GpuSample],
 }

@@ -3,28 +3,47 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`run`] | one run: [`prepare`](run::prepare), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
+//! | [`handle`], [`interrupt`] | how another thread, or the user, sees and stops a run |
 //! | [`readiness`] | from a plan to a target that answers |
 //! | [`materials`] | the files a workload is made of, from disk or from the [`hub`] |
+//! | [`checks`] | what a plan must satisfy beyond its types |
 //! | [`vocabulary`] | what a word costs in the server's tokens |
+//! | [`server`] | the server's metrics and GPUs during a run |
+//! | [`hooks`], [`shell`] | a user's commands, the server's profiler, and traces around a run |
 //! | [`judge`] | answers checked after the run |
+//! | [`saved`], [`merge`] | the numbers of a folder; shards made one run |
 //! | [`emptying`] | waiting until a server has nothing left to do |
 //! | [`system`] | what the server says about itself |
-//! | [`canary`], [`host`] | this client and its machine |
+//! | [`calibrate`], [`canary`], [`host`] | this client and its machine |
 
+pub mod calibrate;
 pub mod canary;
+pub mod checks;
 pub mod emptying;
 mod error;
 mod events;
+pub mod handle;
+pub mod hooks;
 pub mod host;
 pub mod hub;
+pub mod interrupt;
 pub mod judge;
 pub mod materials;
+pub mod merge;
 pub mod readiness;
+pub mod run;
+pub mod saved;
+pub mod server;
+pub mod shell;
 pub mod system;
 pub mod vocabulary;
 
-pub use error::{Failed, Problem};
-pub use events::{Event, Observer, Silent};
+pub use error::{Failed, Problem, folder_failed};
+pub use events::{Event, Observation, Observer, RunSink, RunView, Silent};
+pub use handle::RunHandle;
+pub use interrupt::{Interrupt, Patience, Stopping};
+pub use run::{InProcess, Lab, Prepared, RunContext, Runner};
 
 #[cfg(test)]
 mod testing {

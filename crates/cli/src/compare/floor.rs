@@ -7,9 +7,9 @@ use goodput_campaign::compare::{
 };
 use goodput_campaign::sweep::Level;
 
-use crate::calibrate::{self, read_state, state_folder};
 use crate::error::Failed;
-use crate::{output, report, sweep, typed};
+use crate::{output, report, typed};
+use goodput_lab::calibrate::{self, read_state, state_folder};
 
 /// The floor that was measured from this machine on this target (URL without secrets, model); none
 /// where nobody did.
@@ -84,7 +84,7 @@ pub(super) fn known(design: &mut Design, rig: &Rig<'_>) -> Result<Option<Floor>,
 
 /// The load of a floor, in one line.
 pub(super) fn loads(levels: &[Level]) -> String {
-    let levels: Vec<String> = levels.iter().map(|level| sweep::said(*level)).collect();
+    let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
     levels.join(", ")
 }
 

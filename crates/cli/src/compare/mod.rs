@@ -41,7 +41,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     }
     files::check(&args.gate.files)?;
     let setup =
-        Setup::new(args.output.quiet, !args.workload.no_length_check).beside(&args.endpoint)?;
+        Setup::new(args.output.quiet, !args.workload.no_length_check).hooked(&args.endpoint)?;
     if args.output.dry_run && !saved::is_meant(args) {
         return live::dry_run(&setup, args);
     }

@@ -21,10 +21,11 @@ use super::targets::each;
 use super::{floor, gates, promised, proof};
 use crate::args::{CompareArgs, GateArgs};
 use crate::error::Failed;
-use crate::run::{Setup, folder_failed, folder_path};
-use crate::{calibrate, report, typed};
+use crate::run::{Setup, folder_path};
+use crate::{report, typed};
 use baseline::{Live, Measured};
 use folders::{Lens, Run, Taken};
+use goodput_lab::folder_failed;
 use goodput_lab::host;
 use levels::Levels;
 use targets::{Place, Target};
@@ -233,7 +234,7 @@ fn known_floor(design: &mut Design, sides: &[Taken]) -> Result<Option<Floor>, Fa
         sides.iter().flat_map(|side| &side.runs).any(|run| run.plan.measure.slo.is_some());
     let is_here = |run: &&Run| {
         let host = &run.manifest.host;
-        format!("{}, {}", host.cpu, host.system) == calibrate::machine()
+        format!("{}, {}", host.cpu, host.system) == goodput_lab::calibrate::machine()
     };
     let first = sides.iter().filter_map(|side| side.runs.first());
     let mut runs: Vec<&Run> = first.filter(is_here).collect();

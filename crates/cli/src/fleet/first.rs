@@ -8,19 +8,17 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
-use goodput_engine::Snapshot;
+use goodput_engine::{Begin, Snapshot};
 use goodput_fleet::{Leader, LeaderSettings, Limits, MemberState, Order, OrderKind, Phase, Totals};
 use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
-use goodput_report::plain;
 use goodput_stats::Summary;
 
 use super::{Meeting, check, mark, part, resolve, said};
 use crate::error::Failed;
-use crate::run::{Common, Hands, Place, Prepared, Setup, folder_failed};
-use crate::signals::Patience;
-use crate::{merge, output};
-use goodput_lab::host;
+use goodput_lab::{
+    Lab, Observer, Patience, Prepared, RunContext, RunHandle, Runner, folder_failed, host, merge,
+};
 
 /// How long clients may take to prepare a plan: files, tokenizers, the server's first answer.
 const PREPARING: Nanos = Nanos::from_millis(180_000);
@@ -70,7 +68,7 @@ impl First {
     /// Listens, and waits until all are there, or for as long as was asked.
     pub(crate) fn gather(
         self,
-        setup: &Setup,
+        lab: &Lab,
         plan: &Plan,
         has_several: bool,
     ) -> Result<Leading, Failed> {
@@ -87,51 +85,48 @@ impl First {
         let address = listening_address(&meeting)?;
         let leader = Leader::listen(address, settings).map_err(|error| said(&error))?;
         let others = meeting.shard.of() - 1;
-        say(
-            setup,
-            &format!(
-                "client 0 of {}: at {}, waiting for {others} more",
-                meeting.shard.of(),
-                leader.address()
-            ),
-        );
-        setup.signals.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        lab.observer.note(format!(
+            "client 0 of {}: at {}, waiting for {others} more",
+            meeting.shard.of(),
+            leader.address()
+        ));
+        lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let mut there_before = 0;
         let deadline = now() + Nanos::from(meeting.join_within);
         let there = leader.gather(deadline, |there| {
             if there.len() != there_before {
                 there_before = there.len();
-                say(setup, &format!("{} of {others} are there", there.len()));
+                lab.observer.note(format!("{} of {others} are there", there.len()));
             }
-            !setup.signals.is_interrupted()
+            !lab.interrupt.is_interrupted()
         });
-        if setup.signals.is_interrupted() {
+        if lab.interrupt.is_interrupted() {
             leader.end();
             return Err(Failed::interrupted("stopped before the other clients were there"));
         }
         let leader = Arc::new(leader);
         let leading = Leading { leader, meeting, fleet, has_several, orders: AtomicU64::new(0) };
-        leading.check_there(&there)?;
+        leading.check_there(&there, &*lab.observer)?;
         Ok(leading)
     }
 }
 
-impl Leading {
+impl Runner for Leading {
     /// A run of all clients: each measures its part into a folder of its own, of which one is made at
     /// `path`.
-    pub(crate) fn measure(
+    fn run(
         &self,
         prepared: Prepared,
-        setup: &Setup,
+        lab: &Lab,
         path: &Path,
-        place: &Place,
+        context: RunContext,
     ) -> Result<Summary, Failed> {
         RunFolder::check_free(path).map_err(|error| folder_failed(&error))?;
         if self.has_several {
             // One that was lost may come back.
             let deadline = now() + COMING_BACK;
-            let there = self.leader.gather(deadline, |_| !setup.signals.is_interrupted());
-            self.check_there(&there)?;
+            let there = self.leader.gather(deadline, |_| !lab.interrupt.is_interrupted());
+            self.check_there(&there, &*lab.observer)?;
         }
         let number = self.orders.fetch_add(1, Ordering::Relaxed) + 1;
         let kind = if self.has_several { OrderKind::Point } else { OrderKind::Run };
@@ -141,41 +136,43 @@ impl Leading {
         let folder = mark.folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
         self.leader.prepare(order).map_err(|error| said(&error))?;
-        let hands = Hands::default();
-        let minding = self.mind(&hands);
-        let place = Place {
-            repeat: place.repeat,
-            label: format!("{}{} clients · ", place.label, self.meeting.shard.of()),
-            is_silent: place.is_silent,
+        let handle = RunHandle::default();
+        let minding = self.mind(&handle);
+        let context = RunContext {
+            repeat: context.repeat,
+            label: format!("{}{} clients · ", context.label, self.meeting.shard.of()),
+            is_silent: context.is_silent,
             shard: Some(ShardFacts {
                 shard: self.meeting.shard,
                 fleet: Some(self.fleet.clone()),
                 clock: Some(ClockOffset::default()),
             }),
-            begin: Some(self.begin(setup)),
-            hands: Some(hands),
-            ..Place::default()
+            begin: Some(self.begin(lab)),
+            handle,
+            ..RunContext::default()
         };
-        let own = prepared.measure_here(setup, &part(&parts, 0), &place);
+        let own = prepared.run_here(lab, &part(&parts, 0), context);
         drop(minding);
         if own.is_err() {
             self.leader.abort();
         }
         own?;
-        let folders = self.collect(setup, &parts)?;
+        let folders = self.collect(lab, &parts)?;
         drop(mark);
-        merge::merge(&folders, path, Some(self.meeting.shard.of()), setup.quiet)
+        merge::merge(&folders, path, Some(self.meeting.shard.of()), &*lab.observer)
     }
+}
 
+impl Leading {
     /// Says who is missing. One run goes on without them; of several, none would be of the load that is
     /// asked about.
-    fn check_there(&self, there: &[u32]) -> Result<(), Failed> {
+    fn check_there(&self, there: &[u32], observer: &dyn Observer) -> Result<(), Failed> {
         let missing = (1..self.meeting.shard.of()).filter(|rank| !there.contains(rank));
         let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
         let missing = missing.join(", ");
         for (why, times) in self.leader.turned_away() {
             let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
-            output::note(&plain(&format!("warning: turned away: {why}{times}")));
+            observer.warn(format!("turned away: {why}{times}"));
         }
         match missing.as_str() {
             "" => Ok(()),
@@ -184,8 +181,8 @@ impl Leading {
             ))
             .hint("start all clients again; a sweep goes on with --resume FOLDER")),
             _ => {
-                output::note(&format!(
-                    "warning: beginning without client {missing}: its part of the load will be missing"
+                observer.warn(format!(
+                    "beginning without client {missing}: its part of the load will be missing"
                 ));
                 Ok(())
             }
@@ -193,30 +190,28 @@ impl Leading {
     }
 
     /// Waits until all are ready, and gives the instant at which they begin.
-    fn begin(&self, setup: &Setup) -> Common {
-        let (leader, signals, is_quiet) =
-            (Arc::clone(&self.leader), setup.signals.clone(), setup.quiet);
-        Common(Arc::new(move || {
+    fn begin(&self, lab: &Lab) -> Begin {
+        let (leader, interrupt) = (Arc::clone(&self.leader), lab.interrupt.clone());
+        let observer = Arc::clone(&lab.observer);
+        Box::new(move || {
             let deadline = now() + PREPARING;
-            let members = leader.wait_ready(deadline, || !signals.is_interrupted());
+            let members = leader.wait_ready(deadline, || !interrupt.is_interrupted());
             for member in &members {
                 if let Some(why) = not_ready(member) {
-                    output::note(&plain(&format!("warning: client {} {why}", member.rank)));
+                    observer.warn(format!("client {} {why}", member.rank));
                 }
             }
             let go = leader.go(AHEAD);
-            if !is_quiet {
-                let count = go.ranks.len() + 1;
-                let begin = if count == 1 { "client begins" } else { "clients begin together" };
-                output::note(&format!("{count} {begin}"));
-            }
+            let count = go.ranks.len() + 1;
+            let begin = if count == 1 { "client begins" } else { "clients begin together" };
+            observer.note(format!("{count} {begin}"));
             go.at
-        }))
+        })
     }
 
     /// Stops the others when this client stops, and shows what they have done.
-    fn mind(&self, hands: &Hands) -> Minding {
-        let (leader, hands) = (Arc::clone(&self.leader), hands.clone());
+    fn mind(&self, handle: &RunHandle) -> Minding {
+        let (leader, handle) = (Arc::clone(&self.leader), handle.clone());
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);
         let mind = move || {
@@ -228,13 +223,13 @@ impl Leading {
                     sum.merge(&one.1);
                     sum
                 });
-                hands.live.set_others(snapshot(&others));
-                *hands.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
-                if hands.control.was_told_to_stop() && !has_stopped {
+                handle.live.set_others(snapshot(&others));
+                *handle.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+                if handle.control.was_told_to_stop() && !has_stopped {
                     has_stopped = true;
                     leader.stop();
                 }
-                if hands.control.was_told_to_abort() && !has_aborted {
+                if handle.control.was_told_to_abort() && !has_aborted {
                     has_aborted = true;
                     leader.abort();
                 }
@@ -251,12 +246,12 @@ impl Leading {
 
     /// The folders of all parts that there are, of those that began. Who does not want to wait for the
     /// rest has what is here.
-    fn collect(&self, setup: &Setup, parts: &Path) -> Result<Vec<PathBuf>, Failed> {
+    fn collect(&self, lab: &Lab, parts: &Path) -> Result<Vec<PathBuf>, Failed> {
         let patience =
-            Patience::new(&setup.signals).map_err(|error| Failed::internal(error.to_string()))?;
+            Patience::new(&lab.interrupt).map_err(|error| Failed::internal(error.to_string()))?;
         let deadline = now() + HANDING_OVER;
         let others = self.meeting.shard.of() as usize - 1;
-        say(setup, "waiting for what the other clients measured");
+        lab.observer.note("waiting for what the other clients measured".to_owned());
         let mut said = 0;
         let found = self.leader.collect(
             |rank| part(parts, rank),
@@ -264,7 +259,7 @@ impl Leading {
             |settled| {
                 if settled != said && settled < others {
                     said = settled;
-                    say(setup, &format!("{settled} of {others} are here"));
+                    lab.observer.note(format!("{settled} of {others} are here"));
                 }
                 !patience.is_over()
             },
@@ -279,14 +274,14 @@ impl Leading {
                 Ok(folder) => folders.push(folder),
                 // It shares our disk, and what it measured is here.
                 Err(why) if RunFolder::open(&folder).is_ok() => {
-                    output::note(&plain(&format!("warning: client {rank}: {why}")));
+                    lab.observer.warn(format!("client {rank}: {why}"));
                     wait_closed(&folder, deadline, || !patience.is_over());
                     folders.push(folder);
                 }
-                Err(why) => output::note(&plain(&format!(
-                    "warning: nothing came from client {rank}: {why}; what it measured, if anything, \
+                Err(why) => lab.observer.warn(format!(
+                    "nothing came from client {rank}: {why}; what it measured, if anything, \
                      is in the folder that it has named, and `goodput merge` takes it in"
-                ))),
+                )),
             }
         }
         Ok(folders)
@@ -404,10 +399,4 @@ fn everywhere(port: u16) -> SocketAddr {
     let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
     let has_six = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
     if has_six { six } else { SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)) }
-}
-
-fn say(setup: &Setup, line: &str) {
-    if !setup.quiet {
-        output::note(line);
-    }
 }

@@ -18,7 +18,7 @@ use goodput_fleet::{FleetError, Token};
 use goodput_model::{Plan, Shard, ShardFacts};
 
 use detect::detect;
-pub(crate) use first::{First, Leading};
+pub(crate) use first::First;
 pub(crate) use launch::fleet;
 pub(crate) use other::Other;
 

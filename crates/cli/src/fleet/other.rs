@@ -4,21 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::{now, pause};
 use goodput_fleet::{Member, MemberSettings, Next, Order, OrderKind, Start};
-use goodput_model::{Nanos, Plan, ShardFacts};
+use goodput_model::{Nanos, Plan, RequestRecord, ShardFacts};
 use goodput_record::{RunFolder, plan_of};
-use goodput_report::plain;
 
 use super::{Meeting, mark, part, said};
 use crate::error::{Failed, exit};
-use crate::run::{Common, Hands, Place, Setup, folder_failed, prepare};
+use crate::plan;
+use crate::run::Setup;
 use crate::screen::Tally;
-use crate::signals::Patience;
-use crate::{output, plan};
-use goodput_lab::host;
+use goodput_engine::Begin;
+use goodput_lab::run::prepare;
+use goodput_lab::{Lab, Patience, RunContext, RunHandle, RunSink, folder_failed, host};
 
 /// How long to wait for a word before looking at other things.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -41,15 +41,15 @@ impl Other {
         own: &Plan,
         path: &Path,
     ) -> Result<ExitCode, Failed> {
-        setup.is_led = true;
-        let setup = &setup;
-        let member = Arc::new(self.join(setup)?);
+        setup.lab.is_led = true;
+        let lab = &setup.lab;
+        let member = Arc::new(self.join(lab)?);
         let path = own_path(path, &self.0);
         let mut last = None;
         let mut worst = exit::OK;
         loop {
             match member.next(LOOK_UP) {
-                Next::Nothing if setup.signals.is_interrupted() => {
+                Next::Nothing if lab.interrupt.is_interrupted() => {
                     return Ok(ExitCode::from(exit::INTERRUPTED));
                 }
                 Next::Nothing => {}
@@ -59,20 +59,20 @@ impl Other {
                 }
                 Next::End => return Ok(ExitCode::from(worst)),
                 Next::Lost(why) => {
-                    output::note(&plain(&format!("warning: client 0 is lost: {why}")));
+                    lab.observer.warn(format!("client 0 is lost: {why}"));
                     return lost(last.as_deref());
                 }
                 Next::Order(order) => {
                     let shared = shared(&order, member.fleet(), &self.0);
                     let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
-                    match self.carry_out(setup, own, (&member, &order), &folder) {
+                    match self.carry_out(lab, own, (&member, &order), &folder) {
                         Ok(()) => {
-                            hand_over(setup, &member, &folder, shared.is_some());
+                            hand_over(lab, &member, &folder, shared.is_some());
                             last = Some(folder);
                         }
                         Err(failed) => {
                             let _ = member.refuse(&failed.to_string());
-                            output::note(&format!("warning: {failed}"));
+                            lab.observer.warn(failed.to_string());
                             worst = exit::TARGET;
                         }
                     }
@@ -81,9 +81,9 @@ impl Other {
         }
     }
 
-    fn join(&self, setup: &Setup) -> Result<Member, Failed> {
+    fn join(&self, lab: &Lab) -> Result<Member, Failed> {
         let Meeting { shard, at, token, join_within } = &self.0;
-        setup.signals.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let settings = MemberSettings {
             shard: *shard,
             token: token.clone(),
@@ -92,34 +92,32 @@ impl Other {
             deadline: now() + Nanos::from(*join_within),
             clocks: goodput_clock::now_and_unix,
         };
-        let joined = Member::join(at, &settings, |_| !setup.signals.is_interrupted());
-        if setup.signals.is_interrupted() {
+        let joined = Member::join(at, &settings, |_| !lab.interrupt.is_interrupted());
+        if lab.interrupt.is_interrupted() {
             return Err(Failed::interrupted("stopped before client 0 was found"));
         }
         let member = joined.map_err(|error| said(&error))?;
-        if !setup.quiet {
-            output::note(&format!("client {} of {}: joined {at}", shard.index(), shard.of()));
-        }
+        lab.observer.note(format!("client {} of {}: joined {at}", shard.index(), shard.of()));
         Ok(member)
     }
 
     /// One run.
     fn carry_out(
         &self,
-        setup: &Setup,
+        lab: &Lab,
         own: &Plan,
         (member, order): (&Arc<Member>, &Order),
         folder: &Path,
     ) -> Result<(), Failed> {
-        let prepared = prepare(setup, complete(order, own)?)?;
+        let prepared = prepare(lab, complete(order, own)?)?;
         if prepared.workload_hash() != order.workload {
             return Err(Failed::usage("this client would send something else than client 0")
                 .hint("data sets, traces and tokenizers must be the same files everywhere"));
         }
-        let tally = Tally::new(prepared.plan.target.stream);
-        let hands = Hands { told: Some(Arc::new(Mutex::new(tally))), ..Hands::default() };
+        let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
+        let handle = RunHandle::default();
         let label = format!("client {} of {} · ", self.0.shard.index(), self.0.shard.of());
-        let place = Place {
+        let context = RunContext {
             label,
             is_silent: true,
             shard: Some(ShardFacts {
@@ -127,19 +125,20 @@ impl Other {
                 fleet: Some(member.fleet().to_owned()),
                 clock: member.clock(),
             }),
-            begin: Some(begin(member, &hands)),
-            hands: Some(hands.clone()),
-            ..Place::default()
+            begin: Some(begin(member, &handle)),
+            handle: handle.clone(),
+            sinks: vec![Box::new(Counting(Arc::clone(&tally)))],
+            ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
-        let telling = tell(member, &hands, &over);
-        let measured = prepared.measure_here(setup, folder, &place);
+        let telling = tell(member, (&handle, &tally), &over);
+        let measured = prepared.run_here(lab, folder, context);
         over.store(true, Ordering::Relaxed);
         if let Some(telling) = telling {
             let _ = telling.join();
         }
         let summary = measured?;
-        if hands.is_off.load(Ordering::Relaxed) {
+        if handle.is_off.load(Ordering::Relaxed) {
             RunFolder::discard(folder);
             return Err(Failed::target("the others began without this client, or not at all"));
         }
@@ -150,15 +149,12 @@ impl Other {
 }
 
 /// What cannot be handed over is still here, and who leads says that it is missing.
-fn hand_over(setup: &Setup, member: &Member, folder: &Path, is_shared: bool) {
-    let patience = Patience::new(&setup.signals).ok();
+fn hand_over(lab: &Lab, member: &Member, folder: &Path, is_shared: bool) {
+    let patience = Patience::new(&lab.interrupt).ok();
     let waits = || patience.as_ref().is_none_or(|patience| !patience.is_over());
     let handed = if is_shared { member.keep() } else { member.upload(folder, HANDING_OVER, waits) };
     if let Err(error) = handed {
-        output::note(&plain(&format!(
-            "warning: {error}; what was measured is in {}",
-            folder.display()
-        )));
+        lab.observer.warn(format!("{error}; what was measured is in {}", folder.display()));
     }
 }
 
@@ -185,11 +181,11 @@ fn complete(order: &Order, own: &Plan) -> Result<Plan, Failed> {
 }
 
 /// Says that this client is ready, and waits for the word.
-fn begin(member: &Arc<Member>, hands: &Hands) -> Common {
-    let (member, control) = (Arc::clone(member), hands.control.clone());
-    let is_off = Arc::clone(&hands.is_off);
-    let clock = Arc::clone(&hands.clock);
-    Common(Arc::new(move || {
+fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
+    let (member, control) = (Arc::clone(member), handle.control.clone());
+    let is_off = Arc::clone(&handle.is_off);
+    let clock = Arc::clone(&handle.clock);
+    Box::new(move || {
         let _ = member.ready();
         loop {
             match member.wait_go(LOOK_UP) {
@@ -206,31 +202,41 @@ fn begin(member: &Arc<Member>, hands: &Hands) -> Common {
                 }
             }
         }
-    }))
+    })
+}
+
+/// Counts what a client tells while it goes on.
+struct Counting(Arc<Mutex<Tally>>);
+
+impl RunSink for Counting {
+    fn record(&mut self, record: &RequestRecord) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(record);
+    }
 }
 
 /// Tells client 0 once a second what was counted, and stops when it says so.
 fn tell(
     member: &Arc<Member>,
-    hands: &Hands,
+    (handle, tally): (&RunHandle, &Arc<Mutex<Tally>>),
     over: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
-    let (member, hands, over) = (Arc::clone(member), hands.clone(), Arc::clone(over));
+    let (member, handle, over) = (Arc::clone(member), handle.clone(), Arc::clone(over));
+    let tally = Arc::clone(tally);
     let tell = move || {
         let mut next = now();
         while !over.load(Ordering::Relaxed) {
             if member.is_aborted() {
-                hands.control.abort();
+                handle.control.abort();
             } else if member.is_stopping() {
-                hands.control.stop();
+                handle.control.stop();
             }
             if now() >= next {
                 next = now() + EVERY;
-                member.report(super::totals::of(&hands));
+                member.report(super::totals::of(&handle, &tally));
             }
             pause(Nanos::from_millis(50));
         }
-        member.report(super::totals::of(&hands));
+        member.report(super::totals::of(&handle, &tally));
     };
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }

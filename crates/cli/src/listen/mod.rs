@@ -15,18 +15,16 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
-use goodput_engine::{Control, Live};
-use goodput_model::{Beat, Load, Nanos, Plan, RequestRecord};
+use goodput_lab::{Observation, RunHandle, RunSink, RunView};
+use goodput_model::{Load, Nanos, RequestRecord};
 use goodput_report::plain;
 
 use crate::error::Failed;
 use crate::output;
 pub(crate) use course::{Course, Offered, Stand, offered};
-use goodput_lab::readiness::Ready;
 pub(crate) use histogram::Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};
@@ -55,8 +53,7 @@ struct Runs {
 #[derive(Debug)]
 struct Shown {
     facts: Facts,
-    live: Arc<Live>,
-    control: Control,
+    handle: RunHandle,
     state: Mutex<State>,
 }
 
@@ -84,23 +81,20 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Of the run that leaves its record at `path`; the label is that of its progress line.
-    pub(crate) fn new(plan: &Plan, ready: &Ready, (path, label): (&Path, &str)) -> Self {
-        // The engine inside the process listens at another port each time.
-        let target = if ready.mock.is_some() { &plan.target.url } else { &ready.shown };
+    fn new(run: &RunView<'_>) -> Self {
         // The rest of a label is how long it may still take.
-        let label = label.split(" · ").next().unwrap_or_default().trim();
+        let label = run.label.split(" · ").next().unwrap_or_default().trim();
         // Among others a run is named by its folder, which also tells the sides of a block apart.
-        let name = path.file_name().filter(|_| !label.is_empty());
-        let run = name.map_or_else(|| "run".into(), |name| name.to_string_lossy());
+        let name = run.folder.file_name().filter(|_| !label.is_empty());
+        let name = name.map_or_else(|| "run".into(), |name| name.to_string_lossy());
         Self {
-            target: plain(target),
-            run: plain(&run),
+            target: plain(run.target),
+            run: plain(&name),
             label: plain(label),
-            model: plain(&ready.model),
-            folder: plain(&path.display().to_string()),
-            stream: plan.target.stream,
-            load: plan.load.clone(),
+            model: plain(run.model),
+            folder: plain(&run.folder.display().to_string()),
+            stream: run.plan.target.stream,
+            load: run.plan.load.clone(),
         }
     }
 }
@@ -115,12 +109,11 @@ impl Listen {
     }
 
     /// Shows a run from here on; it is over when the result is dropped.
-    pub(crate) fn follow(
-        &self,
-        mut facts: Facts,
-        live: &Arc<Live>,
-        control: &Control,
-    ) -> Following {
+    pub(crate) fn follow(&self, run: &RunView<'_>) -> Following {
+        self.follow_handle(Facts::new(run), run.handle)
+    }
+
+    fn follow_handle(&self, mut facts: Facts, handle: &RunHandle) -> Following {
         let state = State {
             tally: Tally::new(facts.stream),
             course: Course::new(&facts.load),
@@ -133,8 +126,8 @@ impl Listen {
         if *times > 1 {
             facts.run = format!("{} ({times})", facts.run);
         }
-        let (live, control) = (Arc::clone(live), control.clone());
-        let shown = Arc::new(Shown { facts, live, control, state: Mutex::new(state) });
+        let handle = handle.clone();
+        let shown = Arc::new(Shown { facts, handle, state: Mutex::new(state) });
         runs.shown.push(Arc::clone(&shown));
         let excess = runs.shown.len().saturating_sub(MOST_RUNS);
         let over = runs.shown.iter().filter(|run| run.is_over()).take(excess);
@@ -180,12 +173,12 @@ impl Shown {
     }
 
     fn look(&self, at: Nanos) -> Look {
-        let seen = self.live.snapshot();
+        let seen = self.handle.live.snapshot();
         let mut state = lock(&self.state);
         let since = state.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
         let elapsed = state.ended.unwrap_or(since);
         state.course.look(elapsed, seen.started);
-        let is_sent = self.control.is_stopping() || self.control.is_draining();
+        let is_sent = self.handle.control.is_stopping() || self.handle.control.is_draining();
         let stand = if state.ended.is_some() {
             Stand::Ended
         } else if is_sent {
@@ -209,15 +202,14 @@ impl Shown {
 #[derive(Debug)]
 pub(crate) struct Following(Arc<Shown>);
 
-impl Following {
-    /// A request has ended.
-    pub(crate) fn record(&self, record: &RequestRecord) {
+impl RunSink for Following {
+    fn record(&mut self, record: &RequestRecord) {
         lock(&self.0.state).tally.add(record);
     }
 
-    /// So long ago the run began, and so late loops were called since the last time.
-    pub(crate) fn observe(&self, at: Nanos, beats: &[Beat]) {
-        let started = self.0.live.snapshot().started;
+    fn observe(&mut self, seen: &Observation<'_>) {
+        let Observation { at, beats, .. } = *seen;
+        let started = self.0.handle.live.snapshot().started;
         let mut state = lock(&self.0.state);
         state.epoch = Some(now() - at);
         state.course.look(at, started);

@@ -126,19 +126,19 @@ fn what_is_offered_follows_the_shape() {
 #[test]
 fn runs_have_names_of_their_own_and_the_oldest_that_ended_go() {
     let listen = Listen::default();
-    let follow = || listen.follow(facts(), &Arc::default(), &Control::new());
+    let follow = || listen.follow_handle(facts(), &RunHandle::default());
     let names = || -> Vec<String> {
         lock(&listen.0).shown.iter().map(|run| run.facts.run.clone()).collect()
     };
     // The first goes on all the time; its successors end at once.
-    let first = follow();
+    let mut first = follow();
     for _ in 0..MOST_RUNS {
         drop(follow());
     }
     let all = names();
     assert_eq!(all.len(), MOST_RUNS);
     assert_eq!(all[..2], ["run".to_owned(), "run (3)".to_owned()]);
-    first.observe(ms(500), &[]);
+    first.observe(&Observation { at: ms(500), beats: &[], scrapes: &[], gpus: &[] });
     first.record(&record(&[50]));
     let page = listen.page(Format::Text);
     let samples = page::check(&page, Format::Text);
@@ -159,8 +159,9 @@ fn runs_have_names_of_their_own_and_the_oldest_that_ended_go() {
 #[test]
 fn a_run_whose_sending_was_stopped_drains() {
     let listen = Listen::default();
-    let control = Control::new();
-    let _following = listen.follow(facts(), &Arc::default(), &control);
+    let handle = RunHandle::default();
+    let control = handle.control.clone();
+    let _following = listen.follow_handle(facts(), &handle);
     let stand = || lock(&listen.0).shown[0].look(now()).stand;
     assert_eq!(stand(), Stand::Warmup);
     control.stop();

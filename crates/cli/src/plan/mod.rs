@@ -6,19 +6,15 @@ mod slo;
 mod workload;
 
 pub(crate) use load::default_workers;
-pub(crate) use observe::{metrics_map, page_url};
 pub(crate) use slo::resolve as promise;
 pub(crate) use workload::resolve as workload;
 
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Api, ConnectionPolicy, Header, Http, Measure, Mode, ObservePlan, Plan, REDACTED, Target,
-    WorkloadPlan,
+    Api, ConnectionPolicy, Header, Http, Measure, ObservePlan, Plan, REDACTED, Target,
 };
 use goodput_record::read_plan;
-use goodput_wire::SessionHeader;
-use goodput_workload::Workload;
 
 use crate::args::{
     ApiName, ConnectionsName, EndpointArgs, LoadArgs, OutputArgs, RunArgs, SloArgs, Switch,
@@ -95,7 +91,7 @@ fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
     if args.workload.no_length_check && !is_counted && workload.calibration.is_none() {
         workload.calibration = Some(vocabulary::estimate());
     }
-    session_header(&workload)?;
+    goodput_lab::checks::session_header(&workload)?;
     let load = load::resolve(args.load, &workload, &args.workload.trace)?;
     Ok(Plan {
         schema: Plan::SCHEMA.to_owned(),
@@ -211,25 +207,4 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failed> {
     slo::check(plan)?;
     load::check_until(plan)?;
     load::check(&plan.load)
-}
-
-/// What is only known once the workload is there.
-pub(crate) fn check_workload(plan: &Plan, workload: &Workload) -> Result<(), Failed> {
-    if matches!(plan.load.mode, Mode::Replay { .. }) && workload.arrival(0).is_none() {
-        return Err(Failed::usage("how much load? the workload does not say when")
-            .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
-    }
-    let has_images = plan.workload.classes.iter().any(|class| class.images.is_some());
-    if has_images && plan.target.api == Api::Completions {
-        return Err(Failed::usage("completions cannot carry images").hint("use --api chat"));
-    }
-    Ok(())
-}
-
-/// The header that tells sessions apart, where one was asked for.
-pub(crate) fn session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Failed> {
-    let header = plan.session_header.as_deref().map(str::parse).transpose();
-    header.map_err(|error: goodput_wire::EndpointError| {
-        Failed::usage(error.to_string()).hint("write --session-header x-session-id")
-    })
 }

@@ -1,15 +1,12 @@
 //! What shall be looked at on the server's side.
 
-use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::{GpuPlan, Plan, REDACTED};
-use goodput_observe::MetricsMap;
-use goodput_record::read_toml;
-use goodput_wire::{BaseUrl, UrlError};
 
 use crate::args::{EndpointArgs, MetricsSwitch};
 use crate::error::Failed;
+use goodput_lab::checks::{metrics_map, page_url};
 
 /// The share of requests that are traced when nothing is said.
 const TRACE_SHARE: f64 = 0.01;
@@ -88,22 +85,4 @@ pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
             .hint("--metrics-interval is 100ms or longer"));
     }
     metrics_map(plan).map(drop)
-}
-
-/// A URL of a page.
-pub(crate) fn page_url(url: &str) -> Result<BaseUrl, Failed> {
-    url.parse().map_err(|UrlError { url, reason, .. }: UrlError| {
-        Failed::usage(format!("`{url}` is not the URL of a page: {reason}"))
-            .hint("a page of metrics looks like http://localhost:8000/metrics")
-    })
-}
-
-/// The map of names that the plan wants to be used.
-pub(crate) fn metrics_map(plan: &Plan) -> Result<Option<MetricsMap>, Failed> {
-    let Some(path) = &plan.observe.metrics_map else { return Ok(None) };
-    let map: MetricsMap = read_toml(Path::new(path)).map_err(|error| {
-        Failed::usage(error.to_string()).hint("docs/server-names.md shows such a file")
-    })?;
-    map.check().map_err(|why| Failed::usage(format!("`{path}` cannot be used: {why}")))?;
-    Ok(Some(map))
 }

@@ -15,11 +15,13 @@ use goodput_report::{
 };
 use goodput_stats::{Audit, Details, Repeats, Summary, audit_run, completed, details, repeats};
 
+use super::Read;
 use super::export;
-use super::read::{self, Read};
 use crate::error::Failed;
+use crate::printer::Printer;
 use crate::sweep::{self, Saved};
 use crate::{compare, output, shadow};
+use goodput_lab::saved::read_series;
 
 /// What a page is called in its folder.
 pub(crate) const PAGE: &str = "report.html";
@@ -33,7 +35,9 @@ pub(super) fn page(folder: &Path) -> Result<String, Failed> {
         Found::Comparison(comparison) => compare::html(folder, &comparison),
         Found::Sweep(summary) => sweep_html(&Swept::read(folder, &summary).view(&summary)),
         Found::Sweeps(sweeps) => sweeps_html(&sweeps),
-        Found::Series(series) => repeats_html(&repeats(&read::all(&series))),
+        Found::Series(series) => {
+            repeats_html(&repeats(&read_series(&series, &Printer::new(false))))
+        }
         Found::Run => {
             let Read { plan, manifest, summary } = super::read_as(folder, |_| Ok(()))?;
             let ran = Ran::read(folder, &plan, &manifest, &summary)?;

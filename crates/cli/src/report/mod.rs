@@ -4,7 +4,6 @@ mod export;
 mod foreign;
 mod html;
 mod points;
-mod read;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,15 +12,18 @@ use goodput_record::{RunFolder, SeriesFolder};
 use goodput_stats::repeats;
 
 pub(crate) use export::{converted, replace};
+pub(crate) use goodput_lab::saved::{SavedRun as Read, json, read, read_as, summarise};
 pub(crate) use html::{
     PAGE, keep_comparison, keep_repeats, keep_run, keep_shadow, keep_sweep, keep_sweeps,
 };
-pub(crate) use read::{Read, json, read, read_as, summarise};
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
+use crate::printer::Printer;
 use crate::sweep::{self, Saved};
-use crate::{beside, compare, output};
+use crate::{compare, output};
+use goodput_lab::hooks;
+use goodput_lab::saved::read_series;
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
@@ -49,7 +51,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
         }
     }
     if let Some(to) = &args.traces {
-        beside::export_saved(&args.folder, to)?;
+        hooks::export_saved(&args.folder, to, &Printer::new(false))?;
     }
     Ok(ExitCode::from(exit::OK))
 }
@@ -84,7 +86,7 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
             (Saved::Many(sweeps), _) => goodput_report::sweeps_text(&sweeps),
         }
     } else if let Some(series) = series {
-        let found = repeats(&read::all(&series));
+        let found = repeats(&read_series(&series, &Printer::new(false)));
         match format {
             Format::Json => json(&found),
             Format::Markdown => goodput_report::repeats_markdown(&found),

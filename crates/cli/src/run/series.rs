@@ -7,7 +7,10 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Repeats, Summary, repeats};
 
-use super::{Place, Setup, code, folder_failed, prepare, say_what_it_takes};
+use goodput_lab::run::prepare;
+use goodput_lab::{RunContext, folder_failed};
+
+use super::{Setup, code, say_what_it_takes};
 use crate::error::{Failed, exit};
 use crate::{output, report};
 
@@ -39,7 +42,7 @@ pub(super) fn measure(setup: &Setup, plan: &Plan, path: &Path, of: u32) -> Resul
         if let Err(error) = folder.write_summary(&series.repeats()) {
             output::note(&format!("warning: {error}"));
         }
-        if setup.signals.is_interrupted() {
+        if setup.interrupt.is_interrupted() {
             break;
         }
     }
@@ -63,15 +66,15 @@ fn measure_one(
     if repeat.number == 1 {
         say_what_it_takes(&prepared.plan, setup.quiet);
     }
-    if setup.signals.is_interrupted() {
+    if setup.interrupt.is_interrupted() {
         return Ok(None);
     }
     // Words cost what they cost: the runs shall differ in their seeds alone.
     plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
     let label = format!("repeat {} of {} · ", repeat.number, repeat.of);
-    let place = Place { repeat: Some(repeat), label, ..Place::default() };
+    let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
     let path = folder.run(repeat.number);
-    let summary = prepared.measure(setup, &path, &place)?;
+    let summary = prepared.run(setup, &path, context)?;
     report::keep_run(&path, &summary);
     Ok(Some(summary))
 }
@@ -94,7 +97,7 @@ impl Series {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
-        let stopped = setup.signals.is_interrupted().then_some(exit::INTERRUPTED);
+        let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
         let codes = self.summaries.iter().map(code).chain(stopped);
         Ok(ExitCode::from(codes.max_by_key(|code| weight(*code)).unwrap_or(exit::OK)))
     }

@@ -14,17 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_engine::{Control, Live};
-use goodput_fleet::Totals;
-use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
-use goodput_screen::{Campaign, Run as RunView};
+use goodput_lab::{Interrupt, Observation, RunHandle, RunSink, RunView};
+use goodput_model::{Nanos, RequestRecord};
+use goodput_screen::{Campaign, Run as ScreenRun};
 
 use crate::args::ScreenName;
 use crate::notes;
-use crate::run::{Board, Place};
-use crate::signals::Signals;
+use crate::signals;
 use crate::terminal::{self, Canvas, Whose};
-use goodput_lab::readiness::Ready;
 use keys::Keys;
 
 pub(crate) use tally::Tally;
@@ -51,11 +48,16 @@ pub(crate) enum Progress {
 
 impl Progress {
     /// As it was asked for, and as the terminal allows.
-    pub(crate) fn of(how: ScreenName, quiet: bool, verb: &'static str, signals: &Signals) -> Self {
+    pub(crate) fn of(
+        how: ScreenName,
+        quiet: bool,
+        verb: &'static str,
+        interrupt: &Interrupt,
+    ) -> Self {
         use std::io::IsTerminal;
         match how {
             _ if quiet => Self::None,
-            ScreenName::Auto if terminal::is_fit() => Self::Screen(Screen::new(verb, signals)),
+            ScreenName::Auto if terminal::is_fit() => Self::Screen(Screen::new(verb, interrupt)),
             ScreenName::Auto | ScreenName::Line if std::io::stderr().is_terminal() => Self::Line,
             _ => Self::Lines,
         }
@@ -74,7 +76,7 @@ pub(crate) struct Screen(Arc<Shown>);
 #[derive(Debug)]
 struct Shown {
     verb: &'static str,
-    signals: Signals,
+    interrupt: Interrupt,
     state: Mutex<State>,
 }
 
@@ -84,19 +86,15 @@ struct State {
     run: Option<Arc<Run>>,
     campaign: Option<Campaign>,
     /// A title and what stands in the place of a run, where the traffic is not ours.
-    traffic: Option<(String, RunView)>,
+    traffic: Option<(String, ScreenRun)>,
 }
 
 /// A run on the screen.
 #[derive(Debug)]
 struct Run {
     facts: view::Facts,
-    live: Arc<Live>,
-    control: Control,
-    board: Board,
+    handle: RunHandle,
     seen: Mutex<view::Seen>,
-    /// What other clients of the run have counted.
-    others: Option<Arc<Mutex<Totals>>>,
 }
 
 /// A run that is shown while it lasts.
@@ -104,32 +102,24 @@ struct Run {
 pub(crate) struct Following(Arc<Run>);
 
 impl Screen {
-    fn new(verb: &'static str, signals: &Signals) -> Self {
+    fn new(verb: &'static str, interrupt: &Interrupt) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Shown { verb, signals: signals.clone(), state }))
+        Self(Arc::new(Shown { verb, interrupt: interrupt.clone(), state }))
     }
 
     /// Shows a run from here on. None where the terminal cannot be had.
-    pub(crate) fn follow(
-        &self,
-        (plan, ready): (&Plan, &Ready),
-        place: &Place,
-        (live, board, control): (&Arc<Live>, &Board, &Control),
-    ) -> Option<Following> {
+    pub(crate) fn follow(&self, run: &RunView<'_>) -> Option<Following> {
         let run = Arc::new(Run {
-            facts: view::Facts::new(plan, ready, &place.label),
-            live: Arc::clone(live),
-            control: control.clone(),
-            board: board.clone(),
-            seen: Mutex::new(view::Seen::new(plan)),
-            others: place.hands.as_ref().map(|hands| Arc::clone(&hands.others)),
+            facts: view::Facts::new(run),
+            handle: run.handle.clone(),
+            seen: Mutex::new(view::Seen::new(run.plan)),
         });
         lock(&self.0.state).run = Some(Arc::clone(&run));
         self.is_drawn().then_some(Following(run))
     }
 
     /// Shows traffic that is not ours as it is now. Whether the terminal can be had.
-    pub(crate) fn show_traffic(&self, title: String, run: RunView) -> bool {
+    pub(crate) fn show_traffic(&self, title: String, run: ScreenRun) -> bool {
         lock(&self.0.state).traffic = Some((title, run));
         self.is_drawn()
     }
@@ -166,7 +156,7 @@ impl Screen {
                     break;
                 }
             }
-            match keys.wait(LOOK, || self.0.signals.hear()) {
+            match keys.wait(LOOK, || signals::hear(&self.0.interrupt)) {
                 Ok(true) => next = next.min(now() + AFTER_KEY),
                 Ok(false) => {}
                 // Where no key is read, Ctrl-C must be a signal again.
@@ -178,25 +168,17 @@ impl Screen {
     }
 }
 
-impl Following {
-    /// A request has ended.
-    pub(crate) fn record(&self, record: &RequestRecord) {
+impl RunSink for Following {
+    fn record(&mut self, record: &RequestRecord) {
         lock(&self.0.seen).tally.add(record);
     }
 
-    /// So long ago the run began; so late loops were called since the last time, and this was seen
-    /// of the server's side.
-    pub(crate) fn observe(
-        &self,
-        at: Nanos,
-        beats: &[Beat],
-        (scrapes, gpus): (&[Scrape], &[GpuSample]),
-    ) {
-        let snapshot = self.0.live.of_all();
+    fn observe(&mut self, seen: &Observation<'_>) {
+        let Observation { at, beats, scrapes, gpus } = *seen;
+        let handle = &self.0.handle;
+        let snapshot = handle.live.of_all();
         let mut seen = lock(&self.0.seen);
-        if let Some(others) = &self.0.others {
-            seen.tally.hear(at, &lock(others));
-        }
+        seen.tally.hear(at, &lock(&handle.others));
         seen.epoch = Some(now() - at);
         seen.course.look(at, snapshot.started);
         seen.tally.look(scrapes, gpus);

@@ -10,7 +10,6 @@ use super::{Run, Shown, lock};
 use crate::listen::{self, Course, Stand};
 use crate::output;
 use crate::progress::sending;
-use goodput_lab::readiness::Ready;
 
 /// What does not change during a run. Foreign text in it is harmless.
 #[derive(Debug)]
@@ -22,16 +21,14 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(plan: &Plan, ready: &Ready, label: &str) -> Self {
-        // The engine inside the process listens at another port each time.
-        let target = if ready.mock.is_some() { &plan.target.url } else { &ready.shown };
+    pub(super) fn new(run: &goodput_lab::RunView<'_>) -> Self {
         // The rest of a label is how long it may still take.
-        let label = label.split(" · ").next().unwrap_or_default().trim();
+        let label = run.label.split(" · ").next().unwrap_or_default().trim();
         Self {
-            target: plain(target),
-            model: plain(&ready.model),
+            target: plain(run.target),
+            model: plain(run.model),
             label: plain(label),
-            load: plan.load.clone(),
+            load: run.plan.load.clone(),
         }
     }
 }
@@ -75,7 +72,7 @@ pub(super) fn of(shown: &Shown, keys: &Keys, at: Nanos) -> View {
         pane: keys.pane,
         help: keys.help,
         colour: output::has_colour(),
-        run: in_stead.or_else(|| run.map(|run| run.view(at, shown.signals.is_interrupted()))),
+        run: in_stead.or_else(|| run.map(|run| run.view(at, shown.interrupt.is_interrupted()))),
         campaign,
         notes: super::notes(),
     }
@@ -83,7 +80,7 @@ pub(super) fn of(shown: &Shown, keys: &Keys, at: Nanos) -> View {
 
 impl Run {
     fn view(&self, at: Nanos, is_stopped: bool) -> RunView {
-        let snapshot = self.live.of_all();
+        let snapshot = self.handle.live.of_all();
         let mut seen = lock(&self.seen);
         let since = seen.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
         let elapsed = seen.took.unwrap_or(since);
@@ -114,8 +111,8 @@ impl Run {
             ok: snapshot.ok,
             failed: snapshot.failed,
             confidence: confidence_live(
-                &self.board.read(),
-                sending(&self.facts.load, &self.control, elapsed),
+                &self.handle.look(),
+                sending(&self.facts.load, &self.handle.control, elapsed),
             ),
             latencies: seen.tally.latencies(elapsed),
             tokens,
@@ -127,7 +124,7 @@ impl Run {
     }
 
     fn phase(&self, seen: &Seen, elapsed: Nanos, is_stopped: bool) -> Phase {
-        let is_sent = self.control.is_draining() || self.control.is_stopping();
+        let is_sent = self.handle.control.is_draining() || self.handle.control.is_stopping();
         match seen.course.stand(elapsed) {
             _ if seen.is_over => Phase::Ended,
             _ if is_sent && is_stopped => Phase::Stopping,

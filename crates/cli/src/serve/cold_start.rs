@@ -12,10 +12,10 @@ use serde_json::json;
 use super::{Command, Place, Server};
 use crate::args::{Arguments, ColdStartArgs, Verb};
 use crate::error::{Failed, exit};
-use crate::observe::Observer;
-use crate::run::Setup;
-use crate::{output, plan};
+use crate::{output, plan, signals};
+use goodput_lab::Silent;
 use goodput_lab::emptying::wait_empty;
+use goodput_lab::server::ServerWatch;
 
 /// How long the server has to become empty.
 const EMPTY_LIMIT: Duration = Duration::from_secs(30);
@@ -28,19 +28,19 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
     let command = Command::read(&args.serve, &values, &place.offered())?;
     let server = Server::start(&command, &args.log, &place, args.grace)?;
     say(&json!({"group": server.group()}))?;
-    let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, &goodput_lab::Silent)?;
+    let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, &Silent)?;
     say(&json!({"start": start}))?;
     if args.hold {
-        let setup = Setup::new(true, false);
-        let (from, observer) = (now(), Observer::start(&plan, &ready, &setup)?);
+        let interrupt = signals::interrupt();
+        let (from, watch) = (now(), ServerWatch::start(&plan, &ready, &Silent, &interrupt)?);
         // An end of stdin is all that is waited for.
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        say(&json!({"batch": batch(&observer.finish(&plan, false).looks().take(from).0)}))?;
+        say(&json!({"batch": batch(&watch.finish(&plan, false, &Silent).scrapes(from))}))?;
         if let Some(failed) = server.crash() {
             return Err(failed);
         }
         say(
-            &json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &|| setup.signals.is_interrupted())}),
+            &json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &|| interrupt.is_interrupted())}),
         )?;
     }
     let exit = server.stop()?;

@@ -14,9 +14,11 @@ use goodput_record::{Campaign, CampaignFolder, vary};
 use super::asked::{Asked, Serve};
 use super::{code as code_of, one, saved};
 use crate::error::{Failed, exit};
-use crate::run::{Setup, folder_failed, prepare};
+use crate::run::Setup;
 use crate::serve::{self, Command, Server};
 use crate::{output, plan};
+use goodput_lab::folder_failed;
+use goodput_lab::run::prepare;
 
 /// The values of one configuration, in the order given.
 type Values = Vec<(String, String)>;
@@ -61,7 +63,7 @@ pub(super) fn sweep(
         let path = folder.configuration(number, values);
         let mut configuration = read_one(&path, values);
         if !is_done(&configuration) {
-            if setup.signals.is_interrupted() {
+            if setup.interrupt.is_interrupted() {
                 break;
             }
             if !setup.quiet {

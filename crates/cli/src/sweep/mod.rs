@@ -9,7 +9,7 @@ mod saved;
 mod screen;
 
 pub(crate) use asked::promise;
-pub(crate) use one::{ABSENCE, EMPTYING, TRIES, label, said, unwritable};
+pub(crate) use one::{ABSENCE, EMPTYING, TRIES, unwritable};
 pub(crate) use point::at_level;
 pub(crate) use saved::{Saved, read};
 
@@ -24,11 +24,14 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
 use crate::fleet::Part;
-use crate::run::{Setup, dry_run, folder_failed, folder_path, prepare, show};
+use crate::run::{Setup, folder_path, show};
+use crate::workload::dry_run;
 use crate::{plan, report, typed};
 use asked::Asked;
+use goodput_lab::folder_failed;
 use goodput_lab::host;
 use goodput_lab::readiness::Ready;
+use goodput_lab::run::prepare;
 
 /// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
 const BESIDE_RESUME: [&str; 6] =
@@ -38,14 +41,14 @@ const BESIDE_RESUME: [&str; 6] =
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
-    setup.shard = part.shard();
+    setup.lab.shard = part.shard();
     if let Part::Other(other) = part {
         let path = args.output.out.clone().unwrap_or_else(|| {
             PathBuf::from(format!("runs/{}-sweep", host::timestamp().replace(':', "-")))
         });
         return other.follow(setup, &own_plan(args)?, &path);
     }
-    let setup = setup.beside(&args.endpoint)?;
+    let setup = setup.hooked(&args.endpoint)?;
     let (resumed, asked) = match &args.resume {
         Some(path) => {
             typed::refuse_beside("resume", &BESIDE_RESUME)?;
@@ -69,7 +72,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
             return Err(Failed::usage("each client says for itself where it sends requests")
                 .hint("of the target only its model can vary: --vary target.model=a,b"));
         }
-        Part::First(first) => setup.fleet = Some(first.gather(&setup, &asked.plan, true)?),
+        Part::First(first) => {
+            setup.lab.runner = Box::new(first.gather(&setup, &asked.plan, true)?)
+        }
         Part::Alone(_) => {
             return Err(Failed::usage("a sweep of several clients needs one that decides").hint(
                 "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
@@ -94,7 +99,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let sweeps = many::sweep(&setup, &asked, &folder)?;
     report::keep_sweeps(&path, &sweeps);
     show(&args.output, &path, &report::json(&sweeps), || goodput_report::sweeps_text(&sweeps))?;
-    let stopped = setup.signals.is_interrupted().then_some(exit::INTERRUPTED);
+    let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
     Ok(ExitCode::from(stopped.unwrap_or_else(|| many::code(&sweeps))))
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{
-    Ask, Estimate, Figures, Level, Point, Purpose, Standing, Step, SweepFacts, SweepPlan,
-    SweepState, SweepSummary, Unclear, answer, estimate, judge, next,
+    Ask, Estimate, Figures, Point, Purpose, Standing, Step, SweepFacts, SweepPlan, SweepState,
+    SweepSummary, Unclear, answer, estimate, judge, next,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
@@ -18,11 +18,13 @@ use super::saved::Kept;
 use super::screen::Screen;
 use super::{point, saved};
 use crate::error::Failed;
-use crate::run::{Place, Setup, prepare_on};
+use crate::run::Setup;
 use crate::{output, report};
+use goodput_lab::RunContext;
 use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
 use goodput_lab::readiness::{self, Ready};
+use goodput_lab::run::prepare_on;
 
 /// How long a server that went away may stay away.
 pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
@@ -112,7 +114,7 @@ impl<'a> Sweep<'a> {
         };
         let took_s = facts.took_s.max(took_s);
         let is_cold = !points.is_empty();
-        let screen = Screen::new(&setup.progress);
+        let screen = Screen::new(setup.progress());
         let began = now();
         Ok(Self {
             setup,
@@ -163,7 +165,7 @@ impl<'a> Sweep<'a> {
             let left = self.say_what_it_takes(&done, ask.burn_in_s - planned_s);
             let begin = now();
             let measured = self.measure(&ask, left);
-            if self.setup.signals.is_interrupted() {
+            if self.setup.interrupt.is_interrupted() {
                 return Ok(SweepState::Interrupted);
             }
             let is_gone = match measured {
@@ -182,7 +184,7 @@ impl<'a> Sweep<'a> {
                 return Ok(SweepState::TargetLost);
             }
             self.settle();
-            if self.setup.signals.is_interrupted() {
+            if self.setup.interrupt.is_interrupted() {
                 return Ok(SweepState::Interrupted);
             }
         }
@@ -209,12 +211,12 @@ impl<'a> Sweep<'a> {
     fn measure(&mut self, ask: &Ask, left_s: Option<f64>) -> Result<(PathBuf, Summary), Failed> {
         self.folder.set_aside(ask.number).map_err(unwritable)?;
         self.folder.begin(ask.number, ask).map_err(unwritable)?;
-        let path = self.folder.point(ask.number, &label(ask.level));
+        let path = self.folder.point(ask.number, &ask.level.folder_name());
         let plan = point::plan(&self.plan, ask);
         let prepared = prepare_on(self.setup, plan, Arc::clone(&self.ready))?;
         let label = progress_label(ask, left_s);
-        let place = Place { label, ..Place::default() };
-        let summary = prepared.measure(self.setup, &path, &place)?;
+        let place = RunContext { label, ..RunContext::default() };
+        let summary = prepared.run(self.setup, &path, place)?;
         Ok((path, summary))
     }
 
@@ -266,7 +268,7 @@ impl<'a> Sweep<'a> {
         self.screen.note("the server went away in mid-point: waiting for it");
         let given_up = || {
             let crash = self.crash.and_then(|crash| crash());
-            let stopped = self.setup.signals.is_interrupted();
+            let stopped = self.setup.interrupt.is_interrupted();
             crash.or_else(|| stopped.then(|| Failed::target("stopped while waiting")))
         };
         match readiness::wait_unless(&mut plan, &*self.setup.observer, &given_up) {
@@ -285,8 +287,9 @@ impl<'a> Sweep<'a> {
     /// Lets the server come to rest.
     fn settle(&mut self) {
         pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
-        let emptied =
-            wait_empty(&self.plan, &self.ready, EMPTYING, &|| self.setup.signals.is_interrupted());
+        let emptied = wait_empty(&self.plan, &self.ready, EMPTYING, &|| {
+            self.setup.interrupt.is_interrupted()
+        });
         if let By::Unknown(why) = emptied.by
             && self.plan.target.probe
         {
@@ -313,31 +316,9 @@ pub(crate) fn unwritable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint("is there room on the disk? `--resume` goes on")
 }
 
-/// What a point is called in its folder's name.
-pub(crate) fn label(level: Level) -> String {
-    match level {
-        Level::Rate(rate) => format!("rate-{}", short(rate)),
-        Level::Users(users) => format!("users-{users}"),
-    }
-}
-
-/// Four digits, as many as a level has.
-fn short(rate: f64) -> String {
-    let rounded: f64 = format!("{rate:.3e}").parse().unwrap_or(rate);
-    rounded.to_string()
-}
-
-/// A level for people.
-pub(crate) fn said(level: Level) -> String {
-    match level {
-        Level::Rate(rate) => format!("{}/s", short(rate)),
-        Level::Users(users) => format!("{users} users"),
-    }
-}
-
 /// What stands before the progress line.
 fn progress_label(ask: &Ask, left_s: Option<f64>) -> String {
-    let level = said(ask.level);
+    let level = ask.level;
     let left =
         left_s.map_or_else(String::new, |left| format!(" · {} left", goodput_stats::about(left)));
     let why = match ask.purpose {

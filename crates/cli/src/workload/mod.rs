@@ -20,7 +20,7 @@ use crate::error::{Failed, exit};
 use crate::{output, plan};
 use goodput_lab::hub::{self, Hub};
 use goodput_lab::materials::{self, Materials};
-use goodput_lab::{readiness, vocabulary};
+use goodput_lab::{readiness, run, vocabulary};
 
 /// Runs the verb.
 pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
@@ -34,15 +34,13 @@ pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
 }
 
 /// `goodput run --dry-run`
-pub(crate) fn dry_run(
-    plan: &mut Plan,
-    materials: Materials,
-    json: bool,
-) -> Result<ExitCode, Failed> {
+pub(crate) fn dry_run(mut plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
+    let materials = run::gather(&mut plan, hub)?;
+    let plan = &mut plan;
     vocabulary::by_tokenizer(&mut plan.workload, materials.tokenizer.as_ref())?;
     let served = served::view(&materials);
     let workload = materials.workload(&plan.workload)?;
-    plan::check_workload(plan, &workload)?;
+    goodput_lab::checks::check_workload(plan, &workload)?;
     let model = plan.target.model.as_deref().unwrap_or("MODEL");
     let dialect = readiness::dialect(plan, model)?;
     let requests = materials::setting(&plan.load).requests.min(LOOKED_AT);

@@ -19,7 +19,7 @@ use crate::compare::floor;
 use crate::error::Failed;
 use crate::run::Setup;
 use crate::sweep::{ABSENCE, EMPTYING, TRIES, unwritable};
-use crate::{calibrate, output, report};
+use crate::{output, report};
 use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
 
@@ -189,11 +189,11 @@ impl<'a> Contest<'a> {
         }
         self.say_what_it_takes();
         let (comparison, left_s) = (self.write(false), self.left().0);
-        if let Some(screen) = self.setup.progress.screen().filter(|_| !self.is_search()) {
+        if let Some(screen) = self.setup.progress().screen().filter(|_| !self.is_search()) {
             screen.compare(&comparison, left_s);
         }
         loop {
-            if self.setup.signals.is_interrupted() {
+            if self.setup.interrupt.is_interrupted() {
                 return Ok((CompareState::Interrupted, None));
             }
             let asks = match self.next() {
@@ -222,18 +222,18 @@ impl<'a> Contest<'a> {
             places = 0..1;
         }
         for place in places {
-            if self.setup.signals.is_interrupted() {
+            if self.setup.interrupt.is_interrupted() {
                 return Ok(Some(CompareState::Interrupted));
             }
             // A target and itself are one.
             let is_needed = place == 0 || !self.asked.design.same_target;
             let summary = if is_needed { self.make_ready(place)? } else { None };
-            let is_stopped = self.setup.signals.is_interrupted();
+            let is_stopped = self.setup.interrupt.is_interrupted();
             if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
                 self.choose_level(&summary)?;
             }
         }
-        let is_stopped = self.setup.signals.is_interrupted();
+        let is_stopped = self.setup.interrupt.is_interrupted();
         Ok(is_stopped.then_some(CompareState::Interrupted))
     }
 
@@ -282,11 +282,11 @@ impl<'a> Contest<'a> {
     fn step(&mut self, asks: &[Ask]) -> Result<Went, Failed> {
         let outcomes = match self.get_ready(asks) {
             // After a warm-up that was stopped nothing more is sent.
-            Ok(()) if self.setup.signals.is_interrupted() => Vec::new(),
+            Ok(()) if self.setup.interrupt.is_interrupted() => Vec::new(),
             Ok(()) => self.measure(asks),
             Err((side, failed)) => vec![(side, Err(failed))],
         };
-        if self.setup.signals.is_interrupted() {
+        if self.setup.interrupt.is_interrupted() {
             return Ok(Went::Over(CompareState::Interrupted));
         }
         let mut gone = Vec::new();
@@ -310,7 +310,7 @@ impl<'a> Contest<'a> {
         self.lose(asks);
         let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
         let is_back = self.failures <= TRIES && gone.into_iter().all(|side| self.is_back(side));
-        if self.setup.signals.is_interrupted() {
+        if self.setup.interrupt.is_interrupted() {
             return Ok(Went::Over(CompareState::Interrupted));
         }
         if !is_back {
@@ -380,7 +380,7 @@ impl<'a> Contest<'a> {
         pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
             let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {
-                self.setup.signals.is_interrupted()
+                self.setup.interrupt.is_interrupted()
             });
             if let By::Unknown(why) = emptied.by
                 && side.plan.target.probe
@@ -403,7 +403,7 @@ impl<'a> Contest<'a> {
             return;
         }
         let (comparison, left_s) = (self.write(false), self.left().0);
-        match self.setup.progress.screen().filter(|_| !self.is_search()) {
+        match self.setup.progress().screen().filter(|_| !self.is_search()) {
             Some(screen) => screen.compare(&comparison, left_s),
             None => self.say(&goodput_report::compare_step(&comparison, left_s)),
         }
@@ -454,7 +454,7 @@ impl<'a> Contest<'a> {
         let found = Floor {
             schema: Floor::SCHEMA.to_owned(),
             date: host::timestamp(),
-            machine: calibrate::machine(),
+            machine: goodput_lab::calibrate::machine(),
             target: reference.target,
             model: reference.model,
             load: floor::loads(&design.levels),

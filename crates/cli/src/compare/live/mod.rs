@@ -20,9 +20,10 @@ use super::floor;
 use crate::args::CompareArgs;
 use crate::error::Failed;
 use crate::output;
-use crate::run::{self, Setup, folder_failed, folder_path};
+use crate::run::{Setup, folder_path};
 use asked::Asked;
 use contest::Contest;
+use goodput_lab::folder_failed;
 use sides::Contender;
 use switch::Switch;
 
@@ -34,7 +35,7 @@ pub(super) fn dry_run(setup: &Setup, args: &CompareArgs) -> Result<ExitCode, Fai
         let design = goodput_report::compare_design(&asked.design, &asked.slo(), takes);
         output::data(format!("{design}\n").as_bytes())?;
     }
-    run::dry_run(asked.plan, &setup.hub, args.output.json)
+    crate::workload::dry_run(asked.plan, &setup.hub, args.output.json)
 }
 
 /// Measures until everything is known, or the user or a target ends it. Where the comparison is, and
@@ -51,7 +52,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
     if let Some(line) = asked.twins().filter(|_| !setup.quiet) {
         output::note(&goodput_report::plain(&line));
     }
-    setup.signals.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+    setup.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
     let earlier = folder.as_ref().and_then(saved::written);
     let kept = folder.as_ref().map(|folder| saved::kept(folder, &asked.design)).transpose()?;
     let kept = kept.unwrap_or_default();

@@ -13,9 +13,10 @@ use goodput_stats::Summary;
 use super::contest::Contest;
 use super::{saved, sides};
 use crate::error::Failed;
-use crate::run::{Place, Start, prepare_on};
 use crate::sweep::{self, EMPTYING, at_level};
+use goodput_lab::RunContext;
 use goodput_lab::emptying::wait_empty;
+use goodput_lab::run::{Start, prepare_on};
 
 /// Users of a warm-up, its requests, and its seconds at most.
 pub(super) const WARM_UP_USERS: u32 = 16;
@@ -50,10 +51,10 @@ impl Contest<'_> {
         let label = format!("warm-up of {} · ", side.asked.name);
         let path = self.folder.warm_up(&side.asked.name);
         let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
-        let place_of = Place { label, ..Place::default() };
-        let summary = prepared.measure(self.setup, &path, &place_of)?;
+        let context = RunContext { label, ..RunContext::default() };
+        let summary = prepared.run(self.setup, &path, context)?;
         let figures = Figures::of(&summary);
-        let is_stopped = self.setup.signals.is_interrupted();
+        let is_stopped = self.setup.interrupt.is_interrupted();
         if figures.ok == 0 && !is_stopped {
             let name = &side.asked.name;
             let first = figures.errors.first().map_or("no answer", |error| error.0.as_str());
@@ -63,7 +64,7 @@ impl Contest<'_> {
         }
         let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
         self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
-        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.setup.signals.is_interrupted());
+        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.setup.interrupt.is_interrupted());
         if let Some(side) = self.sides.get_mut(place) {
             side.is_cold = false;
         }
@@ -116,10 +117,10 @@ impl Contest<'_> {
         let plan = at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
         let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
         let who = if start.is_some() { "all at once" } else { &side.asked.name };
-        let label = format!("block {} {who} {} · ", ask.block, sweep::said(*level));
-        let place = Place { label, is_silent, start, ..Place::default() };
-        let path = self.path(ask, &sweep::label(*level));
-        let summary = prepared.measure(self.setup, &path, &place)?;
+        let label = format!("block {} {who} {} · ", ask.block, level);
+        let place = RunContext { label, is_silent, start, ..RunContext::default() };
+        let path = self.path(ask, &level.folder_name());
+        let summary = prepared.run(self.setup, &path, place)?;
         let figures = Figures::of(&summary);
         let standing = judge(&figures, &SweepPlan::default());
         let is_gone = standing == Standing::Unclear(Unclear::ServerGone)

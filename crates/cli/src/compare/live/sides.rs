@@ -10,9 +10,10 @@ use super::asked::Asked;
 use super::switch::Switch;
 use super::targets::Contestant;
 use crate::error::Failed;
-use crate::run::{Setup, prepare_on};
+use crate::run::Setup;
 use crate::{output, plan};
 use goodput_lab::readiness::{self, Ready};
+use goodput_lab::run::prepare_on;
 
 /// One side, ready to be measured.
 pub(super) struct Contender {
@@ -116,7 +117,7 @@ pub(super) fn arrive(
     one: &Contestant,
     switch: Option<&Switch>,
 ) -> Result<Ready, Failed> {
-    let is_stopped = || setup.signals.is_interrupted();
+    let is_stopped = || setup.interrupt.is_interrupted();
     let asked = plan.target.wait_ready;
     if let Some(switch) = switch {
         switch.to(one, &is_stopped)?;

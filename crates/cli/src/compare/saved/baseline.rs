@@ -10,8 +10,10 @@ use goodput_stats::{Summary, repeats};
 use super::folders::{Lens, Run, Taken};
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Place, Setup, folder_failed, prepare};
+use crate::run::Setup;
 use crate::{output, plan};
+use goodput_lab::run::prepare;
+use goodput_lab::{RunContext, folder_failed};
 
 /// A server, and its place among the sides.
 pub(super) struct Live<'a> {
@@ -64,7 +66,7 @@ pub(super) fn measure(
                     return Ok(measured);
                 }
             }
-            if setup.signals.is_interrupted() {
+            if setup.interrupt.is_interrupted() {
                 measured.state = CompareState::Interrupted;
                 return Ok(measured);
             }
@@ -103,14 +105,14 @@ impl Bench<'_> {
         }
         let prepared = prepare(self.setup, plan)?;
         same_workload(run, &prepared.workload_hash())?;
-        if self.setup.signals.is_interrupted() {
+        if self.setup.interrupt.is_interrupted() {
             return Ok(());
         }
         let folder = self.folder(server)?;
         let path = folder.run(repeat.number);
         let label = format!("{} {} of {} · ", server.name, repeat.number, repeat.of);
-        let place = Place { repeat: Some(repeat), label, ..Place::default() };
-        prepared.measure(self.setup, &path, &place)?;
+        let place = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
+        prepared.run(self.setup, &path, place)?;
         taken.runs.push(Run::read(&path, self.lens)?);
         let summaries: Vec<Summary> = taken.runs.iter().map(|run| run.summary.clone()).collect();
         if let Err(error) = self.folder(server)?.write_summary(&repeats(&summaries)) {

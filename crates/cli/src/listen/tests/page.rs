@@ -103,7 +103,7 @@ fn tally() -> Tally {
     let mut never_sent = failed(ErrorClass::Connect, &[]);
     never_sent.exchange.stamps.sent_first = None;
     tally.add(&never_sent);
-    let beat = |lag| Beat { worker: 0, due: Nanos::ZERO, lag };
+    let beat = |lag| goodput_model::Beat { worker: 0, due: Nanos::ZERO, lag };
     tally.observe(ms(1_000), &[beat(ms(1)), beat(ms(70))]);
     tally.observe(ms(17_000), &[beat(Nanos::from_micros(80))]);
     tally

@@ -7,7 +7,7 @@ use goodput_record::{FolderError, Manifest, RunFolder};
 use serde_json::Value;
 
 use crate::error::Failed;
-use crate::output;
+use crate::events::Observer;
 
 /// The folder of one client.
 pub(super) struct Client {
@@ -66,7 +66,12 @@ pub(super) fn nothing() -> Failed {
 }
 
 /// Refuses what does not belong together; `force` lets pass what may have a reason.
-pub(super) fn agree(clients: &[Client], expected: Option<u32>, force: bool) -> Result<(), Failed> {
+pub(super) fn agree(
+    clients: &[Client],
+    expected: Option<u32>,
+    force: bool,
+    observer: &dyn Observer,
+) -> Result<(), Failed> {
     let Some(first) = clients.first() else { return Err(nothing()) };
     let of = first.facts.shard.of();
     if let Some(expected) = expected.filter(|expected| *expected != of) {
@@ -92,11 +97,11 @@ pub(super) fn agree(clients: &[Client], expected: Option<u32>, force: bool) -> R
             return Err(Failed::usage(message).hint("name each shard once"));
         }
     }
-    clients[1..].iter().try_for_each(|client| same(first, client, force))
+    clients[1..].iter().try_for_each(|client| same(first, client, force, observer))
 }
 
 /// Whether two clients sent parts of one load to one server.
-fn same(one: &Client, other: &Client, force: bool) -> Result<(), Failed> {
+fn same(one: &Client, other: &Client, force: bool, observer: &dyn Observer) -> Result<(), Failed> {
     let refuse = |what: &str, a: &str, b: &str| {
         let message =
             format!("{} and {} have another {what}: {a} and {b}", one.shown(), other.shown());
@@ -123,7 +128,7 @@ fn same(one: &Client, other: &Client, force: bool) -> Result<(), Failed> {
         if !force {
             return Err(refused.hint("--force merges them all the same"));
         }
-        output::note(&format!("warning: {refused}"));
+        observer.warn(refused.to_string());
     }
     Ok(())
 }

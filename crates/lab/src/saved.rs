@@ -9,25 +9,28 @@ use goodput_stats::{RunFacts, RunState, Summary, analyse_found};
 use serde::Serialize;
 
 use crate::error::Failed;
-use crate::output;
+use crate::events::Observer;
 
 /// A saved run.
-pub(crate) struct Read {
-    pub(crate) plan: Plan,
-    pub(crate) manifest: Manifest,
-    pub(crate) summary: Summary,
+pub struct SavedRun {
+    /// What was asked.
+    pub plan: Plan,
+    /// The circumstances.
+    pub manifest: Manifest,
+    /// The numbers.
+    pub summary: Summary,
 }
 
 /// The numbers of a saved run.
-pub(crate) fn read(path: &Path) -> Result<Summary, Failed> {
+pub fn read(path: &Path) -> Result<Summary, Failed> {
     read_as(path, |_| Ok(())).map(|read| read.summary)
 }
 
 /// A saved run with its numbers, computed as if this had been asked of it.
-pub(crate) fn read_as(
+pub fn read_as(
     path: &Path,
     ask: impl FnOnce(&mut Plan) -> Result<(), Failed>,
-) -> Result<Read, Failed> {
+) -> Result<SavedRun, Failed> {
     let unreadable = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {
@@ -42,20 +45,18 @@ pub(crate) fn read_as(
     let manifest = folder.manifest().map_err(unreadable)?;
     ask(&mut plan)?;
     let summary = summarise(&folder, &plan, &manifest, 0)?;
-    Ok(Read { plan, manifest, summary })
+    Ok(SavedRun { plan, manifest, summary })
 }
 
 /// The numbers of several saved runs; what cannot be read is named and left out.
-pub(super) fn all(series: &SeriesFolder) -> Vec<Summary> {
+pub fn read_series(series: &SeriesFolder, observer: &dyn Observer) -> Vec<Summary> {
     let runs = series.numbers().into_iter().map(|number| read(&series.run(number)));
-    runs.filter_map(|run| {
-        run.map_err(|failed| output::note(&format!("warning: left out: {failed}"))).ok()
-    })
-    .collect()
+    runs.filter_map(|run| run.map_err(|failed| observer.warn(format!("left out: {failed}"))).ok())
+        .collect()
 }
 
 /// The numbers of a run: a function of its folder, and of what the disk refused to put there.
-pub(crate) fn summarise(
+pub fn summarise(
     folder: &RunFolder,
     plan: &Plan,
     manifest: &Manifest,
@@ -116,6 +117,6 @@ pub(crate) fn summarise(
 }
 
 /// A summary as its file has it.
-pub(crate) fn json(summary: &impl Serialize) -> String {
+pub fn json(summary: &impl Serialize) -> String {
     serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
 }

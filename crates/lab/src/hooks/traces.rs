@@ -12,15 +12,15 @@ use std::time::Duration;
 use goodput_clock::now;
 use goodput_model::Nanos;
 use goodput_record::{FolderError, RunFolder};
-use goodput_report::plain;
+
 use goodput_wire::{BaseUrl, Poster, UrlError};
 use serde::Deserialize;
 
 use super::otlp::{Resource, ResourceSpans, Scope, ScopeSpans, Span, TracesData};
 use super::spans::Spans;
 use crate::error::Failed;
-use crate::output;
-use crate::signals::{Patience, Signals};
+use crate::events::Observer;
+use crate::interrupt::{Interrupt, Patience};
 
 /// Most spans of one document.
 const BATCH: usize = 500;
@@ -39,7 +39,7 @@ const PATH: &str = "/v1/traces";
 
 /// Where spans go.
 #[derive(Debug)]
-pub(crate) enum Destination {
+pub enum Destination {
     /// A file of lines, each a document.
     File(PathBuf),
     /// A collector.
@@ -49,15 +49,15 @@ pub(crate) enum Destination {
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => f.write_str(&plain(&path.display().to_string())),
-            Self::Collector(url) => f.write_str(&plain(&url.shown())),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Collector(url) => f.write_str(&url.shown()),
         }
     }
 }
 
 impl Destination {
     /// From what was typed.
-    pub(crate) fn new(text: &str) -> Result<Self, Failed> {
+    pub fn new(text: &str) -> Result<Self, Failed> {
         if text.starts_with("http://") || text.starts_with("https://") {
             let url = text.parse().map_err(|error: UrlError| {
                 Failed::usage(error.to_string())
@@ -104,15 +104,14 @@ impl Sent {
     }
 
     /// How many got there, and how many were not wanted. To send those again is no use.
-    pub(super) fn say(&self, to: &Destination, quiet: bool) {
+    pub(super) fn say(&self, to: &Destination, observer: &dyn Observer) {
         let Self { taken, rejected, .. } = self;
         if *rejected > 0 {
-            let why = plain(&self.why);
-            output::note(&format!(
-                "warning: traces: {to} took {taken} spans and rejected {rejected}: {why}"
-            ));
-        } else if self.cut.is_none() && !quiet {
-            output::note(&format!("traces: {taken} requests to {to}"));
+            let why = &self.why;
+            observer
+                .warn(format!("traces: {to} took {taken} spans and rejected {rejected}: {why}"));
+        } else if self.cut.is_none() {
+            observer.note(format!("traces: {taken} requests to {to}"));
         }
     }
 }
@@ -149,8 +148,8 @@ pub(super) struct Wait {
 
 impl Wait {
     /// Behind a run, whose report is waiting: not long, and not against the user's wish.
-    pub(super) fn briefly(signals: &Signals) -> Self {
-        Self { end: now() + EXPORT_LIMIT.into(), patience: Patience::new(signals).ok() }
+    pub(super) fn briefly(interrupt: &Interrupt) -> Self {
+        Self { end: now() + EXPORT_LIMIT.into(), patience: Patience::new(interrupt).ok() }
     }
 
     /// As long as each answer comes in time.

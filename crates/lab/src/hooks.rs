@@ -1,7 +1,7 @@
 //! What happens around the load of a run and is no part of what is measured: a user's own commands,
 //! the server's profiler, and traces, which are written once all is over.
 
-mod hooks;
+mod commands;
 mod otlp;
 mod profile;
 mod spans;
@@ -15,33 +15,37 @@ use goodput_campaign::sweep::Level;
 use goodput_model::{Mode, Plan, Rate, Tracer};
 use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder};
 
-use crate::args::BesideArgs;
 use crate::error::Failed;
-use crate::output;
-use crate::run::{Place, Setup};
-use crate::sweep;
-use goodput_lab::readiness::Ready;
-use hooks::Told;
-pub(crate) use traces::Destination;
+use crate::events::Observer;
+use crate::interrupt::Interrupt;
+use crate::readiness::Ready;
+use commands::RunNames;
+pub use traces::Destination;
 use traces::{Sent, Wait};
 
-/// What was asked to happen beside every run.
+/// What was asked to happen around every run.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub struct Hooks {
     traces: Option<Destination>,
     before: Option<String>,
     after: Option<String>,
-    pub(crate) profile: bool,
+    /// Whether the server profiles itself.
+    pub profile: bool,
     /// Whether it was said that nothing is traced.
     is_said: AtomicBool,
 }
 
-impl Beside {
-    /// What was typed; what cannot be done is said before any load.
-    pub(crate) fn of(args: &BesideArgs) -> Result<Self, Failed> {
-        let traces = args.traces.as_deref().map(Destination::new).transpose()?;
-        let (before, after) = (args.before_cmd.clone(), args.after_cmd.clone());
-        Ok(Self { traces, before, after, profile: args.profile, is_said: AtomicBool::new(false) })
+impl Hooks {
+    /// Commands before and after the load, the server's profiler, and where traces go: what cannot be
+    /// done is an error before any load.
+    pub fn new(
+        before: Option<String>,
+        after: Option<String>,
+        profile: bool,
+        traces: Option<&str>,
+    ) -> Result<Self, Failed> {
+        let traces = traces.map(Destination::new).transpose()?;
+        Ok(Self { traces, before, after, profile, is_said: AtomicBool::new(false) })
     }
 }
 
@@ -54,46 +58,57 @@ pub(crate) fn tracer(plan: &Plan, manifest: &mut Manifest) -> Option<Tracer> {
     Some(Tracer::new(plan.load.seed, nonce, share))
 }
 
-/// What happens beside one run.
-pub(crate) struct Around<'a> {
-    setup: &'a Setup,
-    ready: &'a Ready,
-    folder: &'a Path,
-    told: Told,
+/// The run that hooks are for.
+#[derive(Clone, Copy)]
+pub(crate) struct HookedRun<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) ready: &'a Ready,
+    pub(crate) folder: &'a Path,
+    /// What it is called among others.
+    pub(crate) label: &'a str,
 }
 
-impl<'a> Around<'a> {
-    /// A run of this plan that is about to begin in `folder`.
+/// What happens around one run.
+pub(crate) struct RunHooks<'a> {
+    hooks: &'a Hooks,
+    observer: &'a dyn Observer,
+    interrupt: &'a Interrupt,
+    run: HookedRun<'a>,
+    names: RunNames,
+}
+
+impl<'a> RunHooks<'a> {
+    /// A run that is about to begin.
     pub(crate) fn new(
-        setup: &'a Setup,
-        (plan, ready): (&Plan, &'a Ready),
-        folder: &'a Path,
-        place: &Place,
+        hooks: &'a Hooks,
+        observer: &'a dyn Observer,
+        interrupt: &'a Interrupt,
+        run: HookedRun<'a>,
     ) -> Self {
-        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let mock = ready.mock.as_ref().map(|mock| format!("http://{}", mock.address()));
-        let told = Told {
+        let absolute = std::path::absolute(run.folder).unwrap_or_else(|_| run.folder.to_owned());
+        let mock = run.ready.mock.as_ref().map(|mock| format!("http://{}", mock.address()));
+        let names = RunNames {
             folder: absolute.display().to_string(),
-            target: mock.unwrap_or_else(|| ready.shown.clone()),
-            label: label(plan, place),
+            target: mock.unwrap_or_else(|| run.ready.shown.clone()),
+            label: label(run.plan, run.label),
         };
-        Self { setup, ready, folder, told }
+        Self { hooks, observer, interrupt, run, names }
     }
 
     /// Before anything is looked at.
     pub(crate) fn before(&self) -> Result<(), Failed> {
-        match &self.setup.beside.before {
-            Some(command) => hooks::before(command, &self.told, &self.setup.signals),
+        match &self.hooks.before {
+            Some(command) => commands::before(command, &self.names, self.observer, self.interrupt),
             None => Ok(()),
         }
     }
 
     /// Right before the load.
     pub(crate) fn start(&self) -> Result<(), Failed> {
-        if !self.setup.beside.profile {
+        if !self.hooks.profile {
             return Ok(());
         }
-        self.or_after(profile::start(self.ready, &self.setup.signals))
+        self.or_after(profile::start(self.run.ready, self.interrupt))
     }
 
     /// Passes an outcome on. After a failure there is no load: what the first command did is undone.
@@ -106,44 +121,40 @@ impl<'a> Around<'a> {
 
     /// Right after the last answer, however the load went.
     pub(crate) fn end(&self) {
-        if self.setup.beside.profile {
-            profile::stop(self.ready, (&self.setup.signals, self.setup.quiet));
+        if self.hooks.profile {
+            profile::stop(self.run.ready, self.observer, self.interrupt);
         }
         self.after();
     }
 
     fn after(&self) {
-        if let Some(command) = &self.setup.beside.after {
-            hooks::after(command, &self.told, &self.setup.signals);
+        if let Some(command) = &self.hooks.after {
+            commands::after(command, &self.names, self.observer, self.interrupt);
         }
     }
 
     /// Once the record is closed. A collector that fails costs no result.
     pub(crate) fn export(&self) {
-        let Some(to) = &self.setup.beside.traces else { return };
+        let Some(to) = &self.hooks.traces else { return };
         let wait = match to {
             // Where a pipe has no reader, the second signal leaves.
             Destination::File(_) => Wait::patiently(),
-            Destination::Collector(_) => Wait::briefly(&self.setup.signals),
+            Destination::Collector(_) => Wait::briefly(self.interrupt),
         };
-        match traces::export(self.folder, to, &wait) {
+        match traces::export(self.run.folder, to, &wait) {
             Ok(Some(sent)) => {
-                sent.say(to, self.setup.quiet);
+                sent.say(to, self.observer);
                 if let Some(failed) = sent.cut {
-                    let again = format!("goodput report {} --traces …", self.told.folder);
-                    let again = goodput_report::plain(&again);
-                    output::note(&format!(
-                        "warning: traces: {failed}; `{again}` sends all of them, with the same ids"
+                    let again = format!("goodput report {} --traces …", self.names.folder);
+                    self.observer.warn(format!(
+                        "traces: {failed}; `{again}` sends all of them, with the same ids"
                     ));
                 }
             }
             // Of many runs it is true of all.
-            Ok(None) if self.setup.beside.is_said.swap(true, Ordering::Relaxed) => {}
-            Ok(None) => output::note(&format!("warning: traces: {UNTRACED}")),
-            Err(error) => {
-                let error = goodput_report::plain(&error.to_string());
-                output::note(&format!("warning: traces: {error}"));
-            }
+            Ok(None) if self.hooks.is_said.swap(true, Ordering::Relaxed) => {}
+            Ok(None) => self.observer.warn(format!("traces: {UNTRACED}")),
+            Err(error) => self.observer.warn(format!("traces: {error}")),
         }
     }
 }
@@ -152,7 +163,7 @@ impl<'a> Around<'a> {
 const UNTRACED: &str = "no request was traced: the plan was made without --trace-share or --traces";
 
 /// Writes the traces of a saved run, or of every run of a folder of several.
-pub(crate) fn export_saved(folder: &Path, to: &str) -> Result<(), Failed> {
+pub fn export_saved(folder: &Path, to: &str, observer: &dyn Observer) -> Result<(), Failed> {
     let to = Destination::new(to)?;
     let runs = runs(folder);
     if runs.is_empty() {
@@ -167,14 +178,14 @@ pub(crate) fn export_saved(folder: &Path, to: &str) -> Result<(), Failed> {
         let all = all.get_or_insert_default();
         all.add(sent);
         if let Some(failed) = all.cut.take() {
-            all.say(&to, false);
+            all.say(&to, observer);
             return Err(failed);
         }
     }
     let all = all.ok_or_else(|| {
         Failed::usage(UNTRACED).hint("measure again with --traces or --trace-share")
     })?;
-    all.say(&to, false);
+    all.say(&to, observer);
     Ok(())
 }
 
@@ -196,14 +207,14 @@ fn runs(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Which of several runs it is; of one alone, its load.
-fn label(plan: &Plan, place: &Place) -> String {
-    let among_others = place.label.split(" · ").next().unwrap_or_default();
+fn label(plan: &Plan, label: &str) -> String {
+    let among_others = label.split(" · ").next().unwrap_or_default();
     if !among_others.is_empty() {
         return among_others.to_owned();
     }
     match &plan.load.mode {
-        Mode::Open { rate: Rate::PerSecond(rate), .. } => sweep::said(Level::Rate(*rate)),
-        Mode::Closed { concurrency, .. } => sweep::said(Level::Users(*concurrency)),
+        Mode::Open { rate: Rate::PerSecond(rate), .. } => Level::Rate(*rate).to_string(),
+        Mode::Closed { concurrency, .. } => Level::Users(*concurrency).to_string(),
         _ => "run".to_owned(),
     }
 }

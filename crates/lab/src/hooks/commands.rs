@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use crate::error::Failed;
-use crate::output;
+use crate::events::Observer;
+use crate::interrupt::{Interrupt, Patience};
 use crate::shell::{self, Outcome};
-use crate::signals::{Patience, Signals};
 
 /// What the commands are told about the run.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct RunNames {
     /// Where the run is written, from the root.
     pub(super) folder: String,
     /// Who is measured.
@@ -21,12 +21,17 @@ pub(super) struct Told {
 }
 
 /// Runs the command before the load; if it fails, so does the run.
-pub(super) fn before(command: &str, told: &Told, signals: &Signals) -> Result<(), Failed> {
+pub(super) fn before(
+    command: &str,
+    names: &RunNames,
+    observer: &dyn Observer,
+    interrupt: &Interrupt,
+) -> Result<(), Failed> {
     let stopped = "stopped while --before-cmd ran: nothing was sent";
-    if signals.is_interrupted() {
+    if interrupt.is_interrupted() {
         return Err(Failed::interrupted("stopped before --before-cmd ran: nothing was sent"));
     }
-    match run(command, told, signals) {
+    match run(command, names, observer, interrupt) {
         Ok(Outcome::Ended(status)) if status.success() => Ok(()),
         Ok(Outcome::Ended(status)) => {
             let how = shell::ended(status);
@@ -40,32 +45,41 @@ pub(super) fn before(command: &str, told: &Told, signals: &Signals) -> Result<()
 }
 
 /// Runs the command after the load. The run is over: what becomes of it is only said.
-pub(super) fn after(command: &str, told: &Told, signals: &Signals) {
-    let how = match run(command, told, signals) {
+pub(super) fn after(
+    command: &str,
+    names: &RunNames,
+    observer: &dyn Observer,
+    interrupt: &Interrupt,
+) {
+    let how = match run(command, names, observer, interrupt) {
         Ok(Outcome::Ended(status)) if status.success() => return,
         Ok(Outcome::Ended(status)) => shell::ended(status),
         Ok(Outcome::Stopped | Outcome::TooLong) => "was stopped".to_owned(),
         Err(error) => format!("cannot be run: {error}"),
     };
-    let command = goodput_report::plain(command);
-    output::note(&format!("warning: --after-cmd `{command}` {how}"));
+    observer.warn(format!("--after-cmd `{command}` {how}"));
 }
 
-fn run(command: &str, told: &Told, signals: &Signals) -> io::Result<Outcome> {
+fn run(
+    command: &str,
+    names: &RunNames,
+    observer: &dyn Observer,
+    interrupt: &Interrupt,
+) -> io::Result<Outcome> {
     // What it says must not be drawn over.
-    let _terminal = crate::terminal::lend();
-    let patience = Patience::new(signals)?;
-    shell::run(described(command, told)?, None, &|| patience.is_over())
+    let _terminal = observer.lend_terminal();
+    let patience = Patience::new(interrupt)?;
+    shell::run(described(command, names)?, None, &|| patience.is_over())
 }
 
 /// What it says goes to stderr: stdout is for data.
-fn described(command: &str, told: &Told) -> io::Result<Command> {
+fn described(command: &str, names: &RunNames) -> io::Result<Command> {
     let out = io::stderr().as_fd().try_clone_to_owned()?;
     let mut shell = shell::command(command);
     shell
-        .env("GOODPUT_RUN_FOLDER", &told.folder)
-        .env("GOODPUT_TARGET", &told.target)
-        .env("GOODPUT_LABEL", &told.label)
+        .env("GOODPUT_RUN_FOLDER", &names.folder)
+        .env("GOODPUT_TARGET", &names.target)
+        .env("GOODPUT_LABEL", &names.label)
         .stdout(Stdio::from(out));
     Ok(shell)
 }

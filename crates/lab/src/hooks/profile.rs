@@ -9,10 +9,10 @@ use goodput_clock::unless;
 use goodput_model::{ErrorClass, Failure, Stage};
 
 use crate::error::Failed;
-use crate::output;
-use crate::signals::{Patience, Signals};
-use goodput_lab::readiness::Ready;
-use goodput_lab::vocabulary;
+use crate::events::Observer;
+use crate::interrupt::{Interrupt, Patience};
+use crate::readiness::Ready;
+use crate::vocabulary;
 
 /// How long a server may take to begin.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -30,16 +30,24 @@ const WORD_AFTER: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Begins; a server that cannot is not measured.
-pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
+pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> {
     let shown = &ready.shown;
     let endpoint = Arc::clone(&ready.endpoint);
-    if signals.is_interrupted() {
+    if interrupt.is_interrupted() {
         return Err(vocabulary::stopped());
     }
-    let started = ask(goodput_wire::start_profile(&endpoint), START_LIMIT, (signals, false));
+    let started = ask(
+        goodput_wire::start_profile(&endpoint),
+        START_LIMIT,
+        &Waiting { interrupt, told: None },
+    );
     if started.is_err() {
         // It may have begun all the same.
-        let _ = ask(goodput_wire::stop_profile(&endpoint), UNDO_LIMIT, (signals, false));
+        let _ = ask(
+            goodput_wire::stop_profile(&endpoint),
+            UNDO_LIMIT,
+            &Waiting { interrupt, told: None },
+        );
     }
     match started {
         Ok(true) => Ok(()),
@@ -50,7 +58,7 @@ pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
             "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
              with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
         )),
-        Err(_) if signals.is_interrupted() => Err(vocabulary::stopped()),
+        Err(_) if interrupt.is_interrupted() => Err(vocabulary::stopped()),
         Err(failure) => Err(Failed::target(format!(
             "{shown} does not begin to profile itself: {}",
             said(&failure)
@@ -60,30 +68,40 @@ pub(super) fn start(ready: &Ready, signals: &Signals) -> Result<(), Failed> {
 }
 
 /// Ends it. The run is over: what becomes of the profile is only said.
-pub(super) fn stop(ready: &Ready, (signals, quiet): (&Signals, bool)) {
+pub(super) fn stop(ready: &Ready, observer: &dyn Observer, interrupt: &Interrupt) {
     let endpoint = Arc::clone(&ready.endpoint);
-    let why = match ask(goodput_wire::stop_profile(&endpoint), STOP_LIMIT, (signals, !quiet)) {
+    let why = match ask(
+        goodput_wire::stop_profile(&endpoint),
+        STOP_LIMIT,
+        &Waiting { interrupt, told: Some(observer) },
+    ) {
         Ok(true) => return,
         Ok(false) => "it has no /stop_profile".to_owned(),
         Err(failure) => said(&failure),
     };
     let line = format!("the server may still be profiling itself: {why}");
-    output::note(&format!("warning: {}", goodput_report::plain(&line)));
+    observer.warn(line);
 }
 
 fn said(Failure { class, message, .. }: &Failure) -> String {
     if message.is_empty() { class.to_string() } else { format!("{class}: {message}") }
 }
 
+/// Who waits for an answer, and who is told that it takes long.
+struct Waiting<'a> {
+    interrupt: &'a Interrupt,
+    told: Option<&'a dyn Observer>,
+}
+
 /// Waits for one answer, as long as the user does.
 fn ask(
     answer: impl Future<Output = Result<bool, Failure>>,
     limit: Duration,
-    (signals, is_said): (&Signals, bool),
+    waiting: &Waiting<'_>,
 ) -> Result<bool, Failure> {
     let failed = |class, message: String| Failure { class, stage: Stage::Headers, message };
     let local = |error: std::io::Error| failed(ErrorClass::LocalLimit, error.to_string());
-    let patience = Patience::new(signals).map_err(local)?;
+    let patience = Patience::new(waiting.interrupt).map_err(local)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(local)?;
     let impatient = async {
@@ -93,8 +111,8 @@ fn ask(
     };
     let word = async {
         tokio::time::sleep(WORD_AFTER).await;
-        if is_said {
-            output::note("waiting until the server has written its profile");
+        if let Some(observer) = waiting.told {
+            observer.note("waiting until the server has written its profile".to_owned());
         }
         std::future::pending::<Infallible>().await
     };

@@ -64,7 +64,7 @@ impl<'a> Spans<'a> {
                 .map(|(name, instant)| Event { time_unix_nano: at(instant), name })
                 .collect(),
             status: failure.map_or_else(Status::default, |failure| Status {
-                message: Some(goodput_report::plain(&failure.message)),
+                message: Some(goodput_model::plain(&failure.message)),
                 code: Some(ERROR),
             }),
         }

@@ -8,7 +8,7 @@ use goodput_stats::{Requests, Summary, fails_alone, usual_failures};
 
 use super::check::Client;
 use crate::error::Failed;
-use crate::report;
+use crate::saved;
 
 /// Clients that stop together do so within this time.
 const TOGETHER_S: f64 = 1.0;
@@ -75,7 +75,7 @@ fn summary(client: &Client, merged: &Merged) -> Result<Summary, Failed> {
     });
     match written {
         Some(summary) => Ok(summary),
-        None => report::summarise(&client.folder, &client.plan, &client.manifest, 0),
+        None => saved::summarise(&client.folder, &client.plan, &client.manifest, 0),
     }
 }
 

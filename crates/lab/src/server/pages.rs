@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use super::Looks;
-use goodput_lab::host;
+use crate::host;
 
 /// After a failure, at most three questions a second.
 const AFTER_FAILURE: Nanos = Nanos::from_millis(334);

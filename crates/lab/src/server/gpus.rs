@@ -8,7 +8,7 @@ use goodput_model::{GpuFacts, Nanos};
 use goodput_observe::Nvml;
 
 use super::Looks;
-use goodput_lab::host;
+use crate::host;
 
 /// How often. Drivers average power over tens of milliseconds; what lies between two looks is lost.
 const EVERY: Nanos = Nanos::from_millis(100);

@@ -14,7 +14,7 @@ const LOOK: Nanos = Nanos::from_millis(20);
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// It came to its end.
     Ended(ExitStatus),
     /// The user did not want to wait any longer.
@@ -25,14 +25,14 @@ pub(crate) enum Outcome {
 
 /// `sh -c TEXT`, in a process group of its own: Ctrl-C is for us, and what the command leaves running
 /// must not hear it.
-pub(crate) fn command(text: &str) -> Command {
+pub fn command(text: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(text).process_group(0).stdin(Stdio::null());
     command
 }
 
 /// A text as a shell takes it for one word.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -42,7 +42,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Runs it until it ends; one that is stopped, or takes too long, is ended with its process group.
 /// What it leaves running goes on.
-pub(crate) fn run(
+pub fn run(
     mut command: Command,
     limit: Option<Duration>,
     is_stopped: &dyn Fn() -> bool,
@@ -65,7 +65,7 @@ pub(crate) fn run(
 }
 
 /// In words.
-pub(crate) fn ended(status: ExitStatus) -> String {
+pub fn ended(status: ExitStatus) -> String {
     status.code().map_or("was killed".to_owned(), |code| format!("ended with status {code}"))
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// Holds a run back until all others can begin too. Dropped before its run could begin, it holds
 /// nobody back.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub struct Start {
     all: Arc<All>,
     has_begun: AtomicBool,
 }
@@ -20,14 +20,14 @@ struct All {
 
 impl Start {
     /// One for each of so many runs.
-    pub(crate) fn of(runs: usize) -> Vec<Self> {
+    pub fn of(runs: usize) -> Vec<Self> {
         let all = Arc::new(All { missing: Mutex::new(runs), changed: Condvar::new() });
         let one = |_| Self { all: Arc::clone(&all), has_begun: AtomicBool::new(false) };
         (0..runs).map(one).collect()
     }
 
     /// This run can begin; returns once all others can, or never will.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         self.arrive();
         let missing = self.all.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let _all = self.all.changed.wait_while(missing, |missing| *missing > 0);

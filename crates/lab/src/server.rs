@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_model::{GpuPlan, Nanos, Plan, SystemFacts};
+use goodput_model::{GpuPlan, Nanos, Plan, Scrape, SystemFacts};
 use goodput_wire::{BaseUrl, PagePlace};
 
+use crate::checks;
 use crate::error::Failed;
-use crate::run::Setup;
-use crate::{output, plan};
-use goodput_lab::readiness::{self, Ready};
+use crate::events::Observer;
+use crate::interrupt::Interrupt;
+use crate::readiness::{self, Ready};
 use gpus::Driver;
 use pages::{Asked, Page, Pages, Told};
 
@@ -37,7 +38,7 @@ const STEP: Nanos = Nanos::from_millis(100);
 const ANNOUNCED: Duration = Duration::from_secs(2);
 
 /// Looks at the server's side until it is told that the load is over.
-pub(crate) struct Observer {
+pub struct ServerWatch {
     looks: Looks,
     pages: Option<Pages>,
     driver: Option<Driver>,
@@ -45,9 +46,14 @@ pub(crate) struct Observer {
     facts: SystemFacts,
 }
 
-impl Observer {
+impl ServerWatch {
     /// Looks for the first time, and goes on looking. Returns once the first look is over.
-    pub(crate) fn start(plan: &Plan, ready: &Ready, setup: &Setup) -> Result<Self, Failed> {
+    pub fn start(
+        plan: &Plan,
+        ready: &Ready,
+        observer: &dyn Observer,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failed> {
         let looks = Looks::default();
         let mut this =
             Self { looks: looks.clone(), pages: None, driver: None, facts: SystemFacts::default() };
@@ -60,14 +66,14 @@ impl Observer {
                 Ok((pages, told)) => {
                     this.pages = Some(pages);
                     this.learn(&told, plan);
-                    this.say(&told, setup);
+                    this.say(&told, observer);
                 }
-                Err(error) => output::note(&format!("warning: no look at the server: {error}")),
+                Err(error) => observer.warn(format!("no look at the server: {error}")),
             }
         }
-        this.find_gpus(plan, ready, setup);
+        this.find_gpus(plan, ready, observer);
         if !plan.observe.gpu_idle.is_zero() {
-            this.watch_idle(plan.observe.gpu_idle, setup);
+            this.watch_idle(plan.observe.gpu_idle, observer, interrupt);
         }
         Ok(this)
     }
@@ -78,8 +84,13 @@ impl Observer {
         self.looks.clone()
     }
 
+    /// Pages that were read and are not taken yet, on the clock of `epoch`.
+    pub fn scrapes(&self, epoch: Nanos) -> Vec<Scrape> {
+        self.looks().take(epoch).0
+    }
+
     /// Writes down what is known of the server's side.
-    pub(crate) fn describe(&self, system: &mut SystemFacts) {
+    pub fn describe(&self, system: &mut SystemFacts) {
         let facts = self.facts.clone();
         system.metrics = facts.metrics;
         system.gpu_source = facts.gpu_source;
@@ -91,20 +102,20 @@ impl Observer {
 
     /// The load is over: looks once more, unless the user is in a hurry, and ends. What was seen is left
     /// to be taken.
-    pub(crate) fn finish(mut self, plan: &Plan, is_hurried: bool) -> Self {
+    pub fn finish(mut self, plan: &Plan, is_hurried: bool, observer: &dyn Observer) -> Self {
         drop(self.driver.take());
         if let Some(pages) = self.pages.take() {
             let told = pages.finish(is_hurried);
             self.learn(&told, plan);
         }
         if let Some(lost) = self.looks.lost() {
-            output::note(&format!("warning: {lost} looks at the server were lost"));
+            observer.warn(format!("{lost} looks at the server were lost"));
         }
         self
     }
 
     /// What the server's counters say of its prefix cache over the run: tokens looked up, and found.
-    pub(crate) fn cache_counters(&self) -> Option<(u64, u64)> {
+    pub fn cache_counters(&self) -> Option<(u64, u64)> {
         self.looks.cache_counters()
     }
 
@@ -119,17 +130,17 @@ impl Observer {
     }
 
     /// What went wrong with the first look; each only once in the life of the process.
-    fn say(&self, told: &Told, setup: &Setup) {
+    fn say(&self, told: &Told, observer: &dyn Observer) {
         for line in &told.lines {
-            setup.say_once(line);
+            observer.note_once(line);
         }
         if !self.facts.gpu_absent.is_empty() {
-            setup.say_once(&format!("no word of GPUs: {}", self.facts.gpu_absent));
+            observer.note_once(&format!("no word of GPUs: {}", self.facts.gpu_absent));
         }
     }
 
     /// Asks the driver of this machine, if it may know something about the server.
-    fn find_gpus(&mut self, plan: &Plan, ready: &Ready, setup: &Setup) {
+    fn find_gpus(&mut self, plan: &Plan, ready: &Ready, observer: &dyn Observer) {
         let is_here = || ready.endpoint.addresses().first().is_some_and(is_this_machine);
         let only = match &plan.observe.gpu {
             GpuPlan::Off | GpuPlan::Exporters(_) => return,
@@ -152,7 +163,7 @@ impl Observer {
             }
             Err(why) => {
                 if plan.observe.gpu != GpuPlan::Auto {
-                    setup.say_once(&format!("warning: no word of GPUs: {why}"));
+                    observer.note_once(&format!("warning: no word of GPUs: {why}"));
                 }
                 self.facts.gpu_absent = why;
             }
@@ -160,25 +171,25 @@ impl Observer {
     }
 
     /// Watches the GPUs of an idle server.
-    fn watch_idle(&mut self, length: Duration, setup: &Setup) {
+    fn watch_idle(&mut self, length: Duration, observer: &dyn Observer, interrupt: &Interrupt) {
         if self.facts.gpu_source.is_empty() {
-            setup.say_once("warning: --gpu-idle is of no use: nobody tells of GPUs");
+            observer.note_once("warning: --gpu-idle is of no use: nobody tells of GPUs");
             return;
         }
-        if length > ANNOUNCED && !setup.quiet {
+        if length > ANNOUNCED {
             let seconds = length.as_secs_f64();
-            output::note(&format!("watching the GPUs of the idle server for {seconds} s"));
+            observer.note(format!("watching the GPUs of the idle server for {seconds} s"));
         }
         let end = now() + length.into();
-        while now() < end && !setup.signals.is_interrupted() {
+        while now() < end && !interrupt.is_interrupted() {
             pause(STEP.min(end - now()));
         }
         let idle = self.looks.idle();
         self.facts.gpu_idle_w = idle.map(|idle| idle.watts);
         match idle {
-            None => setup.say_once("warning: no GPU told its power while the server was idle"),
+            None => observer.note_once("warning: no GPU told its power while the server was idle"),
             // The driver is asked anew each time; pages are made every so many seconds.
-            Some(idle) if !idle.has_changed && self.driver.is_none() => setup.say_once(
+            Some(idle) if !idle.has_changed && self.driver.is_none() => observer.note_once(
                 "warning: the exporter told the same power all through --gpu-idle: its page may be \
                  older than the server is idle; watch for longer than it takes to make a new one",
             ),
@@ -190,7 +201,7 @@ impl Observer {
 /// The pages of a plan.
 fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<Page>, Failed> {
     let observe = &plan.observe;
-    let map = plan::metrics_map(plan)?.map(Arc::new);
+    let map = checks::metrics_map(plan)?.map(Arc::new);
     let mut pages = Vec::new();
     if observe.metrics && !observe.metrics_urls.is_empty() {
         for url in &observe.metrics_urls {
@@ -209,7 +220,7 @@ fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<Page>, Failed> {
 }
 
 fn place(text: &str, plan: &Plan, ready: &Ready) -> Result<PagePlace, Failed> {
-    let url: BaseUrl = plan::page_url(text)?;
+    let url: BaseUrl = checks::page_url(text)?;
     let shown = url.shown();
     let settings = readiness::settings(plan, url)?;
     PagePlace::at(text, settings, ready.endpoint.url())

@@ -1,11 +1,11 @@
 //! The thread that reads pages, on real sockets.
 
-use clap::Parser;
 use goodput_model::Scrape;
 use goodput_testkit::{Request, Server, Step};
 
 use super::*;
-use crate::args::{Arguments, Verb};
+use crate::Silent;
+use goodput_model::Header;
 
 const PAGE: &str = "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_waiting 0\n";
 
@@ -16,16 +16,32 @@ fn answer(status: &str, kind: &str, body: &str) -> Step {
     ))
 }
 
-/// An observer of this target with these flags.
-fn observe(target: &str, flags: &[&str]) -> (Plan, Ready, Result<Observer, Failed>) {
-    let words = ["goodput", "run", target, "--rate", "1"];
-    let Verb::Run(args) = Arguments::parse_from(words.iter().chain(flags)).verb else {
-        panic!("not a run")
-    };
-    let mut plan = plan::resolve(&args).unwrap();
+/// A watch of this target's server, with these flags of `goodput run`.
+fn observe(target: &str, flags: &[&str]) -> (Plan, Ready, Result<ServerWatch, Failed>) {
+    let mut plan = crate::testing::plan_for(target);
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        if *flag == "--no-probe" {
+            plan.target.probe = false;
+            continue;
+        }
+        let value = (*words.next().unwrap()).to_owned();
+        match *flag {
+            "--metrics-url" => plan.observe.metrics_urls.push(value),
+            "--metrics-interval" if value == "5s" => plan.observe.interval = Duration::from_secs(5),
+            "--metrics-interval" => plan.observe.interval = Duration::from_millis(100),
+            "--metrics" => plan.observe.metrics = value == "on",
+            "--header" => {
+                let (name, value) = value.split_once(": ").unwrap();
+                let (name, value) = (name.to_owned(), value.to_owned());
+                plan.target.headers.push(Header { name, value });
+            }
+            other => panic!("{other}"),
+        }
+    }
     let ready = readiness::wait(&mut plan).unwrap();
-    let observer = Observer::start(&plan, &ready, &Setup::new(true, false));
-    (plan, ready, observer)
+    let watch = ServerWatch::start(&plan, &ready, &Silent, &Interrupt::default());
+    (plan, ready, watch)
 }
 
 fn wait_for(server: &Server, requests: usize) {
@@ -55,7 +71,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
     let epoch = now();
     wait_for(&server, 4);
     let before = server.requests().len();
-    let observer = observer.finish(&plan, false);
+    let observer = observer.finish(&plan, false, &Silent);
     let asked = server.requests();
     assert!(asked.len() > before, "no look after the end");
     // One that was under way at the end may have been given up, with its connection.
@@ -88,7 +104,7 @@ fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
     let flags = ["--metrics-url", &url, "--metrics-interval", "5s"];
     let (plan, _ready, observer) = observe("mock:fast", &flags);
     let (observer, begin) = (observer.unwrap(), now());
-    observer.finish(&plan, true);
+    observer.finish(&plan, true, &Silent);
     // The last look would take the 5 s that an answer may take.
     assert!(now() - begin < Nanos::from_millis(4_000));
     assert_eq!(server.requests().len(), 1);
@@ -113,7 +129,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
     let observer = observer.unwrap();
     let looks = observer.looks();
     wait_for(&server, 8);
-    observer.finish(&plan, false);
+    observer.finish(&plan, false, &Silent);
     let scrapes: Vec<Scrape> = looks.take(Nanos::ZERO).0;
     let said: Vec<&str> =
         scrapes.iter().map(|scrape| scrape.outcome.as_ref().err().map_or("", |e| e)).collect();
@@ -140,7 +156,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
 #[test]
 fn a_target_without_a_page_is_asked_once_and_with_no_probe_never() {
     let (plan, ready, observer) = observe("mock:fast,metrics=off", &[]);
-    let observer = observer.unwrap().finish(&plan, false);
+    let observer = observer.unwrap().finish(&plan, false, &Silent);
     assert_eq!(observer.looks().take(Nanos::ZERO).0, []);
     assert_eq!((observer.facts.metrics.len(), observer.cache_counters()), (0, None));
     drop(ready);

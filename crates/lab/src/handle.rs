@@ -1,0 +1,37 @@
+//! [`RunHandle`]: a run as another thread sees and stops it.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use goodput_engine::{Control, Live};
+use goodput_fleet::Totals;
+use goodput_model::ClockOffset;
+use goodput_stats::Look;
+
+/// A run as another thread sees and stops it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct RunHandle {
+    /// Stops it.
+    pub control: Control,
+    /// The engine's counters.
+    pub live: Arc<Live>,
+    /// What its figures were worth when they were looked at last.
+    look: Arc<Mutex<Look>>,
+    /// What other clients have counted so far.
+    pub others: Arc<Mutex<Totals>>,
+    /// This machine's clocks compared to those of client 0, when all began.
+    pub clock: Arc<OnceLock<ClockOffset>>,
+    /// It did not begin with the others.
+    pub is_off: Arc<AtomicBool>,
+}
+
+impl RunHandle {
+    /// What its figures were worth when they were looked at last.
+    pub fn look(&self) -> Look {
+        self.look.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_look(&self, look: &Look) {
+        self.look.lock().unwrap_or_else(PoisonError::into_inner).clone_from(look);
+    }
+}

@@ -1,0 +1,135 @@
+//! Run folders of shards, made one run folder, exactly.
+
+mod check;
+mod health;
+mod progress;
+mod whole;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goodput_model::Plan;
+use goodput_record::{
+    Draft, FolderError, Logs, Manifest, MergeError, MergePart, RunFolder, merge_logs,
+};
+use goodput_stats::Summary;
+
+use crate::error::{Failed, folder_failed};
+use crate::events::Observer;
+use crate::saved;
+use check::Client;
+
+/// Run folders that are the shards of one run, in the order of their ranks.
+pub struct Shards(Vec<Client>);
+
+impl Shards {
+    /// Opens the folders. `force` lets pass what may differ for a reason.
+    pub fn open(folders: &[PathBuf], force: bool, observer: &dyn Observer) -> Result<Self, Failed> {
+        let clients = check::open(folders)?;
+        check::agree(&clients, None, force, observer)?;
+        Ok(Self(clients))
+    }
+
+    /// The plan of all of them.
+    pub fn plan(&self) -> &Plan {
+        &self.0[0].plan
+    }
+
+    /// Makes one run folder at `out` of them.
+    pub fn merge(&self, out: &Path, observer: &dyn Observer) -> Result<Summary, Failed> {
+        merge_clients(&self.0, out, observer)
+    }
+}
+
+/// Makes one run folder at `out` of those of shards, whose number, where it is known, is `expected`.
+/// Shards that are missing are named in the result.
+pub fn merge(
+    folders: &[PathBuf],
+    out: &Path,
+    expected: Option<u32>,
+    observer: &dyn Observer,
+) -> Result<Summary, Failed> {
+    let clients = check::open(folders)?;
+    // They were brought together by one who led: what differs then was meant.
+    check::agree(&clients, expected, true, observer)?;
+    merge_clients(&clients, out, observer)
+}
+
+/// The same of folders that belong together, in the order of their ranks.
+fn merge_clients(
+    clients: &[Client],
+    out: &Path,
+    observer: &dyn Observer,
+) -> Result<Summary, Failed> {
+    let Some(first) = clients.first() else { return Err(check::nothing()) };
+    let begun = whole::begin(clients);
+    // A merge that is stopped leaves no folder that could pass for a run: the shards still have everything.
+    let draft = Draft::begin(out).map_err(|error| folder_failed(&error))?;
+    let (folder, logs) = RunFolder::create(draft.path(), &first.plan, &begun)
+        .map_err(|error| folder_failed(&error))?;
+    let merged = AtomicBool::new(false);
+    let summary = std::thread::scope(|scope| {
+        let _progress = progress::tell(scope, clients, draft.path(), &merged, observer);
+        fill(&folder, logs, clients, begun, &merged)
+    })?;
+    observer.saved(draft.path(), &summary);
+    draft.finish().map_err(|error| folder_failed(&error))?;
+    Ok(summary)
+}
+
+/// Logs, circumstances and numbers of all.
+fn fill(
+    folder: &RunFolder,
+    logs: Logs,
+    clients: &[Client],
+    begun: Manifest,
+    is_merged: &AtomicBool,
+) -> Result<Summary, Failed> {
+    let found = merge_logs(&parts(clients), logs, folder.path()).map_err(|error| failed(&error))?;
+    is_merged.store(true, Ordering::Relaxed);
+    let plan = &clients[0].plan;
+    let clients: Vec<_> = clients.iter().zip(&found).collect();
+    let shards = health::of_all(&clients)?;
+    let manifest = whole::end(&clients, begun, shards);
+    let summary = saved::summarise(folder, plan, &manifest, 0)?;
+    folder.write_manifest(&manifest).map_err(|error| folder_failed(&error))?;
+    folder.write_summary(&summary).map_err(|error| folder_failed(&error))?;
+    Ok(summary)
+}
+
+fn failed(error: &MergeError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error {
+        MergeError::Folder(FolderError::Io { action: "read", .. }) => {
+            failed.hint("`ulimit -n` says how many files may be open: one of each shard is")
+        }
+        MergeError::Folder(_) => {
+            failed.hint("make room, or name a folder on another disk with --out")
+        }
+        MergeError::Twice { .. } => {
+            failed.hint("these are not the shards of one run: name each folder once")
+        }
+    }
+}
+
+/// The logs to be merged. Workers are numbered on; the server is seen by the first client that saw it
+/// to its end, for all look at the same one.
+fn parts(clients: &[Client]) -> Vec<MergePart<'_>> {
+    let watcher = whole::watcher(clients);
+    let mut first_worker = 0u32;
+    let part = |(place, client): (usize, &'_ Client)| {
+        let part = (first_worker, watcher == Some(place));
+        first_worker = first_worker.saturating_add(client.plan.load.workers.max(1));
+        part
+    };
+    let numbers: Vec<_> = clients.iter().enumerate().map(part).collect();
+    clients
+        .iter()
+        .zip(numbers)
+        .map(|(client, (first_worker, sees_server))| MergePart {
+            folder: &client.folder,
+            first_worker,
+            sees_server,
+        })
+        .collect()
+}
