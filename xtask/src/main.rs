@@ -127,6 +127,7 @@ fn test() -> Result<(), String> {
 /// tokens against theirs. One that cannot be had here is left out, and says so.
 fn judges() -> Result<(), String> {
     let goodput = programs()?;
+    embedding()?;
     sdk::check(&goodput)?;
     prometheus::check(&goodput)?;
     browser::check(&goodput)?;
@@ -134,10 +135,19 @@ fn judges() -> Result<(), String> {
     tokenizers::check(&target_folder().join("debug/examples/ids"))
 }
 
+/// The library alone carries out a run and renders its page.
+fn embedding() -> Result<(), String> {
+    let example = target_folder().join("debug/examples/embed");
+    let output = Command::new(&example).output().map_err(|error| format!("embed: {error}"))?;
+    let page = String::from_utf8_lossy(&output.stdout);
+    let is_whole = page.starts_with("p99 TTFT Some(") && page.contains("\n| ");
+    if output.status.success() && is_whole { Ok(()) } else { Err(format!("embed: {output:?}")) }
+}
+
 /// Builds what is judged, and says where `goodput` is.
 fn programs() -> Result<PathBuf, String> {
     // Of the whole workspace, whose features the tests were built with: a package alone is built anew.
-    let programs = ["--bin", "goodput", "--example", "ids"];
+    let programs = ["--bin", "goodput", "--example", "ids", "--example", "embed"];
     cargo(&[&["build", "--workspace", "--locked"][..], &programs].concat(), &[])?;
     Ok(target_folder().join("debug/goodput"))
 }

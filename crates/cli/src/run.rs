@@ -147,7 +147,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
             show(&args.output, &path, &report::json(&found), || {
                 goodput_report::repeats_text(&found)
             })?;
-            series.code(&setup)
+            series.code()
         }
     }
 }

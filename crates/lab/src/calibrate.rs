@@ -1,6 +1,5 @@
 //! How much this client carries, found against a server of known timing.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +8,7 @@ use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_lev
 use goodput_engine::{Control, FdLimit, Live, Run, Sink};
 use goodput_model::{
     Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
-    Http, Lengths, Load, Measure, Mode, Nanos, ObservePlan, Plan, Rate, RequestRecord, Sample,
-    Shard, Target, WorkloadPlan,
+    Lengths, Load, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Shard, Target,
 };
 use goodput_observe::Host;
 use goodput_stats::{RunFacts, Summary, analyse};
@@ -18,8 +16,10 @@ use goodput_truth::{Timing, TruthServer};
 use goodput_wire::Dialect;
 use goodput_workload::{Setting, Workload};
 
+use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::Failed;
 use crate::events::Observer;
+use crate::interrupt::Interrupt;
 use crate::{canary, host};
 
 /// The server's delays while streams are raised: 50 events a second each.
@@ -45,23 +45,13 @@ pub fn calibrate(
     mut step: impl FnMut(&Level),
     observer: &dyn Observer,
 ) -> Result<Calibration, Failed> {
-    let bench = Bench { workers, cpus: goodput_clock::allowed_cpus(), length };
-    let mut levels: Vec<Level> = Vec::new();
-    let mut stamps = String::new();
-    for kind in [Kind::Streams, Kind::Requests] {
-        while let Some(level) = next_level(kind, &levels) {
-            // Both ends of every connection are in this process.
-            if kind == Kind::Streams && level * 2.0 > fd_limit.connections() as f64 {
-                let full = "the limit of open files allows no more; raise it with `ulimit -n`";
-                observer.note(full.to_owned());
-                break;
-            }
-            let (reading, by) = bench.settle(kind, level)?;
-            step(&reading);
-            stamps = by;
-            levels.push(reading);
-        }
-    }
+    let cpus = goodput_clock::allowed_cpus();
+    let bench = Bench { workers, cpus, length };
+    let levels = Vec::new();
+    let stamps = String::new();
+    let mut rising = Rising { bench, fd_limit, step: &mut step, observer, levels, stamps };
+    carry_out(&mut rising, &Interrupt::default())?;
+    let Rising { levels, stamps, .. } = rising;
     Ok(Calibration {
         schema: Calibration::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -73,6 +63,49 @@ pub fn calibrate(
         ceiling: ceiling_of(&levels),
         levels,
     })
+}
+
+/// Levels of rising load, first of streams, then of requests.
+struct Rising<'a> {
+    bench: Bench,
+    fd_limit: FdLimit,
+    /// Sees every level.
+    step: &'a mut dyn FnMut(&Level),
+    observer: &'a dyn Observer,
+    levels: Vec<Level>,
+    /// Who stamped arrivals.
+    stamps: String,
+}
+
+impl Planner for Rising<'_> {
+    type Step = (Kind, f64);
+    type End = ();
+
+    fn next(&mut self) -> Next<(Kind, f64), ()> {
+        let has_requests = self.levels.iter().any(|level| level.kind == Kind::Requests);
+        if let Some(level) = next_level(Kind::Streams, &self.levels).filter(|_| !has_requests) {
+            // Both ends of every connection are in this process.
+            if level * 2.0 <= self.fd_limit.connections() as f64 {
+                return Next::Measure((Kind::Streams, level));
+            }
+            let full = "the limit of open files allows no more; raise it with `ulimit -n`";
+            self.observer.note_once(full);
+        }
+        let level = next_level(Kind::Requests, &self.levels);
+        level.map_or(Next::Over(()), |level| Next::Measure((Kind::Requests, level)))
+    }
+
+    fn measure(&mut self, (kind, level): &(Kind, f64)) -> Result<Outcome, Failed> {
+        let (reading, stamps) = self.bench.settle(*kind, *level)?;
+        (self.step)(&reading);
+        self.stamps = stamps;
+        self.levels.push(reading);
+        Ok(Outcome::Measured)
+    }
+
+    fn interrupted(&self) {}
+
+    fn target_lost(&self) {}
 }
 
 /// The client's side of every level.
@@ -175,49 +208,21 @@ impl Bench {
             // All streams are there after one answer.
             Kind::Streams => (open(level / answer), Duration::from_secs_f64(answer + 0.2)),
         };
-        Plan {
-            schema: Plan::SCHEMA.to_owned(),
-            target: target(),
-            load: Load {
-                seed: 1,
-                duration: Some(self.length),
-                num_requests: None,
-                warmup: Extent::Time(warmup),
-                cooldown: Duration::ZERO,
-                drain: Duration::from_secs(3),
-                workers: self.workers,
-                pin: true,
-                mode,
-            },
-            workload: WorkloadPlan::of(ClassPlan::synthetic(
-                "chat",
-                Lengths::Fixed(10),
-                Lengths::Fixed(tokens),
-            )),
-            measure: Measure::of(vec![50.0, 99.0]),
-            observe: ObservePlan { metrics: false, gpu: GpuPlan::Off, ..ObservePlan::default() },
-            system: BTreeMap::new(),
-        }
-    }
-}
-
-fn target() -> Target {
-    Target {
-        url: "truth".to_owned(),
-        api: Api::Chat,
-        stream: true,
-        usage: false,
-        model: None,
-        http: Http::Http1,
-        connections: ConnectionPolicy::Reuse,
-        timeout: Duration::from_mins(1),
-        probe: false,
-        wait_ready: Duration::ZERO,
-        api_key_env: String::new(),
-        headers: Vec::new(),
-        extra_body: None,
-        cacert: None,
-        insecure: false,
+        let class = ClassPlan::synthetic("chat", Lengths::Fixed(10), Lengths::Fixed(tokens));
+        let mut plan = Plan::open_loop("truth", class, level, self.length);
+        plan.target = Target { usage: false, timeout: Duration::from_mins(1), ..plan.target };
+        plan.load = Load {
+            seed: 1,
+            warmup: Extent::Time(warmup),
+            drain: Duration::from_secs(3),
+            workers: self.workers,
+            pin: true,
+            mode,
+            ..plan.load
+        };
+        plan.measure.percentiles = vec![50.0, 99.0];
+        (plan.observe.metrics, plan.observe.gpu) = (false, GpuPlan::Off);
+        plan
     }
 }
 

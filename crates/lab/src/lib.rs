@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`run`] | one run: [`prepare`](run::prepare), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
+//! | [`campaign`] | many runs, each decided by those before it |
 //! | [`handle`], [`interrupt`] | how another thread, or the user, sees and stops a run |
 //! | [`readiness`] | from a plan to a target that answers |
 //! | [`materials`] | the files a workload is made of, from disk or from the [`hub`] |
@@ -18,6 +19,7 @@
 //! | [`calibrate`], [`canary`], [`host`] | this client and its machine |
 
 pub mod calibrate;
+pub mod campaign;
 pub mod canary;
 pub mod checks;
 pub mod emptying;

@@ -47,7 +47,7 @@ pub struct Ready {
 }
 
 /// The environment variable with the key, unless a plan names another.
-pub const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
+pub const DEFAULT_KEY_ENV: &str = goodput_model::Target::KEY_ENV;
 
 /// Longest time for one small request.
 const PROBE_LIMIT: Duration = Duration::from_mins(1);

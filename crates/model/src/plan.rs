@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Shape, Slo, Until, WorkloadPlan};
+use crate::{ClassPlan, Shape, Slo, Until, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
@@ -38,6 +38,34 @@ pub struct Plan {
 impl Plan {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.plan/1";
+
+    /// Requests of one class at a steady average rate: what `goodput run URL --rate R --duration D`
+    /// asks for, with one worker.
+    pub fn open_loop(url: &str, class: ClassPlan, per_second: f64, duration: Duration) -> Self {
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            target: Target::new(url),
+            load: Load {
+                seed: 42,
+                duration: Some(duration),
+                num_requests: None,
+                warmup: Extent::Time(Duration::ZERO),
+                cooldown: Duration::ZERO,
+                drain: Duration::from_mins(1),
+                workers: 1,
+                pin: false,
+                mode: Mode::Open {
+                    rate: Rate::PerSecond(per_second),
+                    arrivals: Arrivals::Poisson,
+                    max_concurrency: None,
+                },
+            },
+            workload: WorkloadPlan::of(class),
+            measure: Measure::of(Measure::PERCENTILES.to_vec()),
+            observe: ObservePlan::default(),
+            system: BTreeMap::new(),
+        }
+    }
 }
 
 /// The endpoint and how to speak to it.
@@ -80,6 +108,32 @@ pub struct Target {
     pub cacert: Option<String>,
     /// Whether certificates go unchecked.
     pub insecure: bool,
+}
+
+impl Target {
+    /// The variable that holds the API key where no other is named.
+    pub const KEY_ENV: &'static str = "OPENAI_API_KEY";
+
+    /// A streaming chat endpoint, with everything else as usual.
+    pub fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            api: Api::Chat,
+            stream: true,
+            usage: true,
+            model: None,
+            http: Http::Http1,
+            connections: ConnectionPolicy::Reuse,
+            timeout: Duration::from_mins(10),
+            probe: true,
+            wait_ready: Duration::ZERO,
+            api_key_env: Self::KEY_ENV.to_owned(),
+            headers: Vec::new(),
+            extra_body: None,
+            cacert: None,
+            insecure: false,
+        }
+    }
 }
 
 /// One extra request header.
@@ -345,6 +399,9 @@ pub enum StopEarly {
 }
 
 impl Measure {
+    /// Percentiles that are reported where no others are asked for.
+    pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
+
     /// These percentiles, and nothing else that must be asked for.
     pub fn of(percentiles: Vec<f64>) -> Self {
         Self {

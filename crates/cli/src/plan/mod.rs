@@ -139,9 +139,6 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
     })
 }
 
-/// What is reported when nothing is said.
-const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-
 /// Where the API key is looked for when nothing is said.
 pub(crate) use goodput_lab::readiness::DEFAULT_KEY_ENV;
 
@@ -157,7 +154,7 @@ fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
 
 /// What was asked for, in order, each once; or what is reported when nothing is said.
 pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
-    let mut percentiles = asked.unwrap_or(&PERCENTILES).to_vec();
+    let mut percentiles = asked.unwrap_or(&Measure::PERCENTILES).to_vec();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     percentiles
@@ -207,4 +204,26 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failed> {
     slo::check(plan)?;
     load::check_until(plan)?;
     load::check(&plan.load)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+    use goodput_workload::preset;
+
+    use super::*;
+    use crate::args::{Arguments, Verb};
+
+    #[test]
+    fn a_plan_of_code_is_the_plan_of_the_same_flags() {
+        let words = "goodput run http://127.0.0.1:9 --rate 5 --duration 3s --workers 1";
+        let Verb::Run(args) = Arguments::parse_from(words.split(' ')).verb else {
+            panic!("not a run")
+        };
+        let class = preset("chat").unwrap();
+        let plan = Plan::open_loop("http://127.0.0.1:9", class, 5.0, Duration::from_secs(3));
+        assert_eq!(resolve(&args).unwrap(), plan);
+    }
 }

@@ -7,15 +7,20 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Repeats, Summary, repeats};
 
+use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::run::prepare;
 use goodput_lab::{RunContext, folder_failed};
 
 use super::{Setup, code, say_what_it_takes};
 use crate::error::{Failed, exit};
-use crate::{output, report};
+use crate::report;
 
 /// Runs of one plan, as far as they came.
-pub(super) struct Series {
+pub(super) struct Series<'a> {
+    setup: &'a Setup,
+    folder: SeriesFolder,
+    plan: Plan,
+    of: u32,
     summaries: Vec<Summary>,
     /// Why there are fewer than asked for.
     failed: Option<Failed>,
@@ -23,60 +28,64 @@ pub(super) struct Series {
 
 /// Measures the plan several times. What is there is on disk after each run; the first that cannot
 /// be carried out, or is stopped, is the last.
-pub(super) fn measure(setup: &Setup, plan: &Plan, path: &Path, of: u32) -> Result<Series, Failed> {
+pub(super) fn measure<'a>(
+    setup: &'a Setup,
+    plan: &Plan,
+    path: &Path,
+    of: u32,
+) -> Result<Series<'a>, Failed> {
     let folder = SeriesFolder::create(path).map_err(|error| folder_failed(&error))?;
-    let mut series = Series { summaries: Vec::new(), failed: None };
-    let mut plan = plan.clone();
-    for number in 1..=of {
-        let repeat = Repeat { number, of };
-        match measure_one(setup, &mut plan, &folder, repeat) {
-            Ok(Some(summary)) => series.summaries.push(summary),
-            Ok(None) => break,
-            // Without a single run there is nothing to report but this.
-            Err(failed) if series.summaries.is_empty() => return Err(failed),
-            Err(failed) => {
-                series.failed = Some(failed);
-                break;
-            }
-        }
-        if let Err(error) = folder.write_summary(&series.repeats()) {
-            output::note(&format!("warning: {error}"));
-        }
-        if setup.interrupt.is_interrupted() {
-            break;
-        }
+    let (plan, summaries) = (plan.clone(), Vec::new());
+    let mut series = Series { setup, folder, plan, of, summaries, failed: None };
+    match carry_out(&mut series, &setup.interrupt) {
+        // Without a single run there is nothing to report but this.
+        Err(failed) if series.summaries.is_empty() => return Err(failed),
+        Err(failed) => series.failed = Some(failed),
+        Ok(()) => {}
     }
     Ok(series)
 }
 
-/// None where the user has stopped the series before this run began.
-fn measure_one(
-    setup: &Setup,
-    plan: &mut Plan,
-    folder: &SeriesFolder,
-    repeat: Repeat,
-) -> Result<Option<Summary>, Failed> {
-    let mut own = plan.clone();
-    own.load.seed = seed(plan.load.seed, repeat.number);
-    if !setup.quiet {
-        let Repeat { number, of } = repeat;
-        output::note(&format!("repeat {number} of {of}, seed {}", own.load.seed));
+impl Planner for Series<'_> {
+    type Step = Repeat;
+    type End = ();
+
+    fn next(&mut self) -> Next<Repeat, ()> {
+        let number = u32::try_from(self.summaries.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let repeat = Repeat { number, of: self.of };
+        if number > self.of { Next::Over(()) } else { Next::Measure(repeat) }
     }
-    let prepared = prepare(setup, own)?;
-    if repeat.number == 1 {
-        say_what_it_takes(&prepared.plan, setup.quiet);
+
+    fn measure(&mut self, repeat: &Repeat) -> Result<Outcome, Failed> {
+        let Repeat { number, of } = *repeat;
+        let setup = self.setup;
+        let mut own = self.plan.clone();
+        own.load.seed = seed(self.plan.load.seed, number);
+        setup.observer.note(format!("repeat {number} of {of}, seed {}", own.load.seed));
+        let prepared = prepare(setup, own)?;
+        if number == 1 {
+            say_what_it_takes(&prepared.plan, setup.quiet);
+        }
+        if setup.interrupt.is_interrupted() {
+            return Ok(Outcome::CutShort);
+        }
+        // Words cost what they cost: the runs shall differ in their seeds alone.
+        self.plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
+        let label = format!("repeat {number} of {of} · ");
+        let context = RunContext { repeat: Some(*repeat), label, ..RunContext::default() };
+        let path = self.folder.run(number);
+        let summary = prepared.run(setup, &path, context)?;
+        report::keep_run(&path, &summary);
+        self.summaries.push(summary);
+        if let Err(error) = self.folder.write_summary(&self.repeats()) {
+            setup.observer.warn(error.to_string());
+        }
+        Ok(Outcome::Measured)
     }
-    if setup.interrupt.is_interrupted() {
-        return Ok(None);
-    }
-    // Words cost what they cost: the runs shall differ in their seeds alone.
-    plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
-    let label = format!("repeat {} of {} · ", repeat.number, repeat.of);
-    let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
-    let path = folder.run(repeat.number);
-    let summary = prepared.run(setup, &path, context)?;
-    report::keep_run(&path, &summary);
-    Ok(Some(summary))
+
+    fn interrupted(&self) {}
+
+    fn target_lost(&self) {}
 }
 
 /// Seeds follow each other. Streams of neighbouring seeds are independent: every (seed, domain)
@@ -86,18 +95,18 @@ fn seed(first: u64, number: u32) -> u64 {
     first.wrapping_add(u64::from(number) - 1) & last
 }
 
-impl Series {
+impl Series<'_> {
     /// What the runs say together.
     pub(super) fn repeats(&self) -> Repeats {
         repeats(&self.summaries)
     }
 
     /// The worst of the runs decides.
-    pub(super) fn code(self, setup: &Setup) -> Result<ExitCode, Failed> {
+    pub(super) fn code(self) -> Result<ExitCode, Failed> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
-        let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
+        let stopped = self.setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
         let codes = self.summaries.iter().map(code).chain(stopped);
         Ok(ExitCode::from(codes.max_by_key(|code| weight(*code)).unwrap_or(exit::OK)))
     }

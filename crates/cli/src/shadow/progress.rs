@@ -30,7 +30,7 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(args: &ShownArgs) -> Self {
-        let signals = Signals::default();
+        let signals = crate::signals::interrupt();
         let how = How::of(args.screen, args.quiet, "shadow", &signals);
         // A screen that could not be had leaves the terminal to the line.
         let is_rewritten = matches!(how, How::Line | How::Screen(_));

@@ -1,7 +1,7 @@
 //! Sweeps of several configurations: a value of the plan that varies, a server that is started anew
 //! with each setting, or both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::error::{Failed, exit};
 use crate::run::Setup;
 use crate::serve::{self, Command, Server};
 use crate::{output, plan};
+use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::folder_failed;
 use goodput_lab::run::prepare;
 
@@ -58,34 +59,79 @@ pub(super) fn sweep(
     folder: &CampaignFolder,
 ) -> Result<Sweeps, Failed> {
     let all = configurations(asked)?;
-    let mut done: Vec<Configuration> = Vec::new();
-    for (number, values) in (1..).zip(&all) {
-        let path = folder.configuration(number, values);
-        let mut configuration = read_one(&path, values);
-        if !is_done(&configuration) {
-            if setup.interrupt.is_interrupted() {
-                break;
-            }
-            if !setup.quiet {
-                let shown = goodput_report::plain(&said(values));
-                output::note(&format!("\nconfiguration {number} of {}: {shown}", all.len()));
-            }
-            let _ = std::fs::remove_file(path.join(FAILED));
-            if let Err(failed) = measure(setup, asked, values, &path) {
-                let why = failed.lines();
-                output::note(&format!("warning: {why}"));
-                keep(&path.join(FAILED), why.as_bytes());
-            }
-            configuration = read_one(&path, values);
-        }
-        done.push(configuration);
-        write(folder, &together(done.clone()));
-    }
+    let mut settings = Settings { setup, asked, folder, all, done: Vec::new() };
+    carry_out(&mut settings, &setup.interrupt)?;
+    settings.take_done();
     // One that could never begin is an error like any other.
-    match done.as_slice() {
+    match settings.done.as_slice() {
         [Configuration { failed: Some(why), sweep: None, .. }] => Err(Failed::target(why.clone())),
-        _ => Ok(together(done)),
+        _ => Ok(together(settings.done)),
     }
+}
+
+/// Configurations, one after the other.
+struct Settings<'a> {
+    setup: &'a Setup,
+    asked: &'a Asked,
+    folder: &'a CampaignFolder,
+    all: Vec<Values>,
+    done: Vec<Configuration>,
+}
+
+impl Settings<'_> {
+    /// The number, the values and the folder of the next configuration.
+    fn following(&self) -> Option<(u32, Values, PathBuf)> {
+        let values = self.all.get(self.done.len())?.clone();
+        let number = u32::try_from(self.done.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let path = self.folder.configuration(number, &values);
+        Some((number, values, path))
+    }
+
+    /// Takes over what was measured before, up to the first configuration that is not done.
+    fn take_done(&mut self) {
+        while let Some((_, values, path)) = self.following() {
+            let configuration = read_one(&path, &values);
+            if !is_done(&configuration) {
+                return;
+            }
+            self.keep(configuration);
+        }
+    }
+
+    fn keep(&mut self, configuration: Configuration) {
+        self.done.push(configuration);
+        write(self.folder, &together(self.done.clone()));
+    }
+}
+
+impl Planner for Settings<'_> {
+    type Step = (u32, Values, PathBuf);
+    type End = ();
+
+    fn next(&mut self) -> Next<Self::Step, ()> {
+        self.take_done();
+        self.following().map_or(Next::Over(()), Next::Measure)
+    }
+
+    fn measure(&mut self, (number, values, path): &Self::Step) -> Result<Outcome, Failed> {
+        let (shown, of) = (said(values), self.all.len());
+        if !self.setup.quiet {
+            let shown = goodput_report::plain(&shown);
+            output::note(&format!("\nconfiguration {number} of {of}: {shown}"));
+        }
+        let _ = std::fs::remove_file(path.join(FAILED));
+        if let Err(failed) = measure(self.setup, self.asked, values, path) {
+            let why = failed.lines();
+            output::note(&format!("warning: {why}"));
+            keep(&path.join(FAILED), why.as_bytes());
+        }
+        self.keep(read_one(path, values));
+        Ok(Outcome::Measured)
+    }
+
+    fn interrupted(&self) {}
+
+    fn target_lost(&self) {}
 }
 
 /// Whether every configuration is done: then nothing is started any more.

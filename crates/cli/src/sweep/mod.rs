@@ -9,7 +9,7 @@ mod saved;
 mod screen;
 
 pub(crate) use asked::promise;
-pub(crate) use one::{ABSENCE, EMPTYING, TRIES, unwritable};
+pub(crate) use one::{ABSENCE, EMPTYING, unwritable};
 pub(crate) use point::at_level;
 pub(crate) use saved::{Saved, read};
 

@@ -21,6 +21,7 @@ use crate::error::Failed;
 use crate::run::Setup;
 use crate::{output, report};
 use goodput_lab::RunContext;
+use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
 use goodput_lab::readiness::{self, Ready};
@@ -28,9 +29,6 @@ use goodput_lab::run::prepare_on;
 
 /// How long a server that went away may stay away.
 pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
-
-/// A point that could not be measured is tried again so often.
-pub(crate) const TRIES: u32 = 2;
 
 /// Load that warms a server up which has stood idle, in seconds.
 const REWARM_S: f64 = 10.0;
@@ -55,8 +53,6 @@ struct Sweep<'a> {
     took_s: f64,
     /// Whether a server of ours has ended.
     crash: Option<&'a dyn Fn() -> Option<Failed>>,
-    /// Points in a row that could not be measured.
-    failures: u32,
     /// The server has stood idle or has been started anew: the next point warms it up.
     is_cold: bool,
 }
@@ -128,7 +124,6 @@ impl<'a> Sweep<'a> {
             began,
             took_s,
             crash: None,
-            failures: 0,
             is_cold,
         })
     }
@@ -145,49 +140,11 @@ impl<'a> Sweep<'a> {
         let (plan, points) = (self.asked.sweep.clone(), self.points.clone());
         let known = SweepSummary::new(self.facts.clone(), plan, points);
         self.screen.begin(&known.points, &self.asked.sweep);
-        self.facts.state = self.measure_all()?;
+        let interrupt = self.setup.interrupt.clone();
+        self.facts.state = carry_out(&mut self, &interrupt)?;
         let summary = self.write();
         report::keep_sweep(self.folder.path(), &summary);
         Ok(summary)
-    }
-
-    /// Point after point.
-    fn measure_all(&mut self) -> Result<SweepState, Failed> {
-        loop {
-            let done: Vec<Point> = self.points.iter().map(|(_, point)| point.clone()).collect();
-            let Step::Measure(mut ask) = next(&self.asked.sweep, &done) else {
-                return Ok(ended(&done, &self.asked.sweep));
-            };
-            let planned_s = ask.burn_in_s;
-            if std::mem::take(&mut self.is_cold) {
-                ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
-            }
-            let left = self.say_what_it_takes(&done, ask.burn_in_s - planned_s);
-            let begin = now();
-            let measured = self.measure(&ask, left);
-            if self.setup.interrupt.is_interrupted() {
-                return Ok(SweepState::Interrupted);
-            }
-            let is_gone = match measured {
-                Ok((path, summary)) => self.keep(ask, &path, &summary, now() - begin)?,
-                Err(failed) => {
-                    self.failures += 1;
-                    let is_gone = failed.is_of_target() && self.failures <= TRIES;
-                    if self.points.is_empty() || !is_gone {
-                        return Err(failed);
-                    }
-                    self.screen.note(&format!("warning: {failed}"));
-                    true
-                }
-            };
-            if is_gone && !self.is_back() {
-                return Ok(SweepState::TargetLost);
-            }
-            self.settle();
-            if self.setup.interrupt.is_interrupted() {
-                return Ok(SweepState::Interrupted);
-            }
-        }
     }
 
     /// How long it takes from here; said once, before the first point that counts.
@@ -208,7 +165,11 @@ impl<'a> Sweep<'a> {
     }
 
     /// One point.
-    fn measure(&mut self, ask: &Ask, left_s: Option<f64>) -> Result<(PathBuf, Summary), Failed> {
+    fn measure_point(
+        &mut self,
+        ask: &Ask,
+        left_s: Option<f64>,
+    ) -> Result<(PathBuf, Summary), Failed> {
         self.folder.set_aside(ask.number).map_err(unwritable)?;
         self.folder.begin(ask.number, ask).map_err(unwritable)?;
         let path = self.folder.point(ask.number, &ask.level.folder_name());
@@ -220,25 +181,25 @@ impl<'a> Sweep<'a> {
         Ok((path, summary))
     }
 
-    /// Adds a point, and writes what is known now. Whether the server was gone meanwhile.
+    /// Adds a point, and writes what is known now.
     fn keep(
         &mut self,
         ask: Ask,
         path: &Path,
         summary: &Summary,
         took: Nanos,
-    ) -> Result<bool, Failed> {
-        self.failures = 0;
+    ) -> Result<Outcome, Failed> {
         self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
         let figures = Figures::of(summary);
         let standing = judge(&figures, &self.asked.sweep);
         self.points.push((saved::name(path), Point { ask, figures }));
         let summary = self.write();
-        let done: Vec<Point> = self.points.iter().map(|(_, point)| point.clone()).collect();
+        let done = self.done();
         let left = estimate(&self.asked.sweep, &done);
         let found = answer(&self.asked.sweep, &done);
         self.screen.point(&summary.points, &self.asked.sweep, found.as_ref(), left.as_ref());
-        Ok(standing == Standing::Unclear(Unclear::ServerGone))
+        let is_gone = standing == Standing::Unclear(Unclear::ServerGone);
+        Ok(if is_gone { Outcome::CutShort } else { Outcome::Measured })
     }
 
     /// Writes the numbers so far. A full disk must not end a sweep.
@@ -255,8 +216,46 @@ impl<'a> Sweep<'a> {
         summary
     }
 
-    /// Whether the target answers again before long.
-    fn is_back(&mut self) -> bool {
+    fn done(&self) -> Vec<Point> {
+        self.points.iter().map(|(_, point)| point.clone()).collect()
+    }
+}
+
+impl Planner for Sweep<'_> {
+    type Step = Ask;
+    type End = SweepState;
+
+    fn next(&mut self) -> Next<Ask, SweepState> {
+        let done = self.done();
+        match next(&self.asked.sweep, &done) {
+            Step::Measure(ask) => Next::Measure(ask),
+            _ => Next::Over(ended(&done, &self.asked.sweep)),
+        }
+    }
+
+    fn measure(&mut self, ask: &Ask) -> Result<Outcome, Failed> {
+        let mut ask = *ask;
+        let planned_s = ask.burn_in_s;
+        if std::mem::take(&mut self.is_cold) {
+            ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
+        }
+        let left = self.say_what_it_takes(&self.done(), ask.burn_in_s - planned_s);
+        let begin = now();
+        let measured = self.measure_point(&ask, left);
+        if self.setup.interrupt.is_interrupted() {
+            return Ok(Outcome::CutShort);
+        }
+        match measured {
+            Ok((path, summary)) => self.keep(ask, &path, &summary, now() - begin),
+            Err(failed) if failed.is_of_target() && !self.points.is_empty() => {
+                self.screen.note(&format!("warning: {failed}"));
+                Ok(Outcome::TargetGone)
+            }
+            Err(failed) => Err(failed),
+        }
+    }
+
+    fn is_back(&mut self, _: &Ask) -> bool {
         // The engine inside the process does not go away, and its successor would be another.
         if self.ready.mock.is_some() {
             return true;
@@ -284,8 +283,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Lets the server come to rest.
-    fn settle(&mut self) {
+    fn settle(&mut self, _: &Ask) {
         pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
         let emptied = wait_empty(&self.plan, &self.ready, EMPTYING, &|| {
             self.setup.interrupt.is_interrupted()
@@ -298,6 +296,14 @@ impl<'a> Sweep<'a> {
                 "warning: nobody knows whether the server is empty after {seconds:.0} s: {why}"
             ));
         }
+    }
+
+    fn interrupted(&self) -> SweepState {
+        SweepState::Interrupted
+    }
+
+    fn target_lost(&self) -> SweepState {
+        SweepState::TargetLost
     }
 }
 

@@ -18,8 +18,9 @@ use super::switch::Switch;
 use crate::compare::floor;
 use crate::error::Failed;
 use crate::run::Setup;
-use crate::sweep::{ABSENCE, EMPTYING, TRIES, unwritable};
+use crate::sweep::{ABSENCE, EMPTYING, unwritable};
 use crate::{output, report};
+use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
 
@@ -52,20 +53,82 @@ pub(super) struct Contest<'a> {
     took_s: f64,
     /// What answers take after the last request of a run, about.
     pub(super) drain_s: f64,
-    /// Steps in a row that could not be measured.
-    failures: u32,
+    /// Sides whose target went away in this step.
+    gone: Vec<u32>,
     /// Steps that were measured since it began or went on.
     steps: u32,
 }
 
-/// How a step went.
-enum Went {
-    /// It is measured.
-    On,
-    /// It is to be measured again.
-    Again,
-    /// It is over.
-    Over(CompareState),
+/// How a comparison ended, and which rule ended it where one did.
+type End = (CompareState, Option<Stopped>);
+
+impl Planner for Contest<'_> {
+    /// One run, or those of all sides at once.
+    type Step = Vec<Ask>;
+    type End = End;
+
+    fn next(&mut self) -> Next<Vec<Ask>, End> {
+        match self.following() {
+            Step::Measure(asks) => Next::Measure(asks),
+            Step::Done(stopped) => Next::Over((CompareState::Complete, Some(stopped))),
+        }
+    }
+
+    fn measure(&mut self, asks: &Vec<Ask>) -> Result<Outcome, Failed> {
+        let outcomes = match self.get_ready(asks) {
+            // After a warm-up that was stopped nothing more is sent.
+            Ok(()) if self.setup.interrupt.is_interrupted() => Vec::new(),
+            Ok(()) => self.measure_sides(asks),
+            Err((side, failed)) => vec![(side, Err(failed))],
+        };
+        if self.setup.interrupt.is_interrupted() {
+            return Ok(Outcome::CutShort);
+        }
+        self.gone.clear();
+        let mut done = Vec::new();
+        for (side, outcome) in outcomes {
+            match outcome {
+                Ok(ran) if ran.is_gone => self.gone.push(side),
+                Ok(ran) => done.push(ran),
+                Err(failed) if failed.is_of_target() => {
+                    self.say(&format!("warning: {}", failed.lines()));
+                    self.gone.push(side);
+                }
+                Err(failed) => return Err(failed),
+            }
+        }
+        if self.gone.is_empty() {
+            done.into_iter().try_for_each(|ran| self.keep(ran))?;
+            self.steps = self.steps.saturating_add(1);
+            return Ok(Outcome::Measured);
+        }
+        self.lose(asks);
+        Ok(Outcome::TargetGone)
+    }
+
+    fn is_back(&mut self, _: &Vec<Ask>) -> bool {
+        let gone = std::mem::take(&mut self.gone);
+        let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
+        let is_back = gone.into_iter().all(|side| self.is_side_back(side));
+        let is_again = is_back && !self.setup.interrupt.is_interrupted();
+        if is_again {
+            self.facts.repeats = self.facts.repeats.saturating_add(count);
+        }
+        is_again
+    }
+
+    fn settle(&mut self, asks: &Vec<Ask>) {
+        self.rest(asks);
+        self.end_block(asks);
+    }
+
+    fn interrupted(&self) -> End {
+        (CompareState::Interrupted, None)
+    }
+
+    fn target_lost(&self) -> End {
+        (CompareState::TargetLost, None)
+    }
 }
 
 /// What a run takes, about, without its answers.
@@ -105,7 +168,7 @@ impl<'a> Contest<'a> {
             began: now(),
             took_s,
             drain_s: 0.0,
-            failures: 0,
+            gone: Vec::new(),
             steps: 0,
         }
     }
@@ -147,7 +210,7 @@ impl<'a> Contest<'a> {
         self.sides.iter().map(Contender::side).collect()
     }
 
-    fn next(&self) -> Step {
+    fn following(&self) -> Step {
         saved::following(&self.asked.design, &self.cells, &self.lost)
     }
 
@@ -179,8 +242,8 @@ impl<'a> Contest<'a> {
     }
 
     /// Run after run.
-    fn measure_all(&mut self) -> Result<(CompareState, Option<Stopped>), Failed> {
-        if let Step::Done(stopped) = self.next() {
+    fn measure_all(&mut self) -> Result<End, Failed> {
+        if let Step::Done(stopped) = self.following() {
             self.say("this comparison has ended: nothing more is measured; more takes a new one");
             return Ok((CompareState::Complete, Some(stopped)));
         }
@@ -192,22 +255,8 @@ impl<'a> Contest<'a> {
         if let Some(screen) = self.setup.progress().screen().filter(|_| !self.is_search()) {
             screen.compare(&comparison, left_s);
         }
-        loop {
-            if self.setup.interrupt.is_interrupted() {
-                return Ok((CompareState::Interrupted, None));
-            }
-            let asks = match self.next() {
-                Step::Measure(asks) => asks,
-                Step::Done(stopped) => return Ok((CompareState::Complete, Some(stopped))),
-            };
-            match self.step(&asks)? {
-                Went::Over(state) => return Ok((state, None)),
-                Went::Again => continue,
-                Went::On => (self.failures, self.steps) = (0, self.steps.saturating_add(1)),
-            }
-            self.settle(&asks);
-            self.end_block(&asks);
-        }
+        let interrupt = self.setup.interrupt.clone();
+        carry_out(self, &interrupt)
     }
 
     /// Warms every side up before the first block, and settles how much load there shall be. How it
@@ -278,48 +327,6 @@ impl<'a> Contest<'a> {
         self.took_s + (now() - self.began).as_secs()
     }
 
-    /// One run, or those of all sides at once.
-    fn step(&mut self, asks: &[Ask]) -> Result<Went, Failed> {
-        let outcomes = match self.get_ready(asks) {
-            // After a warm-up that was stopped nothing more is sent.
-            Ok(()) if self.setup.interrupt.is_interrupted() => Vec::new(),
-            Ok(()) => self.measure(asks),
-            Err((side, failed)) => vec![(side, Err(failed))],
-        };
-        if self.setup.interrupt.is_interrupted() {
-            return Ok(Went::Over(CompareState::Interrupted));
-        }
-        let mut gone = Vec::new();
-        let mut done = Vec::new();
-        for (side, outcome) in outcomes {
-            match outcome {
-                Ok(ran) if ran.is_gone => gone.push(side),
-                Ok(ran) => done.push(ran),
-                Err(failed) if failed.is_of_target() => {
-                    self.say(&format!("warning: {}", failed.lines()));
-                    gone.push(side);
-                }
-                Err(failed) => return Err(failed),
-            }
-        }
-        if gone.is_empty() {
-            done.into_iter().try_for_each(|ran| self.keep(ran))?;
-            return Ok(Went::On);
-        }
-        self.failures += 1;
-        self.lose(asks);
-        let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
-        let is_back = self.failures <= TRIES && gone.into_iter().all(|side| self.is_back(side));
-        if self.setup.interrupt.is_interrupted() {
-            return Ok(Went::Over(CompareState::Interrupted));
-        }
-        if !is_back {
-            return Ok(Went::Over(CompareState::TargetLost));
-        }
-        self.facts.repeats = self.facts.repeats.saturating_add(count);
-        Ok(Went::Again)
-    }
-
     /// Adds a run that is whole.
     fn keep(&mut self, ran: Ran) -> Result<(), Failed> {
         let Ask { number, block, .. } = ran.cell.ask;
@@ -354,7 +361,7 @@ impl<'a> Contest<'a> {
     }
 
     /// Whether a side answers again before long.
-    fn is_back(&mut self, place: u32) -> bool {
+    fn is_side_back(&mut self, place: u32) -> bool {
         let Some(side) = self.sides.get(place as usize) else { return false };
         // The engine inside the process does not go away, and its successor would be another. Where
         // engines take turns, the next turn starts it.
@@ -376,7 +383,7 @@ impl<'a> Contest<'a> {
     }
 
     /// Lets the servers come to rest.
-    fn settle(&self, asks: &[Ask]) {
+    fn rest(&self, asks: &[Ask]) {
         pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
             let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {

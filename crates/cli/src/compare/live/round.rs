@@ -82,7 +82,7 @@ impl Contest<'_> {
     }
 
     /// Measures these runs, at once where there are several.
-    pub(super) fn measure(&self, asks: &[Ask]) -> Vec<(u32, Result<Ran, Failed>)> {
+    pub(super) fn measure_sides(&self, asks: &[Ask]) -> Vec<(u32, Result<Ran, Failed>)> {
         if let [ask] = asks {
             return vec![(ask.side, self.measure_one(ask, None, false))];
         }

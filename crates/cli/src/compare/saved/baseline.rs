@@ -10,8 +10,9 @@ use goodput_stats::{Summary, repeats};
 use super::folders::{Lens, Run, Taken};
 use crate::args::CompareArgs;
 use crate::error::Failed;
+use crate::plan;
 use crate::run::Setup;
-use crate::{output, plan};
+use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::run::prepare;
 use goodput_lab::{RunContext, folder_failed};
 
@@ -49,30 +50,11 @@ pub(super) fn measure(
             planned(run, server, args)?;
         }
     }
-    let mut bench = Bench { setup, args, lens, servers, out, of: baseline.runs.len(), all: None };
-    let mut measured = Measured {
-        sides: servers.iter().map(|_| Taken::default()).collect(),
-        state: CompareState::Complete,
-    };
-    for (index, run) in baseline.runs.iter().enumerate() {
-        for (server, taken) in servers.iter().zip(&mut measured.sides) {
-            match bench.measure(run, server, index + 1, taken) {
-                Ok(()) => {}
-                // Without a single run there is nothing to report but this.
-                Err(failed) if bench.all.is_none() || !failed.is_of_target() => return Err(failed),
-                Err(failed) => {
-                    output::note(&format!("warning: {}", failed.lines()));
-                    measured.state = CompareState::TargetLost;
-                    return Ok(measured);
-                }
-            }
-            if setup.interrupt.is_interrupted() {
-                measured.state = CompareState::Interrupted;
-                return Ok(measured);
-            }
-        }
-    }
-    Ok(measured)
+    let sides = servers.iter().map(|_| Taken::default()).collect();
+    let runs = &baseline.runs;
+    let mut bench = Bench { setup, args, lens, servers, out, runs, sides, done: 0, all: None };
+    let state = carry_out(&mut bench, &setup.interrupt)?;
+    Ok(Measured { sides: bench.sides, state })
 }
 
 struct Bench<'a> {
@@ -81,42 +63,87 @@ struct Bench<'a> {
     lens: &'a Lens<'a>,
     servers: &'a [Live<'a>],
     out: &'a Path,
-    /// Runs of the baseline.
-    of: usize,
+    /// Those of the baseline.
+    runs: &'a [Run],
+    /// What each server has measured of them.
+    sides: Vec<Taken>,
+    /// Steps that are measured.
+    done: usize,
     /// The folder of each server, once the first of them has answered.
     all: Option<Vec<SeriesFolder>>,
 }
 
+/// One run of the baseline on one server.
+struct Turn<'a> {
+    run: &'a Run,
+    server: &'a Live<'a>,
+    /// The server's place among those that are measured.
+    place: usize,
+    number: usize,
+}
+
+impl<'a> Planner for Bench<'a> {
+    type Step = Turn<'a>;
+    type End = CompareState;
+
+    fn next(&mut self) -> Next<Turn<'a>, CompareState> {
+        let count = self.servers.len().max(1);
+        let (index, place) = (self.done / count, self.done % count);
+        match (self.runs.get(index), self.servers.get(place)) {
+            (Some(run), Some(server)) => {
+                Next::Measure(Turn { run, server, place, number: index + 1 })
+            }
+            _ => Next::Over(CompareState::Complete),
+        }
+    }
+
+    fn measure(&mut self, turn: &Turn<'a>) -> Result<Outcome, Failed> {
+        match self.measure_turn(turn) {
+            Ok(()) => {
+                self.done += 1;
+                Ok(Outcome::Measured)
+            }
+            // Without a single run there is nothing to report but this.
+            Err(failed) if self.all.is_none() || !failed.is_of_target() => Err(failed),
+            Err(failed) => {
+                self.setup.observer.warn(failed.lines());
+                Ok(Outcome::TargetGone)
+            }
+        }
+    }
+
+    fn interrupted(&self) -> CompareState {
+        CompareState::Interrupted
+    }
+
+    fn target_lost(&self) -> CompareState {
+        CompareState::TargetLost
+    }
+}
+
 impl Bench<'_> {
-    /// One run of the baseline on one server.
-    fn measure(
-        &mut self,
-        run: &Run,
-        server: &Live<'_>,
-        number: usize,
-        taken: &mut Taken,
-    ) -> Result<(), Failed> {
+    fn measure_turn(&mut self, turn: &Turn<'_>) -> Result<(), Failed> {
+        let Turn { run, server, place, number } = *turn;
         let plan = planned(run, server, self.args)?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let repeat = Repeat { number: count(number), of: count(self.of) };
-        if !self.setup.quiet {
-            let name = goodput_report::plain(server.name);
-            output::note(&format!("{name}: run {number} of {}, seed {}", self.of, plan.load.seed));
-        }
+        let repeat = Repeat { number: count(number), of: count(self.runs.len()) };
+        let (name, seed) = (server.name, plan.load.seed);
+        self.setup.observer.note(format!("{name}: run {number} of {}, seed {seed}", repeat.of));
         let prepared = prepare(self.setup, plan)?;
         same_workload(run, &prepared.workload_hash())?;
         if self.setup.interrupt.is_interrupted() {
             return Ok(());
         }
-        let folder = self.folder(server)?;
-        let path = folder.run(repeat.number);
-        let label = format!("{} {} of {} · ", server.name, repeat.number, repeat.of);
-        let place = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
-        prepared.run(self.setup, &path, place)?;
-        taken.runs.push(Run::read(&path, self.lens)?);
+        let path = self.folder(server)?.run(repeat.number);
+        let label = format!("{name} {} of {} · ", repeat.number, repeat.of);
+        let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
+        prepared.run(self.setup, &path, context)?;
+        let read = Run::read(&path, self.lens)?;
+        let Some(taken) = self.sides.get_mut(place) else { return Ok(()) };
+        taken.runs.push(read);
         let summaries: Vec<Summary> = taken.runs.iter().map(|run| run.summary.clone()).collect();
         if let Err(error) = self.folder(server)?.write_summary(&repeats(&summaries)) {
-            output::note(&format!("warning: {error}"));
+            self.setup.observer.warn(error.to_string());
         }
         Ok(())
     }

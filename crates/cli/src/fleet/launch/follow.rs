@@ -10,7 +10,7 @@ use goodput_model::Nanos;
 
 use crate::error::Failed;
 use crate::output;
-use crate::signals::{Listening, Signals};
+use crate::signals::Listening;
 
 /// How often the user is heard.
 const LOOK: Nanos = Nanos::from_millis(100);
@@ -41,7 +41,7 @@ impl Ear {
     /// From now on; a third signal ends this process.
     pub(super) fn new() -> Result<Self, Failed> {
         let control = Control::new();
-        let listening = Signals::default()
+        let listening = crate::signals::interrupt()
             .watch(&control)
             .map_err(|error| Failed::internal(format!("cannot hear signals: {error}")))?;
         Ok(Self { control, done: Wish::GoOn, _listening: listening })

@@ -1,0 +1,179 @@
+//! The one loop that carries out many runs: repeats, sweeps, sweeps of settings, comparisons, and the
+//! levels of a calibration.
+
+use crate::error::Failed;
+use crate::interrupt::Interrupt;
+
+/// A step that could not be measured because the target went away is tried again so often.
+pub const TRIES: u32 = 2;
+
+/// Decides which run comes next, and measures it.
+pub trait Planner {
+    /// What is measured at a time.
+    type Step;
+    /// How it ended.
+    type End;
+
+    /// What comes next, by everything measured so far.
+    fn next(&mut self) -> Next<Self::Step, Self::End>;
+
+    /// Measures a step and keeps what it says. What cannot be measured at all is an error.
+    fn measure(&mut self, step: &Self::Step) -> Result<Outcome, Failed>;
+
+    /// The target went away: waits for it, and says whether it is back.
+    fn is_back(&mut self, step: &Self::Step) -> bool {
+        let _ = step;
+        false
+    }
+
+    /// After a step that counts: lets the servers come to rest.
+    fn settle(&mut self, step: &Self::Step) {
+        let _ = step;
+    }
+
+    /// How it ended when the user stopped it.
+    fn interrupted(&self) -> Self::End;
+
+    /// How it ended when the target went away for good.
+    fn target_lost(&self) -> Self::End;
+}
+
+/// What a planner wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next<S, E> {
+    /// To measure this.
+    Measure(S),
+    /// Nothing more.
+    Over(E),
+}
+
+/// How a step went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is measured.
+    Measured,
+    /// It is measured as far as it can be: the target went away meanwhile.
+    CutShort,
+    /// It is to be measured again: the target was not there.
+    TargetGone,
+}
+
+/// Measures step after step until nothing more is wanted, the user stops it, or the target is gone.
+pub fn carry_out<P: Planner>(planner: &mut P, interrupt: &Interrupt) -> Result<P::End, Failed> {
+    let mut failures = 0;
+    loop {
+        if interrupt.is_interrupted() {
+            return Ok(planner.interrupted());
+        }
+        let step = match planner.next() {
+            Next::Measure(step) => step,
+            Next::Over(end) => return Ok(end),
+        };
+        let outcome = planner.measure(&step);
+        if interrupt.is_interrupted() {
+            return Ok(planner.interrupted());
+        }
+        let outcome = outcome?;
+        failures = if outcome == Outcome::TargetGone { failures + 1 } else { 0 };
+        if outcome != Outcome::Measured && (failures > TRIES || !planner.is_back(&step)) {
+            let is_stopped = interrupt.is_interrupted();
+            return Ok(if is_stopped { planner.interrupted() } else { planner.target_lost() });
+        }
+        if outcome != Outcome::TargetGone {
+            planner.settle(&step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts to a number; what each step does is scripted.
+    struct Counting {
+        script: Vec<Outcome>,
+        steps: Vec<u32>,
+        settled: u32,
+        waited: u32,
+        interrupt: Interrupt,
+        stop_at: Option<u32>,
+    }
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum End {
+        Complete,
+        Interrupted,
+        Lost,
+    }
+
+    impl Planner for Counting {
+        type Step = u32;
+        type End = End;
+
+        fn next(&mut self) -> Next<u32, End> {
+            let done = u32::try_from(self.steps.len()).unwrap();
+            if self.script.is_empty() { Next::Over(End::Complete) } else { Next::Measure(done) }
+        }
+
+        fn measure(&mut self, step: &u32) -> Result<Outcome, Failed> {
+            if self.stop_at == Some(*step) {
+                self.interrupt.press();
+            }
+            let outcome = self.script.remove(0);
+            self.steps.push(*step);
+            Ok(outcome)
+        }
+
+        fn is_back(&mut self, _: &u32) -> bool {
+            self.waited += 1;
+            true
+        }
+
+        fn settle(&mut self, _: &u32) {
+            self.settled += 1;
+        }
+
+        fn interrupted(&self) -> End {
+            End::Interrupted
+        }
+
+        fn target_lost(&self) -> End {
+            End::Lost
+        }
+    }
+
+    fn counting(script: &[Outcome]) -> Counting {
+        Counting {
+            script: script.to_vec(),
+            steps: Vec::new(),
+            settled: 0,
+            waited: 0,
+            interrupt: Interrupt::default(),
+            stop_at: None,
+        }
+    }
+
+    fn run(campaign: &mut Counting) -> End {
+        let interrupt = campaign.interrupt.clone();
+        carry_out(campaign, &interrupt).unwrap()
+    }
+
+    #[test]
+    fn a_target_that_comes_back_is_measured_again_and_one_that_stays_away_ends_it() {
+        use Outcome::{CutShort, Measured, TargetGone};
+        let mut fine = counting(&[Measured, TargetGone, TargetGone, Measured, CutShort, Measured]);
+        assert_eq!(run(&mut fine), End::Complete);
+        assert_eq!((fine.steps.len(), fine.waited, fine.settled), (6, 3, 4));
+        let mut lost = counting(&[Measured, TargetGone, TargetGone, TargetGone, Measured]);
+        assert_eq!(run(&mut lost), End::Lost);
+        assert_eq!((lost.steps.len(), lost.waited, lost.settled), (4, 2, 1));
+    }
+
+    #[test]
+    fn nothing_is_measured_after_a_stop() {
+        let mut stopped = counting(&[Outcome::Measured; 4]);
+        stopped.stop_at = Some(1);
+        assert_eq!(run(&mut stopped), End::Interrupted);
+        assert_eq!((stopped.steps.len(), stopped.settled), (2, 1));
+    }
+}
