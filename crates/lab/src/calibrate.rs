@@ -8,7 +8,7 @@ use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_lev
 use goodput_engine::{Control, FdLimit, Live, Run, Sink};
 use goodput_model::{
     Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
-    Lengths, Load, Mode, Nanos, Plan, Rate, RequestRecord, Sample, Shard, Target,
+    Lengths, Load, Mode, Nanos, OutputLength, Plan, Rate, RequestRecord, Sample, Shard, Target,
 };
 use goodput_observe::Host;
 use goodput_stats::{RunFacts, Summary, analyse};
@@ -220,6 +220,7 @@ impl Bench {
             mode,
             ..plan.load
         };
+        plan.workload.output = OutputLength::Limit;
         plan.measure.percentiles = vec![50.0, 99.0];
         (plan.observe.metrics, plan.observe.gpu) = (false, GpuPlan::Off);
         plan

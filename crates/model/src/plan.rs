@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClassPlan, Shape, Slo, Until, WorkloadPlan};
+use crate::{ClassPlan, OutputLength, Shape, Slo, Until, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
@@ -60,7 +60,7 @@ impl Plan {
                     max_concurrency: None,
                 },
             },
-            workload: WorkloadPlan::of(class),
+            workload: WorkloadPlan { output: OutputLength::Exact, ..WorkloadPlan::of(class) },
             measure: Measure::of(Measure::PERCENTILES.to_vec()),
             observe: ObservePlan::default(),
             system: BTreeMap::new(),
