@@ -1,8 +1,6 @@
 //! Pages for a browser: one file each, with everything in it, that asks nobody for anything.
 
 mod run;
-#[cfg(test)]
-pub(crate) mod tests;
 mod ui;
 
 pub use run::{run_charts, run_html};

@@ -39,8 +39,6 @@ mod workload;
 mod wrap;
 
 #[cfg(test)]
-mod snapshots;
-#[cfg(test)]
 mod tests;
 
 pub use audit::{audit_markdown, audit_text};

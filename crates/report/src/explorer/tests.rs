@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::sweep::browser::fixture::{Made, grid, requests};
+use crate::sweep::browser::tests::fixture::{Made, grid, requests};
 
 const ASKED: Asked = Asked { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
 

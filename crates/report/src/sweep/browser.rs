@@ -11,9 +11,7 @@ pub(super) mod throughput;
 pub(super) mod users;
 
 #[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use answer::{confirmed, promise, sentence, there};
 pub(crate) use load::{dots, over};
@@ -27,8 +25,6 @@ use crate::explorer::{self, Asked};
 use crate::markup::Html;
 use crate::svg::Chart;
 use crate::sweep::{level, on_curve, unit};
-#[cfg(test)]
-use crate::view::Circumstances;
 use crate::view::pictures;
 use crate::view::{Picture, PointView, SweepView};
 

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
-use crate::html::tests as html;
 use crate::render::text::WIDTH;
+use crate::tests::browser as html;
 use crate::{
     Histogram, Preview, RunView, SweepView, WorkloadView, clients, repeats, server, sweep, sweeps,
     tests as run,
