@@ -4,9 +4,9 @@ use std::fmt::{Error, Write};
 
 use goodput_stats::{Column, Metric, Quality};
 
-use crate::latency;
 use crate::number::{cell, count};
 use crate::render::text::field;
+use crate::run::latency;
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;

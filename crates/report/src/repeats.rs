@@ -11,8 +11,7 @@ use crate::document::{
 };
 use crate::number::{cell, count};
 use crate::render;
-use crate::text::about;
-use crate::workload;
+use crate::run::{about, workload_name};
 
 /// The page of several runs, for a terminal.
 pub fn repeats_text(repeats: &Repeats) -> String {
@@ -114,7 +113,7 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             // Elsewhere they are at the head of the page.
             Fact::new("Target", run.target.clone()).on(Formats::MARKDOWN),
             Fact::new("Model", run.model.clone()).on(Formats::MARKDOWN),
-            Fact::new("Workload", workload::name(run)),
+            Fact::new("Workload", workload_name(run)),
             Fact::new("Made by", made).on(Formats::MARKDOWN),
         ]);
     }

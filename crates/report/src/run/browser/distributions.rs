@@ -2,10 +2,10 @@
 
 use goodput_stats::{Distribution, Metric, Summary};
 
-use crate::latency::figure;
 use crate::markup::Html;
 use crate::number::{cell, count};
 use crate::render::pieces::figures;
+use crate::run::latency::figure;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 

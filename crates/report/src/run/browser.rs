@@ -24,8 +24,8 @@ use crate::explorer::{self, Asked};
 use crate::markup::Html;
 use crate::render::page::Page;
 use crate::render::pieces::{caveats, section};
+use crate::run::facts::{about, streaming};
 use crate::svg::{Rule, standalone_stack};
-use crate::text::{about, streaming};
 use crate::view::pictures;
 use crate::view::{Picture, RunView};
 

@@ -6,11 +6,11 @@ use goodput_stats::{GpuDevice, Status, Summary};
 use super::gpus;
 use crate::audit::{counts, mark};
 use crate::document::{Cell, Tone};
-use crate::gpu::names;
 use crate::markup::Html;
 use crate::number::{amount, count, percent};
 use crate::render::pieces::{facts, fields, remark, words};
-use crate::text;
+use crate::run::facts as text;
+use crate::run::gpu::names;
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
@@ -87,7 +87,7 @@ fn hardware(summary: &Summary) -> String {
     if !seen.is_empty() {
         return format!("{}{link}", names(&seen));
     }
-    match (system.fact(&crate::server::HARDWARE), gpus(summary)) {
+    match (system.fact(&crate::run::server::HARDWARE), gpus(summary)) {
         (Some(kind), Some(n)) => format!("{n} × {kind} (by the user's word)"),
         (Some(kind), None) => format!("{kind} (by the user's word)"),
         (None, _) => "not known; tell with --meta gpu=… --meta gpu_count=…".to_owned(),

@@ -1,9 +1,9 @@
 //! The clients of a merged run.
 
-use crate::clients::{Cells, HEAD, cells};
 use crate::document::Cell;
 use crate::markup::Html;
 use crate::render::pieces::{remark, table};
+use crate::run::clients::{Cells, HEAD, cells};
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

@@ -4,13 +4,13 @@ use goodput_model::Severity;
 use goodput_stats::{Metric, SloState, SloSummary, Summary};
 
 use super::{gpus, is_void};
-use crate::latency::{figure, interval};
 use crate::markup::Html;
 use crate::number::{amount, count, percent};
 use crate::render::pieces::{answer, cards, fields};
 use crate::render::text::Fields;
-use crate::slo::{is_alike, range};
-use crate::text::facts;
+use crate::run::facts::facts;
+use crate::run::latency::{figure, interval};
+use crate::run::slo::{is_alike, range};
 use crate::view::RunView;
 
 /// What of the run's facts is needed to read the answer.

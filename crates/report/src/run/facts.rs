@@ -9,9 +9,9 @@ use goodput_stats::{
     WaterfallBand,
 };
 
+use super::{breakdown, clients, gpu, latency, server, slo, workload};
 use crate::number::{amount, cell, count};
 use crate::render::text::{Fields, field, judgement};
-use crate::{breakdown, clients, gpu, latency, server, slo, workload};
 use goodput_model::plain;
 
 /// The page of one run.

@@ -4,7 +4,7 @@ use crate::document::Cell;
 use crate::markup::Html;
 use crate::render::pieces::{fields, remark, table};
 use crate::render::text::Fields;
-use crate::server::{
+use crate::run::server::{
     LEVEL_HEADS, OUTSIDE, both_rows, endpoints, level_rows, marks, queue_row, queue_source,
     queue_text, shares,
 };

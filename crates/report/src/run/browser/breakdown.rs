@@ -1,10 +1,10 @@
 //! Requests by what they have in common.
 
-use crate::breakdown::{Table, shown};
 use crate::document::Cell;
 use crate::markup::Html;
 use crate::number::count;
 use crate::render::pieces::table;
+use crate::run::breakdown::{Table, shown};
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

@@ -4,8 +4,8 @@ use crate::document::Cell;
 use crate::markup::Html;
 use crate::number::{cell, count};
 use crate::render::pieces::{remark, stack as draw, table};
+use crate::run::facts::{bands, step_ms, steps};
 use crate::svg::Stack;
-use crate::text::{bands, step_ms, steps};
 use crate::view::RunView;
 
 /// Steps in full words, by their names in the summary.

@@ -2,11 +2,11 @@
 
 use goodput_stats::Metric;
 
-use crate::latency::{figure, interval, largest, notes, percents, rows};
 use crate::markup::Html;
 use crate::number::{cell, count};
 use crate::render::pieces::{Grid, fields, grid};
-use crate::text::rates;
+use crate::run::facts::rates;
+use crate::run::latency::{figure, interval, largest, notes, percents, rows};
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

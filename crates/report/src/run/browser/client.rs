@@ -7,7 +7,7 @@ use crate::markup::Html;
 use crate::number::{amount, count, percent};
 use crate::render::pieces::{fields, remark, table};
 use crate::render::text::Fields;
-use crate::text::client_rest;
+use crate::run::facts::client_rest;
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

@@ -5,9 +5,9 @@ use std::fmt::{Error, Write};
 use goodput_model::Verdict;
 use goodput_stats::{SloState, SloSummary, Summary};
 
+use super::{clients, latency, slo, workload};
 use crate::render::markdown::{judgement, list, table, text};
-use crate::text as words;
-use crate::{clients, latency, slo, workload};
+use crate::run::facts as words;
 
 /// The page of a run, for a pull request or a job summary.
 pub fn run_markdown(summary: &Summary) -> String {

@@ -1,9 +1,9 @@
 //! What GPUs did, and what a token cost in energy.
 
 use crate::document::Cell;
-use crate::gpu::{absent, columns, held, title, value};
 use crate::markup::Html;
 use crate::render::pieces::{facts, fields, table};
+use crate::run::gpu::{absent, columns, held, title, value};
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

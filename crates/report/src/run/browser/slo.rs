@@ -7,7 +7,7 @@ use crate::document::{Cell, Tone};
 use crate::markup::Html;
 use crate::number::{count, percent};
 use crate::render::pieces::{fields, words};
-use crate::slo::{figure, range, rest, state};
+use crate::run::slo::{figure, range, rest, state};
 use crate::view::RunView;
 
 pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {

@@ -3,9 +3,9 @@
 use goodput_model::Verdict;
 use goodput_stats::{SloState, SloSummary, Summary};
 
+use super::slo;
 use crate::document::{Case, Fault, Suite};
 use crate::render::junit::file;
-use crate::slo;
 
 /// A test case for each term of the SLO and for the share of good requests that was asked for; without
 /// an SLO one for the verdict.
@@ -27,7 +27,7 @@ pub fn run_junit(summary: &Summary) -> String {
             Some(promise) => {
                 format!("{}; goodput {}", slo::state(summary, promise), slo::goodput(promise))
             }
-            None => crate::text::throughput(summary),
+            None => crate::run::facts::throughput(summary),
         },
     };
     if summary.verdict == Verdict::Void {
