@@ -11,7 +11,7 @@ use goodput_campaign::capacity::{
 
 use crate::document::{
     Answer, Block, Cell, Column, Document, Fact, Formats, List, Note, NoteKind as Kind, Pointer,
-    Section, Standing, Suites, Table, Tone,
+    Section, Standing, Table, Tone,
 };
 use crate::number::{amount, count, percent};
 use crate::render;
@@ -47,10 +47,9 @@ fn document(plan: &Capacity) -> Document {
         heading: title.clone(),
         title,
         about: about.to_owned(),
-        head: Vec::new(),
         answer: Some(answer(plan)),
         sections,
-        suites: Suites::default(),
+        ..Document::default()
     }
 }
 
@@ -170,7 +169,7 @@ fn fleets(plan: &Capacity) -> Section {
                  limit of one lies.",
             ),
         )
-        .with(Block::Gap)
+        .with_on(Formats::TEXT, Block::Gap)
         .with(Block::Table(rates))
 }
 

@@ -94,11 +94,11 @@ fn document(view: CompareView<'_>) -> Document {
     Document {
         title: heading.clone(),
         about: about(comparison),
-        head: Vec::new(),
         heading,
         answer,
         sections,
         suites: Suites { name, suites: cases::suites(comparison) },
+        ..Document::default()
     }
 }
 

@@ -7,7 +7,7 @@ use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
 use crate::document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Judgement, Note, NoteKind,
-    Section, Standing, Suite, Suites, Table, Tone,
+    Section, Suite, Suites, Table, Tone,
 };
 use crate::number::{cell, count};
 use crate::render;
@@ -69,12 +69,7 @@ fn document(repeats: &Repeats) -> Document {
         about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
         head: run.map(head).unwrap_or_default(),
         heading: format!("Repeated runs: {}", repeats.verdict.name()),
-        answer: Some(Answer {
-            sentence: sentence(repeats),
-            more: Vec::new(),
-            standing: Standing::Verdict(repeats.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(repeats), repeats.verdict)),
         sections: vec![
             Section::bare().with(Block::Facts(facts(repeats))),
             Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
@@ -89,6 +84,7 @@ fn document(repeats: &Repeats) -> Document {
                 .with(Block::Judgement(judgement)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
+        ..Document::default()
     }
 }
 

@@ -30,7 +30,7 @@ use goodput_stats::about;
 
 use crate::chart::Chart;
 use crate::document::{
-    Answer, Block, Document, Fact, Formats, Judgement, Note, NoteKind, Section, Standing, Suites,
+    Answer, Block, Document, Fact, Formats, Judgement, Note, NoteKind, Section, Suites,
 };
 use crate::number::{amount, duration};
 use crate::render;
@@ -100,14 +100,10 @@ fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
         about: about.clone(),
         head: vec![facts.target.clone(), about],
         heading: format!("Sweep: {}", word(summary)),
-        answer: Some(Answer {
-            sentence: sentence(summary),
-            more: Vec::new(),
-            standing: Standing::Verdict(summary.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(summary), summary.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: vec![suite(summary, None)] },
+        ..Document::default()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::chart::MARKS;
 use crate::clip::clip;
 use crate::document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Judgement, Look,
-    Section, Standing, Suite, Suites, Table, Tone,
+    Section, Suite, Suites, Table, Tone,
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
@@ -85,14 +85,10 @@ fn document(sweeps: &Sweeps) -> Document {
             vec![facts.target.clone(), about]
         }),
         heading: format!("Sweeps of {} configurations", all.len()),
-        answer: Some(Answer {
-            sentence: sentence(sweeps),
-            more: Vec::new(),
-            standing: Standing::Verdict(sweeps.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(sweeps), sweeps.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: suites(all) },
+        ..Document::default()
     }
 }
 
@@ -212,7 +208,9 @@ fn configurations(sweeps: &Sweeps) -> Section {
     } else {
         let section = section.with(Block::Table(searched(sweeps)));
         match charts::curves(all) {
-            Some(plot) => section.with(Block::Gap).with(Block::Plot(plot)),
+            Some(plot) => {
+                section.with_on(Formats::TEXT, Block::Gap).with_on(Formats::TEXT, Block::Plot(plot))
+            }
             None => section,
         }
     };

@@ -1,13 +1,13 @@
 //! One table for each thing in which requests differ.
 
-use std::fmt::{Error, Write};
-
-use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use crate::number::cell;
-use crate::render::text::WIDTH;
 use goodput_model::plain;
+use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
+
+use super::TEXT;
+use crate::clip::clip;
+use crate::document::{Block, Cell, Column, Formats, Section, Table};
+use crate::number::{cell, count};
+use crate::render::text::WIDTH;
 
 /// Columns of a number.
 const CELL: usize = 7;
@@ -17,10 +17,10 @@ const MINUTES: usize = 12;
 /// Workers whose medians differ by less are alike.
 const ALIKE: f64 = 0.2;
 
-/// A column: its heading in two lines, and what stands in it.
-pub(crate) type Column = (&'static str, &'static str, fn(&Slice) -> String);
+/// A figure of a slice: its heading in two lines, and how it is shown.
+type Figure = (&'static str, &'static str, fn(&Slice) -> String);
 
-const COLUMNS: [Column; 9] = [
+const FIGURES: [Figure; 9] = [
     ("mean", "in", |slice| number(slice.input_tokens_mean)),
     ("mean", "out", |slice| number(slice.output_tokens_mean)),
     ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
@@ -33,8 +33,8 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
-const GOOD: Column = ("good", "%", |slice| number(slice.attainment.map(|share| share * 100.0)));
-const E2E_P50: Column = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+const GOOD: Figure = ("good", "%", |slice| number(slice.attainment.map(|share| share * 100.0)));
+const E2E_P50: Figure = ("E2E", "p50", |slice| median(&slice.e2e_ms));
 
 fn number(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), cell)
@@ -63,49 +63,51 @@ fn figure(n: u64, q: f64, value: Option<f64>) -> String {
     }
 }
 
-/// All tables of a page; none where requests do not differ.
-pub(crate) fn tables(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    for Table { dimension, slices, has_failed, columns } in shown(summary) {
-        let numbers = columns.len() + 1 + usize::from(has_failed);
-        let room = WIDTH.saturating_sub(CELL * numbers);
-        let failed = |text: &str| if has_failed { format!("{text:>CELL$}") } else { String::new() };
-        write!(page, "\n{:<room$}{:>CELL$}{}", "tokens, ms", "", failed(""))?;
-        row(page, &columns, |(above, _, _)| (*above).to_owned())?;
-        let heading = label(&format!("by {}", heading(dimension)), room);
-        write!(page, "{heading}{:>CELL$}{}", "n", failed("failed"))?;
-        row(page, &columns, |(_, below, _)| (*below).to_owned())?;
-        for (value, slice) in slices {
-            let failures = failed(&slice.failed.to_string());
-            write!(page, "{}{:>CELL$}{failures}", label(value, room), slice.scheduled)?;
-            row(page, &columns, |(_, _, text)| text(slice))?;
-        }
-    }
-    Ok(())
-}
-
-/// Requests by one thing in which they differ.
-pub(crate) struct Table<'a> {
-    pub(crate) dimension: &'a str,
-    pub(crate) slices: Vec<(&'a String, &'a Slice)>,
-    pub(crate) has_failed: bool,
-    pub(crate) columns: Vec<&'static Column>,
-}
-
-/// The tables that say something.
-pub(crate) fn shown(summary: &Summary) -> Vec<Table<'_>> {
+/// A table for each of them that says something.
+pub(super) fn section(summary: &Summary) -> Section {
+    let mut section = Section::new("breakdowns", "Breakdowns");
     let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
-    shown.map(|(dimension, slices)| table(dimension, slices)).collect()
+    for (dimension, slices) in shown {
+        let gap = (!section.blocks.is_empty()).then_some(Block::Gap);
+        let table = Block::Table(table(dimension, slices));
+        section = section.with_some(TEXT, gap).with_on(Formats::LONG, table);
+    }
+    section
 }
 
-fn table<'a>(dimension: &'a str, all: &'a Slices) -> Table<'a> {
+fn table(dimension: &str, all: &Slices) -> Table {
     let mut slices: Vec<_> = all.iter().collect();
     slices.sort_by_key(|(value, _)| rank(value));
     let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
     let left_out = if is_judged { E2E_P50 } else { GOOD };
-    let titles = |column: &Column| (column.0, column.1);
-    let columns = COLUMNS.iter().filter(|column| titles(column) != titles(&left_out)).collect();
-    let has_failed = slices.iter().any(|(_, slice)| slice.failed > 0);
-    Table { dimension, slices, has_failed, columns }
+    let titles = |figure: &Figure| (figure.0, figure.1);
+    let is_shown = |figure: &&Figure| titles(figure) != titles(&left_out);
+    let figures: Vec<_> = FIGURES.iter().filter(is_shown).collect();
+    let failed =
+        if slices.iter().any(|(_, slice)| slice.failed > 0) { Formats::ALL } else { Formats::NONE };
+    let numbers = figures.len() + 1 + usize::from(failed == Formats::ALL);
+    let room = WIDTH.saturating_sub(CELL * numbers);
+    // One column stays free.
+    let label = |text: &str| clip(&plain(text), room.saturating_sub(1));
+    let name = dimension.replace('_', " ");
+    let heading = label(&format!("by {}", heading(dimension)));
+    let mut columns = vec![
+        Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
+        Column::right("n", CELL),
+        Column::right("failed", CELL).on(failed),
+    ];
+    columns.extend(figures.iter().map(|(above, below, _)| {
+        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
+    }));
+    let number = |n: u64| Cell::from(count(n)).short(n.to_string());
+    let row = |(value, slice): (&String, &Slice)| {
+        let first = Cell::from(value.as_str()).short(label(value));
+        let mut row = vec![first, number(slice.scheduled), number(slice.failed)];
+        row.extend(figures.iter().map(|(_, _, text)| Cell::from(text(slice))));
+        row
+    };
+    let caption = format!("By {name}: latencies in ms, lengths in tokens");
+    Table::new("", caption, columns).with_rows(slices.into_iter().map(row).collect())
 }
 
 /// Whether a table says something; `summary.json` has all of them.
@@ -136,43 +138,8 @@ fn heading(dimension: &str) -> &str {
     }
 }
 
-fn row(
-    page: &mut String,
-    columns: &[&Column],
-    text: impl Fn(&Column) -> String,
-) -> Result<(), Error> {
-    for column in columns {
-        write!(page, "{:>CELL$}", text(column))?;
-    }
-    writeln!(page)
-}
-
 /// Numbers in their order, then names in theirs.
 fn rank(value: &str) -> (u64, String) {
     let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
     (digits.parse().unwrap_or(u64::MAX), value.to_owned())
-}
-
-/// Foreign text in exactly so many columns.
-fn label(text: &str, room: usize) -> String {
-    let text = plain(text);
-    let mut out = String::new();
-    let mut width = 0;
-    let is_long = text.width() > room.saturating_sub(1);
-    // One column stays free, and one is for the mark of what was cut.
-    let limit = room.saturating_sub(if is_long { 2 } else { 1 });
-    for c in text.chars() {
-        let more = c.width().unwrap_or(0);
-        if width + more > limit {
-            break;
-        }
-        width += more;
-        out.push(c);
-    }
-    if is_long {
-        out.push('…');
-        width += 1;
-    }
-    out.extend(std::iter::repeat_n(' ', room.saturating_sub(width)));
-    out
 }

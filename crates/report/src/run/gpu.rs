@@ -3,14 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt::{Error, Write};
-
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
-use crate::clip::{left, right};
+use super::{HTML, TEXT};
+use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
 use crate::number::{amount, cell, percent};
-use crate::render::text::{Fields, field};
-use goodput_model::plain;
 
 /// Devices that a page has room for.
 const MOST: usize = 16;
@@ -19,11 +16,11 @@ const MOST: usize = 16;
 const NAME: usize = 8;
 const CELL: usize = 8;
 
-/// A column: its heading in two lines, the level's name, the size of its unit, and which of its
-/// figures it shows.
-pub(crate) type Column = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
+/// A figure of a device: its heading in two lines, the level's name, the size of its unit, and which
+/// of the level's figures it is.
+type Figure = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
 
-const COLUMNS: [Column; 9] = [
+const FIGURES: [Figure; 9] = [
     ("busy", "mean %", "busy", 100.0, |level| level.mean),
     ("SM", "mean %", "sm_active", 100.0, |level| level.mean),
     ("tensor", "mean %", "tensor_active", 100.0, |level| level.mean),
@@ -35,49 +32,46 @@ const COLUMNS: [Column; 9] = [
     ("heat", "max °C", "temperature_c", 1.0, |level| level.max),
 ];
 
-/// The GPUs; a line at most where nobody told, and nothing where there are none to be had.
-pub(crate) fn block(page: &mut String, summary: &Summary) -> Result<(), Error> {
+/// The GPUs; a line at most where nothing told of them, and nothing where there are none to be had.
+pub(super) fn section(summary: &Summary) -> Section {
+    let section = Section::named("gpu", "GPU", "GPU and energy");
     let Some(gpu) = &summary.gpu else {
-        if let Some(why) = absent(summary) {
-            page.push('\n');
-            field(page, "GPU", &why);
-        }
-        return Ok(());
+        let why = &summary.run.system.gpu_absent;
+        let is_said = !why.is_empty() && !summary.run.is_simulated();
+        let fact = Fact::new("GPU", format!("not seen: {why}"));
+        return section.with_some(Formats::LONG, is_said.then(|| Block::Facts(vec![fact])));
     };
-    page.push('\n');
-    field(page, "GPU", &title(summary, gpu));
-    devices(page, gpu)?;
-    held(page, gpu);
-    Ok(())
-}
-
-/// Why nothing is known of GPUs, where there might be some.
-pub(crate) fn absent(summary: &Summary) -> Option<String> {
-    let why = &summary.run.system.gpu_absent;
-    let is_said = !why.is_empty() && !summary.run.is_simulated();
-    is_said.then(|| format!("not seen: {}", plain(why)))
-}
-
-/// Which GPUs, and who told.
-pub(crate) fn title(summary: &Summary, gpu: &GpuSummary) -> String {
     let driver = match summary.run.system.gpu_driver.as_str() {
         "" => String::new(),
-        driver => format!(", driver {}", plain(driver)),
+        driver => format!(", driver {driver}"),
     };
-    format!("{}, by {}{driver}", names(&gpu.devices), plain(&gpu.source))
-}
-
-/// What held them back, and what they took.
-pub(crate) fn held(page: &mut impl Fields, gpu: &GpuSummary) {
-    throttled(page, &gpu.devices);
-    if let Some(energy) = &gpu.energy {
-        field(page, "Energy", &energy_text(energy));
-        per_token(page, energy);
+    let title = format!("{}, by {}{driver}", names(&gpu.devices), gpu.source);
+    let mut section = section
+        .with_on(TEXT, Block::Facts(vec![Fact::new("GPU", title.clone())]))
+        .with_on(HTML, Block::note(title));
+    if let Some(table) = devices(gpu) {
+        let mut short = table.clone();
+        short.rows.truncate(MOST);
+        section = section
+            .with_on(TEXT, Block::Gap)
+            .with_on(TEXT, Block::Table(short))
+            .with_on(HTML, Block::Table(table));
+        let more = gpu.devices.len().saturating_sub(MOST);
+        let more = Fact::new("", format!("and {more} more in summary.json"));
+        let more = (gpu.devices.len() > MOST).then(|| Block::Facts(vec![more]));
+        section = section.with_some(TEXT, more);
     }
+    let mut held = Vec::new();
+    held.extend(throttled(&gpu.devices).map(|text| Fact::new("Held back", text)));
+    if let Some(energy) = &gpu.energy {
+        held.push(Fact::new("Energy", energy_text(energy)));
+        held.extend(Fact::several("Joules", per_token(energy)));
+    }
+    section.with_on(Formats::LONG, Block::Facts(held))
 }
 
 /// `2 × NVIDIA H200`.
-pub(crate) fn names(devices: &[GpuDevice]) -> String {
+pub(super) fn names(devices: &[GpuDevice]) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for device in devices {
         match kinds.iter_mut().find(|(name, _)| *name == device.name) {
@@ -86,54 +80,40 @@ pub(crate) fn names(devices: &[GpuDevice]) -> String {
         }
     }
     let kind = |(name, n): &(&str, usize)| {
-        let name = if name.is_empty() { "without a name".to_owned() } else { plain(name) };
+        let name = if name.is_empty() { "without a name" } else { name };
         format!("{n} × {name}")
     };
     kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns that some device has something in.
-pub(crate) fn columns(gpu: &GpuSummary) -> Vec<&'static Column> {
+/// What each device has, of the figures that some device has.
+fn devices(gpu: &GpuSummary) -> Option<Table> {
     let has =
-        |column: &&Column| gpu.devices.iter().any(|device| device.levels.contains_key(column.2));
-    COLUMNS.iter().filter(has).collect()
+        |figure: &&Figure| gpu.devices.iter().any(|device| device.levels.contains_key(figure.2));
+    let figures: Vec<_> = FIGURES.iter().filter(has).collect();
+    let mut columns = vec![Column::left("GPU", NAME).short("")];
+    columns.extend(figures.iter().map(|(above, below, ..)| {
+        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
+    }));
+    let row = |(place, device): (usize, &GpuDevice)| {
+        let values = figures.iter().map(|figure| Cell::from(value(device, figure)));
+        std::iter::once(Cell::from(format!("GPU {place}"))).chain(values).collect()
+    };
+    let rows = gpu.devices.iter().enumerate().map(row).collect();
+    let table = Table::new("", "Over the window", columns).with_rows(rows);
+    (!figures.is_empty()).then_some(table)
 }
 
-/// What a device has in a column.
-pub(crate) fn value(device: &GpuDevice, column: &Column) -> String {
-    let (_, _, name, unit, figure) = column;
-    let clock = name.ends_with("mhz");
+fn value(device: &GpuDevice, (_, _, name, unit, figure): &Figure) -> String {
     device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
-        value if clock => format!("{value:.0}"),
+        value if name.ends_with("mhz") => format!("{value:.0}"),
         value => cell(value),
     })
 }
 
-fn devices(page: &mut String, gpu: &GpuSummary) -> Result<(), Error> {
-    let columns = columns(gpu);
-    if columns.is_empty() {
-        return Ok(());
-    }
-    let row = |name: &str, text: &dyn Fn(&Column) -> String| {
-        let cells: String = columns.iter().map(|column| right(&text(column), CELL)).collect();
-        (left(name, NAME) + &cells).trim_end().to_owned()
-    };
-    writeln!(page, "\n{}", row("", &|column| column.0.to_owned()))?;
-    writeln!(page, "{}", row("", &|column| column.1.to_owned()))?;
-    for (place, device) in gpu.devices.iter().take(MOST).enumerate() {
-        let value = |column: &Column| value(device, column);
-        writeln!(page, "{}", row(&format!("GPU {place}"), &value))?;
-    }
-    if gpu.devices.len() > MOST {
-        field(page, "", &format!("and {} more in summary.json", gpu.devices.len() - MOST));
-    }
-    Ok(())
-}
-
-fn throttled(page: &mut impl Fields, devices: &[GpuDevice]) {
+fn throttled(devices: &[GpuDevice]) -> Option<String> {
     let one = |(place, device): (usize, &GpuDevice)| {
-        let reason =
-            |(reason, share): (&String, &f64)| format!("{} at {}", plain(reason), percent(*share));
+        let reason = |(reason, share): (&String, &f64)| format!("{reason} at {}", percent(*share));
         let held = device.throttled.iter().flatten().filter(|(_, share)| **share > 0.0);
         let reasons: Vec<_> = held.map(reason).collect();
         (!reasons.is_empty()).then(|| format!("GPU {place}: {}", reasons.join(", ")))
@@ -149,9 +129,7 @@ fn throttled(page: &mut impl Fields, devices: &[GpuDevice]) {
     } else if untold > 0 {
         parts.push(format!("not told of {untold} GPUs"));
     }
-    if !parts.is_empty() {
-        field(page, "Held back", &parts.join("; "));
-    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn energy_text(energy: &Energy) -> String {
@@ -169,7 +147,7 @@ fn energy_text(energy: &Energy) -> String {
 }
 
 /// Joules for each kind of token, which is named with each figure.
-fn per_token(page: &mut impl Fields, energy: &Energy) {
+fn per_token(energy: &Energy) -> Vec<String> {
     let joules = |value: f64| match value {
         small if small < 10.0 => format!("{small:.4}"),
         large => amount(large),
@@ -187,14 +165,10 @@ fn per_token(page: &mut impl Fields, energy: &Energy) {
         });
         known.collect::<Vec<_>>().join(", ")
     };
-    let mut label = "Joules";
-    for (per, what) in
-        [(Some(energy.joules_per), ""), (energy.above_idle_joules_per, "above idle: ")]
-    {
-        let text = per.map(|per| text(&per)).unwrap_or_default();
-        if !text.is_empty() {
-            field(page, label, &format!("{what}{text}"));
-            label = "";
-        }
-    }
+    let all = [(Some(energy.joules_per), ""), (energy.above_idle_joules_per, "above idle: ")];
+    let all = all.into_iter().filter_map(|(per, what)| {
+        let text = text(&per?);
+        (!text.is_empty()).then(|| format!("{what}{text}"))
+    });
+    all.collect()
 }

@@ -3,25 +3,95 @@
 use goodput_model::Verdict;
 use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, Summary};
 
+use super::facts::throughput;
+use super::{HTML, MARKDOWN, is_void};
+use crate::document::{Block, Case, Cell, Column, Fact, Fault, Look, Section, Suite, Table, Tone};
+use crate::markup::Html;
 use crate::number::{amount, cell, count, percent};
-use crate::render::text::{Fields, field};
-use goodput_model::plain;
 
 /// Why one end of an interval is not known.
 const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";
 
 /// The SLO term by term, goodput with what could flatter it, and fluidity.
-pub(crate) fn block(page: &mut impl Fields, summary: &Summary) {
-    let Some(slo) = &summary.slo else { return };
-    field(page, "SLO", state(summary, slo));
-    for term in &slo.terms {
-        field(page, "", &line(term));
-    }
-    rest(page, slo);
+pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+    let Some(slo) = &summary.slo else { return Vec::new() };
+    let state = state(summary, slo).to_owned();
+    let mut all = Fact::several("SLO", std::iter::once(state).chain(slo.terms.iter().map(line)));
+    all.extend(rest(slo));
+    all
+}
+
+/// The terms, and what could flatter them, above everything else that is measured.
+pub(super) fn in_short(summary: &Summary) -> Section {
+    let Some(slo) = &summary.slo else { return Section::bare() };
+    Section::bare()
+        .with_on(MARKDOWN, Block::Table(terms(slo, is_void(summary))))
+        .with_on(MARKDOWN, Block::note(misses(slo)))
+}
+
+pub(super) fn section(summary: &Summary) -> Section {
+    let section = Section::named("slo", "SLO", "SLO, term by term");
+    let Some(slo) = &summary.slo else { return section };
+    let head = Html::of(|html| {
+        html.element("p", &[], |html| {
+            html.leaf("strong", &[], state(summary, slo)).text(": ");
+            html.leaf("code", &[], &slo.slo);
+        });
+    });
+    section
+        .with_on(HTML, Block::Widget(head))
+        .with_on(HTML, Block::Table(terms(slo, is_void(summary))))
+        .with_on(HTML, Block::Facts(rest(slo)))
+}
+
+/// What was promised, and what came of it.
+fn terms(slo: &SloSummary, is_void: bool) -> Table {
+    let outcome = |state: SloState, vacuous: u64| {
+        let tone = match state {
+            // A void result has no good news.
+            SloState::Met if is_void => return Cell::from("not shown: void"),
+            SloState::Met => Tone::Good,
+            SloState::Missed => Tone::Bad,
+            SloState::Undecided => Tone::Doubt,
+            SloState::Reported => Tone::Plain,
+        };
+        let vacuous = match vacuous {
+            0 => String::new(),
+            n => format!("; {} answers it says nothing about", count(n)),
+        };
+        Cell::from(format!("{}{vacuous}", state.name())).tone(tone)
+    };
+    let inside =
+        |share: Option<f64>, low, high| Cell::number(share, |of| with_range(of, low, high));
+    let mut rows: Vec<Vec<Cell>> = slo
+        .terms
+        .iter()
+        .map(|term| {
+            vec![
+                term.term.clone().into(),
+                figure(term).into(),
+                inside(term.attainment, term.attainment_low, term.attainment_high),
+                outcome(term.state, term.vacuous),
+            ]
+        })
+        .collect();
+    rows.push(vec![
+        "all together".into(),
+        goodput(slo).into(),
+        inside(slo.attainment, slo.attainment_low, slo.attainment_high),
+        outcome(slo.attainment_state, 0),
+    ]);
+    let columns = vec![
+        Column::left("term", 0),
+        Column::right("measured", 0),
+        Column::right("requests inside", 0).on(HTML),
+        Column::left("outcome", 0),
+    ];
+    Table { look: Look::Words, ..Table::new("SLO", "Terms", columns).with_rows(rows) }
 }
 
 /// What came of it all.
-pub(crate) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
+pub(super) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
     match slo.state {
         // A void result has no good news.
         SloState::Met if summary.verdict == Verdict::Void => {
@@ -41,7 +111,7 @@ pub(crate) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
 }
 
 /// Whether what is undecided has only one end that is sure: its requests depend on each other.
-pub(crate) fn is_alike(slo: &SloSummary) -> bool {
+pub(super) fn is_alike(slo: &SloSummary) -> bool {
     let is_one = |low: Option<f64>, high: Option<f64>| low.is_some() != high.is_some();
     let undecided = |state: SloState| state == SloState::Undecided;
     // Of a figure an end may also lie beyond the time limit; that of a share does not.
@@ -51,21 +121,19 @@ pub(crate) fn is_alike(slo: &SloSummary) -> bool {
 }
 
 /// Goodput, fluidity, and how TTFT grows with the prompt.
-pub(crate) fn rest(page: &mut impl Fields, slo: &SloSummary) {
-    field(page, "Goodput", &goodput(slo));
-    field(page, "", &beside(slo));
-    if let Some(fluidity) = &slo.fluidity {
-        field(page, "Fluidity", &fluency(fluidity));
-    }
-    if let Some(fit) = &slo.ttft_fit {
+fn rest(slo: &SloSummary) -> Vec<Fact> {
+    let mut all = vec![Fact::new("Goodput", goodput(slo)), Fact::new("", misses(slo))];
+    all.extend(slo.fluidity.as_ref().map(|found| Fact::new("Fluidity", fluency(found))));
+    all.extend(slo.ttft_fit.as_ref().map(|fit| {
         let text = format!(
             "{} ms + {:.4} ms per prompt token (median line of {} requests)",
             cell(fit.a_ms),
             fit.b_ms_per_token,
             count(fit.n)
         );
-        field(page, "TTFT fit", &text);
-    }
+        Fact::new("TTFT fit", text)
+    }));
+    all
 }
 
 fn line(term: &SloTermSummary) -> String {
@@ -77,14 +145,14 @@ fn line(term: &SloTermSummary) -> String {
         0 => String::new(),
         n => format!(" ({} answers it says nothing about)", count(n)),
     };
-    format!("{}: {}{state}{vacuous}", plain(&term.term), figure(term))
+    format!("{}: {}{state}{vacuous}", term.term, figure(term))
 }
 
 /// What was measured of a term.
-pub(crate) fn figure(term: &SloTermSummary) -> String {
+fn figure(term: &SloTermSummary) -> String {
     let unit = match term.unit.as_str() {
         "" => String::new(),
-        unit => format!(" {}", plain(unit)),
+        unit => format!(" {unit}"),
     };
     match (term.kind.as_str(), term.value) {
         ("request", _) => format!("{} of requests", share(term)),
@@ -103,15 +171,19 @@ pub(crate) fn figure(term: &SloTermSummary) -> String {
 }
 
 fn share(term: &SloTermSummary) -> String {
-    let Some(share) = term.attainment else { return "–".to_owned() };
-    match (term.attainment_low, term.attainment_high) {
+    let share = |share| with_range(share, term.attainment_low, term.attainment_high);
+    term.attainment.map_or("–".to_owned(), share)
+}
+
+fn with_range(share: f64, low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
         (None, None) => percent(share),
         (low, high) => format!("{} ({})", percent(share), range(low, high, percent)),
     }
 }
 
 /// An interval, or the one end of it that is sure.
-pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub(super) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     match (low, high) {
         (Some(low), Some(high)) => format!("{}–{}", text(low), text(high)),
         (Some(low), None) => format!("≥ {}", text(low)),
@@ -120,7 +192,7 @@ pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> S
     }
 }
 
-pub(crate) fn goodput(slo: &SloSummary) -> String {
+pub(super) fn goodput(slo: &SloSummary) -> String {
     let rate = |value: Option<f64>| value.map_or("–".to_owned(), amount);
     let ends = match (slo.goodput_rps_low, slo.goodput_rps_high) {
         (None, None) => String::new(),
@@ -155,7 +227,7 @@ pub(crate) fn goodput(slo: &SloSummary) -> String {
 }
 
 /// What could flatter goodput, and what is missing from it.
-pub(crate) fn beside(slo: &SloSummary) -> String {
+fn misses(slo: &SloSummary) -> String {
     let SloMisses { failed, timed_out, empty, truncated, limits } = slo.misses;
     let all = [
         (failed, "failed"),
@@ -195,4 +267,57 @@ fn fluency(fluidity: &FluiditySummary) -> String {
         count(fluidity.n),
         fluidity.token_deadline_ms
     )
+}
+
+/// The test cases of a run.
+pub(super) fn suite(summary: &Summary) -> Suite {
+    let run = &summary.run;
+    let mut suite = Suite {
+        name: format!("{} on {}", run.workload, run.target),
+        class: vec!["run".to_owned()],
+        seconds: summary.window.end_s - summary.window.start_s,
+        started: run.started.clone(),
+        properties: vec![
+            ("goodput", run.version.clone()),
+            ("verdict", summary.verdict.name().to_owned()),
+            ("model", run.model.clone()),
+            ("seed", run.seed.to_string()),
+        ],
+        cases: summary.slo.as_ref().map(cases).unwrap_or_default(),
+        said: match &summary.slo {
+            Some(promise) => format!("{}; goodput {}", state(summary, promise), goodput(promise)),
+            None => throughput(summary),
+        },
+    };
+    if is_void(summary) {
+        suite.void(&summary.caveats);
+    } else if suite.cases.is_empty() {
+        // A file without a case would say nothing.
+        let text = format!("{}; no SLO was asked for", summary.verdict.name());
+        suite.cases.push(Case::new("verdict", text, None));
+    }
+    suite
+}
+
+fn cases(promise: &SloSummary) -> Vec<Case> {
+    let one = |(place, term): (usize, &SloTermSummary)| {
+        // Cases of one name are one case to a CI.
+        let twin = promise.terms.iter().take(place).any(|other| other.term == term.term);
+        let name = if twin { format!("{} ({})", term.term, place + 1) } else { term.term.clone() };
+        Case::new(name, format!("{}: {}", term.term, figure(term)), fault(term.state))
+    };
+    let mut all: Vec<Case> = promise.terms.iter().enumerate().map(one).collect();
+    if promise.target.is_some() {
+        all.push(Case::new("attainment", goodput(promise), fault(promise.attainment_state)));
+    }
+    all
+}
+
+fn fault(state: SloState) -> Option<Fault> {
+    match state {
+        // What was only asked to be reported cannot fail.
+        SloState::Met | SloState::Reported => None,
+        SloState::Missed => Some(Fault::Failure("missed")),
+        SloState::Undecided => Some(Fault::Error("undecided")),
+    }
 }

@@ -2,24 +2,21 @@
 
 use goodput_stats::{Timeline, TimelinePoint};
 
-use super::outside;
-use crate::markup::Html;
+use super::{HTML, outside};
+use crate::document::{Block, Section};
 use crate::number::{amount, cell, count};
-use crate::render::pieces::{figures, remark};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 
 const TIME: &str = "s since the first instant";
 
-pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
+pub(super) fn section(view: &RunView<'_>) -> Section {
     let charts = charts(view);
-    if charts.iter().all(Chart::is_empty) {
-        return;
-    }
-    if charts.iter().any(|chart| !chart.rules.is_empty()) {
-        remark(html, "Shaded parts lie outside the window that is measured.");
-    }
-    figures(html, &charts);
+    let is_shaded = charts.iter().any(|chart| !chart.rules.is_empty());
+    let remark = Block::remark("Shaded parts lie outside the window that is measured.");
+    Section::named("timeline", "Timeline", "The run over time")
+        .with_some(HTML, is_shaded.then_some(remark))
+        .with_on(HTML, Block::Charts(charts))
 }
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
