@@ -203,6 +203,14 @@ pub(crate) enum Block {
 }
 
 impl Block {
+    pub(crate) fn facts<L, T>(all: impl IntoIterator<Item = (L, T)>) -> Self
+    where
+        L: Into<String>,
+        T: Into<String>,
+    {
+        Self::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
+    }
+
     pub(crate) fn note(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::Plain })
     }

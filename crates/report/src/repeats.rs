@@ -6,8 +6,8 @@ use goodput_model::{Severity, Verdict};
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
 use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Judgement, Note, NoteKind,
-    Section, Suite, Suites, Table, Tone,
+    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
+    Table, Tone,
 };
 use crate::number::{cell, count};
 use crate::render;
@@ -59,11 +59,7 @@ fn document(repeats: &Repeats) -> Document {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
     let caveats = || repeats.caveats.clone();
-    let judgement = Judgement { verdict: repeats.verdict, caveats: caveats() };
-    let nothing = repeats
-        .headlines
-        .is_empty()
-        .then(|| Block::Note(Note { text: format!("{NOTHING}."), kind: NoteKind::Plain }));
+    let nothing = repeats.headlines.is_empty().then(|| Block::note(format!("{NOTHING}.")));
     Document {
         title,
         about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
@@ -81,7 +77,7 @@ fn document(repeats: &Repeats) -> Document {
             Section::new("runs", "Each run").with(Block::Table(each(repeats))),
             Section::bare()
                 .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-                .with(Block::Judgement(judgement)),
+                .with(Block::judgement(repeats.verdict, &repeats.caveats)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
         ..Document::default()
@@ -209,11 +205,9 @@ fn spread(repeats: &Repeats) -> Section {
         None => section,
         Some(table) => section.with(table).with_on(
             Formats::WIDE,
-            Block::Note(Note {
-                text: "A ratio of about 1 is chance; where runs differ, one of them alone says too much."
-                    .to_owned(),
-                kind: NoteKind::Remark,
-            }),
+            Block::remark(
+                "A ratio of about 1 is chance; where runs differ, one of them alone says too much.",
+            ),
         ),
     }
 }

@@ -29,9 +29,7 @@ use goodput_model::Verdict;
 use goodput_stats::about;
 
 use crate::chart::Chart;
-use crate::document::{
-    Answer, Block, Document, Fact, Formats, Judgement, Note, NoteKind, Section, Suites,
-};
+use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
 use crate::view::SweepView;
@@ -149,18 +147,18 @@ fn beginning(summary: &SweepSummary) -> Section {
     Section::bare()
         .with_on(markdown, Block::Strong(format!("{void}{}", answer(summary))))
         .with(Block::Facts(all))
-        .with_on(Formats::TEXT, Block::Judgement(judgement(summary)))
+        .with_on(Formats::TEXT, judgement(summary))
         .with_some(Formats::TEXT, none)
 }
 
-fn judgement(summary: &SweepSummary) -> Judgement {
-    Judgement { verdict: summary.verdict, caveats: summary.caveats.clone() }
+fn judgement(summary: &SweepSummary) -> Block {
+    Block::judgement(summary.verdict, &summary.caveats)
 }
 
 fn believed(summary: &SweepSummary) -> Section {
     Section::bare()
         .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-        .with_on(Formats::MARKDOWN, Block::Judgement(judgement(summary)))
+        .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
 fn plot(section: Section, plot: Option<Chart>) -> Section {
@@ -227,7 +225,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
 fn marks() -> Block {
     let text = "*: no other point has both more output tok/s and less latency; ~: its interval is not \
                 known to both ends";
-    Block::Note(Note { text: text.to_owned(), kind: NoteKind::Plain })
+    Block::note(text)
 }
 
 /// Every point on a terminal, which has no room for all of its columns side by side.

@@ -17,10 +17,9 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
     let mut section = Section::named("reproduce", "Reproduce", "Everything needed to reproduce it")
         .with_on(HTML, Block::Facts(all));
     if !given.facts.is_empty() {
-        let facts = given.facts.iter().map(|(label, text)| Fact::new(label, text)).collect();
         section = section
             .with_on(HTML, Block::Heading("Where it was measured".to_owned()))
-            .with_on(HTML, Block::Facts(facts));
+            .with_on(HTML, Block::facts(given.facts.clone()));
     }
     section
         .with_some(HTML, Block::lines("The command that repeats it", &given.command, false))
