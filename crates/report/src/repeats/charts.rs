@@ -47,13 +47,8 @@ pub(super) fn charts(repeats: &Repeats) -> Vec<Chart> {
             x: Axis { from_zero: false, ..Axis::linear("run") },
             y: Axis::linear(label),
             series: vec![
-                Series {
-                    name: "mean over runs, 95 %".to_owned(),
-                    shape: Shape::Line,
-                    tone: 1,
-                    dots: vec![mean(from), mean(to)],
-                },
-                Series { name: "run".to_owned(), shape: Shape::Marks, tone: 0, dots },
+                Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
+                Series::new("run", Shape::Marks, 0, dots),
             ],
             rules: Vec::new(),
         })

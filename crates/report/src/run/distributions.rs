@@ -94,12 +94,7 @@ fn cdf(
         ),
         x: Axis::log("ms"),
         y: Axis::linear("% of samples"),
-        series: vec![Series {
-            name: words.to_owned(),
-            shape: Shape::Line,
-            tone,
-            dots: dots.collect(),
-        }],
+        series: vec![Series::new(words, Shape::Line, tone, dots.collect())],
         rules,
     }
 }
@@ -132,7 +127,7 @@ fn histogram((words, tone): (&str, usize), found: &Distribution, rules: Vec<Rule
         ),
         x: Axis::log("ms"),
         y: Axis::linear("samples"),
-        series: vec![Series { name: words.to_owned(), shape: Shape::Bars, tone, dots }],
+        series: vec![Series::new(words, Shape::Bars, tone, dots)],
         rules,
     }
 }

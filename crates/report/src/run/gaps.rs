@@ -46,12 +46,7 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
         says: format!("The longest, {} ms, began at {at:.1} s.", cell(most)),
         x: Axis::linear("s since the first instant"),
         y: Axis::log("ms"),
-        series: vec![Series {
-            name: "gap".to_owned(),
-            shape: Shape::Marks,
-            tone: 1,
-            dots: dots.collect(),
-        }],
+        series: vec![Series::new("gap", Shape::Marks, 1, dots.collect())],
         rules,
     }]
 }
@@ -77,7 +72,7 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
             );
             Some(Dot { note, ..Dot::new(middle(band), value) })
         });
-        Series { name: name.to_owned(), shape: Shape::Points, tone, dots: dots.collect() }
+        Series::new(name, Shape::Points, tone, dots.collect())
     });
     vec![Chart {
         name: "itl-position",

@@ -51,11 +51,13 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
 fn latency(summary: &SweepSummary, latency: Latency) -> Chart {
     let points = on_curve(&summary.points);
     let axis = summary.plan.axis;
-    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| Series {
-        name: name.to_owned(),
-        shape: Shape::Points,
-        tone,
-        dots: dots(axis, &points, |figures| of(figures, latency), "ms"),
+    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| {
+        Series::new(
+            name,
+            Shape::Points,
+            tone,
+            dots(axis, &points, |figures| of(figures, latency), "ms"),
+        )
     };
     let series = vec![
         series("p50", 0, |figures, latency| latency.of(figures).p50),
@@ -147,7 +149,7 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
     let at_peak = top.and_then(|(at, text)| {
         let dot = good.iter().find(|dot| (dot.x - at).abs() <= 1e-9 * at.abs())?;
         let dots = vec![Dot { note: dot.note.clone(), ..Dot::new(dot.x, dot.y) }];
-        Some(Series { name: text, shape: Shape::Marks, tone: 3, dots })
+        Some(Series::new(text, Shape::Marks, 3, dots))
     });
     Chart {
         name: "goodput-over-load",
@@ -156,8 +158,8 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
         x: over(axis, points),
         y: Axis::linear("requests per second"),
         series: [
-            Series { name: "answered".to_owned(), shape: Shape::Points, tone: 1, dots: answered },
-            Series { name: "good".to_owned(), shape: Shape::Points, tone: 2, dots: good },
+            Series::new("answered", Shape::Points, 1, answered),
+            Series::new("good", Shape::Points, 2, good),
         ]
         .into_iter()
         .chain(at_peak)
@@ -190,8 +192,8 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         x: over(axis, points),
         y: Axis { label: "good, %".to_owned(), is_log: false, from_zero: false },
         series: vec![
-            Series { name: "fit".to_owned(), shape: Shape::Line, tone: 7, dots: fit },
-            Series { name: "good requests".to_owned(), shape: Shape::Marks, tone: 2, dots: shares },
+            Series::new("fit", Shape::Line, 7, fit),
+            Series::new("good requests", Shape::Marks, 2, shares),
         ],
         rules: wanted.into_iter().chain(answer(summary)).collect(),
     }

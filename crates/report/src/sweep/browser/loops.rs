@@ -15,7 +15,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
             Dot { note: format!("{} under way, {} ms", cell(x), cell(y)), ..Dot::new(x, y) }
         };
         let dots = pairs.iter().map(dot).collect();
-        Series { name: name.to_owned(), shape: Shape::Points, tone, dots }
+        Series::new(name, Shape::Points, tone, dots)
     };
     vec![Chart {
         name: "open-and-closed",

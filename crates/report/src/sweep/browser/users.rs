@@ -25,12 +25,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
             + "output tokens of an answer over the time that it takes. Bars are 95 % intervals.",
         x: over(axis, &points),
         y: Axis::linear("tok/s of a user"),
-        series: vec![Series {
-            name: "median".to_owned(),
-            shape: Shape::Points,
-            tone: 4,
-            dots: median,
-        }],
+        series: vec![Series::new("median", Shape::Points, 4, median)],
         rules: Vec::new(),
     };
     [speed, against(summary)].into_iter().filter(|chart| !chart.is_empty()).collect()
@@ -55,12 +50,7 @@ fn against(summary: &SweepSummary) -> Chart {
             .to_owned(),
         x: Axis::linear("tok/s per user (median)"),
         y: Axis::linear(format!("output tok/s {per}")),
-        series: vec![Series {
-            name: "a point".to_owned(),
-            shape: Shape::Marks,
-            tone: 0,
-            dots: all.into_iter().map(dot).collect(),
-        }],
+        series: vec![Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())],
         rules: Vec::new(),
     }
 }
