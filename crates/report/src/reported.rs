@@ -8,7 +8,7 @@ use goodput_stats::{Audit, Status};
 use unicode_width::UnicodeWidthStr;
 
 use crate::clip::clip;
-use crate::number::{amount, cell, count};
+use crate::number::{amount, cell, count, known};
 use crate::render::markdown::escaped;
 use crate::render::text::WIDTH;
 use crate::wrap::wrap;
@@ -131,7 +131,7 @@ fn head() -> Vec<String> {
 }
 
 fn metrics(run: &Reported) -> Vec<(String, Vec<String>)> {
-    let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), cell);
+    let shown = |value: Option<f64>| known(value, cell);
     let cells = |metric: &ReportedMetric| {
         let percentiles = PERCENTILES.iter().map(|percent| shown(metric.percentile(*percent)));
         std::iter::once(shown(metric.mean)).chain(percentiles).collect()
@@ -180,7 +180,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     for figure in &comparison.figures {
         let value = |value: &Option<f64>| match value {
             Some(value) if figure.unit == "requests" => count(*value as u64),
-            value => value.map_or_else(|| "–".to_owned(), cell),
+            value => known(*value, cell),
         };
         let mut cells: Vec<String> = figure.values.iter().map(value).collect();
         cells.extend(figure.change_percent.iter().skip(1).map(|change| changed(*change)));

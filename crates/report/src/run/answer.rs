@@ -7,7 +7,7 @@ use super::is_void;
 use super::latency::{figure, interval};
 use super::reproduce::gpus;
 use super::slo::{is_alike, range};
-use crate::number::{amount, count, percent};
+use crate::number::{amount, count, known, percent};
 use crate::render::pieces::Card;
 
 /// The answer. A void result has none.
@@ -30,8 +30,8 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
         (None, None) => String::new(),
         (low, high) => format!(" ({})", range(low, high, text)),
     };
-    let rate = slo.goodput_rps.map_or("–".to_owned(), amount);
-    let share = slo.attainment.map_or("–".to_owned(), percent);
+    let rate = known(slo.goodput_rps, amount);
+    let share = known(slo.attainment, percent);
     let state = match slo.state {
         SloState::Met => "met",
         SloState::Missed => "missed",
@@ -54,7 +54,7 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
 }
 
 fn carried(summary: &Summary) -> String {
-    let rate = summary.throughput.requests_per_s.map_or("–".to_owned(), amount);
+    let rate = known(summary.throughput.requests_per_s, amount);
     let tails: Vec<_> = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")]
         .into_iter()
         .filter_map(|(name, label)| tail(summary.metrics.get(name)?, label))

@@ -6,7 +6,7 @@ use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
 use super::TEXT;
 use crate::clip::clip;
 use crate::document::{Block, Cell, Column, Formats, Section, Table};
-use crate::number::{cell, count};
+use crate::number::{cell, count, known};
 use crate::render::text::WIDTH;
 
 /// Columns of a number.
@@ -21,24 +21,21 @@ const ALIKE: f64 = 0.2;
 type Figure = (&'static str, &'static str, fn(&Slice) -> String);
 
 const FIGURES: [Figure; 9] = [
-    ("mean", "in", |slice| number(slice.input_tokens_mean)),
-    ("mean", "out", |slice| number(slice.output_tokens_mean)),
+    ("mean", "in", |slice| known(slice.input_tokens_mean, cell)),
+    ("mean", "out", |slice| known(slice.output_tokens_mean, cell)),
     ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
     ("TTFT", "p90", |slice| tail(&slice.ttft_ms)),
     ("TPOT", "p50", |slice| median(&slice.tpot_ms)),
     E2E_P50,
     ("E2E", "p90", |slice| tail(&slice.e2e_ms)),
-    ("output", "tok/s", |slice| number(slice.output_tps)),
+    ("output", "tok/s", |slice| known(slice.output_tps, cell)),
     GOOD,
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
-const GOOD: Figure = ("good", "%", |slice| number(slice.attainment.map(|share| share * 100.0)));
+const GOOD: Figure =
+    ("good", "%", |slice| known(slice.attainment.map(|share| share * 100.0), cell));
 const E2E_P50: Figure = ("E2E", "p50", |slice| median(&slice.e2e_ms));
-
-fn number(value: Option<f64>) -> String {
-    value.map_or("–".to_owned(), cell)
-}
 
 fn median(spread: &Spread) -> String {
     figure(spread.n, 0.5, spread.p50)
@@ -59,7 +56,7 @@ fn figure(n: u64, q: f64, value: Option<f64>) -> String {
         // A column stays free between numbers.
         Some(value) if is_few && value >= 1000.0 => format!("~{value:.0}"),
         Some(value) if is_few => format!("~{}", cell(value)),
-        value => number(value),
+        value => known(value, cell),
     }
 }
 

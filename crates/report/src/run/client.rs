@@ -5,7 +5,7 @@ use goodput_stats::{Quick, Summary};
 use super::HTML;
 use super::facts::three;
 use crate::document::{Block, Cell, Column, Fact, Section, Table};
-use crate::number::{amount, count, percent};
+use crate::number::{amount, count, known, percent};
 
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("client", "Client", "Client health and instrument error");
@@ -77,7 +77,7 @@ fn health(summary: &Summary) -> Vec<String> {
         count(tcp.reused),
         count(summary.requests.reconnects),
         count(tcp.retransmits),
-        load.in_flight_mean.map_or("–".to_owned(), amount),
+        known(load.in_flight_mean, amount),
         count(load.in_flight_end)
     ));
     if let Some(test) = load.sent_gaps {

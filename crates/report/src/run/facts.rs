@@ -8,7 +8,7 @@ use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummar
 
 use super::{MARKDOWN, TEXT, clients, server, workload};
 use crate::document::{Fact, Formats};
-use crate::number::{amount, cell, count};
+use crate::number::{amount, cell, count, known};
 
 /// What was asked, when, by which version.
 pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
@@ -75,7 +75,7 @@ fn requests(summary: &Summary) -> String {
 
 fn load(summary: &Summary) -> String {
     let load = &summary.load;
-    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+    let rate = |rate: Option<f64>| known(rate, amount);
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
     match load.mode.as_str() {
         "closed" => format!(
@@ -214,7 +214,7 @@ fn tokens(summary: &Summary) -> String {
 
 /// Rates in the window, and of the whole run.
 pub(super) fn throughput(summary: &Summary) -> String {
-    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+    let rate = |rate: Option<f64>| known(rate, amount);
     let (inside, whole) = (&summary.throughput, &summary.whole_run);
     format!(
         "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
@@ -239,7 +239,7 @@ fn whole_latency(summary: &Summary) -> Option<String> {
     if summary.requests.warmup == 0 && summary.requests.cooldown == 0 {
         return None;
     }
-    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+    let value = |value: Option<f64>| known(value, cell);
     let one = |(name, label): (&str, &str)| {
         let spread = summary.whole_run_latency_ms.get(name).filter(|spread| spread.n > 0)?;
         Some(format!("{label} p50 {}, p90 {}", value(spread.p50), value(spread.p90)))

@@ -4,7 +4,7 @@ use goodput_stats::{Metric, Percentile, Quality, Summary, flag_time, minimum_for
 
 use super::{HTML, MARKDOWN, TEXT, facts};
 use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
-use crate::number::{cell, count};
+use crate::number::{cell, count, known};
 use crate::render::text::LABEL;
 
 /// Columns of a cell.
@@ -195,7 +195,7 @@ fn is_shown(summary: &Summary, (name, _, twin): &(&str, &str, Option<&str>)) -> 
 fn largest(metric: &Metric) -> String {
     match metric.max {
         _ if metric.censored > 0 => ">limit".to_owned(),
-        max => max.map_or("–".to_owned(), cell),
+        max => known(max, cell),
     }
 }
 

@@ -7,7 +7,7 @@ use super::facts::throughput;
 use super::{HTML, MARKDOWN, is_void};
 use crate::document::{Block, Case, Cell, Column, Fact, Fault, Look, Section, Suite, Table, Tone};
 use crate::markup::Html;
-use crate::number::{amount, cell, count, percent};
+use crate::number::{amount, cell, count, known, percent};
 
 /// Why one end of an interval is not known.
 const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";
@@ -193,7 +193,7 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> S
 }
 
 pub(super) fn goodput(slo: &SloSummary) -> String {
-    let rate = |value: Option<f64>| value.map_or("–".to_owned(), amount);
+    let rate = |value: Option<f64>| known(value, amount);
     let ends = match (slo.goodput_rps_low, slo.goodput_rps_high) {
         (None, None) => String::new(),
         (low, high) => format!(" ({})", range(low, high, amount)),
@@ -220,7 +220,7 @@ pub(super) fn goodput(slo: &SloSummary) -> String {
     format!(
         "{} req/s{ends}, {} of {} requests{judged}{target}; {} output tok/s",
         rate(slo.goodput_rps),
-        slo.attainment.map_or("–".to_owned(), percent),
+        known(slo.attainment, percent),
         count(slo.scheduled.saturating_sub(slo.undetermined)),
         rate(slo.goodput_output_tps)
     )
@@ -242,7 +242,7 @@ fn misses(slo: &SloSummary) -> String {
         .map(|(n, what)| format!("{} {what}", count(*n)))
         .collect();
     let missed = if missed.is_empty() { "none".to_owned() } else { missed.join(", ") };
-    let failed = slo.failed_share.map_or("–".to_owned(), percent);
+    let failed = known(slo.failed_share, percent);
     let gap = slo
         .max_gap_p99_ms
         .map_or(String::new(), |gap| format!("; largest gap of a request p99 {} ms", cell(gap)));

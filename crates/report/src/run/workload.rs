@@ -4,7 +4,7 @@ use goodput_stats::{LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summ
 
 use super::facts::three;
 use crate::document::Fact;
-use crate::number::{amount, count, percent};
+use crate::number::{amount, count, known, percent};
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;
@@ -120,7 +120,7 @@ pub(super) fn recount(summary: &Summary) -> Option<String> {
         .map_or(String::new(), |ratio| format!(", {ratio:.3} times what the server counts"));
     Some(format!(
         "{} output tok/s by {tokenizer}: {} tokens in {} characters{ratio}",
-        output_tps.map_or("–".to_owned(), amount),
+        known(*output_tps, amount),
         count(*output_tokens),
         count(*characters)
     ))

@@ -4,9 +4,9 @@ use goodput_campaign::compare::{Comparison, Gate, Quantity};
 
 use super::CompareView;
 use crate::compare::notes::{looks, order};
-use crate::compare::words::{bare_about, block_seconds, level, trimmed};
+use crate::compare::words::{bare_about, block_seconds, level};
 use crate::document::{Block, Fact, Formats, Section};
-use crate::number::duration;
+use crate::number::{duration, trimmed};
 
 const HTML: Formats = Formats::HTML;
 

@@ -4,8 +4,7 @@ use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, Sw
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
-use crate::number::range;
-use crate::number::{cell, percent};
+use crate::number::{cell, percent, range, trimmed};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::sweep::{Latency, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_model::plain;
@@ -184,7 +183,7 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         format!("The least is {} at {at} {}. ", percent(dot.y / 100.0), unit(axis))
     });
     let wanted = wanted(summary)
-        .map(|share| Rule::Height(share, format!("{} % must be good", amount_of_percent(share))));
+        .map(|share| Rule::Height(share, format!("{} % must be good", trimmed(share))));
     Chart {
         name: "attainment-over-load",
         title: "Share of good requests".to_owned(),
@@ -197,11 +196,6 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         ],
         rules: wanted.into_iter().chain(answer(summary)).collect(),
     }
-}
-
-fn amount_of_percent(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The share of good requests that was asked for, or the strictest percentile, in percent.
