@@ -30,7 +30,8 @@
 //! 1. A block, a fact or a column can be kept to some [`Formats`]. A column that a terminal has no room
 //!    for is still a column of the one table.
 //! 2. A heading or a cell can have a `short` form for a terminal: `p99` under `TTFT`, or nothing where
-//!    all is well. Lines of a heading stand one above the other.
+//!    all is well. Lines of a heading stand one above the other. Its note, such as an interval, is shown
+//!    where there is more room.
 //! 3. A table that is too wide for a terminal says into which tables of fewer columns it may be cut
 //!    ([`Table::ways`]).
 //!
