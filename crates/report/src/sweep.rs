@@ -33,10 +33,7 @@ use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
 use crate::view::SweepView;
-use browser::{
-    distributions, found, load, loops as loop_charts, reproduce, sentence, server, there,
-    throughput, users,
-};
+use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
 
 /// The page of a sweep, for a terminal.
 pub fn sweep_text(summary: &SweepSummary) -> String {
@@ -208,7 +205,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
     if let Some(text) = loops(&pairs) {
         twins = twins
             .with_on(Formats::TEXT, Block::Plot(charts::twins(&pairs)))
-            .with_on(Formats::HTML, drawn(loop_charts::charts(summary)))
+            .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
             .with_on(Formats::TEXT, Block::Gap)
             .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
             .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("Loops", text)]));

@@ -4,7 +4,6 @@
 mod answer;
 pub(super) mod distributions;
 pub(super) mod load;
-pub(super) mod loops;
 pub(super) mod reproduce;
 pub(super) mod server;
 pub(super) mod throughput;
@@ -42,7 +41,7 @@ fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         load::goodputs(summary),
         distributions::charts(view),
         users::charts(summary),
-        loops::charts(summary),
+        users::loop_charts(summary),
         server::charts(view),
     ];
     parts.into_iter().flatten().collect()
