@@ -9,7 +9,7 @@
     reason = "it is for developers"
 )]
 
-#[path = "../src/html/tests/fixture.rs"]
+#[path = "../src/tests/browser/fixture.rs"]
 mod fixture;
 
 use goodput_report::{Circumstances, RunView, run_charts, run_html};

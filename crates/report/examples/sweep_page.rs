@@ -9,7 +9,7 @@ use goodput_campaign::sweep::{Configuration, Sweeps};
 use goodput_model::Verdict;
 use goodput_report::{Circumstances, PointView, SweepView, sweep_charts, sweep_html, sweeps_html};
 
-#[path = "../src/sweep/browser/fixture.rs"]
+#[path = "../src/sweep/browser/tests/fixture.rs"]
 mod fixture;
 
 fn main() -> Result<(), Box<dyn Error>> {

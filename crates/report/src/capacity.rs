@@ -10,8 +10,8 @@ use goodput_campaign::capacity::{
 };
 
 use crate::document::{
-    Answer, Block, Cell, Column, Document, Fact, Formats, List, Note, NoteKind as Kind, Pointer,
-    Section, Standing, Suites, Table, Tone,
+    Answer, Block, Cell, Column, Document, Fact, Formats, List, Pointer, Section, Standing, Table,
+    Tone,
 };
 use crate::number::{amount, count, percent};
 use crate::render;
@@ -33,7 +33,7 @@ fn document(plan: &Capacity) -> Document {
     };
     let title = format!("Capacity plan for {} req/s", cells::rate(plan.question.target_rps));
     let mut sections = vec![
-        Section::new("basis", "What one replica carries").with(facts(cells::basis(plan))),
+        Section::new("basis", "What one replica carries").with(Block::facts(cells::basis(plan))),
         fleets(plan),
         latency(plan),
     ];
@@ -47,10 +47,9 @@ fn document(plan: &Capacity) -> Document {
         heading: title.clone(),
         title,
         about: about.to_owned(),
-        head: Vec::new(),
         answer: Some(answer(plan)),
         sections,
-        suites: Suites::default(),
+        ..Document::default()
     }
 }
 
@@ -105,14 +104,6 @@ fn sentence(plan: &Capacity) -> String {
     )
 }
 
-fn facts(all: Vec<(&'static str, String)>) -> Block {
-    Block::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
-}
-
-fn about(text: &str) -> Block {
-    Block::Note(Note { text: text.to_owned(), kind: Kind::About })
-}
-
 /// A table whose rows have their names in front, which a terminal may show indented.
 fn table<const N: usize, const M: usize>(
     caption: &str,
@@ -157,20 +148,23 @@ fn fleets(plan: &Capacity) -> Section {
         cells::rates(plan),
     );
     let month = plan.fleets.with_headroom.cost_per_month.map(|month| {
-        facts(vec![("Month", format!("{} for 730 hours with headroom", cells::money(month)))])
+        Block::facts(vec![(
+            "Month",
+            format!("{} for 730 hours with headroom", cells::money(month)),
+        )])
     });
     Section::new("capacity", "Capacity")
         .with(Block::Table(spare))
         .with_some(Formats::TEXT, month)
         .with_on(
             Formats::WIDE,
-            about(
+            Block::about(
                 "load: the target as a share of what the replicas were confirmed to carry; one lost: the \
                  same with one replica down; range: replicas by the ends of the interval in which the \
                  limit of one lies.",
             ),
         )
-        .with(Block::Gap)
+        .with_on(Formats::TEXT, Block::Gap)
         .with(Block::Table(rates))
 }
 
@@ -217,8 +211,8 @@ fn cost(cost: &Cost) -> Section {
     Section::new("cost", "Cost")
         .with_on(Formats::WIDE, Block::Table(hours))
         .with(Block::Table(units))
-        .with_on(Formats::WIDE, about(cells::WHOLE))
-        .with_on(Formats::TEXT, facts(vec![("", cells::WHOLE.to_owned())]))
+        .with_on(Formats::WIDE, Block::about(cells::WHOLE))
+        .with_on(Formats::TEXT, Block::facts(vec![("", cells::WHOLE.to_owned())]))
 }
 
 fn energy(energy: &EnergyPlan) -> Section {
@@ -234,26 +228,23 @@ fn energy(energy: &EnergyPlan) -> Section {
 }
 
 fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
-    let fares = || facts(cells::fares(traffic));
+    let fares = || Block::facts(cells::fares(traffic));
     let shown = cells::shown_hours(traffic).len();
     let left_out = Some(traffic.hours.len().saturating_sub(shown)).filter(|left| *left > 0);
     let left_out =
         left_out.map(|n| format!("{} hours with less load are left out here", count(n as u64)));
-    let below = left_out.clone().map(|text| facts(vec![("", text)]));
+    let below = left_out.clone().map(|text| Block::facts(vec![("", text)]));
     Section::new("traffic", "Traffic hour by hour")
-        .with_on(Formats::TEXT, facts(vec![("Traffic", traffic.about.clone())]))
-        .with_on(
-            Formats::WIDE,
-            Block::Note(Note { text: traffic.about.clone(), kind: Kind::Plain }),
-        )
+        .with_on(Formats::TEXT, Block::facts(vec![("Traffic", traffic.about.clone())]))
+        .with_on(Formats::WIDE, Block::note(traffic.about.as_str()))
         .with_on(Formats::WIDE, fares())
         .with(Block::Charts(vec![charts::hours(plan, traffic)]))
         .with(Block::Table(hours(traffic)))
-        .with_some(Formats::WIDE, left_out.map(|text| about(&text)))
+        .with_some(Formats::WIDE, left_out.map(|text| Block::about(&text)))
         .with_some(Formats::TEXT, below)
         .with_on(Formats::TEXT, fares())
         // On a terminal it goes on; elsewhere it is a section.
-        .with_on(Formats::TEXT, facts(cells::simulated(traffic)))
+        .with_on(Formats::TEXT, Block::facts(cells::simulated(traffic)))
 }
 
 fn hours(traffic: &TrafficPlan) -> Table {
@@ -284,7 +275,7 @@ fn hours(traffic: &TrafficPlan) -> Table {
 
 fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
     let section = Section::new("risk", "Chance of missing the SLO")
-        .with_on(Formats::WIDE, facts(cells::simulated(traffic)));
+        .with_on(Formats::WIDE, Block::facts(cells::simulated(traffic)));
     let levels = &traffic.simulation.levels;
     if levels.is_empty() {
         return section;

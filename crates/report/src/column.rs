@@ -1,12 +1,11 @@
 //! The page of a column of numbers.
 
-use std::fmt::{Error, Write};
-
 use goodput_stats::{Column, Metric, Quality};
 
-use crate::latency;
+use crate::document::{Block, Document, Fact, Section};
 use crate::number::{cell, count};
-use crate::render::text::field;
+use crate::render;
+use crate::run::latency;
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;
@@ -15,26 +14,26 @@ const WIDE: f64 = 0.1;
 
 /// What a column of numbers says.
 pub fn column_text(column: &Column) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_page(&mut page, column);
-    page
+    let [table, marks] = latency::one(&column.metric);
+    let found = Section::bare().with(Block::Facts(facts(column)));
+    let sections = vec![Section::bare().with(Block::Gap).with(table).with(marks), found];
+    render::text::page(&Document { sections, ..Document::default() })
 }
 
-fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
-    latency::one(page, &column.metric)?;
-    writeln!(page)?;
+fn facts(column: &Column) -> Vec<Fact> {
+    let mut all = Vec::new();
+    let mut field = |label: &str, text: String| all.push(Fact::new(label, text));
     let p99 = column.metric.percentiles.get("99");
     if let Some(n_eff) = p99.and_then(|percentile| percentile.n_eff) {
         let text = format!(
             "{} values say as much about p99 as {n_eff:.0} independent ones",
             count(column.metric.n)
         );
-        field(page, "Worth", &text);
+        field("Worth", text);
     }
     let is_plain = p99.is_some_and(|percentile| percentile.quality == Quality::Ok);
     if let Some(ratio) = column.metric.tail_ratio.filter(|_| is_plain) {
-        field(page, "Tail", &format!("p99 is {ratio:.2} times p50"));
+        field("Tail", format!("p99 is {ratio:.2} times p50"));
     }
     if let Some(found) = column.mser5 {
         let limit = if found.at_limit { ", the most it may: too short for it" } else { "" };
@@ -42,7 +41,7 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
             0 => "MSER-5 asks for nothing to be left out".to_owned(),
             cut => format!("MSER-5 asks to leave out the first {}{limit}", count(cut as u64)),
         };
-        field(page, "Warm-up", &text);
+        field("Warm-up", text);
     }
     if let Some(trend) = column.trend {
         let text = match trend.drift_share.filter(|_| trend.is_clear) {
@@ -53,7 +52,7 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
             ),
             None => "none, as far as can be told".to_owned(),
         };
-        field(page, "Trend", &text);
+        field("Trend", text);
     }
     if let Some(shift) = column.shift.filter(|shift| shift.is_clear) {
         let text = format!(
@@ -61,14 +60,14 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
             count(shift.at_value),
             chance(shift.test.p)
         );
-        field(page, "Shift", &text);
+        field("Shift", text);
     }
     if let Some(lag1) = alike(&column.metric) {
         let text = format!(
             "alike (correlation {lag1:.2}): intervals of tails are too narrow. Rely on p50 and p90, or \
              measure longer"
         );
-        field(page, "Neighbors", &text);
+        field("Neighbors", text);
     }
     let text = column.two_modes.map_or("one, as far as can be told".to_owned(), |modes| {
         let (low, high) = (modes.low_share * 100.0, (1.0 - modes.low_share) * 100.0);
@@ -78,8 +77,8 @@ fn write_page(page: &mut String, column: &Column) -> Result<(), Error> {
             cell(modes.high_median)
         )
     });
-    field(page, "Groups", &text);
-    Ok(())
+    field("Groups", text);
+    all
 }
 
 /// The correlation of neighbors, where it is high and the values differ enough for it to matter: in a

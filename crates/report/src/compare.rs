@@ -21,8 +21,7 @@ use goodput_campaign::compare::{Comparison, Design, Finding, Floor, family};
 use goodput_campaign::shadow::ShadowReport;
 
 use crate::document::{
-    Answer, Block, Cut, Document, Fact, Folded, Formats, Judgement, Note, NoteKind, Section,
-    Standing, Suites, Table,
+    Answer, Block, Cut, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
 };
 use crate::markup::Html;
 use crate::render;
@@ -94,11 +93,11 @@ fn document(view: CompareView<'_>) -> Document {
     Document {
         title: heading.clone(),
         about: about(comparison),
-        head: Vec::new(),
         heading,
         answer,
         sections,
         suites: Suites { name, suites: cases::suites(comparison) },
+        ..Document::default()
     }
 }
 
@@ -119,14 +118,6 @@ fn about(comparison: &Comparison) -> String {
     parts.join(" · ")
 }
 
-fn facts(notes: Vec<notes::Note>) -> Block {
-    Block::Facts(notes.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
-}
-
-fn note(text: impl Into<String>, kind: NoteKind) -> Block {
-    Block::Note(Note { text: text.into(), kind })
-}
-
 /// The answer where pages begin with it: a sentence for each candidate.
 fn said(comparison: &Comparison) -> Section {
     let mut section = Section::bare();
@@ -135,12 +126,12 @@ fn said(comparison: &Comparison) -> Section {
         labelled.push((if place == 0 { "Answer" } else { "" }, sentence.clone()));
         section = section.with_on(Formats::MARKDOWN, Block::Strong(sentence));
     }
-    section.with_on(Formats::TEXT, facts(labelled))
+    section.with_on(Formats::TEXT, Block::facts(labelled))
 }
 
 /// Sides, workload, load, blocks and the test; in a browser below what speaks against it.
 fn compared(comparison: &Comparison) -> Section {
-    Section::new("compared", "What was compared").with(facts(notes::compared(comparison)))
+    Section::new("compared", "What was compared").with(Block::facts(notes::compared(comparison)))
 }
 
 /// What live traffic showed in addition to the figures.
@@ -148,7 +139,7 @@ fn live(comparison: &Comparison, found: &ShadowReport) -> Section {
     let counts = shadow::counts(comparison, found).map(Block::Table);
     Section::new("live", shadow::TITLE)
         .with_on(Formats::FLAT, Block::Heading(shadow::TITLE.to_owned()))
-        .with(facts(shadow::notes(found)))
+        .with(Block::facts(shadow::notes(found)))
         .with_some(Formats::ALL, counts)
 }
 
@@ -184,7 +175,7 @@ fn differences(comparison: &Comparison) -> Section {
         .with_some(Formats::HTML, folded("How sure each of them is", sure))
         .with_some(Formats::HTML, folded("Other figures: described, not tested", others));
     for text in tables::remarks(comparison) {
-        section = section.with_on(Formats::LONG, note(text, NoteKind::Plain));
+        section = section.with_on(Formats::LONG, Block::note(text));
     }
     section
 }
@@ -224,10 +215,10 @@ fn axes(comparison: &Comparison) -> Section {
         section = section.with_on(Formats::WIDE, Block::Table(table));
     }
     if !section.blocks.is_empty() {
-        section = section.with(note(BETTER, NoteKind::About));
+        section = section.with(Block::about(BETTER));
     }
     for text in tables::remarks(comparison) {
-        section = section.with_on(Formats::MARKDOWN, note(text, NoteKind::Plain));
+        section = section.with_on(Formats::MARKDOWN, Block::note(text));
     }
     section
 }
@@ -250,14 +241,14 @@ fn checked(comparison: &Comparison) -> Vec<Section> {
     let one = |id, title, text: fn(&Comparison) -> String| {
         // Each pair of live traffic is one request.
         let is_run = comparison.shadow.is_none();
-        let text = is_run.then(|| note(text(comparison), NoteKind::Plain));
+        let text = is_run.then(|| Block::note(text(comparison)));
         Section::new(id, title).with_some(Formats::HTML, text)
     };
     vec![
         one("noise", "Noise floor", notes::floor),
         one("requests", "Same requests", notes::proof),
         Section::new("differs", "What differs")
-            .with_on(Formats::HTML, note(notes::differs(comparison), NoteKind::Plain))
+            .with_on(Formats::HTML, Block::note(notes::differs(comparison)))
             .with_on(Formats::HTML, Block::Marks(notes::differences(comparison)))
             .with_some(Formats::HTML, browser::sides::sides(comparison)),
     ]
@@ -271,16 +262,16 @@ fn believed(comparison: &Comparison) -> Section {
         (label, format!("{figure}: {order}"))
     });
     let verdict = comparison.verdict;
-    let judgement = Judgement { verdict, caveats: notes::caveats(comparison) };
+    let judgement = Block::judgement(verdict, &notes::caveats(comparison));
     let pairs = tables::pairs(comparison).into_iter();
     let others = pairs.filter_map(|pair| tables::figures(comparison, pair, false));
     let others = folded("Other figures", others.map(Block::Table).collect());
     Section::bare()
-        .with_on(Formats::TEXT, facts(ranks.collect()))
+        .with_on(Formats::TEXT, Block::facts(ranks))
         .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-        .with_on(Formats::FLAT, facts(vec![("Differs", notes::differs(comparison))]))
+        .with_on(Formats::FLAT, Block::facts(vec![("Differs", notes::differs(comparison))]))
         .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
-        .with_on(Formats::FLAT, facts(notes::sent(comparison)))
-        .with_on(Formats::FLAT, Block::Judgement(judgement))
+        .with_on(Formats::FLAT, Block::facts(notes::sent(comparison)))
+        .with_on(Formats::FLAT, judgement)
         .with_some(Formats::MARKDOWN, others)
 }

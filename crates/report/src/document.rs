@@ -30,7 +30,8 @@
 //! 1. A block, a fact or a column can be kept to some [`Formats`]. A column that a terminal has no room
 //!    for is still a column of the one table.
 //! 2. A heading or a cell can have a `short` form for a terminal: `p99` under `TTFT`, or nothing where
-//!    all is well. Lines of a heading stand one above the other.
+//!    all is well. Lines of a heading stand one above the other. Its note, such as an interval, is shown
+//!    where there is more room.
 //! 3. A table that is too wide for a terminal says into which tables of fewer columns it may be cut
 //!    ([`Table::ways`]).
 //!
@@ -89,6 +90,8 @@ pub(crate) struct Document {
     pub(crate) heading: String,
     pub(crate) answer: Option<Answer>,
     pub(crate) sections: Vec<Section>,
+    /// Whether a terminal shows lines of the head and long words whole, however wide it is.
+    pub(crate) keeps_long_lines: bool,
     /// The name of the file of test cases, and the cases.
     pub(crate) suites: Suites,
 }
@@ -102,6 +105,12 @@ pub(crate) struct Answer {
     pub(crate) standing: Standing,
     /// Where doubts are explained: what to say, the id of the section, and its name in the sentence.
     pub(crate) doubt: Option<Pointer>,
+}
+
+impl Answer {
+    pub(crate) fn new(sentence: String, verdict: Verdict) -> Self {
+        Self { sentence, more: Vec::new(), standing: Standing::Verdict(verdict), doubt: None }
+    }
 }
 
 /// Whether to believe an answer.
@@ -194,6 +203,38 @@ pub(crate) enum Block {
     Gap,
 }
 
+impl Block {
+    pub(crate) fn facts<L, T>(all: impl IntoIterator<Item = (L, T)>) -> Self
+    where
+        L: Into<String>,
+        T: Into<String>,
+    {
+        Self::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
+    }
+
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        Self::Note(Note { text: text.into(), kind: NoteKind::Plain })
+    }
+
+    pub(crate) fn about(text: impl Into<String>) -> Self {
+        Self::Note(Note { text: text.into(), kind: NoteKind::About })
+    }
+
+    pub(crate) fn remark(text: impl Into<String>) -> Self {
+        Self::Note(Note { text: text.into(), kind: NoteKind::Remark })
+    }
+
+    pub(crate) fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
+        Self::Judgement(Judgement { verdict, caveats: caveats.to_vec() })
+    }
+
+    /// Nothing where there is no line.
+    pub(crate) fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
+        let (title, text) = (title.to_owned(), text.to_owned());
+        (!text.is_empty()).then_some(Self::Lines(Lines { title, text, is_folded }))
+    }
+}
+
 /// A label and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
@@ -204,6 +245,13 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
+    /// Sentences under one label.
+    pub(crate) fn several(label: &str, texts: impl IntoIterator<Item = String>) -> Vec<Self> {
+        let label = |place| if place == 0 { label } else { "" };
+        let one = |(place, text)| Self::new(label(place), text);
+        texts.into_iter().enumerate().map(one).collect()
+    }
+
     pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self { label: label.into(), text: text.into(), on: Formats::ALL }
     }
@@ -367,6 +415,8 @@ impl Table {
 pub(crate) enum Look {
     #[default]
     Numbers,
+    /// Cells are sentences, which are broken into lines.
+    Words,
     /// The first two columns are words, the rest sentences; what stands above it says what it is.
     Checklist,
     /// Rows lead on to pages; the caption stands above, as it is as wide as the page.
@@ -444,6 +494,8 @@ pub(crate) struct Cell {
     /// The text on a terminal, where that differs.
     pub(crate) short: Option<String>,
     pub(crate) tone: Tone,
+    /// What is to be known of it, in small; a terminal has no room for it.
+    pub(crate) note: String,
     /// The folder below this page whose page it leads to.
     pub(crate) folder: Option<String>,
 }
@@ -460,6 +512,10 @@ impl Cell {
 
     pub(crate) fn short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
+    }
+
+    pub(crate) fn note(self, note: String) -> Self {
+        Self { note, ..self }
     }
 
     /// Leads to the page in this folder, where there is one.

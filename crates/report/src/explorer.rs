@@ -13,7 +13,6 @@ use goodput_stats::{SloGrid, SloSummary};
 use self::counts::{Counts, Kept};
 use crate::markup::Html;
 use crate::number::{amount, count, percent};
-use crate::render::pieces;
 
 /// The share of good requests where nobody asked for one, in percent.
 const USUAL: f64 = 99.0;
@@ -67,22 +66,6 @@ impl Asked {
 pub(crate) struct Answer {
     pub(crate) level: Option<f64>,
     pub(crate) text: String,
-}
-
-/// The explorer as a section of its own.
-pub(crate) fn section(
-    html: &mut Html,
-    points: &[(f64, String, &SloGrid)],
-    gpus: Option<u32>,
-    asked: Asked,
-    answer: Option<&Answer>,
-) {
-    let inside = Html::of(|html| fill(html, points, gpus, asked, answer));
-    if !inside.is_empty() {
-        pieces::section(html, "explorer", "SLO explorer", |html| {
-            html.add(&inside);
-        });
-    }
 }
 
 /// The explorer over these points, loads ascending, each with its load and the name of that: those of

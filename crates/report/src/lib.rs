@@ -4,11 +4,9 @@
 //! harmless by [`plain`] wherever it is shown.
 
 mod audit;
-mod breakdown;
 mod calibration;
 mod capacity;
 mod chart;
-mod clients;
 mod clip;
 mod colour;
 mod column;
@@ -16,30 +14,21 @@ mod compare;
 mod confidence;
 mod document;
 mod explorer;
-mod gpu;
 mod html;
-mod junit;
-mod latency;
-mod markdown;
 mod markup;
 mod number;
 mod preview;
 mod render;
 mod repeats;
 mod reported;
+mod run;
 mod scale;
-mod server;
-mod slo;
 mod svg;
 mod sweep;
 mod sweeps;
-mod text;
 mod view;
-mod workload;
 mod wrap;
 
-#[cfg(test)]
-mod snapshots;
 #[cfg(test)]
 mod tests;
 
@@ -60,16 +49,13 @@ pub use html::{
     UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
     ui_run, ui_token,
 };
-pub use html::{run_charts, run_html};
-pub use junit::run_junit;
-pub use markdown::run_markdown;
 pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
+pub use run::{run_charts, run_html, run_junit, run_markdown, text};
 pub use sweep::{
     SweepAxes, sweep_axes, sweep_before, sweep_charts, sweep_html, sweep_junit, sweep_live,
     sweep_markdown, sweep_so_far, sweep_step, sweep_text, sweep_words,
 };
 pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
-pub use text::text;
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};

@@ -124,7 +124,14 @@ fn turns(c: char) -> bool {
     u32::from(c) <= 0xffff && plain(c.encode_utf8(&mut [0; 4])).starts_with("\\u{")
 }
 
-/// Appends text with everything escaped that markup would act on.
+/// Text with everything escaped that markup would act on.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    escape(&mut out, text);
+    out
+}
+
+/// Appends the same.
 pub(crate) fn escape(out: &mut String, text: &str) {
     for c in plain(text).chars() {
         push(out, c);

@@ -12,6 +12,11 @@ pub(crate) fn cell(value: f64) -> String {
     }
 }
 
+/// A dash where the value is not known.
+pub(crate) fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
 /// A rate or an amount in prose, with thousands apart.
 pub(crate) fn amount(value: f64) -> String {
     if value > 0.0 && value < 0.995 {
@@ -31,6 +36,18 @@ pub(crate) fn percent(share: f64) -> String {
         most if most < 1.0 && most > 0.9995 => "99.9 %".to_owned(),
         few if few > 0.0 && few < 0.0005 => "<0.1 %".to_owned(),
         share => format!("{:.1} %", share * 100.0),
+    }
+}
+
+/// At most three decimals, and none that say nothing.
+pub(crate) fn trimmed(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "–".to_owned(),
+        v if v < 1e7 => {
+            let text = format!("{value:.3}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => format!("{value:.1e}"),
     }
 }
 

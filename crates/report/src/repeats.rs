@@ -1,18 +1,16 @@
 //! Several runs of one plan, as a document.
 
-mod charts;
-
 use goodput_model::{Severity, Verdict};
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
 use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Judgement, Note, NoteKind,
-    Section, Standing, Suite, Suites, Table, Tone,
+    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
+    Table, Tone,
 };
 use crate::number::{cell, count};
 use crate::render;
-use crate::text::about;
-use crate::workload;
+use crate::run::{about, workload_name};
+use crate::svg::{Axis, Chart, Dot, Series, Shape};
 
 /// The page of several runs, for a terminal.
 pub fn repeats_text(repeats: &Repeats) -> String {
@@ -60,36 +58,28 @@ fn document(repeats: &Repeats) -> Document {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
     let caveats = || repeats.caveats.clone();
-    let judgement = Judgement { verdict: repeats.verdict, caveats: caveats() };
-    let nothing = repeats
-        .headlines
-        .is_empty()
-        .then(|| Block::Note(Note { text: format!("{NOTHING}."), kind: NoteKind::Plain }));
+    let nothing = repeats.headlines.is_empty().then(|| Block::note(format!("{NOTHING}.")));
     Document {
         title,
         about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
         head: run.map(head).unwrap_or_default(),
         heading: format!("Repeated runs: {}", repeats.verdict.name()),
-        answer: Some(Answer {
-            sentence: sentence(repeats),
-            more: Vec::new(),
-            standing: Standing::Verdict(repeats.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(repeats), repeats.verdict)),
         sections: vec![
             Section::bare().with(Block::Facts(facts(repeats))),
             Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
             Section::new("figures", "Figures over runs")
                 .with_some(Formats::FLAT, nothing)
                 .with_some(Formats::ALL, over_runs(repeats).filled()),
-            Section::new("charts", "Run by run").with(Block::Charts(charts::charts(repeats))),
+            Section::new("charts", "Run by run").with(Block::Charts(charts(repeats))),
             spread(repeats),
             Section::new("runs", "Each run").with(Block::Table(each(repeats))),
             Section::bare()
                 .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-                .with(Block::Judgement(judgement)),
+                .with(Block::judgement(repeats.verdict, &repeats.caveats)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
+        ..Document::default()
     }
 }
 
@@ -114,7 +104,7 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             // Elsewhere they are at the head of the page.
             Fact::new("Target", run.target.clone()).on(Formats::MARKDOWN),
             Fact::new("Model", run.model.clone()).on(Formats::MARKDOWN),
-            Fact::new("Workload", workload::name(run)),
+            Fact::new("Workload", workload_name(run)),
             Fact::new("Made by", made).on(Formats::MARKDOWN),
         ]);
     }
@@ -214,11 +204,9 @@ fn spread(repeats: &Repeats) -> Section {
         None => section,
         Some(table) => section.with(table).with_on(
             Formats::WIDE,
-            Block::Note(Note {
-                text: "A ratio of about 1 is chance; where runs differ, one of them alone says too much."
-                    .to_owned(),
-                kind: NoteKind::Remark,
-            }),
+            Block::remark(
+                "A ratio of about 1 is chance; where runs differ, one of them alone says too much.",
+            ),
         ),
     }
 }
@@ -305,6 +293,56 @@ fn case(run: &OneRun) -> Case {
         _ => None,
     };
     Case::new(format!("repeat-{}", run.number), text, fault)
+}
+
+/// Figures that are drawn run by run, and the names of their charts.
+const DRAWN: [(&str, &str); 6] = [
+    ("requests_per_s", "runs-requests"),
+    ("output_tokens_per_s", "runs-tokens"),
+    ("ttft_p50", "runs-ttft-p50"),
+    ("ttft_p99", "runs-ttft-p99"),
+    ("tpot_p99", "runs-tpot-p99"),
+    ("goodput_rps", "runs-goodput"),
+];
+
+/// A chart for each figure that is drawn.
+fn charts(repeats: &Repeats) -> Vec<Chart> {
+    let label = |name: &str| ROWS.iter().find(|(row, _, _)| *row == name).map_or("", |row| row.1);
+    let chart = |(name, file): (&str, &'static str)| {
+        let found = repeats.headlines.get(name)?;
+        let dots: Vec<Dot> = repeats
+            .runs
+            .iter()
+            .filter_map(|run| {
+                let value = *run.figures.get(name)?;
+                let note = format!("{} in run {}{}", cell(value), run.number, state(run));
+                Some(Dot { note, ..Dot::new(f64::from(run.number), value) })
+            })
+            .collect();
+        let (first, last) = (dots.first()?.x, dots.last()?.x);
+        let (from, to) = if last > first { (first, last) } else { (first - 0.5, first + 0.5) };
+        let mean = |x| Dot { low: found.low, high: found.high, ..Dot::new(x, found.mean) };
+        let label = label(name);
+        Some(Chart {
+            name: file,
+            title: format!("{label}, run by run"),
+            says: format!(
+                "Mean {}{}, from {} to {}.",
+                signed(found.mean),
+                ends(found, 1.0),
+                signed(found.min),
+                signed(found.max)
+            ),
+            x: Axis { from_zero: false, ..Axis::linear("run") },
+            y: Axis::linear(label),
+            series: vec![
+                Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
+                Series::new("run", Shape::Marks, 0, dots),
+            ],
+            rules: Vec::new(),
+        })
+    };
+    DRAWN.into_iter().filter_map(chart).collect()
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@ use std::fmt::Write;
 use goodput_campaign::compare::{FileComparison, FileFigure};
 use goodput_model::{Reported, ReportedMetric, Severity, Verdict};
 use goodput_stats::{Audit, Status};
-use unicode_width::UnicodeWidthStr;
 
-use crate::clip::clip;
-use crate::number::{amount, cell, count};
+use crate::clip::{clip, left, right};
+use crate::number::{amount, cell, count, known};
 use crate::render::markdown::escaped;
 use crate::render::text::WIDTH;
 use crate::wrap::wrap;
@@ -31,14 +30,9 @@ pub fn reported_text(run: &Reported, audit: &Audit) -> String {
     prose(&mut page, 0, &format!("{} · {}", plain(&audit.tool), plain(&audit.run)));
     page.push('\n');
     for (label, text) in facts(run) {
-        let mut whole = String::new();
-        pad(&mut whole, label, LABEL);
         for (place, line) in wrap(&plain(&text), WIDTH - LABEL).iter().enumerate() {
-            if place > 0 {
-                whole = " ".repeat(LABEL);
-            }
-            // Writing to a string cannot fail.
-            let _ = writeln!(page, "{whole}{line}");
+            let label = if place == 0 { label } else { "" };
+            page.extend([&left(label, LABEL), line, "\n"]);
         }
     }
     let rows = metrics(run);
@@ -61,6 +55,7 @@ pub fn reported_text(run: &Reported, audit: &Audit) -> String {
 /// The same in Markdown.
 pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
     let mut page = String::new();
+    // Writing to a string cannot fail.
     let _ = writeln!(page, "## {}\n", escaped(&audit.subject));
     let _ = writeln!(page, "{} · {}\n", escaped(&audit.tool), escaped(&audit.run));
     let _ = writeln!(page, "| | |\n|---|---|");
@@ -131,7 +126,7 @@ fn head() -> Vec<String> {
 }
 
 fn metrics(run: &Reported) -> Vec<(String, Vec<String>)> {
-    let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), cell);
+    let shown = |value: Option<f64>| known(value, cell);
     let cells = |metric: &ReportedMetric| {
         let percentiles = PERCENTILES.iter().map(|percent| shown(metric.percentile(*percent)));
         std::iter::once(shown(metric.mean)).chain(percentiles).collect()
@@ -180,7 +175,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     for figure in &comparison.figures {
         let value = |value: &Option<f64>| match value {
             Some(value) if figure.unit == "requests" => count(*value as u64),
-            value => value.map_or_else(|| "–".to_owned(), cell),
+            value => known(*value, cell),
         };
         let mut cells: Vec<String> = figure.values.iter().map(value).collect();
         cells.extend(figure.change_percent.iter().skip(1).map(|change| changed(*change)));
@@ -227,20 +222,10 @@ fn changed(percent: Option<f64>) -> String {
 
 /// A label and figures that stand at the right of their columns.
 fn row(page: &mut String, label: &str, cells: &[String]) {
-    let mut line = String::new();
-    pad(&mut line, &clip(label, LABEL + 6), LABEL + 7);
-    for cell in cells {
-        let cell = clip(cell, FIGURE - 1);
-        line.extend(std::iter::repeat_n(' ', FIGURE.saturating_sub(cell.width())));
-        line.push_str(&cell);
-    }
+    let cells: String = cells.iter().map(|cell| right(&clip(cell, FIGURE - 1), FIGURE)).collect();
+    let line = left(&clip(label, LABEL + 6), LABEL + 7) + &cells;
     page.push_str(line.trim_end());
     page.push('\n');
-}
-
-fn pad(line: &mut String, text: &str, width: usize) {
-    line.push_str(text);
-    line.extend(std::iter::repeat_n(' ', width.saturating_sub(text.width()).max(1)));
 }
 
 fn prose(page: &mut String, indent: usize, text: &str) {
@@ -257,6 +242,7 @@ mod tests {
     use goodput_campaign::compare::ReportedSide;
     use goodput_model::{ReportedMode, Tool};
     use goodput_stats::audit_reported;
+    use unicode_width::UnicodeWidthStr;
 
     use super::*;
 

@@ -78,6 +78,12 @@ pub(crate) struct Series {
     pub(crate) dots: Vec<Dot>,
 }
 
+impl Series {
+    pub(crate) fn new(name: impl Into<String>, shape: Shape, tone: usize, dots: Vec<Dot>) -> Self {
+        Self { name: name.into(), shape, tone, dots }
+    }
+}
+
 /// A value to be compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rule {

@@ -29,16 +29,11 @@ use goodput_model::Verdict;
 use goodput_stats::about;
 
 use crate::chart::Chart;
-use crate::document::{
-    Answer, Block, Document, Fact, Formats, Judgement, Note, NoteKind, Section, Standing, Suites,
-};
+use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
 use crate::view::SweepView;
-use browser::{
-    distributions, found, load, loops as loop_charts, reproduce, sentence, server, there,
-    throughput, users,
-};
+use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
 
 /// The page of a sweep, for a terminal.
 pub fn sweep_text(summary: &SweepSummary) -> String {
@@ -100,14 +95,10 @@ fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
         about: about.clone(),
         head: vec![facts.target.clone(), about],
         heading: format!("Sweep: {}", word(summary)),
-        answer: Some(Answer {
-            sentence: sentence(summary),
-            more: Vec::new(),
-            standing: Standing::Verdict(summary.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(summary), summary.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: vec![suite(summary, None)] },
+        ..Document::default()
     }
 }
 
@@ -153,18 +144,18 @@ fn beginning(summary: &SweepSummary) -> Section {
     Section::bare()
         .with_on(markdown, Block::Strong(format!("{void}{}", answer(summary))))
         .with(Block::Facts(all))
-        .with_on(Formats::TEXT, Block::Judgement(judgement(summary)))
+        .with_on(Formats::TEXT, judgement(summary))
         .with_some(Formats::TEXT, none)
 }
 
-fn judgement(summary: &SweepSummary) -> Judgement {
-    Judgement { verdict: summary.verdict, caveats: summary.caveats.clone() }
+fn judgement(summary: &SweepSummary) -> Block {
+    Block::judgement(summary.verdict, &summary.caveats)
 }
 
 fn believed(summary: &SweepSummary) -> Section {
     Section::bare()
         .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-        .with_on(Formats::MARKDOWN, Block::Judgement(judgement(summary)))
+        .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
 fn plot(section: Section, plot: Option<Chart>) -> Section {
@@ -214,7 +205,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
     if let Some(text) = loops(&pairs) {
         twins = twins
             .with_on(Formats::TEXT, Block::Plot(charts::twins(&pairs)))
-            .with_on(Formats::HTML, drawn(loop_charts::charts(summary)))
+            .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
             .with_on(Formats::TEXT, Block::Gap)
             .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
             .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("Loops", text)]));
@@ -231,7 +222,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
 fn marks() -> Block {
     let text = "*: no other point has both more output tok/s and less latency; ~: its interval is not \
                 known to both ends";
-    Block::Note(Note { text: text.to_owned(), kind: NoteKind::Plain })
+    Block::note(text)
 }
 
 /// Every point on a terminal, which has no room for all of its columns side by side.

@@ -16,8 +16,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::chart::MARKS;
 use crate::clip::clip;
 use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Judgement, Look,
-    Section, Standing, Suite, Suites, Table, Tone,
+    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Look, Section,
+    Suite, Suites, Table, Tone,
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
@@ -51,12 +51,12 @@ pub fn sweeps_junit(sweeps: &Sweeps) -> String {
 fn document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
-    let judgement = Judgement { verdict: sweeps.verdict, caveats: Vec::new() };
+    let judgement = Block::judgement(sweeps.verdict, &[]);
     let mut sections = vec![
         Section::bare()
             .with_on(Formats::MARKDOWN, Block::Strong(format!("Best: {}", best(sweeps))))
             .with_on(Formats::LONG, Block::Facts(facts(sweeps)))
-            .with(Block::Judgement(judgement)),
+            .with(judgement),
         Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats(all))),
         configurations(sweeps),
     ];
@@ -85,14 +85,10 @@ fn document(sweeps: &Sweeps) -> Document {
             vec![facts.target.clone(), about]
         }),
         heading: format!("Sweeps of {} configurations", all.len()),
-        answer: Some(Answer {
-            sentence: sentence(sweeps),
-            more: Vec::new(),
-            standing: Standing::Verdict(sweeps.verdict),
-            doubt: None,
-        }),
+        answer: Some(Answer::new(sentence(sweeps), sweeps.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: suites(all) },
+        ..Document::default()
     }
 }
 
@@ -212,7 +208,9 @@ fn configurations(sweeps: &Sweeps) -> Section {
     } else {
         let section = section.with(Block::Table(searched(sweeps)));
         match charts::curves(all) {
-            Some(plot) => section.with(Block::Gap).with(Block::Plot(plot)),
+            Some(plot) => {
+                section.with_on(Formats::TEXT, Block::Gap).with_on(Formats::TEXT, Block::Plot(plot))
+            }
             None => section,
         }
     };

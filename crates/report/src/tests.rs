@@ -1,5 +1,10 @@
 //! Pages of summaries that are written down here.
 
+pub(crate) mod browser;
+mod junit;
+pub(crate) mod markdown;
+mod snapshots;
+
 use goodput_stats::Summary;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use goodput_campaign::capacity::{
     Origin, Price, Rates, StepLatency, TrafficPlan, UnitCost,
 };
 
-use crate::number::{amount, cell, count, percent};
+use crate::number::{amount, cell, count, known, percent};
 use goodput_model::plain;
 
 /// Hours in a table at most.
@@ -15,10 +15,6 @@ const HOURS: usize = 48;
 pub(super) fn rate(rps: f64) -> String {
     let text = if rps.abs() < 1000.0 { format!("{rps:.3}") } else { format!("{rps:.1}") };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
-    value.map_or_else(|| "–".to_owned(), show)
 }
 
 pub(super) fn money(value: f64) -> String {
@@ -32,15 +28,14 @@ pub(super) fn share(share: f64) -> String {
 /// Name, replicas, GPUs, load, load with one lost, replicas by the interval of the limit, cost of an
 /// hour.
 fn fleet(name: String, fleet: &Fleet) -> [String; 7] {
-    let whole = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
     [
         name,
         count(fleet.replicas),
-        whole(fleet.gpus),
+        known(fleet.gpus, count),
         load(fleet.utilisation),
-        optional(fleet.one_lost, load),
+        known(fleet.one_lost, load),
         range(fleet),
-        optional(fleet.cost_per_hour, money),
+        known(fleet.cost_per_hour, money),
     ]
 }
 
@@ -79,7 +74,7 @@ fn load(share: f64) -> String {
 pub(super) fn rates(capacity: &Capacity) -> Vec<[String; 5]> {
     let throughput = &capacity.throughput;
     let row = |name: &str, rates: &Rates| {
-        let tokens = |value: Option<f64>| optional(value, amount);
+        let tokens = |value: Option<f64>| known(value, amount);
         [
             name.to_owned(),
             rate(rates.requests_per_s),
@@ -104,7 +99,7 @@ pub(super) fn latency(one: &Expected) -> [String; 7] {
         "one lost" => "with one lost",
         other => other,
     };
-    let ms = |value: Option<f64>| optional(value, cell);
+    let ms = |value: Option<f64>| known(value, cell);
     [
         plain(name),
         rate(one.at_rps),
@@ -139,7 +134,7 @@ pub(super) fn costs(cost: &Cost) -> Vec<[String; 6]> {
 }
 
 fn prices(name: &str, units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [String; 6] {
-    let price = |price: Option<Price>| optional(price.and_then(&of), unit_price);
+    let price = |price: Option<Price>| known(price.and_then(&of), unit_price);
     [
         name.to_owned(),
         price(units.per_million_input),
@@ -160,8 +155,8 @@ pub(super) fn energies(energy: &EnergyPlan) -> Vec<[String; 5]> {
     let row = |name: &str, used: &EnergyUse| {
         [
             name.to_owned(),
-            optional(used.joules_per_output_token, unit_price),
-            optional(used.kwh_per_million_output, unit_price),
+            known(used.joules_per_output_token, unit_price),
+            known(used.kwh_per_million_output, unit_price),
             amount(used.kwh_per_day),
             amount(used.gpu_power_w),
         ]
@@ -192,8 +187,8 @@ pub(super) fn hour(hour: &Hour) -> [String; 7] {
         rate(hour.mean_rps),
         rate(hour.peak_rps),
         load(hour.load),
-        optional(hour.p_miss, percent),
-        optional(hour.good_share, percent),
+        known(hour.p_miss, percent),
+        known(hour.good_share, percent),
         count(hour.replicas_needed),
     ]
 }
@@ -234,7 +229,7 @@ pub(super) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
         "share of stretches of {stretch:.0} s that miss the SLO, by the engine model in place \
              of a replica; 0 % is none of {most}"
     );
-    let error = |place: usize| optional(simulation.errors.get(place).copied().flatten(), load);
+    let error = |place: usize| known(simulation.errors.get(place).copied().flatten(), load);
     let model = format!(
         "fitted to {} points: median error of TTFT p50 {}, TTFT p99 {}, TPOT p50 {}; {} \
              sequences at once, step times × {:.3}; lengths: {}",
@@ -262,8 +257,8 @@ pub(super) fn step_title(fan_out: &FanOut) -> String {
 pub(super) fn step_row(figure: &FanFigure) -> [String; 5] {
     [
         plain(&figure.metric).to_uppercase(),
-        optional(figure.single_p50_ms, cell),
-        optional(figure.single_p99_ms, cell),
+        known(figure.single_p50_ms, cell),
+        known(figure.single_p99_ms, cell),
         step(&figure.p50),
         step(&figure.p99),
     ]

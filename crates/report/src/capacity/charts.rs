@@ -21,7 +21,7 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
             })
         };
         let dots = basis.levels.iter().filter_map(dot).collect();
-        Series { name: name.to_owned(), shape: Shape::Points, tone, dots }
+        Series::new(name, Shape::Points, tone, dots)
     };
     let series = vec![
         series("TTFT p50", 0, |level| level.figures.ttft_ms.p50),
@@ -66,7 +66,7 @@ pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
         if let Some(last) = dots.last().cloned() {
             dots.push(Dot { x: last.x + 1.0, ..last });
         }
-        Series { name: name.to_owned(), shape: Shape::Steps, tone, dots }
+        Series::new(name, Shape::Steps, tone, dots)
     };
     let line = |rps: f64, word: &str| {
         let text =
@@ -123,12 +123,7 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
         says: format!("{}.", said.join("; ")),
         x: Axis { label: "req/s of one replica".to_owned(), is_log: false, from_zero: false },
         y: Axis::linear("% missed"),
-        series: vec![Series {
-            name: "chance of a miss".to_owned(),
-            shape: Shape::Points,
-            tone: 5,
-            dots,
-        }],
+        series: vec![Series::new("chance of a miss", Shape::Points, 5, dots)],
         rules,
     }
 }

@@ -8,8 +8,9 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use super::wanting::{lacking, unjudged_why};
 use super::words::{
     Known, at, bare_about, block_seconds, candidates, counted, label, labels, limit, several,
-    tested, trimmed,
+    tested,
 };
+use crate::number::trimmed;
 use goodput_model::plain;
 
 /// Figures in a sentence at most; the table has them all.

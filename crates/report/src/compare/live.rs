@@ -7,9 +7,9 @@ use super::notes::{looks, order};
 use super::tables::pairs;
 use super::words::{
     Known, at, bare_about, candidates, label, labels, level, limit, outcome, several, tested,
-    trimmed,
 };
 use crate::clip::clip;
+use crate::number::trimmed;
 use crate::render::text::field;
 use goodput_model::plain;
 use unicode_width::UnicodeWidthStr;

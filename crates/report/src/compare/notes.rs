@@ -7,10 +7,10 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::shadow;
-use super::words::{Known, label, labels, level, several, trimmed};
+use super::words::{Known, label, labels, level, several};
 use crate::document::Mark;
-use crate::number::count;
 use crate::number::duration;
+use crate::number::{count, trimmed};
 use goodput_model::plain;
 
 /// A label and what stands beside it.

@@ -5,10 +5,10 @@ use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport}
 
 use super::notes::Note;
 use super::tables::table;
-use super::words::{labels, several, trimmed};
+use super::words::{labels, several};
 use crate::document::Table;
 use crate::number::duration;
-use crate::number::{cell, count, percent};
+use crate::number::{cell, count, percent, trimmed};
 use goodput_model::plain;
 
 /// What a section of it is called.

@@ -10,7 +10,7 @@ use goodput_model::Verdict;
 use goodput_stats::about;
 use unicode_width::UnicodeWidthStr;
 
-use crate::number::{cell, percent};
+use crate::number::{cell, percent, trimmed};
 use goodput_model::plain;
 
 /// Columns of a side's name in a table; where one is longer all have letters.
@@ -161,18 +161,6 @@ pub(crate) fn signed(value: f64) -> String {
         v if v < 99.95 => format!("{value:+.1}"),
         v if v < 1e7 => format!("{value:+.0}"),
         _ => format!("{value:+.1e}"),
-    }
-}
-
-/// At most three decimals, and none that say nothing.
-pub(crate) fn trimmed(value: f64) -> String {
-    match value.abs() {
-        v if !v.is_finite() => "–".to_owned(),
-        v if v < 1e7 => {
-            let text = format!("{value:.3}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-        _ => format!("{value:.1e}"),
     }
 }
 

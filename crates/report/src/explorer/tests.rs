@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::sweep::browser::fixture::{Made, grid, requests};
+use crate::sweep::browser::tests::fixture::{Made, grid, requests};
 
 const ASKED: Asked = Asked { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
 
@@ -15,7 +15,7 @@ fn page(points: &[(String, &SloGrid)], asked: Asked) -> String {
 }
 
 fn at_levels(points: &[(f64, String, &SloGrid)], asked: Asked) -> String {
-    Html::of(|html| section(html, points, Some(8), asked, None)).into_string()
+    Html::of(|html| fill(html, points, Some(8), asked, None)).into_string()
 }
 
 /// The numbers for the script.
@@ -198,7 +198,7 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     let kept = small(&[500.0], &[(0, 0, 99, 1000), (1, 0, 1, 10)], 100);
     let points = [46.0, 50.0, 57.0].map(|level| (level, format!("{level} req/s"), &kept));
     let shown = |answer: Option<&Answer>| {
-        Html::of(|html| section(html, &points, None, ASKED, answer)).into_string()
+        Html::of(|html| fill(html, &points, None, ASKED, answer)).into_string()
     };
     let text = "46 req/s (45–48) with p99 TTFT < 500 ms".to_owned();
     let page = shown(Some(&Answer { level: Some(46.0 + 1e-9), text: text.clone() }));

@@ -9,8 +9,7 @@ use crate::document::{
 use crate::markup::Html;
 use crate::render::page::Page;
 use crate::render::pieces::{
-    self, Grid, caveat_list, class, facts, figures, grid, is_below, linked, section, table_parts,
-    write_cell,
+    self, caveat_list, class, figures, grid, is_below, linked, section, table_parts, write_cell,
 };
 
 /// Last lines of what failed.
@@ -123,9 +122,18 @@ fn write(html: &mut Html, block: &Block) {
 }
 
 fn write_facts(html: &mut Html, all: &[Fact]) {
-    let shown = all.iter().filter(|fact| fact.on.has(Formats::HTML));
-    let shown: Vec<_> = shown.map(|fact| (fact.label.clone(), fact.text.clone())).collect();
-    facts(html, &shown);
+    let shown = || all.iter().filter(|fact| fact.on.has(Formats::HTML));
+    if shown().next().is_none() {
+        return;
+    }
+    html.element("dl", &[("class", "facts")], |html| {
+        for fact in shown() {
+            if !fact.label.is_empty() {
+                html.leaf("dt", &[], &fact.label);
+            }
+            html.leaf("dd", &[], &fact.text);
+        }
+    });
 }
 
 fn write_failure(html: &mut Html, failure: &Failure) {
@@ -151,7 +159,7 @@ fn write_table(html: &mut Html, table: &Table) {
     let cell: fn(&mut Html, usize, &Cell) = match table.look {
         Look::Links => write_link,
         Look::Checklist => write_check,
-        Look::Numbers => write_cell,
+        Look::Numbers | Look::Words => write_cell,
     };
     let rows = |html: &mut Html| {
         for row in &table.rows {
@@ -162,9 +170,8 @@ fn write_table(html: &mut Html, table: &Table) {
         }
     };
     match table.look {
-        Look::Numbers => {
-            grid(html, Grid { class: "", caption: &table.caption, heads: &heads }, rows);
-        }
+        Look::Numbers => grid(html, "", &table.caption, &heads, rows),
+        Look::Words => grid(html, "words", &table.caption, &heads, rows),
         Look::Checklist => checklist(html, &heads, rows),
         Look::Links => linked(html, &table.caption, &heads, rows),
     }
@@ -220,7 +227,8 @@ fn write_marks(html: &mut Html, marks: &[Mark]) {
 
 fn write_lines(html: &mut Html, found: &Lines) {
     let pre = |html: &mut Html| {
-        html.element("pre", &[("tabindex", "0")], |html| {
+        let around = [("tabindex", "0"), ("aria-label", found.title.as_str())];
+        html.element("pre", &around, |html| {
             for line in found.text.lines() {
                 html.text(line).ours("\n");
             }

@@ -4,7 +4,7 @@ use std::fmt::{Error, Write};
 
 use goodput_model::{Caveat, Severity, Verdict};
 
-use crate::document::{Align, Block, Document, Fact, Formats, List, Table};
+use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, Table};
 use goodput_model::plain;
 
 /// The page, for a pull request or a job summary.
@@ -49,14 +49,18 @@ fn write_block(page: &mut String, block: &Block) -> Result<(), Error> {
         | Block::Plot(_)
         | Block::Caveats(_)
         | Block::Lines(_)
-        | Block::Widget(_)
-        | Block::Gap => Ok(()),
+        | Block::Widget(_) => Ok(()),
+        Block::Gap => writeln!(page),
     }
 }
 
 fn write_facts(page: &mut String, facts: &[Fact]) -> Result<(), Error> {
     for fact in facts.iter().filter(|fact| fact.on.has(Formats::MARKDOWN)) {
-        list(page, &[(&text(&fact.label), fact.text.clone())])?;
+        let label = match fact.label.as_str() {
+            "" => String::new(),
+            label => format!("{}: ", text(label)),
+        };
+        writeln!(page, "- {label}{}", text(&fact.text))?;
     }
     Ok(())
 }
@@ -71,48 +75,21 @@ fn write_table(page: &mut String, table: &Table) -> Result<(), Error> {
     writeln!(page, "|{}|", rules.join("|"))?;
     for row in &table.rows {
         let cells = columns.iter().filter_map(|(place, _)| row.get(*place));
-        let cells: Vec<String> = cells.map(|cell| text(&cell.text)).collect();
+        let cells: Vec<String> = cells.map(write_cell).collect();
         writeln!(page, "| {} |", cells.join(" | "))?;
     }
     Ok(())
 }
 
-/// Rows under a heading; the first and the last column stand at the left.
-pub(crate) fn table(
-    page: &mut String,
-    title: &str,
-    head: &[impl AsRef<str>],
-    rows: &[Vec<String>],
-) -> Result<(), Error> {
-    writeln!(page, "\n### {}\n", text(title))?;
-    let head: Vec<String> = head.iter().map(|name| text(name.as_ref())).collect();
-    writeln!(page, "| {} |", head.join(" | "))?;
-    let last = head.len().saturating_sub(1);
-    let rule = |place: usize| if place == 0 || place == last { "---" } else { "---:" };
-    let rules: Vec<&str> = (0..head.len()).map(rule).collect();
-    writeln!(page, "|{}|", rules.join("|"))?;
-    for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
-        writeln!(page, "| {} |", cells.join(" | "))?;
+fn write_cell(cell: &Cell) -> String {
+    match cell.note.as_str() {
+        "" => text(&cell.text),
+        note => text(&format!("{} ({note})", cell.text)),
     }
-    Ok(())
-}
-
-/// Labels and texts, one a line; those without a label go on with the one before.
-pub(crate) fn list(page: &mut String, all: &[(&str, String)]) -> Result<(), Error> {
-    for (label, prose) in all {
-        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-        writeln!(page, "- {label}{}", text(prose))?;
-    }
-    Ok(())
 }
 
 /// Whether to believe it, and why not.
-pub(crate) fn judgement(
-    page: &mut String,
-    verdict: Verdict,
-    caveats: &[Caveat],
-) -> Result<(), Error> {
+fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) -> Result<(), Error> {
     writeln!(page, "- Verdict: **{}**", verdict.name())?;
     for caveat in caveats {
         let mark = match caveat.severity {

@@ -111,33 +111,24 @@ fn numbers(html: &mut Html, chart: &Chart) {
 
 /// A table whose first column names its rows. Wide ones scroll by themselves.
 pub(crate) fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
-    grid(html, Grid { class: "", caption, heads: head }, |html| {
+    grid(html, "", caption, head, |html| {
         for row in rows {
-            html.element("tr", &[], |html| row_cells(html, row));
+            let cells = |html: &mut Html| {
+                row.iter().enumerate().for_each(|(place, cell)| write_cell(html, place, cell));
+            };
+            html.element("tr", &[], cells);
         }
     });
-}
-
-/// A table of sentences, which are broken into lines.
-pub(crate) fn words(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
-    grid(html, Grid { class: "words", caption, heads: head }, |html| {
-        for row in rows {
-            html.element("tr", &[], |html| row_cells(html, row));
-        }
-    });
-}
-
-/// What stands around the rows of a table.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Grid<'a> {
-    pub(crate) class: &'static str,
-    pub(crate) caption: &'a str,
-    pub(crate) heads: &'a [&'a str],
 }
 
 /// A table whose rows are filled by hand.
-pub(crate) fn grid(html: &mut Html, grid: Grid<'_>, rows: impl FnOnce(&mut Html)) {
-    let Grid { class, caption, heads } = grid;
+pub(crate) fn grid(
+    html: &mut Html,
+    class: &'static str,
+    caption: &str,
+    heads: &[&str],
+    rows: impl FnOnce(&mut Html),
+) {
     let around =
         [("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-label", caption)];
     html.element("div", &around, |html| {
@@ -169,18 +160,19 @@ pub(crate) fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mu
     html.element("tbody", &[], rows);
 }
 
-fn row_cells(html: &mut Html, row: &[Cell]) {
-    row.iter().enumerate().for_each(|(place, cell)| write_cell(html, place, cell));
-}
-
 /// A cell at this place of its row; the first one names the row.
 pub(crate) fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
-    let class = class(cell.tone);
-    if place == 0 {
-        html.leaf("th", &[("scope", "row"), ("class", class)], &cell.text);
-    } else {
-        html.leaf("td", &[("class", class)], &cell.text);
-    }
+    let class = ("class", class(cell.tone));
+    let inside = |html: &mut Html| {
+        html.text(&cell.text);
+        if !cell.note.is_empty() {
+            html.leaf("small", &[], &cell.note);
+        }
+    };
+    match place {
+        0 => html.element("th", &[("scope", "row"), class], inside),
+        _ => html.element("td", &[class], inside),
+    };
 }
 
 /// What the style sheet calls a tone.
@@ -195,40 +187,20 @@ pub(crate) fn class(tone: Tone) -> &'static str {
     }
 }
 
-/// Names and values. One without a name goes on with what is above it.
-pub(crate) fn facts(html: &mut Html, facts: &[(String, String)]) {
-    if facts.is_empty() {
-        return;
-    }
-    html.element("dl", &[("class", "facts")], |html| {
-        for (name, value) in facts {
-            if !name.is_empty() {
-                html.leaf("dt", &[], name);
-            }
-            html.leaf("dd", &[], value);
-        }
-    });
+/// A figure that stands out, and what is to be known of it.
+pub(crate) struct Card {
+    pub(crate) name: String,
+    pub(crate) figure: String,
+    pub(crate) note: String,
 }
 
-/// The same as a part of the text page says it.
-pub(crate) fn fields(html: &mut Html, fill: impl FnOnce(&mut Vec<(String, String)>)) {
-    let mut found = Vec::new();
-    fill(&mut found);
-    facts(html, &found);
-}
-
-/// What is worth knowing, in small.
-pub(crate) fn remark(html: &mut Html, text: &str) {
-    html.leaf("p", &[("class", "remark")], text);
-}
-
-/// A few figures that stand out: name, figure, and what is to be known of it.
-pub(crate) fn cards(html: &mut Html, cards: &[(String, String, String)]) {
+/// A few figures that stand out.
+pub(crate) fn cards(html: &mut Html, cards: &[Card]) {
     if cards.is_empty() {
         return;
     }
     html.element("dl", &[("class", "cards")], |html| {
-        for (name, figure, note) in cards {
+        for Card { name, figure, note } in cards {
             html.element("div", &[], |html| {
                 html.leaf("dt", &[], name);
                 html.leaf("dd", &[("class", "figure")], figure);
@@ -254,11 +226,6 @@ pub(crate) fn answer(html: &mut Html, sentence: &str, verdict: Verdict) {
 }
 
 /// Why not, and what to know; the worst first.
-pub(crate) fn caveats(html: &mut Html, caveats: &[Caveat]) {
-    section(html, "caveats", "Caveats", |html| caveat_list(html, caveats));
-}
-
-/// The same without the section around it.
 pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
         html.leaf("p", &[], "Nothing was found that would change how to read this.");

@@ -23,7 +23,13 @@ const LAST: usize = 12;
 /// The page. Foreign words may be longer than a line: those are cut.
 pub(crate) fn page(document: &Document) -> String {
     let mut page = String::new();
-    document.head.iter().for_each(|line| lines(&mut page, line));
+    for line in &document.head {
+        if document.keeps_long_lines {
+            page.extend([&plain(line), "\n"]);
+        } else {
+            lines(&mut page, line);
+        }
+    }
     for section in &document.sections {
         let mut inside = String::new();
         for (on, block) in &section.blocks {
@@ -36,7 +42,7 @@ pub(crate) fn page(document: &Document) -> String {
         }
         page.push_str(&inside);
     }
-    fit(&page, WIDTH)
+    if document.keeps_long_lines { page } else { fit(&page, WIDTH) }
 }
 
 fn write(page: &mut String, block: &Block) {
@@ -60,9 +66,14 @@ fn write(page: &mut String, block: &Block) {
         Block::Strong(text) | Block::Heading(text) => lines(page, text),
         Block::Judgement(found) => judgement(page, found.verdict, &found.caveats),
         Block::Failure(failure) => write_failure(page, failure),
+        Block::Lines(found) => {
+            for line in found.text.lines() {
+                page.extend([&plain(line), "\n"]);
+            }
+        }
         Block::Gap => page.push('\n'),
-        // These are drawn, said by the judgement, or too long.
-        Block::Charts(_) | Block::Caveats(_) | Block::Lines(_) | Block::Widget(_) => {}
+        // These are drawn, or said by the judgement.
+        Block::Charts(_) | Block::Caveats(_) | Block::Widget(_) => {}
     }
 }
 
@@ -196,7 +207,7 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
 }
 
 /// Whether to believe it, and why not.
-pub(crate) fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) {
+fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) {
     let advice = match verdict {
         Verdict::Valid => "",
         Verdict::Suspect => ": read the caveats before using these numbers",
@@ -214,34 +225,14 @@ pub(crate) fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat])
     }
 }
 
-/// Whatever takes labels and prose beside them. Prose without a label goes on with what is above it.
-pub(crate) trait Fields {
-    /// Takes one.
-    fn field(&mut self, label: &str, prose: &str);
-}
-
-/// On this page, wrapped.
-impl Fields for String {
-    fn field(&mut self, label: &str, prose: &str) {
-        for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
-            let label = if index == 0 { label } else { "" };
-            let pad = (LABEL + 2).saturating_sub(label.width());
-            self.push_str(label);
-            self.extend(std::iter::repeat_n(' ', pad));
-            self.push_str(line);
-            self.push('\n');
-        }
+/// A label and prose next to it, wrapped. Prose without a label goes on with what is above it.
+pub(crate) fn field(page: &mut String, label: &str, prose: &str) {
+    for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
+        let label = if index == 0 { label } else { "" };
+        let pad = (LABEL + 2).saturating_sub(label.width());
+        page.push_str(label);
+        page.extend(std::iter::repeat_n(' ', pad));
+        page.push_str(line);
+        page.push('\n');
     }
-}
-
-/// For another page.
-impl Fields for Vec<(String, String)> {
-    fn field(&mut self, label: &str, prose: &str) {
-        self.push((label.trim().to_owned(), prose.to_owned()));
-    }
-}
-
-/// A label and prose beside it.
-pub(crate) fn field(page: &mut impl Fields, label: &str, prose: &str) {
-    page.field(label, prose);
 }

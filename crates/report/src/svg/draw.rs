@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::frame::{CHARACTER, Frame, WIDTH, escaped};
+use super::frame::{CHARACTER, Frame, WIDTH};
 use super::shape::{self, Plot};
 use super::{Axis, Chart, Rule, Shape};
+use crate::markup::escaped;
 use crate::scale::Scale;
 
 const HEIGHT: f64 = 290.0;

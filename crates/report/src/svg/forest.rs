@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::clip::clip;
-use crate::markup::escape;
+use crate::markup::escaped;
 use crate::scale::Scale;
 
 /// The picture in its own units.
@@ -322,10 +322,4 @@ impl Plot {
             end(to, high > self.high, 1.0)
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    escape(&mut out, text);
-    out
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Series, Shape, TONES, shape};
-use crate::markup::escape;
+use crate::markup::escaped;
 
 /// The picture in its own units; a page scales it to its column.
 pub(super) const WIDTH: f64 = 600.0;
@@ -109,10 +109,4 @@ fn legend(keys: &[Key<'_>]) -> (String, usize) {
         x += width;
     }
     (markup, rows)
-}
-
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    escape(&mut out, text);
-    out
 }

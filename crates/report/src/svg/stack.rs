@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::TONES;
 use super::draw::across;
-use super::frame::{CHARACTER, Frame, Key, WIDTH, escaped};
+use super::frame::{CHARACTER, Frame, Key, WIDTH};
 use super::shape::Plot;
+use crate::markup::escaped;
 use crate::scale::Scale;
 
 /// A bar with the line above that names it.

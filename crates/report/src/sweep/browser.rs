@@ -4,16 +4,13 @@
 mod answer;
 pub(super) mod distributions;
 pub(super) mod load;
-pub(super) mod loops;
 pub(super) mod reproduce;
 pub(super) mod server;
 pub(super) mod throughput;
 pub(super) mod users;
 
 #[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use answer::{confirmed, promise, sentence, there};
 pub(crate) use load::{dots, over};
@@ -27,8 +24,6 @@ use crate::explorer::{self, Asked};
 use crate::markup::Html;
 use crate::svg::Chart;
 use crate::sweep::{level, on_curve, unit};
-#[cfg(test)]
-use crate::view::Circumstances;
 use crate::view::pictures;
 use crate::view::{Picture, PointView, SweepView};
 
@@ -46,7 +41,7 @@ fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         load::goodputs(summary),
         distributions::charts(view),
         users::charts(summary),
-        loops::charts(summary),
+        users::loop_charts(summary),
         server::charts(view),
     ];
     parts.into_iter().flatten().collect()

@@ -35,11 +35,6 @@ pub(crate) fn within(figure: Option<Bounded>) -> String {
     }
 }
 
-/// A number in a cell.
-pub(crate) fn number(value: Option<f64>) -> String {
-    value.map_or("–".to_owned(), cell)
-}
-
 /// Whether a point keeps the SLO, and why not.
 pub(crate) fn standing(standing: &Standing) -> String {
     match standing {
@@ -129,7 +124,7 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
         let medians = [figures.user_tps, figures.tpot_ms, figures.e2e_ms]
             .map(|spread| spread.p50.map(|p50| p50.value));
         let mut cells = vec![Cell::from(named_level(at)).short(level(at))];
-        cells.extend(means.into_iter().chain(medians).map(|value| Cell::from(number(value))));
+        cells.extend(means.into_iter().chain(medians).map(|value| Cell::number(value, cell)));
         cells.push(if summary.curve.pareto.contains(&place) {
             Cell::from("yes").short("*").tone(Tone::Best)
         } else {
@@ -193,7 +188,7 @@ impl<'a> Row<'a> {
             delivered: Cell::number(delivered(figures), |share| format!("{:.1}", share * 100.0)),
             ttft_p50: marked(figures.ttft_ms.p50).into(),
             tpot_p50: marked(figures.tpot_ms.p50).into(),
-            output: number(figures.output_tps).into(),
+            output: Cell::number(figures.output_tps, cell),
             good: good_share(figures).into(),
             good_rps: Cell::number(figures.goodput_rps, |rate| cell(rate.value)),
             stands: Cell::from(stands(point)).tone(tone(&point.standing)),

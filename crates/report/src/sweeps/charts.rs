@@ -71,11 +71,8 @@ fn series(
     shape: Shape,
     dots: impl Fn(&SweepSummary) -> Vec<Dot>,
 ) -> Vec<Series> {
-    let one = |(tone, (name, sweep)): (usize, &(String, &SweepSummary))| Series {
-        name: name.clone(),
-        shape,
-        tone,
-        dots: dots(sweep),
+    let one = |(tone, (name, sweep)): (usize, &(String, &SweepSummary))| {
+        Series::new(name.clone(), shape, tone, dots(sweep))
     };
     sweeps.iter().enumerate().map(one).collect()
 }

@@ -4,7 +4,7 @@ use goodput_campaign::curve;
 use goodput_model::{CaveatCode, Severity, Verdict};
 
 use super::*;
-use crate::sweep::browser::fixture::configuration as made;
+use crate::sweep::browser::tests::fixture::configuration as made;
 
 fn configuration(value: &str, speed: f64) -> Configuration {
     made(value, speed).unwrap()

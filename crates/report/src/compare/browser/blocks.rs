@@ -125,11 +125,13 @@ impl Figure<'_> {
                 ),
             })
         };
-        let one = |side: u32| Series {
-            name: label(&self.names, side),
-            shape: Shape::Points,
-            tone: side as usize,
-            dots: self.cells(side).filter_map(dot).collect(),
+        let one = |side: u32| {
+            Series::new(
+                label(&self.names, side),
+                Shape::Points,
+                side as usize,
+                self.cells(side).filter_map(dot).collect(),
+            )
         };
         let series: Vec<Series> = self.all_sides().map(one).collect();
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
@@ -183,14 +185,14 @@ impl Figure<'_> {
             let name = label(&self.names, finding.side);
             let tone = finding.side as usize;
             said.push(format!("{name} {}", self.known.with_interval(finding)));
-            let overall = Series {
-                name: format!("{name}, all blocks"),
-                shape: Shape::Line,
+            let overall = Series::new(
+                format!("{name}, all blocks"),
+                Shape::Line,
                 tone,
-                dots: vec![all(first - 0.4), all(last + 0.4)],
-            };
+                vec![all(first - 0.4), all(last + 0.4)],
+            );
             series.push(overall);
-            series.push(Series { name, shape: Shape::Marks, tone, dots });
+            series.push(Series::new(name, Shape::Marks, tone, dots));
         }
         let ends = |dots: &[Series]| {
             let all = || dots.iter().flat_map(|one| one.dots.iter().map(|dot| dot.x));
@@ -199,7 +201,7 @@ impl Figure<'_> {
         if let Some((from, to)) = ends(&series) {
             let dots = vec![Dot::new(from, 0.0), Dot::new(to, 0.0)];
             let name = "no change".to_owned();
-            series.push(Series { name, shape: Shape::Line, tone: PLAIN, dots });
+            series.push(Series::new(name, Shape::Line, PLAIN, dots));
         }
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
         Chart {

@@ -4,9 +4,9 @@ use goodput_campaign::compare::{Comparison, Gate, Quantity};
 
 use super::CompareView;
 use crate::compare::notes::{looks, order};
-use crate::compare::words::{bare_about, block_seconds, level, trimmed};
-use crate::document::{Block, Fact, Formats, Lines, Section};
-use crate::number::duration;
+use crate::compare::words::{bare_about, block_seconds, level};
+use crate::document::{Block, Fact, Formats, Section};
+use crate::number::{duration, trimmed};
 
 const HTML: Formats = Formats::HTML;
 
@@ -66,13 +66,9 @@ pub(crate) fn section(view: CompareView<'_>) -> Section {
     all.retain(|fact| !fact.text.is_empty());
     let mut section = Section::new("repeat", "How to repeat it").with_on(HTML, Block::Facts(all));
     let Some(known) = view.circumstances else { return section };
-    let facts = known.facts.iter().map(|(label, text)| Fact::new(label, text)).collect();
-    section = section.with_on(HTML, Block::Facts(facts));
+    section = section.with_on(HTML, Block::facts(known.facts.clone()));
     for (title, text) in [("The command", &known.command), ("The plan", &known.plan)] {
-        let (title, text) = (title.to_owned(), text.clone());
-        let lines =
-            (!text.is_empty()).then_some(Block::Lines(Lines { title, text, is_folded: false }));
-        section = section.with_some(HTML, lines);
+        section = section.with_some(HTML, Block::lines(title, text, false));
     }
     section
 }

@@ -78,7 +78,7 @@ fn series(shown: &[Shown<'_>], metric: &str) -> Vec<Series> {
     let one = |(tone, shown): (usize, &Shown<'_>)| {
         let found = shown.run.details.distributions.get(metric);
         let dots = found.map_or(Vec::new(), dots);
-        Series { name: shown.name.clone(), shape: Shape::Line, tone, dots }
+        Series::new(shown.name.clone(), Shape::Line, tone, dots)
     };
     shown.iter().enumerate().map(one).filter(|series| !series.dots.is_empty()).collect()
 }

@@ -4,8 +4,7 @@ use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, Sw
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
-use crate::number::range;
-use crate::number::{cell, percent};
+use crate::number::{cell, percent, range, trimmed};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::sweep::{Latency, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_model::plain;
@@ -51,11 +50,13 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
 fn latency(summary: &SweepSummary, latency: Latency) -> Chart {
     let points = on_curve(&summary.points);
     let axis = summary.plan.axis;
-    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| Series {
-        name: name.to_owned(),
-        shape: Shape::Points,
-        tone,
-        dots: dots(axis, &points, |figures| of(figures, latency), "ms"),
+    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| {
+        Series::new(
+            name,
+            Shape::Points,
+            tone,
+            dots(axis, &points, |figures| of(figures, latency), "ms"),
+        )
     };
     let series = vec![
         series("p50", 0, |figures, latency| latency.of(figures).p50),
@@ -147,7 +148,7 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
     let at_peak = top.and_then(|(at, text)| {
         let dot = good.iter().find(|dot| (dot.x - at).abs() <= 1e-9 * at.abs())?;
         let dots = vec![Dot { note: dot.note.clone(), ..Dot::new(dot.x, dot.y) }];
-        Some(Series { name: text, shape: Shape::Marks, tone: 3, dots })
+        Some(Series::new(text, Shape::Marks, 3, dots))
     });
     Chart {
         name: "goodput-over-load",
@@ -156,8 +157,8 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
         x: over(axis, points),
         y: Axis::linear("requests per second"),
         series: [
-            Series { name: "answered".to_owned(), shape: Shape::Points, tone: 1, dots: answered },
-            Series { name: "good".to_owned(), shape: Shape::Points, tone: 2, dots: good },
+            Series::new("answered", Shape::Points, 1, answered),
+            Series::new("good", Shape::Points, 2, good),
         ]
         .into_iter()
         .chain(at_peak)
@@ -182,7 +183,7 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         format!("The least is {} at {at} {}. ", percent(dot.y / 100.0), unit(axis))
     });
     let wanted = wanted(summary)
-        .map(|share| Rule::Height(share, format!("{} % must be good", amount_of_percent(share))));
+        .map(|share| Rule::Height(share, format!("{} % must be good", trimmed(share))));
     Chart {
         name: "attainment-over-load",
         title: "Share of good requests".to_owned(),
@@ -190,16 +191,11 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         x: over(axis, points),
         y: Axis { label: "good, %".to_owned(), is_log: false, from_zero: false },
         series: vec![
-            Series { name: "fit".to_owned(), shape: Shape::Line, tone: 7, dots: fit },
-            Series { name: "good requests".to_owned(), shape: Shape::Marks, tone: 2, dots: shares },
+            Series::new("fit", Shape::Line, 7, fit),
+            Series::new("good requests", Shape::Marks, 2, shares),
         ],
         rules: wanted.into_iter().chain(answer(summary)).collect(),
     }
-}
-
-fn amount_of_percent(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The share of good requests that was asked for, or the strictest percentile, in percent.

@@ -6,7 +6,7 @@ use goodput_model::Severity;
 use goodput_stats::{Audit, Item, Status};
 
 use super::named_level;
-use crate::document::{Block, Cell, Column, Fact, Formats, Lines, Look, Section, Table, Tone};
+use crate::document::{Block, Cell, Column, Fact, Formats, Look, Section, Table, Tone};
 use crate::number::{cell, count};
 use crate::number::{duration, range};
 use crate::sweep::{Latency, on_curve, took};
@@ -16,17 +16,13 @@ const HTML: Formats = Formats::HTML;
 
 pub(crate) fn section(view: &SweepView<'_>) -> Section {
     let given = view.circumstances;
-    let lines = |title: &str, text: &String, is_folded| {
-        let (title, text) = (title.to_owned(), text.clone());
-        (!text.is_empty()).then_some(Block::Lines(Lines { title, text, is_folded }))
-    };
     let mut all = known(view.summary);
     all.extend(given.facts.iter().map(|(label, text)| Fact::new(label, text)));
     let section = Section::named("reproduce", "Reproduce", "How to measure it again")
-        .with_some(HTML, lines("Command", &given.command, false))
+        .with_some(HTML, Block::lines("Command", &given.command, false))
         .with_on(HTML, Block::Facts(all))
         .with_some(HTML, spread(view.summary))
-        .with_some(HTML, lines("The plan, as its file has it", &given.plan, true));
+        .with_some(HTML, Block::lines("The plan, as its file has it", &given.plan, true));
     let Some(audit) = view.audit else { return section };
     let title = "Checklist, of the sweep and of the run that its answer rests on".to_owned();
     section

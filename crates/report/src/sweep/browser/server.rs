@@ -51,8 +51,7 @@ fn queue(view: &SweepView<'_>) -> Chart {
             cell(waiting.y)
         )
     });
-    let series =
-        |name: &str, tone, dots| Series { name: name.to_owned(), shape: Shape::Points, tone, dots };
+    let series = |name: &str, tone, dots| Series::new(name, Shape::Points, tone, dots);
     Chart {
         name: "queue-over-load",
         title: "Requests under way, in the batch, and in the queue".to_owned(),
@@ -80,7 +79,7 @@ fn batches(summary: &SweepSummary) -> Chart {
             Dot { note, ..Dot::new(x, y) }
         };
         let dots = if all.len() < 2 { Vec::new() } else { all.into_iter().map(dot).collect() };
-        Series { name: latency.name().to_owned(), shape: Shape::Marks, tone, dots }
+        Series::new(latency.name(), Shape::Marks, tone, dots)
     };
     Chart {
         name: "latency-over-batch",
@@ -111,7 +110,7 @@ fn energy(summary: &SweepSummary) -> Chart {
         says: least + "GPUs alone, not the node around them; idle power is in it.",
         x: over(axis, &points),
         y: Axis::linear("joules"),
-        series: vec![Series { name: "energy".to_owned(), shape: Shape::Points, tone: 6, dots }],
+        series: vec![Series::new("energy", Shape::Points, 6, dots)],
         rules: Vec::new(),
     }
 }

@@ -1,13 +1,15 @@
 //! The page of a sweep: what is on it, in which order, and that nothing from outside is markup.
 
+pub(crate) mod fixture;
+
 use goodput_campaign::sweep::{GoodputState, Purpose, Standing};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use goodput_stats::{Distribution, Item, Status};
 
-use super::fixture::{Sweep, sweep};
 use super::*;
 use crate::explorer::tests::full;
 use crate::sweep_html;
+use fixture::{Sweep, sweep};
 
 fn page(made: &Sweep) -> String {
     sweep_html(&view(made))

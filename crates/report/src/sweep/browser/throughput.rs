@@ -51,8 +51,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let others = some(&|place, point| !is_front(place) && !is_knee(point));
     let at_knee = some(&|_, point| is_knee(point));
     let says = words(summary, &on_front, latency);
-    let series =
-        |name: &str, shape, tone, dots| Series { name: name.to_owned(), shape, tone, dots };
+    let series = |name: &str, shape, tone, dots| Series::new(name, shape, tone, dots);
     let knee_name = knee.map_or("knee".to_owned(), |knee| {
         format!("knee {} {}", level_number(summary.plan.axis, knee), unit(summary.plan.axis))
     });

@@ -1,4 +1,4 @@
-//! What a user gets, over load and against what a GPU gives.
+//! What a user gets: over load, against what a GPU gives, and in open and closed loops.
 
 use goodput_campaign::sweep::{PointSummary, SweepSummary};
 
@@ -6,7 +6,9 @@ use super::load::{dots, over};
 use super::named_level;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
-use crate::sweep::{level_axis, level_number, on_curve, per_gpu, unit, user_speeds};
+use crate::sweep::{
+    Pair, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
+};
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let points = on_curve(&summary.points);
@@ -25,12 +27,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
             + "output tokens of an answer over the time that it takes. Bars are 95 % intervals.",
         x: over(axis, &points),
         y: Axis::linear("tok/s of a user"),
-        series: vec![Series {
-            name: "median".to_owned(),
-            shape: Shape::Points,
-            tone: 4,
-            dots: median,
-        }],
+        series: vec![Series::new("median", Shape::Points, 4, median)],
         rules: Vec::new(),
     };
     [speed, against(summary)].into_iter().filter(|chart| !chart.is_empty()).collect()
@@ -55,12 +52,33 @@ fn against(summary: &SweepSummary) -> Chart {
             .to_owned(),
         x: Axis::linear("tok/s per user (median)"),
         y: Axis::linear(format!("output tok/s {per}")),
-        series: vec![Series {
-            name: "a point".to_owned(),
-            shape: Shape::Marks,
-            tone: 0,
-            dots: all.into_iter().map(dot).collect(),
-        }],
+        series: vec![Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())],
         rules: Vec::new(),
     }
+}
+
+/// The same number under way, made by open and by closed loops.
+pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
+    let pairs = pairs(summary);
+    let Some(says) = loops(&pairs) else { return Vec::new() };
+    let series = |name: &str, tone, of: fn(&Pair) -> (f64, f64)| {
+        let dot = |pair: &Pair| {
+            let (x, y) = of(pair);
+            Dot { note: format!("{} under way, {} ms", cell(x), cell(y)), ..Dot::new(x, y) }
+        };
+        let dots = pairs.iter().map(dot).collect();
+        Series::new(name, Shape::Points, tone, dots)
+    };
+    vec![Chart {
+        name: "open-and-closed",
+        title: "p99 TTFT over requests under way".to_owned(),
+        says: says + ".",
+        x: Axis::linear("requests under way"),
+        y: Axis::log("ms"),
+        series: vec![
+            series("open loop", 0, |pair| pair.open),
+            series("closed loop", 1, |pair| pair.closed),
+        ],
+        rules: Vec::new(),
+    }]
 }

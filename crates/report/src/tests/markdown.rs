@@ -5,9 +5,8 @@
 use goodput_stats::{Repeats, Summary};
 use serde_json::{Value, json};
 
-use super::*;
 use crate::sweep::tests::summary as swept;
-use crate::sweep_markdown;
+use crate::{run_markdown, sweep_markdown};
 
 /// As many bars in every row of a table as in its heading, and no tag or link of anybody.
 pub(crate) fn check(page: &str) {

@@ -2,24 +2,21 @@
 
 use goodput_stats::{Timeline, TimelinePoint};
 
-use super::outside;
-use crate::markup::Html;
+use super::{HTML, outside};
+use crate::document::{Block, Section};
 use crate::number::{amount, cell, count};
-use crate::render::pieces::{figures, remark};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 
 const TIME: &str = "s since the first instant";
 
-pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
+pub(super) fn section(view: &RunView<'_>) -> Section {
     let charts = charts(view);
-    if charts.iter().all(Chart::is_empty) {
-        return;
-    }
-    if charts.iter().any(|chart| !chart.rules.is_empty()) {
-        remark(html, "Shaded parts lie outside the window that is measured.");
-    }
-    figures(html, &charts);
+    let is_shaded = charts.iter().any(|chart| !chart.rules.is_empty());
+    let remark = Block::remark("Shaded parts lie outside the window that is measured.");
+    Section::named("timeline", "Timeline", "The run over time")
+        .with_some(HTML, is_shaded.then_some(remark))
+        .with_on(HTML, Block::Charts(charts))
 }
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
@@ -58,13 +55,13 @@ impl<'a> Look<'a> {
         let at =
             |(bin, value): (usize, f64)| Dot::new((bin as f64 + 0.5) * self.client.bin_s, value);
         let dots = values.enumerate().map(at).collect();
-        Series { name: name.to_owned(), shape: Shape::Line, tone, dots }
+        Series::new(name, Shape::Line, tone, dots)
     }
 
     /// A level by the server, look by look; empty where it tells nothing.
     fn told(&self, name: &str, tone: usize, level: fn(&TimelinePoint) -> Option<f64>) -> Series {
         let dots = self.server.iter().filter_map(|point| Some(Dot::new(point.at_s, level(point)?)));
-        Series { name: name.to_owned(), shape: Shape::Line, tone, dots: dots.collect() }
+        Series::new(name, Shape::Line, tone, dots.collect())
     }
 
     fn chart(&self, name: &'static str, title: &str, unit: &str, series: Vec<Series>) -> Chart {
@@ -131,8 +128,7 @@ impl<'a> Look<'a> {
         };
         let dots =
             if total == 0 { Vec::new() } else { errors.iter().enumerate().map(dot).collect() };
-        let series =
-            vec![Series { name: "failures".to_owned(), shape: Shape::Bars, tone: 5, dots }];
+        let series = vec![Series::new("failures", Shape::Bars, 5, dots)];
         let title = format!("Failures, {} in all", count(total));
         self.chart("timeline-errors", &title, &format!("per {} s", self.client.bin_s), series)
     }
@@ -168,7 +164,7 @@ fn steps(series: Series) -> Series {
 
 fn looks(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> Series {
     let dots = values.map(|(at, value)| Dot::new(at, value)).collect();
-    Series { name: name.to_owned(), shape: Shape::Line, tone, dots }
+    Series::new(name, Shape::Line, tone, dots)
 }
 
 fn figure(value: f64) -> String {

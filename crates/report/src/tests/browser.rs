@@ -18,11 +18,11 @@ pub(crate) fn comparison() -> Comparison {
 }
 
 /// A sweep of which everything is known.
-pub(crate) fn sweep() -> sweep::fixture::Sweep {
-    sweep::fixture::sweep().unwrap()
+pub(crate) fn sweep() -> sweep::tests::fixture::Sweep {
+    sweep::tests::fixture::sweep().unwrap()
 }
 
 /// One of several configurations.
 pub(crate) fn configuration(value: &str, speed: f64) -> Configuration {
-    sweep::fixture::configuration(value, speed).unwrap()
+    sweep::tests::fixture::configuration(value, speed).unwrap()
 }

@@ -1,35 +1,14 @@
-//! The answer in one sentence, whether to believe it, and the figures behind it.
+//! The answer in one sentence, and the figures behind it.
 
 use goodput_model::Severity;
 use goodput_stats::{Metric, SloState, SloSummary, Summary};
 
-use super::{gpus, is_void};
-use crate::latency::{figure, interval};
-use crate::markup::Html;
-use crate::number::{amount, count, percent};
-use crate::render::pieces::{answer, cards, fields};
-use crate::render::text::Fields;
-use crate::slo::{is_alike, range};
-use crate::text::facts;
-use crate::view::RunView;
-
-/// What of the run's facts is needed to read the answer.
-const NEEDED: [&str; 6] = ["Shard", "Workload", "Load", "Window", "Steady", "Requests"];
-
-pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
-    let summary = view.summary;
-    answer(html, &sentence(summary), summary.verdict);
-    if !is_void(summary) {
-        cards(html, &figures(summary));
-    }
-    fields(html, |found| {
-        let mut all = Vec::new();
-        facts(&mut all, summary);
-        for (label, prose) in all.iter().filter(|(label, _)| NEEDED.contains(&label.as_str())) {
-            found.field(label, prose);
-        }
-    });
-}
+use super::is_void;
+use super::latency::{figure, interval};
+use super::reproduce::gpus;
+use super::slo::{is_alike, range};
+use crate::number::{amount, count, known, percent};
+use crate::render::pieces::Card;
 
 /// The answer. A void result has none.
 pub(super) fn sentence(summary: &Summary) -> String {
@@ -51,8 +30,8 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
         (None, None) => String::new(),
         (low, high) => format!(" ({})", range(low, high, text)),
     };
-    let rate = slo.goodput_rps.map_or("–".to_owned(), amount);
-    let share = slo.attainment.map_or("–".to_owned(), percent);
+    let rate = known(slo.goodput_rps, amount);
+    let share = known(slo.attainment, percent);
     let state = match slo.state {
         SloState::Met => "met",
         SloState::Missed => "missed",
@@ -75,7 +54,7 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
 }
 
 fn carried(summary: &Summary) -> String {
-    let rate = summary.throughput.requests_per_s.map_or("–".to_owned(), amount);
+    let rate = known(summary.throughput.requests_per_s, amount);
     let tails: Vec<_> = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")]
         .into_iter()
         .filter_map(|(name, label)| tail(summary.metrics.get(name)?, label))
@@ -115,10 +94,12 @@ fn percentile(metric: &Metric, percent: &str) -> Option<(String, String)> {
     (text != "n/e" && text != "–").then_some((text, note))
 }
 
-fn figures(summary: &Summary) -> Vec<(String, String, String)> {
+/// The figures that stand out.
+pub(super) fn figures(summary: &Summary) -> Vec<Card> {
     let mut all = Vec::new();
-    let mut add =
-        |name: &str, figure: String, note: String| all.push((name.to_owned(), figure, note));
+    let mut add = |name: &str, figure: String, note: String| {
+        all.push(Card { name: name.to_owned(), figure, note });
+    };
     let rates = &summary.throughput;
     if let Some(rate) = rates.requests_per_s {
         let due = summary.load.scheduled_rps;

@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
-use crate::html::tests as html;
 use crate::render::text::WIDTH;
+use crate::run::{clients, server};
+use crate::tests::browser as html;
 use crate::{
-    Histogram, Preview, RunView, SweepView, WorkloadView, clients, repeats, server, sweep, sweeps,
-    tests as run,
+    Histogram, Preview, RunView, SweepView, WorkloadView, repeats, sweep, sweeps, tests as run,
 };
 
 /// A page and the name of its file.

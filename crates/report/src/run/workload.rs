@@ -1,10 +1,10 @@
 //! What a page says about the workload, where there is something to say.
 
-use goodput_stats::{LengthCheck, Quick, RecountSummary, RunFacts, SessionsSummary, Summary};
+use goodput_stats::{LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summary};
 
-use crate::number::{amount, count, percent};
-use crate::render::text::{Fields, field};
-use goodput_model::plain;
+use super::facts::three;
+use crate::document::Fact;
+use crate::number::{amount, count, known, percent};
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;
@@ -13,57 +13,45 @@ const HASH: usize = 12;
 pub(crate) fn name(run: &RunFacts) -> String {
     let hash: String = run.workload_hash.chars().take(HASH).collect();
     let hash = if hash.is_empty() { hash } else { format!(" · hash {hash}") };
-    plain(&(run.workload.clone() + &hash))
+    run.workload.clone() + &hash
 }
 
 /// Lengths, cache, replay, constraints, sessions and notes.
-pub(crate) fn facts(page: &mut impl Fields, summary: &Summary) {
-    lengths(page, summary);
-    cache(page, summary);
+pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+    let mut all = Vec::new();
+    all.extend(lengths(summary).map(|text| Fact::new("Lengths", text)));
+    all.extend(cache(summary).map(|text| Fact::new("Cache", text)));
     if let Some(replay) = &summary.replay {
         let text = format!(
             "{} of a trace, {} kept, time × {}; due off by {}; sent off by {}",
             requests(replay.n),
-            plain(&replay.keep),
+            replay.keep,
             replay.time_scale,
             three(&replay.drift_ms),
             three(&replay.sent_drift_ms)
         );
-        field(page, "Replay", &text);
+        all.push(Fact::new("Replay", text));
     }
-    for (index, (kind, kept)) in summary.structured.iter().enumerate() {
+    let structured = summary.structured.iter().map(|(kind, kept)| {
         let outcome = match kept.valid_share {
-            Some(share) => {
-                format!("{} of {} keep it", percent(share), count(kept.checked))
-            }
+            Some(share) => format!("{} of {} keep it", percent(share), count(kept.checked)),
             None => "none could be checked".to_owned(),
         };
-        let text = format!(
-            "{}: {} asked, {} answered; {outcome}",
-            plain(kind),
-            count(kept.asked),
-            count(kept.answered)
-        );
-        field(page, if index == 0 { "Structured" } else { "" }, &text);
-    }
-    if let Some(sessions) = &summary.sessions {
-        field(page, "Sessions", &sessions_text(sessions));
-    }
-    for (index, note) in summary.run.notes.iter().enumerate() {
-        field(page, if index == 0 { "Notes" } else { "" }, &plain(note));
-    }
+        let (asked, answered) = (count(kept.asked), count(kept.answered));
+        format!("{kind}: {asked} asked, {answered} answered; {outcome}")
+    });
+    all.extend(Fact::several("Structured", structured));
+    let sessions = summary.sessions.as_ref();
+    all.extend(sessions.map(|sessions| Fact::new("Sessions", sessions_text(sessions))));
+    all.extend(Fact::several("Notes", summary.run.notes.iter().cloned()));
+    all
 }
 
 fn requests(n: u64) -> String {
     format!("{} requests", count(n))
 }
 
-fn three(quick: &Quick) -> String {
-    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
-    format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
-}
-
-fn lengths(page: &mut impl Fields, summary: &Summary) {
+fn lengths(summary: &Summary) -> Option<String> {
     let side = |name: &str, check: &LengthCheck| {
         let exact = percent(check.exact_share);
         let error = match check.max_error {
@@ -79,17 +67,17 @@ fn lengths(page: &mut impl Fields, summary: &Summary) {
     let mut text: Vec<_> =
         sides.iter().filter_map(|(name, check)| Some(side(name, check.as_ref()?))).collect();
     if text.is_empty() {
-        return;
+        return None;
     }
-    text.extend(summary.run.calibration.as_deref().map(|by| format!("calibrated: {}", plain(by))));
-    field(page, "Lengths", &text.join("; "));
+    text.extend(summary.run.calibration.as_deref().map(|by| format!("calibrated: {by}")));
+    Some(text.join("; "))
 }
 
-fn cache(page: &mut impl Fields, summary: &Summary) {
-    let Some(cache) = &summary.cache else { return };
+fn cache(summary: &Summary) -> Option<String> {
+    let cache = summary.cache.as_ref()?;
     let is_quiet = cache.requested.is_none() && cache.observed.is_none_or(|share| share == 0.0);
     if is_quiet {
-        return;
+        return None;
     }
     let requested = cache.requested.map_or("nothing".to_owned(), percent);
     let observed = match cache.observed {
@@ -99,12 +87,12 @@ fn cache(page: &mut impl Fields, summary: &Summary) {
         Some(share) => format!(
             "{} observed (by the {} of {} of the answers)",
             percent(share),
-            plain(&cache.source),
+            cache.source,
             percent(cache.reported_by)
         ),
         None => "not reported by the server".to_owned(),
     };
-    field(page, "Cache", &format!("{requested} of prompt tokens requested, {observed}"));
+    Some(format!("{requested} of prompt tokens requested, {observed}"))
 }
 
 fn sessions_text(sessions: &SessionsSummary) -> String {
@@ -123,19 +111,17 @@ fn sessions_text(sessions: &SessionsSummary) -> String {
 }
 
 /// Answers in the unit of one tokenizer.
-pub(crate) fn recount(page: &mut impl Fields, summary: &Summary) {
-    let Some(recount) = &summary.recount else { return };
+pub(super) fn recount(summary: &Summary) -> Option<String> {
+    let recount = summary.recount.as_ref()?;
     let RecountSummary {
         tokenizer, output_tokens, characters, output_tps, ratio_to_server, ..
     } = recount;
     let ratio = ratio_to_server
         .map_or(String::new(), |ratio| format!(", {ratio:.3} times what the server counts"));
-    let text = format!(
-        "{} output tok/s by {}: {} tokens in {} characters{ratio}",
-        output_tps.map_or("–".to_owned(), amount),
-        plain(tokenizer),
+    Some(format!(
+        "{} output tok/s by {tokenizer}: {} tokens in {} characters{ratio}",
+        known(*output_tps, amount),
         count(*output_tokens),
         count(*characters)
-    );
-    field(page, "Recount", &text);
+    ))
 }

@@ -6,11 +6,10 @@ use goodput_campaign::sweep::{GoodputState, Miss, Standing, Sweeps, Unclear};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde_json::json;
 
-use super::*;
 use crate::compare::tests::junit::{elements, values};
-use crate::markdown::tests::{EVIL, run};
 use crate::sweep::tests::summary as swept;
-use crate::{sweep_junit, sweeps_junit};
+use crate::tests::markdown::{EVIL, run};
+use crate::{run_junit, sweep_junit, sweeps_junit};
 
 #[test]
 fn a_case_for_each_term() {
@@ -102,5 +101,5 @@ fn everything_is_well_formed() {
     let page = sweeps_junit(&sweeps);
     assert_eq!(values(&page, "testsuites", "tests"), ["13"]);
     assert_eq!(values(&page, "error", "type"), ["failed"]);
-    crate::markdown::tests::check(&crate::sweeps_markdown(&sweeps));
+    crate::tests::markdown::check(&crate::sweeps_markdown(&sweeps));
 }

@@ -3,25 +3,26 @@
 use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
 
+use super::HTML;
+use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
 use crate::number::count;
-use crate::render::text::{Fields, field};
 
 /// Clients that a page has room for.
 const ROWS: usize = 20;
 
 /// The headings of a table of clients.
-pub(crate) const HEAD: [&str; 7] =
+const HEAD: [&str; 7] =
     ["rank", "requests", "late, ms", "± ms", "wall clock, ms", "verdict", "machine, and why"];
 
 /// The clients as cells, the sick first, and how many more there are.
-pub(crate) struct Cells {
-    pub(crate) rows: Vec<Vec<String>>,
+struct Cells {
+    rows: Vec<Vec<String>>,
     /// A line about those that are not shown, where there are such.
-    pub(crate) more: Option<String>,
+    more: Option<String>,
 }
 
 /// What a page says of the clients; none of a run of one.
-pub(crate) fn cells(summary: &Summary) -> Option<Cells> {
+fn cells(summary: &Summary) -> Option<Cells> {
     let all = &summary.run.shards;
     let mut shown: Vec<&ShardPart> = all.iter().collect();
     shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
@@ -93,33 +94,43 @@ fn why(part: &ShardPart) -> String {
     said.join("; ")
 }
 
+/// The clients as a table.
+pub(super) fn section(summary: &Summary) -> Section {
+    let section = Section::new("clients", "Clients");
+    let Some(Cells { rows, more }) = cells(summary) else { return section };
+    let [rank, why] = [HEAD[0], HEAD[HEAD.len() - 1]];
+    let is_number = |head: &str| head != rank && head != why;
+    let column =
+        |head| if is_number(head) { Column::right(head, 0) } else { Column::left(head, 0) };
+    let row = |row: Vec<String>| row.into_iter().map(Cell::from).collect();
+    let caption = "The machines that sent this load together, those in trouble first";
+    let table = Table::new("Clients", caption, HEAD.map(column).to_vec())
+        .with_rows(rows.into_iter().map(row).collect());
+    let text = "Late: how long after the first client it began, and by how much that may be wrong. Wall \
+                clock: against that of rank 0; no figure depends on it. All samples of all clients are \
+                in every figure of this page.";
+    section
+        .with_on(Formats::WIDE, Block::Table(table))
+        .with_on(HTML, Block::remark(text))
+        .with_some(Formats::WIDE, more.map(Block::remark))
+}
+
 /// The same as prose, for the page of a terminal.
-pub(crate) fn block(page: &mut String, summary: &Summary) {
-    let Some(Cells { rows, more }) = cells(summary) else { return };
-    for (place, row) in rows.iter().enumerate() {
-        let label = if place == 0 { "Clients" } else { "" };
-        let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { continue };
+pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+    let Some(Cells { rows, more }) = cells(summary) else { return Vec::new() };
+    let prose = rows.iter().filter_map(|row| {
+        let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { return None };
         let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
         let error = known(error, format!(" ± {error}"));
         let late = known(late, format!(", {late}{error} ms late"));
         let wall = known(wall, format!(", wall clock {wall} ms"));
-        let text = format!("rank {rank}: {verdict}, {requests} requests{late}{wall}; {why}");
-        field(page, label, &crate::plain(&text));
-    }
-    if let Some(more) = more {
-        field(page, "", &more);
-    }
+        Some(format!("rank {rank}: {verdict}, {requests} requests{late}{wall}; {why}"))
+    });
+    Fact::several("Clients", prose.chain(more))
 }
 
-/// What a reader of a part must know first.
-pub(crate) fn shard(page: &mut impl Fields, run: &RunFacts) {
-    if let Some(text) = part(run) {
-        field(page, "Shard", &text);
-    }
-}
-
-/// The same as text; none of a whole run.
-pub(crate) fn part(run: &RunFacts) -> Option<String> {
+/// What a reader of a part must know first; none of a whole run.
+pub(super) fn part(run: &RunFacts) -> Option<String> {
     let shard = run.shard.as_ref().map(|facts| facts.shard).filter(|shard| shard.is_part())?;
     Some(format!(
         "shard {} of {} (from 0): a part of the load, sent by one of {} clients; rates and counts are \

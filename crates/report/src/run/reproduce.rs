@@ -1,51 +1,41 @@
 //! Everything that it takes to measure the same again, and the checklist of what a result must tell.
 
 use goodput_model::{GpuFacts, Severity};
-use goodput_stats::{GpuDevice, Status, Summary};
+use goodput_stats::{Audit, GpuDevice, Item, Status, Summary};
 
-use super::gpus;
+use super::{HTML, TEXT, facts, gpu, server};
 use crate::audit::{counts, mark};
-use crate::document::{Cell, Tone};
-use crate::gpu::names;
-use crate::markup::Html;
+use crate::document::{Block, Cell, Column, Fact, Look, Section, Table, Tone};
 use crate::number::{amount, count, percent};
-use crate::render::pieces::{facts, fields, remark, words};
-use crate::text;
 use crate::view::RunView;
 
-pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
-    let summary = view.summary;
-    fields(html, |found| {
-        *found = contents(summary);
-        let mut all: Vec<(String, String)> = Vec::new();
-        text::facts(&mut all, summary);
-        found.extend(all);
-    });
-    if !view.circumstances.facts.is_empty() {
-        html.leaf("h3", &[], "Where it was measured");
-        facts(html, &view.circumstances.facts);
+pub(super) fn section(view: &RunView<'_>) -> Section {
+    let given = view.circumstances;
+    let known = facts::facts(view.summary).into_iter().filter(|fact| fact.on.has(TEXT));
+    let mut all = contents(view.summary);
+    all.extend(known.map(|fact| fact.on(HTML)));
+    let mut section = Section::named("reproduce", "Reproduce", "Everything needed to reproduce it")
+        .with_on(HTML, Block::Facts(all));
+    if !given.facts.is_empty() {
+        section = section
+            .with_on(HTML, Block::Heading("Where it was measured".to_owned()))
+            .with_on(HTML, Block::facts(given.facts.clone()));
     }
-    if !view.circumstances.command.is_empty() {
-        html.leaf("h3", &[], "The command that repeats it");
-        pre(html, "command", &view.circumstances.command);
-    }
-    if !view.circumstances.plan.is_empty() {
-        html.leaf("h3", &[], "The plan");
-        pre(html, "plan", &view.circumstances.plan);
-    }
+    section
+        .with_some(HTML, Block::lines("The command that repeats it", &given.command, false))
+        .with_some(HTML, Block::lines("The plan", &given.plan, false))
 }
 
-/// Lines as they are.
-fn pre(html: &mut Html, name: &'static str, text: &str) {
-    html.element("pre", &[("tabindex", "0"), ("aria-label", name)], |html| {
-        for line in text.lines() {
-            html.text(line).ours("\n");
-        }
-    });
+/// GPUs that the server runs on: as many as were seen, or as its user says.
+pub(super) fn gpus(summary: &Summary) -> Option<u32> {
+    let system = &summary.run.system;
+    let seen = summary.gpu.as_ref().map_or(0, |gpu| gpu.devices.len()).max(system.gpus.len());
+    let said = || system.fact(&["gpu_count", "gpus", "num_gpus"])?.parse().ok();
+    u32::try_from(seen).ok().filter(|n| *n > 0).or_else(said).filter(|n| *n > 0)
 }
 
 /// What a report must tell, beyond the text page's own words.
-fn contents(summary: &Summary) -> Vec<(String, String)> {
+fn contents(summary: &Summary) -> Vec<Fact> {
     let run = &summary.run;
     let mut all = vec![
         ("Hardware", hardware(summary)),
@@ -68,7 +58,7 @@ fn contents(summary: &Summary) -> Vec<(String, String)> {
     if !run.workload_hash.is_empty() {
         all.push(("Hash", format!("{} over everything that the plan sends", run.workload_hash)));
     }
-    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    all.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
 }
 
 fn hardware(summary: &Summary) -> String {
@@ -85,9 +75,9 @@ fn hardware(summary: &Summary) -> String {
     let told = || system.gpus.iter().map(named).collect();
     let seen: Vec<GpuDevice> = summary.gpu.as_ref().map_or_else(told, |gpu| gpu.devices.clone());
     if !seen.is_empty() {
-        return format!("{}{link}", names(&seen));
+        return format!("{}{link}", gpu::names(&seen));
     }
-    match (system.fact(&crate::server::HARDWARE), gpus(summary)) {
+    match (system.fact(&server::HARDWARE), gpus(summary)) {
         (Some(kind), Some(n)) => format!("{n} × {kind} (by the user's word)"),
         (Some(kind), None) => format!("{kind} (by the user's word)"),
         (None, _) => "not known; tell with --meta gpu=… --meta gpu_count=…".to_owned(),
@@ -173,33 +163,31 @@ fn variance(summary: &Summary) -> String {
 }
 
 /// The checklist.
-pub(super) fn checklist(html: &mut Html, view: &RunView<'_>) {
-    let audit = view.audit;
-    if audit.items.is_empty() {
-        return;
-    }
-    remark(html, &counts(audit));
-    let rows: Vec<_> = audit
-        .items
-        .iter()
-        .map(|item| {
-            let tone = match (item.status, item.severity) {
-                (Status::Ok, _) => Tone::Good,
-                (Status::Wrong, _) => Tone::Bad,
-                (Status::Doubtful, Severity::Info) => Tone::Plain,
-                (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
-            };
-            let advice = if item.status == Status::Ok || item.advice.is_empty() {
-                String::new()
-            } else {
-                format!(" → {}", item.advice)
-            };
-            vec![
-                Cell::from(item.title.as_str()),
-                Cell::from(mark(item).to_lowercase()).tone(tone),
-                Cell::from(format!("{}{advice}", item.evidence)),
-            ]
-        })
-        .collect();
-    words(html, "What a result must tell", &["check", "status", "what this one says"], &rows);
+pub(super) fn checklist(audit: &Audit) -> Section {
+    let section = Section::new("checklist", "Checklist");
+    let row = |item: &Item| {
+        let tone = match (item.status, item.severity) {
+            (Status::Ok, _) => Tone::Good,
+            (Status::Wrong, _) => Tone::Bad,
+            (Status::Doubtful, Severity::Info) => Tone::Plain,
+            (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
+        };
+        let advice = if item.status == Status::Ok || item.advice.is_empty() {
+            String::new()
+        } else {
+            format!(" → {}", item.advice)
+        };
+        vec![
+            Cell::from(item.title.as_str()),
+            Cell::from(mark(item).to_lowercase()).tone(tone),
+            Cell::from(format!("{}{advice}", item.evidence)),
+        ]
+    };
+    let heads = ["check", "status", "what this one says"];
+    let columns = heads.map(|head| Column::left(head, 0)).to_vec();
+    let table = Table::new("Checklist", "What a result must tell", columns)
+        .with_rows(audit.items.iter().map(row).collect());
+    let table = Table { look: Look::Words, ..table }.filled();
+    let counts = table.is_some().then(|| Block::remark(counts(audit)));
+    section.with_some(HTML, counts).with_some(HTML, table)
 }

@@ -1,11 +1,11 @@
 //! The table of latencies: each figure with how sure it is.
 
-use std::fmt::{Error, Write};
-
 use goodput_stats::{Metric, Percentile, Quality, Summary, flag_time, minimum_for_figure};
 
-use crate::number::{cell, count};
-use crate::render::text::{Fields, LABEL, field};
+use super::{HTML, MARKDOWN, TEXT, facts};
+use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
+use crate::number::{cell, count, known};
+use crate::render::text::LABEL;
 
 /// Columns of a cell.
 const CELL: usize = 8;
@@ -28,116 +28,134 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 /// The rows that carry their intervals.
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
-pub(crate) fn table(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let shown = rows(summary);
-    if shown.is_empty() {
-        return writeln!(page, "\nNo latency to show: no request ended well.");
-    }
-    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
-    heading(page, "ms", &percents)?;
-    for (name, label, metric) in &shown {
-        row(page, label, metric, &percents)?;
-        if HEADLINES.contains(name) {
-            ends(page, metric, &percents)?;
-        }
-    }
-    notes(page, summary);
-    Ok(())
+/// A row of the table.
+struct Row<'a> {
+    /// In the summary.
+    name: &'static str,
+    label: String,
+    metric: &'a Metric,
 }
 
-/// The rows: name in the summary, label, figures.
-pub(crate) fn rows(summary: &Summary) -> Vec<(&'static str, String, &Metric)> {
+impl Row<'_> {
+    /// The label where it does not stand below the row that it goes on with.
+    fn full_label(&self) -> String {
+        let base = self.name.strip_suffix("_sent").unwrap_or(self.name);
+        let above = ROWS.iter().find(|row| row.0 == base).map_or("", |row| row.1);
+        match self.label.strip_prefix(' ') {
+            Some(rest) => format!("{above} {rest}"),
+            None => self.label.clone(),
+        }
+    }
+}
+
+pub(super) fn section(summary: &Summary) -> Section {
+    let shown = rows(summary);
+    let mut section = Section::new("latency", "Latency");
+    if shown.is_empty() {
+        let none = "No latency to show: no request ended well.";
+        section = section.with_on(Formats::FLAT, Block::note(none));
+    } else {
+        let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
+        section = section
+            .with_on(TEXT, Block::Table(narrow("ms", &percents, &shown)))
+            .with_on(Formats::WIDE, Block::Table(wide(&percents, &shown)))
+            .with_on(MARKDOWN, Block::Gap)
+            .with(Block::Facts(notes(summary, &shown)));
+    }
+    let rates = (summary.requests.scheduled > 0).then(|| Block::Facts(facts::rates(summary)));
+    section.with_some(HTML, rates)
+}
+
+fn rows(summary: &Summary) -> Vec<Row<'_>> {
     let shown = ROWS.iter().filter(|row| is_shown(summary, row));
     shown
         .filter_map(|(name, label, _)| {
-            Some((*name, with_error(summary, name, label), summary.metrics.get(*name)?))
+            let label = with_error(summary, name, label);
+            Some(Row { name, label, metric: summary.metrics.get(*name)? })
         })
         .collect()
 }
 
 /// What the marks of the table mean.
-pub(crate) fn notes(page: &mut impl Fields, summary: &Summary) {
-    legend(page, summary);
-    let metrics: Vec<_> = rows(summary).into_iter().map(|(_, _, metric)| metric).collect();
-    for (mark, text) in meanings(&metrics) {
-        field(page, mark, &text);
-    }
-    if let Some(text) = more(summary) {
-        field(page, "", &text);
-    }
+fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
+    let legend = summary.client.canary.map(|canary| {
+        let text = format!(
+            "this client's own error during the run: p99 over {} answers of a server of known timing \
+             inside the process, asked by the same code beside the load",
+            count(canary.n)
+        );
+        Fact::new("±", text).on(Formats::LONG)
+    });
+    let metrics: Vec<_> = shown.iter().map(|row| row.metric).collect();
+    let more = more(summary).map(|text| Fact::new("", text));
+    legend.into_iter().chain(meanings(&metrics)).chain(more).collect()
 }
 
-/// The table in cells: its head, its rows, and what the marks in them mean.
-pub(crate) struct Cells {
-    pub(crate) head: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) marks: Vec<(&'static str, String)>,
-}
-
-/// The table for pages that have room for an interval beside its figure.
-pub(crate) fn cells(summary: &Summary) -> Cells {
-    let shown: Vec<_> = ROWS.iter().filter(|row| is_shown(summary, row)).collect();
-    let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
-    let mut head = vec!["ms".to_owned(), "n".to_owned(), "mean".to_owned()];
-    head.extend(percents.iter().map(|percent| format!("p{percent}")));
-    head.push("max".to_owned());
-    let mut rows = Vec::new();
-    for (name, label, _) in &shown {
-        let Some(metric) = summary.metrics.get(*name) else { continue };
-        // What goes on with another row is named by it.
-        let base = name.strip_suffix("_sent").unwrap_or(name);
-        let above = ROWS.iter().find(|row| row.0 == base).map_or("", |row| row.1);
-        let label = match label.strip_prefix(' ') {
-            Some(rest) => format!("{above} {rest}"),
-            None => with_error(summary, name, label),
-        };
-        let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
-        let with_ends = |text: String, ends: String| {
-            let is_bare = ends.is_empty() || !HEADLINES.contains(name);
-            if is_bare { text } else { format!("{text} ({ends})") }
-        };
+/// The table for a page that has room for an interval next to its figure.
+fn wide(percents: &[&String], shown: &[Row<'_>]) -> Table {
+    let mut columns = vec![Column::left("ms", 0), Column::right("n", 0), Column::right("mean", 0)];
+    columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), 0)));
+    columns.push(Column::left("max", 0));
+    let row = |row: &Row<'_>| {
+        let metric = row.metric;
+        let beyond = Some(metric.censored).filter(|n| *n > 0);
+        let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
         let mean = interval(metric.mean_low, metric.mean_high, false);
-        let mut row = vec![label, count(metric.n), with_ends(value(metric.mean), mean)];
-        row.extend(percents.iter().map(|percent| {
-            metric.percentiles.get(*percent).map_or("–".to_owned(), |found| {
-                with_ends(figure(found), interval(found.low, found.high, found.high_is_censored))
-            })
+        let mut cells = vec![
+            Cell::from(row.full_label()),
+            Cell::from(count(metric.n)).note(beyond),
+            Cell::number(metric.mean, cell).note(mean),
+        ];
+        cells.extend(percents.iter().map(|percent| {
+            let Some(found) = metric.percentiles.get(*percent) else { return Cell::from("–") };
+            let ends = interval(found.low, found.high, found.high_is_censored);
+            let ends = match found.completed {
+                Some(completed) => format!("{ends} completed {}", cell(completed)),
+                None => ends,
+            };
+            Cell::from(figure(found)).note(ends)
         }));
-        row.push(if metric.censored > 0 { ">limit".to_owned() } else { value(metric.max) });
-        rows.push(row);
-    }
-    let metrics: Vec<_> =
-        shown.iter().filter_map(|(name, _, _)| summary.metrics.get(*name)).collect();
-    let mut marks = meanings(&metrics);
-    marks.extend(more(summary).map(|text| ("", text)));
-    Cells { head, rows, marks }
+        cells.push(largest(metric).into());
+        cells
+    };
+    let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
+    Table::new("Latency", caption, columns).with_rows(shown.iter().map(row).collect())
 }
 
-/// The table of one metric by itself.
-pub(crate) fn one(page: &mut String, metric: &Metric) -> Result<(), Error> {
-    let percents = percents(metric);
-    heading(page, "", &percents)?;
-    row(page, "value", metric, &percents)?;
-    ends(page, metric, &percents)?;
-    for (mark, text) in meanings(&[metric]) {
-        field(page, mark, &text);
+/// The table for a terminal: intervals stand below the rows that are read first.
+fn narrow(unit: &str, percents: &[&String], shown: &[Row<'_>]) -> Table {
+    let mut columns =
+        vec![Column::left(unit, LABEL), Column::right("n", 6), Column::right("mean", CELL)];
+    columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), CELL)));
+    columns.push(Column::right("max", CELL));
+    let mut rows = Vec::new();
+    for Row { name, label, metric } in shown {
+        let mut row = vec![Cell::from(label.as_str()), metric.n.to_string().into()];
+        row.push(Cell::number(metric.mean, cell));
+        row.extend(percents.iter().map(|percent| {
+            metric.percentiles.get(*percent).map_or(Cell::from("–"), |found| figure(found).into())
+        }));
+        row.push(largest(metric).into());
+        rows.push(row);
+        if HEADLINES.contains(name) {
+            rows.extend(ends(metric, percents));
+        }
     }
-    Ok(())
+    Table::new("", "", columns).with_rows(rows)
+}
+
+/// The table of one metric by itself, and what its marks mean.
+pub(crate) fn one(metric: &Metric) -> [Block; 2] {
+    let row = Row { name: HEADLINES[0], label: "value".to_owned(), metric };
+    let table = narrow("", &percents(metric), &[row]);
+    [Block::Table(table), Block::Facts(meanings(&[metric]))]
 }
 
 /// Percentiles in order of size.
-pub(crate) fn percents(metric: &Metric) -> Vec<&String> {
+fn percents(metric: &Metric) -> Vec<&String> {
     let mut percents: Vec<&String> = metric.percentiles.keys().collect();
     percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
     percents
-}
-
-fn heading(page: &mut String, unit: &str, percents: &[&String]) -> Result<(), Error> {
-    write!(page, "\n{unit:<LABEL$}{:>6}{:>CELL$}", "n", "mean")?;
-    for percent in percents {
-        write!(page, "{:>CELL$}", format!("p{percent}"))?;
-    }
-    writeln!(page, "{:>CELL$}", "max")
 }
 
 /// The label with the instrument's own error, where a canary has measured it.
@@ -173,21 +191,11 @@ fn is_shown(summary: &Summary, (name, _, twin): &(&str, &str, Option<&str>)) -> 
     metric.is_some_and(|metric| metric.n > 0) && !is_twin
 }
 
-fn row(page: &mut String, label: &str, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
-    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
-    write!(page, "{label:<LABEL$}{:>6}{:>CELL$}", metric.n, value(metric.mean))?;
-    for percent in percents {
-        let value = metric.percentiles.get(*percent).map_or_else(|| "–".to_owned(), figure);
-        write!(page, "{value:>CELL$}")?;
-    }
-    writeln!(page, "{:>CELL$}", largest(metric))
-}
-
 /// The largest value, where it is known.
-pub(crate) fn largest(metric: &Metric) -> String {
+fn largest(metric: &Metric) -> String {
     match metric.max {
         _ if metric.censored > 0 => ">limit".to_owned(),
-        max => max.map_or("–".to_owned(), cell),
+        max => known(max, cell),
     }
 }
 
@@ -221,8 +229,8 @@ fn is_alone(end: Option<f64>, other: Option<f64>, other_is_censored: bool) -> bo
     end.is_some() && other.is_none() && !other_is_censored
 }
 
-/// Two lines below a metric: from where to where each of its figures may lie.
-fn ends(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), Error> {
+/// Lines below a metric: from where to where each of its figures may lie, and other views of them.
+fn ends(metric: &Metric, percents: &[&String]) -> Vec<Vec<Cell>> {
     let percentiles = || percents.iter().filter_map(|percent| metric.percentiles.get(*percent));
     let all = percentiles().map(|found| (found.low, found.high, found.high_is_censored));
     let all: Vec<_> = [(metric.mean_low, metric.mean_high, false)].into_iter().chain(all).collect();
@@ -236,45 +244,26 @@ fn ends(page: &mut String, metric: &Metric, percents: &[&String]) -> Result<(), 
         None if *is_censored => ">limit".to_owned(),
         high => text(if is_alone(*high, *low, false) { "≤" } else { "" }, *high),
     });
-    for (label, ends) in [(" 95 % from", from.collect::<Vec<_>>()), ("      to", to.collect())] {
-        if ends.iter().any(|end| !end.is_empty()) {
-            line(page, label, ends.into_iter())?;
-        }
-    }
-    let completed = percentiles().map(|percentile| percentile.completed);
-    if completed.clone().any(|completed| completed.is_some()) {
-        let cells = std::iter::once(None).chain(completed);
-        line(page, " completed", cells.map(|completed| text("", completed)))?;
-    }
-    let early = percentiles().map(|percentile| percentile.early_stopping);
-    if early.clone().any(|early| early.is_some()) {
-        line(page, " MLPerf", std::iter::once(None).chain(early).map(|early| text("", early)))?;
-    }
-    Ok(())
-}
-
-fn line(page: &mut String, label: &str, cells: impl Iterator<Item = String>) -> Result<(), Error> {
-    let mut line = format!("{label:<LABEL$}{:>6}", "");
-    for text in cells {
-        write!(line, "{text:>CELL$}")?;
-    }
-    writeln!(page, "{}", line.trim_end())
-}
-
-/// What stands beside a label.
-fn legend(page: &mut impl Fields, summary: &Summary) {
-    if let Some(canary) = summary.client.canary {
-        let text = format!(
-            "this client's own error during the run: p99 over {} answers of a server of known timing \
-             inside the process, asked by the same code beside the load",
-            count(canary.n)
-        );
-        field(page, "±", &text);
-    }
+    let of = |value: fn(&Percentile) -> Option<f64>| -> Vec<String> {
+        let values = percentiles().map(|found| text("", value(found)));
+        std::iter::once(String::new()).chain(values).collect()
+    };
+    let lines = [
+        (" 95 % from", from.collect()),
+        ("      to", to.collect()),
+        (" completed", of(|found| found.completed)),
+        (" MLPerf", of(|found| found.early_stopping)),
+    ];
+    let shown = lines.into_iter().filter(|(_, ends)| ends.iter().any(|end| !end.is_empty()));
+    let row = |(label, ends): (&str, Vec<String>)| {
+        let first = [Cell::from(label), Cell::default()];
+        first.into_iter().chain(ends.into_iter().map(Cell::from)).collect()
+    };
+    shown.map(row).collect()
 }
 
 /// What the marks mean, where there are such.
-fn meanings(metrics: &[&Metric]) -> Vec<(&'static str, String)> {
+fn meanings(metrics: &[&Metric]) -> Vec<Fact> {
     let percentiles = || metrics.iter().flat_map(|metric| metric.percentiles.values());
     let has = |wanted: Quality| percentiles().any(|percentile| percentile.quality == wanted);
     let means = metrics.iter().map(|metric| (metric.mean_low, metric.mean_high, false));
@@ -306,7 +295,7 @@ fn meanings(metrics: &[&Metric]) -> Vec<(&'static str, String)> {
         ),
     ];
     let all = all.into_iter().filter(|(_, is_there, _)| *is_there);
-    all.map(|(mark, _, text)| (mark, text.to_owned())).collect()
+    all.map(|(mark, _, text)| Fact::new(mark, text)).collect()
 }
 
 /// What a figure would need that rests on too few requests: the highest up to p99, which takes the

@@ -1,64 +1,25 @@
-//! The terminal page: what was run, then how it went, then how far to believe it.
+//! What was run, and at which rates.
 
-use std::fmt::{Error, Write};
+use std::fmt::Write;
 
 use goodput_model::EndedBy;
 use goodput_stats::steady::{State as Steady, Steadiness};
-use goodput_stats::{
-    ErrorDetail, GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary, Waterfall,
-    WaterfallBand,
-};
+use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
-use crate::number::{amount, cell, count};
-use crate::render::text::{Fields, field, judgement};
-use crate::{breakdown, clients, gpu, latency, server, slo, workload};
-use goodput_model::plain;
-
-/// The page of one run.
-pub fn text(summary: &Summary) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_page(&mut page, summary);
-    page
-}
-
-fn write_page(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    head(page, summary)?;
-    facts(page, summary);
-    latency::table(page, summary)?;
-    waterfall(page, summary)?;
-    breakdown::tables(page, summary)?;
-    server::block(page, summary)?;
-    gpu::block(page, summary)?;
-    page.push('\n');
-    rates(page, summary);
-    slo::block(page, summary);
-    client(page, summary);
-    clients::block(page, summary);
-    errors(page, summary);
-    judgement(page, summary.verdict, &summary.caveats);
-    Ok(())
-}
-
-fn head(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    writeln!(page, "{}", plain(&summary.run.target))?;
-    writeln!(page, "{}\n", about(&summary.run, streaming(summary)))
-}
+use super::{MARKDOWN, TEXT, clients, server, workload};
+use crate::document::{Fact, Formats};
+use crate::number::{amount, cell, count, known};
 
 /// What was asked, when, by which version.
 pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
     format!(
         "model {} · {}, {streaming} · {} · goodput {} · seed {}",
-        plain(&run.model),
-        run.api,
-        run.started,
-        run.version,
-        run.seed
+        run.model, run.api, run.started, run.version, run.seed
     )
 }
 
 /// How answers were asked for, and how they came.
-pub(crate) fn streaming(summary: &Summary) -> &'static str {
+pub(super) fn streaming(summary: &Summary) -> &'static str {
     match &summary.requests {
         _ if !summary.run.stream => "not streaming",
         requests if requests.is_whole() => "streaming asked for, answers came whole",
@@ -68,23 +29,34 @@ pub(crate) fn streaming(summary: &Summary) -> &'static str {
 }
 
 /// What was run.
-pub(crate) fn facts(page: &mut impl Fields, summary: &Summary) {
-    clients::shard(page, &summary.run);
-    field(page, "Workload", &workload::name(&summary.run));
-    field(page, "Load", &load(summary));
-    field(page, "Window", &window(summary));
-    steadiness(page, summary);
-    field(page, "Requests", &requests(summary));
-    if let Some(until) = &summary.until {
-        field(page, "Until", &until_text(until));
-    }
-    field(page, "Tokens", &tokens(summary));
-    workload::facts(page, summary);
-    server::system(page, &summary.run);
+pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+    let run = &summary.run;
+    let made = format!("goodput {}, seed {}, {}", run.version, run.seed, run.started);
+    let model = format!("{} · {}, {}", run.model, run.api, streaming(summary));
+    let mut all = Vec::new();
+    all.extend(clients::part(run).map(|part| Fact::new("Shard", part)));
+    all.extend([
+        // Elsewhere they are at the head of the page.
+        Fact::new("Target", run.target.clone()).on(MARKDOWN),
+        Fact::new("Model", model).on(MARKDOWN),
+        Fact::new("Workload", workload::name(run)),
+        Fact::new("Load", load(summary)),
+        Fact::new("Window", window(summary)),
+    ]);
+    all.extend(steadiness(summary).map(|text| Fact::new("Steady", text).on(Formats::LONG)));
+    all.push(Fact::new("Requests", requests(summary)));
+    let until = summary.until.as_ref();
+    all.extend(until.map(|until| Fact::new("Until", until_text(until)).on(TEXT)));
+    all.push(Fact::new("Tokens", tokens(summary)).on(Formats::FLAT));
+    let more = workload::facts(summary).into_iter().chain(server::system(run));
+    all.extend(more.map(|fact| fact.on(TEXT)));
+    all.push(Fact::new("Throughput", throughput(summary)).on(MARKDOWN));
+    all.push(Fact::new("Made by", made).on(MARKDOWN));
+    all
 }
 
 /// What became of the measured requests, and how many others there were.
-pub(crate) fn requests(summary: &Summary) -> String {
+fn requests(summary: &Summary) -> String {
     let requests = &summary.requests;
     let mut sample = format!(
         "{} due, {} ok, {} failed",
@@ -101,9 +73,9 @@ pub(crate) fn requests(summary: &Summary) -> String {
     sample
 }
 
-pub(crate) fn load(summary: &Summary) -> String {
+fn load(summary: &Summary) -> String {
     let load = &summary.load;
-    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+    let rate = |rate: Option<f64>| known(rate, amount);
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
     match load.mode.as_str() {
         "closed" => format!(
@@ -142,7 +114,7 @@ pub(crate) fn load(summary: &Summary) -> String {
     }
 }
 
-pub(crate) fn window(summary: &Summary) -> String {
+fn window(summary: &Summary) -> String {
     let seconds = summary.window.end_s - summary.window.start_s;
     let state = match summary.run.state {
         RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
@@ -205,13 +177,13 @@ fn is_between_cohorts(summary: &Summary) -> bool {
     summary.load.mode == "closed" && summary.window.start_s > 0.0
 }
 
-/// Whether the window was one state, where somebody can say.
-fn steadiness(page: &mut impl Fields, summary: &Summary) {
-    let Some(Steadiness { state, trend, cut, .. }) = &summary.steadiness else { return };
+/// Whether the window was one state, where that can be told.
+fn steadiness(summary: &Summary) -> Option<String> {
+    let Steadiness { state, trend, cut, .. } = summary.steadiness.as_ref()?;
     let drift = trend.as_ref().map_or(String::new(), |trend| {
         format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
     });
-    let text = match state {
+    Some(match state {
         Steady::Steady => {
             let from = match cut.cut_s {
                 cut_s if cut_s > 0.0 => format!(", after its first {cut_s:.0} s"),
@@ -223,12 +195,11 @@ fn steadiness(page: &mut impl Fields, summary: &Summary) {
         Steady::Drifting => format!("no, it drifts{drift}"),
         Steady::Shifted => "no, its level changes".to_owned(),
         Steady::NeverSteady => "never".to_owned(),
-        Steady::NotApplicable => return,
-    };
-    field(page, "Steady", &text);
+        Steady::NotApplicable => return None,
+    })
 }
 
-pub(crate) fn tokens(summary: &Summary) -> String {
+fn tokens(summary: &Summary) -> String {
     let tokens = &summary.tokens;
     let cached = tokens.cached.map_or(String::new(), |n| format!(", {} of them cached", count(n)));
     let images = tokens.image.map_or(String::new(), |n| format!(", {} of images", count(n)));
@@ -241,60 +212,9 @@ pub(crate) fn tokens(summary: &Summary) -> String {
     )
 }
 
-/// Columns of the waterfall: name in the summary, heading, and whether it is shown though zero.
-const STEPS: [(&str, &str, bool); 10] = [
-    ("held", "held", false),
-    ("slip", "slip", true),
-    ("blocked", "pool", false),
-    ("dns", "dns", true),
-    ("connect", "conn", true),
-    ("tls", "tls", true),
-    ("send", "send", true),
-    ("wait", "wait", true),
-    ("header_to_byte", "→byte", true),
-    ("byte_to_token", "→token", true),
-];
-
-/// How long a step took.
-pub(crate) fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
-    band.parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.ms)
-}
-
-/// The steps that are shown: name in the summary, and heading.
-pub(crate) fn steps(waterfall: &Waterfall) -> Vec<(&'static str, &'static str)> {
-    let is_some = |name: &str| {
-        [&waterfall.median, &waterfall.slowest].iter().any(|band| step_ms(band, name) > 0.0)
-    };
-    let shown = STEPS.iter().filter(|(name, _, always)| *always || is_some(name));
-    shown.map(|(name, heading, _)| (*name, *heading)).collect()
-}
-
-/// The requests that a waterfall is of.
-pub(crate) fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
-    [("middle tenth", &waterfall.median), ("slowest 1 %", &waterfall.slowest)]
-}
-
-fn waterfall(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let Some(waterfall) = &summary.waterfall else { return Ok(()) };
-    let shown = steps(waterfall);
-    write!(page, "\n{:<16}", "TTFT by step, ms")?;
-    for (_, heading) in &shown {
-        write!(page, "{heading:>7}")?;
-    }
-    writeln!(page, "{:>8}", "= TTFT")?;
-    for (label, band) in bands(waterfall) {
-        write!(page, "{label:<16}")?;
-        for (name, _) in &shown {
-            write!(page, "{:>7}", cell(step_ms(band, name)))?;
-        }
-        writeln!(page, "{:>8}", cell(band.ttft_ms))?;
-    }
-    Ok(())
-}
-
 /// Rates in the window, and of the whole run.
-pub(crate) fn throughput(summary: &Summary) -> String {
-    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), amount);
+pub(super) fn throughput(summary: &Summary) -> String {
+    let rate = |rate: Option<f64>| known(rate, amount);
     let (inside, whole) = (&summary.throughput, &summary.whole_run);
     format!(
         "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
@@ -307,92 +227,30 @@ pub(crate) fn throughput(summary: &Summary) -> String {
 }
 
 /// Rates, and latencies with what lies outside the window.
-pub(crate) fn rates(page: &mut impl Fields, summary: &Summary) {
-    field(page, "Throughput", &throughput(summary));
-    whole_latency(page, summary);
-    workload::recount(page, summary);
+pub(super) fn rates(summary: &Summary) -> Vec<Fact> {
+    let mut all = vec![Fact::new("Throughput", throughput(summary))];
+    all.extend(whole_latency(summary).map(|text| Fact::new("", text)));
+    all.extend(workload::recount(summary).map(|text| Fact::new("Recount", text)));
+    all
 }
 
 /// Latencies with warm-up and cooldown, where there were such.
-fn whole_latency(page: &mut impl Fields, summary: &Summary) {
+fn whole_latency(summary: &Summary) -> Option<String> {
     if summary.requests.warmup == 0 && summary.requests.cooldown == 0 {
-        return;
+        return None;
     }
-    let value = |value: Option<f64>| value.map_or("–".to_owned(), cell);
+    let value = |value: Option<f64>| known(value, cell);
     let one = |(name, label): (&str, &str)| {
         let spread = summary.whole_run_latency_ms.get(name).filter(|spread| spread.n > 0)?;
         Some(format!("{label} p50 {}, p90 {}", value(spread.p50), value(spread.p90)))
     };
     let all: Vec<_> =
         [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")].into_iter().filter_map(one).collect();
-    if !all.is_empty() {
-        field(page, "", &format!("with warm-up and cooldown, ms: {}", all.join("; ")));
-    }
+    (!all.is_empty()).then(|| format!("with warm-up and cooldown, ms: {}", all.join("; ")))
 }
 
-fn three(quick: &Quick) -> String {
+/// Three figures of a time.
+pub(super) fn three(quick: &Quick) -> String {
     let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
     format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
-}
-
-/// How the client fared, in the order in which a doubter would ask.
-fn client(page: &mut impl Fields, summary: &Summary) {
-    field(page, "Client", &format!("schedule slip {}", three(&summary.load.slip_ms)));
-    client_rest(page, summary);
-}
-
-/// Beyond its own slip.
-pub(crate) fn client_rest(page: &mut impl Fields, summary: &Summary) {
-    let (client, load) = (&summary.client, &summary.load);
-    let stamps = match client.stamps.as_str() {
-        "kernel" => "arrivals stamped by the kernel; read later by",
-        "mixed" => "arrivals stamped by the kernel where it does; read later by",
-        _ => "arrivals stamped when read; the kernel does not say how much later:",
-    };
-    field(page, "", &format!("{stamps} {}", three(&client.lag_ms)));
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let workers = || client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
-    let busiest = workers().map(|(_, thread)| thread.cpu_share).max_by(f64::total_cmp);
-    let waited = workers().map(|(_, thread)| thread.waited_share).max_by(f64::total_cmp);
-    if let (Some(busiest), Some(waited)) = (busiest, waited) {
-        let text = format!(
-            "busiest worker {} of a core, {} waiting for one; loop called late by {}",
-            percent(busiest),
-            percent(waited),
-            three(&client.loop_lag_ms)
-        );
-        field(page, "", &text);
-    }
-    let tcp = &client.tcp;
-    let text = format!(
-        "{} connections opened on demand, {} reused, {} reopened; {} segments sent again; in flight {} on \
-         average, {} at the end",
-        count(tcp.opened),
-        count(tcp.reused),
-        count(summary.requests.reconnects),
-        count(tcp.retransmits),
-        load.in_flight_mean.map_or("–".to_owned(), amount),
-        count(load.in_flight_end)
-    );
-    field(page, "", &text);
-    if let Some(test) = load.sent_gaps {
-        let text = format!(
-            "gaps between sends against Poisson: Kolmogorov–Smirnov distance {:.3}, p {:.2}",
-            test.distance, test.p
-        );
-        field(page, "", &text);
-    }
-}
-
-fn errors(page: &mut impl Fields, summary: &Summary) {
-    for (index, detail) in summary.requests.error_details.iter().enumerate() {
-        let label = if index == 0 { "Errors" } else { "" };
-        field(page, label, &error(detail));
-    }
-}
-
-/// How often, what, and what was said.
-pub(crate) fn error(detail: &ErrorDetail) -> String {
-    let ErrorDetail { class, stage, message, .. } = detail;
-    format!("{} × {class} ({stage}): {}", count(detail.count), plain(message))
 }

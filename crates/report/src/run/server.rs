@@ -4,17 +4,17 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt::{Error, Write};
+use std::fmt::Write;
 
 use goodput_stats::{
     AgainstClient, EndpointSummary, LevelSummary, Mark, QueueBand, QueueSummary, Reconciled,
     RunFacts, ServerSummary, Summary, TimelinePoint, TtftByQueue,
 };
 
-use crate::clip::{left, right};
+use super::{HTML, TEXT};
+use crate::clip::left;
+use crate::document::{Block, Cell, Column, Fact, Formats, Lines, Section, Table};
 use crate::number::{amount, cell, count, percent};
-use crate::render::text::{Fields, field};
-use goodput_model::plain;
 
 /// Columns of names and numbers in tables.
 const NAME: usize = 22;
@@ -39,57 +39,79 @@ const LEVELS: [(&str, &str, f64); 6] = [
     ("speculative_length", "tokens per draft step", 1.0),
 ];
 
-/// Everything that the server says; nothing where it says nothing.
-pub(crate) fn block(page: &mut String, summary: &Summary) -> Result<(), Error> {
-    let Some(server) = &summary.server else { return Ok(()) };
-    page.push('\n');
-    endpoints(page, &server.endpoints);
-    levels(page, server)?;
-    over_time(page, &server.timeline);
-    if let Some(queue) = &server.queue {
+/// Everything that the server says; nothing where it says nothing. A terminal shows what happened
+/// first, a browser what both sides count.
+pub(super) fn section(summary: &Summary) -> Section {
+    let section = Section::named("server", "Server", "Server against client");
+    let Some(server) = &summary.server else { return section };
+    let (levels, both) = (levels(server), server.against_client.as_ref().and_then(both));
+    let by_queue = server.ttft_by_queue.as_ref().filter(|found| !found.bands.is_empty());
+    let mut work = Vec::new();
+    work.extend(server.queue.as_ref().map(|queue| {
         let is_growing = summary.saturation.as_ref().is_some_and(|found| found.over_saturated);
-        field(page, "Queue", &queue_text(queue, is_growing));
-    }
+        Fact::new("Queue", queue_text(queue, is_growing))
+    }));
     let shares = shares(server);
     if !shares.is_empty() {
-        field(page, "Work", &shares.join("; "));
+        work.push(Fact::new("Work", shares.join("; ")));
     }
-    against_client(page, server)?;
-    if let Some(by_queue) = &server.ttft_by_queue {
-        ttft_by_queue(page, by_queue)?;
+    let (endpoints, marks) = (endpoints(&server.endpoints), marks(&server.marks));
+    let facts = [endpoints.clone(), work.clone(), marks.clone()].concat();
+
+    let mut section = section.with_on(TEXT, Block::Facts(endpoints));
+    let gap = |section: Section| section.with_on(TEXT, Block::Gap);
+    if let Some(levels) = &levels {
+        section = gap(section).with_on(TEXT, levels.clone());
     }
-    if !server.marks.is_empty() {
-        page.push('\n');
-        marks(page, &server.marks);
+    if let Some([lines, span]) = over_time(&server.timeline) {
+        section = gap(section).with_on(TEXT, lines).with_on(TEXT, span);
     }
-    Ok(())
+    section = section.with_on(TEXT, Block::Facts(work));
+    if let Some(table) = both {
+        let times = server.against_client.as_ref();
+        let has_times =
+            times.is_some_and(|both| both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some());
+        let outside = has_times.then(|| Block::Facts(vec![Fact::new("", OUTSIDE)]));
+        section = gap(section)
+            .with_on(Formats::LONG, table)
+            .with_some(TEXT, outside)
+            .with_on(HTML, Block::remark(OUTSIDE));
+    }
+    section = section.with_some(HTML, levels);
+    if let Some(by_queue) = by_queue {
+        let source = queue_source(by_queue);
+        section = gap(section)
+            .with_on(Formats::LONG, ttft_by_queue(by_queue))
+            .with_on(TEXT, Block::Facts(vec![Fact::new("", source.clone())]))
+            .with_on(HTML, Block::remark(source));
+    }
+    if !marks.is_empty() {
+        section = gap(section).with_on(TEXT, Block::Facts(marks));
+    }
+    section.with_on(HTML, Block::Facts(facts))
 }
 
-pub(crate) fn endpoints(page: &mut impl Fields, endpoints: &[EndpointSummary]) {
-    for (index, endpoint) in endpoints.iter().take(MOST_ENDPOINTS).enumerate() {
-        field(page, if index == 0 { "Server" } else { "" }, &endpoint_text(endpoint));
-    }
-    if endpoints.len() > MOST_ENDPOINTS {
-        field(page, "", &format!("and {} more pages", endpoints.len() - MOST_ENDPOINTS));
-    }
-    if endpoints.is_empty() {
-        field(page, "Server", "no page of metrics was read");
-    }
+fn endpoints(endpoints: &[EndpointSummary]) -> Vec<Fact> {
+    let more = endpoints.len().saturating_sub(MOST_ENDPOINTS);
+    let more = (more > 0).then(|| format!("and {more} more pages"));
+    let none = endpoints.is_empty().then(|| "no page of metrics was read".to_owned());
+    let shown = endpoints.iter().take(MOST_ENDPOINTS).map(endpoint_text);
+    Fact::several("Server", shown.chain(more).chain(none))
 }
 
 fn endpoint_text(endpoint: &EndpointSummary) -> String {
     let engine = match endpoint.engine.as_str() {
         "" => "names that nobody knows (--metrics-map)".to_owned(),
-        engine => format!("the names of {}", plain(engine)),
+        engine => format!("the names of {engine}"),
     };
     let mut text = format!(
         "{}, {engine}: {} answers, {} failures",
-        plain(&endpoint.url),
+        endpoint.url,
         count(endpoint.answers),
         count(endpoint.failures)
     );
     let failure = endpoint.last_failure.as_ref().filter(|_| endpoint.failures > 0);
-    text.extend(failure.map(|failure| format!(" (the last: {})", plain(failure))));
+    text.extend(failure.map(|failure| format!(" (the last: {failure})")));
     if endpoint.took_ms.n > 0 {
         let (mean, max) = (cell(endpoint.took_ms.mean), cell(endpoint.took_ms.max));
         text.extend([", ", &mean, " ms each, ", &max, " ms at most"]);
@@ -115,62 +137,44 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
     text
 }
 
-fn levels(page: &mut String, server: &ServerSummary) -> Result<(), Error> {
-    let row = |name: &str, cells: [String; 5]| {
-        let cells: String = cells.iter().map(|text| right(text, CELL)).collect();
-        (left(name, NAME) + &cells).trim_end().to_owned()
-    };
-    let known = level_rows(server);
-    if known.is_empty() {
-        return Ok(());
-    }
-    writeln!(page, "\n{}", row("server, by its page", LEVEL_HEADS.map(str::to_owned)))?;
-    for (words, cells) in known {
-        writeln!(page, "{}", row(words, cells))?;
-    }
-    Ok(())
-}
-
-/// What stands above [`level_rows`].
-pub(crate) const LEVEL_HEADS: [&str; 5] = ["looks", "mean", "p50", "p99", "max"];
-
 /// Levels that the server tells.
-pub(crate) fn level_rows(server: &ServerSummary) -> Vec<(&'static str, [String; 5])> {
+fn levels(server: &ServerSummary) -> Option<Block> {
     let row = |(name, words, unit): &(&str, &'static str, f64)| {
         let LevelSummary { n, mean, p50, p99, max, .. } = *server.levels.get(*name)?;
-        let [mean, p50, p99, max] = [mean, p50, p99, max].map(|value| cell(value * unit));
-        Some((*words, [count(n), mean, p50, p99, max]))
+        let values = [mean, p50, p99, max].map(|value| Cell::from(cell(value * unit)));
+        Some([Cell::from(*words), count(n).into()].into_iter().chain(values).collect())
     };
-    LEVELS.iter().filter_map(row).collect()
+    let mut columns = vec![Column::left("", NAME).short("server, by its page")];
+    columns.extend(["looks", "mean", "p50", "p99", "max"].map(|head| Column::right(head, CELL)));
+    let caption = "By the server's page, over the window";
+    Table::new("", caption, columns).with_rows(LEVELS.iter().filter_map(row).collect()).filled()
 }
 
-/// How levels went, in a line each.
-fn over_time(page: &mut String, timeline: &[TimelinePoint]) {
+/// How levels went, in a line each, and over which time.
+fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
     type Level = fn(&TimelinePoint) -> Option<f64>;
-    let lines: [(&str, Level); 3] = [
-        ("running", |point| point.running),
-        ("waiting", |point| point.waiting),
-        ("KV cache", |point| point.kv_usage.map(|share| share * 100.0)),
+    let lines: [(&str, Level, &str); 3] = [
+        ("running", |point| point.running, ""),
+        ("waiting", |point| point.waiting, ""),
+        ("KV cache", |point| point.kv_usage.map(|share| share * 100.0), " %"),
     ];
-    let (Some(first), Some(last)) = (timeline.first(), timeline.last()) else { return };
-    let mut is_first = true;
-    for (name, level) in lines {
+    let (first, last) = timeline.first().zip(timeline.last())?;
+    let mut text = String::new();
+    for (name, level, unit) in lines {
         let values: Vec<_> = timeline.iter().filter_map(|p| Some((p.at_s, level(p)?))).collect();
         let most = values.iter().map(|(_, value)| *value).fold(0.0_f64, f64::max);
         if values.len() < 4 || most <= 0.0 || !most.is_finite() {
             continue;
         }
-        if std::mem::take(&mut is_first) {
-            page.push('\n');
-        }
-        let unit = if name == "KV cache" { " %" } else { "" };
         let line = spark(&values, (first.at_s, last.at_s), most);
-        page.extend([&left(name, 10), &line, " ≤ ", &requests(most), unit, "\n"]);
+        text.extend([&left(name, 10), &line, " ≤ ", &requests(most), unit, "\n"]);
     }
-    if !is_first {
-        let span = format!("{:.0} s to {:.0} s since the first instant", first.at_s, last.at_s);
-        field(page, "", &span);
-    }
+    let span = format!("{:.0} s to {:.0} s since the first instant", first.at_s, last.at_s);
+    let title = String::new();
+    (!text.is_empty()).then(|| {
+        let lines = Lines { title, text, is_folded: false };
+        [Block::Lines(lines), Block::Facts(vec![Fact::new("", span)])]
+    })
 }
 
 /// The highest level of each part of the time, from nothing to `most`.
@@ -204,7 +208,7 @@ fn requests(value: f64) -> String {
     if value.fract() == 0.0 && value >= 0.0 { count(value as u64) } else { amount(value) }
 }
 
-pub(crate) fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
+fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
     if queue.waiting_max <= 0.0 {
         return "nobody was seen waiting".to_owned();
     }
@@ -241,7 +245,7 @@ pub(crate) fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
 }
 
 /// What the server's work was like.
-pub(crate) fn shares(server: &ServerSummary) -> Vec<String> {
+fn shares(server: &ServerSummary) -> Vec<String> {
     let total = |name: &str| server.counters.get(name).map(|counter| counter.total);
     let mean = |name: &str| server.levels.get(name).map(|level| level.mean);
     let share = |counted: Option<f64>, level: &str, what: &str| match (counted, mean(level)) {
@@ -271,33 +275,12 @@ pub(crate) fn shares(server: &ServerSummary) -> Vec<String> {
     .collect()
 }
 
-fn against_client(page: &mut String, server: &ServerSummary) -> Result<(), Error> {
-    let Some(both) = &server.against_client else { return Ok(()) };
-    let rows = both_rows(both);
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let row = |name: &str, cells: [String; 4]| {
-        let cells: String = cells.iter().map(|text| right(text, TOTAL)).collect();
-        (left(name, NAME) + &cells).trim_end().to_owned()
-    };
-    let heads = ["client", "server", "difference", ""].map(str::to_owned);
-    writeln!(page, "\n{}", row("counted by both", heads))?;
-    for (name, cells) in rows {
-        writeln!(page, "{}", row(name, cells))?;
-    }
-    if both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some() {
-        field(page, "", OUTSIDE);
-    }
-    Ok(())
-}
-
 /// What times of the two differ by.
-pub(crate) const OUTSIDE: &str = "times are from the send; the difference is outside what the server \
+const OUTSIDE: &str = "times are from the send; the difference is outside what the server \
     counts: network, gateway, reading and tokenising the prompt";
 
 /// What both count: by the client, by the server, the difference, and its share.
-pub(crate) fn both_rows(both: &AgainstClient) -> Vec<(&'static str, [String; 4])> {
+fn both(both: &AgainstClient) -> Option<Block> {
     let rows = [
         ("output tokens", both.output_tokens),
         ("prompt tokens", both.prompt_tokens),
@@ -314,40 +297,38 @@ pub(crate) fn both_rows(both: &AgainstClient) -> Vec<(&'static str, [String; 4])
         };
         let sign = if difference < 0.0 { "-" } else { "+" };
         let difference = format!("{sign}{}", value(difference.abs()));
-        Some((name, [value(client), value(server), difference, share]))
+        let cells = [name.to_owned(), value(client), value(server), difference, share];
+        Some(cells.map(Cell::from).to_vec())
     };
-    rows.into_iter().filter_map(row).collect()
+    let columns = vec![
+        Column::left("", NAME).short("counted by both"),
+        Column::right("client", TOTAL),
+        Column::right("server", TOTAL),
+        Column::right("difference", TOTAL),
+        Column::right("of the server's", TOTAL).short(""),
+    ];
+    let rows = rows.into_iter().filter_map(row).collect();
+    Table::new("", "Counted by both", columns).with_rows(rows).filled()
 }
 
-fn ttft_by_queue(page: &mut String, by_queue: &TtftByQueue) -> Result<(), Error> {
-    if by_queue.bands.is_empty() {
-        return Ok(());
-    }
-    let row = |cells: [&str; 4]| {
-        let [name, n, p50, p99] = cells;
-        let line = left(name, NAME) + &right(n, CELL) + &right(p50, CELL) + &right(p99, CELL);
-        line.trim_end().to_owned()
+/// Queues of some length, requests that found them, and their TTFT.
+fn ttft_by_queue(by_queue: &TtftByQueue) -> Block {
+    let row = |band: &QueueBand| {
+        let QueueBand { from, to, n, ttft_p50_ms, ttft_p99_ms } = band;
+        let [from, to] = [from, to].map(|n| format!("{n:.0}"));
+        let range = if from == to { from } else { format!("{from}–{to}") };
+        let [p50, p99] = [ttft_p50_ms, ttft_p99_ms].map(|ms| Cell::number(*ms, cell));
+        vec![format!("{range} waiting").into(), count(*n).into(), p50, p99]
     };
-    writeln!(page, "\n{}", row(["TTFT by queue, ms", "n", "p50", "p99"]))?;
-    for [range, n, p50, p99] in by_queue.bands.iter().map(queue_row) {
-        writeln!(page, "{}", row([&range, &n, &p50, &p99]))?;
-    }
-    field(page, "", &queue_source(by_queue));
-    Ok(())
-}
-
-/// A queue of some length, requests that found it, and their TTFT.
-pub(crate) fn queue_row(band: &QueueBand) -> [String; 4] {
-    let QueueBand { from, to, n, ttft_p50_ms, ttft_p99_ms } = band;
-    let [from, to] = [from, to].map(|n| format!("{n:.0}"));
-    let range =
-        if from == to { format!("{from} waiting") } else { format!("{from}–{to} waiting") };
-    let [p50, p99] = [ttft_p50_ms, ttft_p99_ms].map(|ms| ms.map_or("–".to_owned(), cell));
-    [range, count(*n), p50, p99]
+    let title = "TTFT by queue, ms";
+    let mut columns = vec![Column::left("queue", NAME).short(title)];
+    columns.extend(["n", "p50", "p99"].map(|head| Column::right(head, CELL)));
+    let rows = by_queue.bands.iter().map(row).collect();
+    Block::Table(Table::new("", title, columns).with_rows(rows))
 }
 
 /// Who knows how many waited, and how much it has to do with TTFT.
-pub(crate) fn queue_source(by_queue: &TtftByQueue) -> String {
+fn queue_source(by_queue: &TtftByQueue) -> String {
     let source = match by_queue.source.as_str() {
         "server" => "waiting by the server's page when the request was sent",
         _ => {
@@ -367,31 +348,31 @@ fn weight(mark: &Mark) -> usize {
     known.unwrap_or(ORDER.len() + usize::from(mark.kind == "queue"))
 }
 
-pub(crate) fn marks(page: &mut impl Fields, marks: &[Mark]) {
+fn marks(marks: &[Mark]) -> Vec<Fact> {
     let mut shown: Vec<&Mark> = marks.iter().collect();
     shown.sort_by(|a, b| weight(a).cmp(&weight(b)).then(b.value.total_cmp(&a.value)));
     shown.truncate(MOST_MARKS);
     shown.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
-    for (index, mark) in shown.into_iter().enumerate() {
-        let Mark { kind, start_s, end_s, value } = mark;
-        let n = requests(value.max(0.0));
-        let (times, were) = if *value == 1.0 { ("time", "was") } else { ("times", "were") };
-        let several = if *value == 1.0 { "request" } else { "requests" };
-        let what = match kind.as_str() {
-            "kv_pressure" => format!("the KV cache was full to {}", percent(*value)),
-            "preemptions" => format!("{n} {several} had to leave the batch"),
-            "queue" => format!("up to {n} {several} waited"),
-            "restart" => "the server started again".to_owned(),
-            "no_answer" => format!("its page did not answer ({n} {times})"),
-            "rejections" => format!("{n} {several} {were} turned away"),
-            other => format!("{} ({n})", plain(other)),
-        };
-        let text = format!("{start_s:.1} s to {end_s:.1} s: {what}");
-        field(page, if index == 0 { "Marks" } else { "" }, &text);
-    }
-    if marks.len() > MOST_MARKS {
-        field(page, "", &format!("and {} more in summary.json", marks.len() - MOST_MARKS));
-    }
+    let more = marks.len().saturating_sub(MOST_MARKS);
+    let more = (more > 0).then(|| format!("and {more} more in summary.json"));
+    Fact::several("Marks", shown.into_iter().map(mark_text).chain(more))
+}
+
+fn mark_text(mark: &Mark) -> String {
+    let Mark { kind, start_s, end_s, value } = mark;
+    let n = requests(value.max(0.0));
+    let (times, were) = if *value == 1.0 { ("time", "was") } else { ("times", "were") };
+    let several = if *value == 1.0 { "request" } else { "requests" };
+    let what = match kind.as_str() {
+        "kv_pressure" => format!("the KV cache was full to {}", percent(*value)),
+        "preemptions" => format!("{n} {several} had to leave the batch"),
+        "queue" => format!("up to {n} {several} waited"),
+        "restart" => "the server started again".to_owned(),
+        "no_answer" => format!("its page did not answer ({n} {times})"),
+        "rejections" => format!("{n} {several} {were} turned away"),
+        other => format!("{other} ({n})"),
+    };
+    format!("{start_s:.1} s to {end_s:.1} s: {what}")
 }
 
 /// Facts of the page by their names in the manifest, with the words before them.
@@ -412,35 +393,25 @@ const FACTS: [(&str, &str); 13] = [
 ];
 
 /// Words for the hardware that a user may choose.
-pub(crate) const HARDWARE: [&str; 5] = ["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"];
+pub(super) const HARDWARE: [&str; 5] = ["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"];
 
 /// What is known of the system, by its own word and by the user's.
-pub(crate) fn system(page: &mut impl Fields, run: &RunFacts) {
+pub(super) fn system(run: &RunFacts) -> Vec<Fact> {
     let system = &run.system;
-    let mut label = "System";
-    let found = |name: &str| system.found.get(name).map(|value| plain(value));
+    let found = |name: &str| system.found.get(name).cloned();
     let engine = match (found("engine"), found("engine_version")) {
         (Some(engine), Some(version)) => Some(format!("{engine} {version}")),
         (engine, version) => engine.or_else(|| version.map(|version| format!("version {version}"))),
     };
     let facts = FACTS.iter().filter_map(|(name, word)| Some(format!("{word}{}", found(name)?)));
     let told: Vec<_> = engine.into_iter().chain(facts).collect();
-    if !told.is_empty() {
-        field(page, label, &format!("{} (by its own word)", told.join(", ")));
-        label = "";
-    }
-    if !system.said.is_empty() {
-        let said: Vec<_> = system
-            .said
-            .iter()
-            .map(|(name, value)| format!("{} {}", plain(name), plain(value)))
-            .collect();
-        field(page, label, &format!("{} (by the user's word)", said.join(", ")));
-        label = "";
-    }
+    let said: Vec<_> = system.said.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let words = [(told, "by its own word"), (said, "by the user's word")];
+    let words = words.into_iter().filter(|(all, _)| !all.is_empty());
+    let words = words.map(|(all, by)| format!("{} ({by})", all.join(", ")));
     let knows_hardware = !system.gpus.is_empty() || system.fact(&HARDWARE).is_some();
-    if !knows_hardware && !run.is_simulated() {
-        let text = "not known: what it runs on; tell with --meta gpu=… --meta gpu_count=…";
-        field(page, label, text);
-    }
+    let unknown = (!knows_hardware && !run.is_simulated()).then(|| {
+        "not known: what it runs on; tell with --meta gpu=… --meta gpu_count=…".to_owned()
+    });
+    Fact::several("System", words.chain(unknown))
 }

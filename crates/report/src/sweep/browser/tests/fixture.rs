@@ -16,7 +16,7 @@ use goodput_stats::{
 };
 use serde_json::{Value, json};
 
-use super::{Circumstances, PointView};
+use crate::{Circumstances, PointView};
 
 /// Seconds of a window.
 const WINDOW_S: f64 = 60.0;

@@ -2,10 +2,8 @@
 
 use goodput_stats::{Distribution, Metric, Summary};
 
-use crate::latency::figure;
-use crate::markup::Html;
+use super::latency::figure;
 use crate::number::{cell, count};
-use crate::render::pieces::figures;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 
@@ -19,10 +17,6 @@ const DRAWN: [(&str, &str, &str, &str); 4] = [
 
 /// A limit that lies farther outside than this would squeeze the rest.
 const FAR: f64 = 5.0;
-
-pub(super) fn fill(html: &mut Html, view: &RunView<'_>) {
-    figures(html, &charts(view));
-}
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
@@ -100,12 +94,7 @@ fn cdf(
         ),
         x: Axis::log("ms"),
         y: Axis::linear("% of samples"),
-        series: vec![Series {
-            name: words.to_owned(),
-            shape: Shape::Line,
-            tone,
-            dots: dots.collect(),
-        }],
+        series: vec![Series::new(words, Shape::Line, tone, dots.collect())],
         rules,
     }
 }
@@ -138,7 +127,7 @@ fn histogram((words, tone): (&str, usize), found: &Distribution, rules: Vec<Rule
         ),
         x: Axis::log("ms"),
         y: Axis::linear("samples"),
-        series: vec![Series { name: words.to_owned(), shape: Shape::Bars, tone, dots }],
+        series: vec![Series::new(words, Shape::Bars, tone, dots)],
         rules,
     }
 }

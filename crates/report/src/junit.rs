@@ -1,7 +1,0 @@
-//! Results as JUnit XML, for what shows test cases: a case for everything that was asked to hold.
-
-mod run;
-#[cfg(test)]
-mod tests;
-
-pub use run::run_junit;

@@ -1,0 +1,231 @@
+//! The page of one run: what was run, how it went, and how far to believe it.
+
+mod answer;
+mod breakdown;
+mod client;
+pub(crate) mod clients;
+mod distributions;
+mod facts;
+mod gaps;
+mod gpu;
+pub(crate) mod latency;
+mod reproduce;
+pub(crate) mod server;
+mod slo;
+mod steps;
+mod timeline;
+mod workload;
+
+pub(crate) use facts::about;
+pub(crate) use workload::name as workload_name;
+
+use goodput_model::Verdict;
+use goodput_stats::{ErrorDetail, Summary};
+
+use crate::document::{
+    Answer, Block, Cell, Column, Document, Fact, Formats, Look, Section, Suites, Table,
+};
+use crate::explorer::{self, Asked};
+use crate::markup::Html;
+use crate::number::{count, percent};
+use crate::render;
+use crate::render::pieces::cards;
+use crate::svg::{Rule, standalone_stack};
+use crate::view::{Picture, RunView, pictures};
+
+const HTML: Formats = Formats::HTML;
+const TEXT: Formats = Formats::TEXT;
+const MARKDOWN: Formats = Formats::MARKDOWN;
+
+/// The page of one run, for a terminal.
+pub fn text(summary: &Summary) -> String {
+    render::text::page(&document(summary, None))
+}
+
+/// The page of a run, for a pull request or a job summary.
+pub fn run_markdown(summary: &Summary) -> String {
+    render::markdown::page(&document(summary, None))
+}
+
+/// The page of a run, for a browser.
+pub fn run_html(view: &RunView<'_>) -> String {
+    render::html::page(&document(view.summary, Some(view)))
+}
+
+/// A test case for each term of the SLO and for the share of good requests that was asked for; without
+/// an SLO one for the verdict.
+pub fn run_junit(summary: &Summary) -> String {
+    render::junit::page(&document(summary, None))
+}
+
+/// Its charts as files.
+pub fn run_charts(view: &RunView<'_>) -> Vec<Picture> {
+    let parts = [
+        distributions::charts(view),
+        gaps::positions(view),
+        gaps::stalls(view),
+        timeline::charts(view),
+    ];
+    let mut all = pictures(&parts.concat());
+    let stack = steps::stack(view.summary).filter(|stack| !stack.is_empty());
+    all.extend(
+        stack.map(|stack| Picture { name: stack.name.to_owned(), svg: standalone_stack(&stack) }),
+    );
+    all
+}
+
+/// Charts over time need details, which only a page for a browser has.
+fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
+    let run = &summary.run;
+    let about = about(run, facts::streaming(summary));
+    let mut sections = vec![
+        beginning(summary),
+        Section::new("caveats", "Caveats").with_on(HTML, Block::Caveats(summary.caveats.clone())),
+        slo::in_short(summary),
+        latency::section(summary),
+    ];
+    let drawn = |id, name, title, charts| {
+        Section::named(id, name, title).with_on(HTML, Block::Charts(charts))
+    };
+    sections.extend(view.map(|view| {
+        let charts = distributions::charts(view);
+        drawn("distributions", "Distributions", "Latency distributions", charts)
+    }));
+    sections.push(steps::section(summary));
+    if let Some(view) = view {
+        let places = gaps::positions(view);
+        sections.push(drawn("positions", "Positions", "ITL over the answer", places));
+        sections.extend([gaps::section(view), timeline::section(view)]);
+    }
+    sections.extend([
+        breakdown::section(summary),
+        server::section(summary),
+        gpu::section(summary),
+        outcome(summary),
+        client::section(summary),
+        clients::section(summary),
+        errors(summary),
+        slo::section(summary),
+    ]);
+    if let Some(view) = view {
+        let explorer = Section::new("explorer", "SLO explorer");
+        sections.push(explorer.with_some(HTML, explore(view)));
+        sections.extend([reproduce::section(view), reproduce::checklist(view.audit)]);
+    }
+    sections.push(believed(summary));
+    Document {
+        title: format!("{} at {}", run.model, run.target),
+        about: about.clone(),
+        head: vec![run.target.clone(), about],
+        heading: format!("Run: {}", word(summary)),
+        answer: Some(Answer::new(answer::sentence(summary), summary.verdict)),
+        sections,
+        keeps_long_lines: true,
+        suites: Suites { name: "goodput run", suites: vec![slo::suite(summary)] },
+    }
+}
+
+/// The whole in a few words. A void result has no good news.
+fn word(summary: &Summary) -> &'static str {
+    let kept = summary.slo.as_ref().filter(|_| !is_void(summary));
+    kept.map_or(summary.verdict.name(), |slo| slo::state(summary, slo))
+}
+
+/// What was run.
+fn beginning(summary: &Summary) -> Section {
+    let answer = match &summary.slo {
+        Some(promise) => format!("goodput {}", slo::goodput(promise)),
+        None => facts::throughput(summary),
+    };
+    let void = if is_void(summary) { "These numbers are void: " } else { "" };
+    let figures = Html::of(|html| cards(html, &answer::figures(summary)));
+    Section::bare()
+        .with_on(MARKDOWN, Block::Strong(format!("{void}{answer}")))
+        .with_some(HTML, (!is_void(summary)).then_some(Block::Widget(figures)))
+        .with(Block::Facts(facts::facts(summary)))
+}
+
+/// How it went and how far to believe it, on a terminal.
+fn outcome(summary: &Summary) -> Section {
+    let mut all = facts::rates(summary);
+    all.extend(slo::facts(summary));
+    all.extend(client::facts(summary));
+    all.extend(clients::facts(summary));
+    all.extend(Fact::several("Errors", summary.requests.error_details.iter().map(error)));
+    Section::bare()
+        .with_on(TEXT, Block::Facts(all))
+        .with_on(TEXT, Block::judgement(summary.verdict, &summary.caveats))
+}
+
+/// The same in Markdown.
+fn believed(summary: &Summary) -> Section {
+    let errors = summary.requests.error_details.iter();
+    let errors = errors.map(|detail| Fact::new("Error", error(detail))).collect();
+    Section::bare()
+        .with_on(MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(MARKDOWN, Block::judgement(summary.verdict, &summary.caveats))
+        .with_on(MARKDOWN, Block::Facts(errors))
+}
+
+/// How often, what, and what was said.
+fn error(detail: &ErrorDetail) -> String {
+    let ErrorDetail { class, stage, message, .. } = detail;
+    format!("{} × {class} ({stage}): {message}", count(detail.count))
+}
+
+/// What failed, where, and what was said.
+fn errors(summary: &Summary) -> Section {
+    let section = Section::new("errors", "Errors");
+    let requests = &summary.requests;
+    if requests.error_details.is_empty() {
+        return section;
+    }
+    let text = format!(
+        "{} of {} requests failed ({}). They stay in the denominator; those that ran into a time limit \
+         are in the percentiles as longer than that.",
+        count(requests.failed),
+        count(requests.scheduled),
+        percent(requests.failed as f64 / requests.scheduled.max(1) as f64)
+    );
+    let row = |detail: &ErrorDetail| {
+        let n = count(detail.count);
+        let cells = [&detail.class, &detail.stage, &n, &detail.message];
+        cells.map(|text| Cell::from(text.as_str())).to_vec()
+    };
+    let heads = ["class", "stage", "requests", "what was said first"];
+    let columns = heads.map(|head| Column::left(head, 0)).to_vec();
+    let table = Table::new("Errors", "By class and stage", columns)
+        .with_rows(requests.error_details.iter().map(row).collect());
+    section
+        .with_on(HTML, Block::note(text))
+        .with_on(HTML, Block::Table(Table { look: Look::Words, ..table }))
+}
+
+/// The explorer. Limits that void numbers keep do not count as kept.
+fn explore(view: &RunView<'_>) -> Option<Block> {
+    let summary = view.summary;
+    if is_void(summary) {
+        return None;
+    }
+    let asked = Asked::of_run(summary.slo.as_ref());
+    let points = [(0.0, summary.run.target.clone(), &view.details.slo_grid)];
+    let inside =
+        Html::of(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
+    (!inside.is_empty()).then_some(Block::Widget(inside))
+}
+
+/// Whether figures may not stand as a result.
+fn is_void(summary: &Summary) -> bool {
+    summary.verdict == Verdict::Void
+}
+
+/// What lies outside the window, in charts over time.
+fn outside(summary: &Summary, end: f64) -> Vec<Rule> {
+    let window = &summary.window;
+    let parts = [
+        (0.0, window.start_s, "warm-up"),
+        (window.end_s, end, if summary.requests.cooldown > 0 { "cooldown" } else { "after" }),
+    ];
+    let parts = parts.into_iter().filter(|(from, to, _)| to - from > 1e-3);
+    parts.map(|(from, to, name)| Rule::Span(from, to, name.to_owned())).collect()
+}

@@ -1,0 +1,142 @@
+//! One table for each thing in which requests differ.
+
+use goodput_model::plain;
+use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
+
+use super::TEXT;
+use crate::clip::clip;
+use crate::document::{Block, Cell, Column, Formats, Section, Table};
+use crate::number::{cell, count, known};
+use crate::render::text::WIDTH;
+
+/// Columns of a number.
+const CELL: usize = 7;
+
+/// Minutes that a page has room for.
+const MINUTES: usize = 12;
+/// Workers whose medians differ by less are alike.
+const ALIKE: f64 = 0.2;
+
+/// A figure of a slice: its heading in two lines, and how it is shown.
+type Figure = (&'static str, &'static str, fn(&Slice) -> String);
+
+const FIGURES: [Figure; 9] = [
+    ("mean", "in", |slice| known(slice.input_tokens_mean, cell)),
+    ("mean", "out", |slice| known(slice.output_tokens_mean, cell)),
+    ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
+    ("TTFT", "p90", |slice| tail(&slice.ttft_ms)),
+    ("TPOT", "p50", |slice| median(&slice.tpot_ms)),
+    E2E_P50,
+    ("E2E", "p90", |slice| tail(&slice.e2e_ms)),
+    ("output", "tok/s", |slice| known(slice.output_tps, cell)),
+    GOOD,
+];
+
+/// Requests inside every limit of the SLO; it takes the place of a column that says less then.
+const GOOD: Figure =
+    ("good", "%", |slice| known(slice.attainment.map(|share| share * 100.0), cell));
+const E2E_P50: Figure = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+
+fn median(spread: &Spread) -> String {
+    figure(spread.n, 0.5, spread.p50)
+}
+
+/// Slices are small: p99 would seldom be more than their largest value.
+fn tail(spread: &Spread) -> String {
+    figure(spread.n, 0.9, spread.p90)
+}
+
+/// A percentile with the marks of the large table, as far as the number of samples decides them.
+fn figure(n: u64, q: f64, value: Option<f64>) -> String {
+    let is_few = minimum_for_figure(q).is_none_or(|minimum| n < minimum);
+    // Less than one of them is expected beyond it.
+    let is_none = (n as f64) * (1.0 - q) < 1.0 - 1e-9;
+    match value {
+        Some(_) if is_none => "n/e".to_owned(),
+        // A column stays free between numbers.
+        Some(value) if is_few && value >= 1000.0 => format!("~{value:.0}"),
+        Some(value) if is_few => format!("~{}", cell(value)),
+        value => known(value, cell),
+    }
+}
+
+/// A table for each of them that says something.
+pub(super) fn section(summary: &Summary) -> Section {
+    let mut section = Section::new("breakdowns", "Breakdowns");
+    let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
+    for (dimension, slices) in shown {
+        let gap = (!section.blocks.is_empty()).then_some(Block::Gap);
+        let table = Block::Table(table(dimension, slices));
+        section = section.with_some(TEXT, gap).with_on(Formats::LONG, table);
+    }
+    section
+}
+
+fn table(dimension: &str, all: &Slices) -> Table {
+    let mut slices: Vec<_> = all.iter().collect();
+    slices.sort_by_key(|(value, _)| rank(value));
+    let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
+    let left_out = if is_judged { E2E_P50 } else { GOOD };
+    let titles = |figure: &Figure| (figure.0, figure.1);
+    let is_shown = |figure: &&Figure| titles(figure) != titles(&left_out);
+    let figures: Vec<_> = FIGURES.iter().filter(is_shown).collect();
+    let failed =
+        if slices.iter().any(|(_, slice)| slice.failed > 0) { Formats::ALL } else { Formats::NONE };
+    let numbers = figures.len() + 1 + usize::from(failed == Formats::ALL);
+    let room = WIDTH.saturating_sub(CELL * numbers);
+    // One column stays free.
+    let label = |text: &str| clip(&plain(text), room.saturating_sub(1));
+    let name = dimension.replace('_', " ");
+    let heading = label(&format!("by {}", heading(dimension)));
+    let mut columns = vec![
+        Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
+        Column::right("n", CELL),
+        Column::right("failed", CELL).on(failed),
+    ];
+    columns.extend(figures.iter().map(|(above, below, _)| {
+        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
+    }));
+    let number = |n: u64| Cell::from(count(n)).short(n.to_string());
+    let row = |(value, slice): (&String, &Slice)| {
+        let first = Cell::from(value.as_str()).short(label(value));
+        let mut row = vec![first, number(slice.scheduled), number(slice.failed)];
+        row.extend(figures.iter().map(|(_, _, text)| Cell::from(text(slice))));
+        row
+    };
+    let caption = format!("By {name}: latencies in ms, lengths in tokens");
+    Table::new("", caption, columns).with_rows(slices.into_iter().map(row).collect())
+}
+
+/// Whether a table says something; `summary.json` has all of them.
+fn is_shown(dimension: &str, slices: &Slices) -> bool {
+    match dimension {
+        "input_tokens" | "output_tokens" => slices.len() > 1,
+        "minute" => slices.len() <= MINUTES,
+        "worker" => {
+            let median: [fn(&Slice) -> Option<f64>; 3] =
+                [|slice| slice.ttft_ms.p50, |slice| slice.tpot_ms.p50, |slice| slice.e2e_ms.p50];
+            median.into_iter().any(|median| {
+                let medians = || slices.iter().filter_map(|(_, slice)| median(slice));
+                let low = medians().min_by(f64::total_cmp);
+                let high = medians().max_by(f64::total_cmp);
+                low.zip(high).is_some_and(|(low, high)| high > (1.0 + ALIKE) * low)
+            })
+        }
+        _ => true,
+    }
+}
+
+/// A dimension in the room of a heading.
+fn heading(dimension: &str) -> &str {
+    match dimension {
+        "input_tokens" => "input",
+        "output_tokens" => "output",
+        other => other,
+    }
+}
+
+/// Numbers in their order, then names in theirs.
+fn rank(value: &str) -> (u64, String) {
+    let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(u64::MAX), value.to_owned())
+}

@@ -1,0 +1,95 @@
+//! Gaps between tokens: by their place in the answer, and the longest over time.
+
+use goodput_stats::PositionBand;
+
+use super::{HTML, outside};
+use crate::document::{Block, Section};
+use crate::number::{cell, count};
+use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::view::RunView;
+
+pub(super) fn section(view: &RunView<'_>) -> Section {
+    let section = Section::new("stalls", "Stalls");
+    let found = &view.details.stalls;
+    if found.threshold_ms <= 0.0 {
+        return section;
+    }
+    let text = format!(
+        "{} gaps of {} ms or more (ten times the median gap, and at least 100 ms) in {} requests.",
+        count(found.count),
+        cell(found.threshold_ms),
+        count(found.requests)
+    );
+    let drawn = found.longest.len() as u64;
+    let left_out = Block::remark(format!("The {} longest are drawn.", count(drawn)));
+    section
+        .with_on(HTML, Block::note(text))
+        .with_on(HTML, Block::Charts(stalls(view)))
+        .with_some(HTML, (drawn != found.count).then_some(left_out))
+}
+
+/// The longest, when they began.
+pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
+    let stalls = &view.details.stalls;
+    let longest = stalls.longest.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((at, most)) = longest else { return Vec::new() };
+    let dots = stalls.longest.iter().map(|(at, ms)| Dot {
+        note: format!("{} ms from {at:.1} s on", cell(*ms)),
+        ..Dot::new(*at, *ms)
+    });
+    let end = stalls.longest.iter().map(|(at, _)| *at).fold(view.summary.window.end_s, f64::max);
+    let mut rules = outside(view.summary, end);
+    rules.push(Rule::Height(stalls.threshold_ms, format!("{} ms", cell(stalls.threshold_ms))));
+    vec![Chart {
+        name: "stalls",
+        title: "Longest gaps between tokens, when they began".to_owned(),
+        says: format!("The longest, {} ms, began at {at:.1} s.", cell(most)),
+        x: Axis::linear("s since the first instant"),
+        y: Axis::log("ms"),
+        series: vec![Series::new("gap", Shape::Marks, 1, dots.collect())],
+        rules,
+    }]
+}
+
+/// A figure of a band, where it is known.
+type Figure = fn(&PositionBand) -> Option<f64>;
+
+/// By their place in the answer.
+pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
+    let bands = &view.details.positions;
+    let (Some(first), Some(last)) = (bands.first(), bands.last()) else { return Vec::new() };
+    let figures: [(&str, Figure); 3] =
+        [("p50", |band| Some(band.p50)), ("p90", |band| Some(band.p90)), ("p99", |band| band.p99)];
+    let series = figures.into_iter().enumerate().map(|(tone, (name, figure))| {
+        let dots = bands.iter().filter_map(|band| {
+            let value = figure(band)?;
+            let note = format!(
+                "{} ms at tokens {} to {} ({} gaps)",
+                cell(value),
+                count(band.from),
+                count(band.to),
+                count(band.n)
+            );
+            Some(Dot { note, ..Dot::new(middle(band), value) })
+        });
+        Series::new(name, Shape::Points, tone, dots.collect())
+    });
+    vec![Chart {
+        name: "itl-position",
+        title: "Gap before a token, by its place in the answer".to_owned(),
+        says: format!(
+            "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
+            cell(first.p50),
+            cell(last.p50),
+            count(last.to)
+        ),
+        x: Axis::log("token of the answer"),
+        y: Axis::linear("ms"),
+        series: series.collect(),
+        rules: Vec::new(),
+    }]
+}
+
+fn middle(band: &PositionBand) -> f64 {
+    (band.from.max(1) as f64 * band.to.max(1) as f64).sqrt()
+}

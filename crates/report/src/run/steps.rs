@@ -1,0 +1,108 @@
+//! Where the time to the first token went.
+
+use goodput_stats::{Summary, Waterfall, WaterfallBand};
+
+use super::HTML;
+use crate::document::{Block, Cell, Column, Formats, Section, Table};
+use crate::markup::Html;
+use crate::number::{cell, count};
+use crate::render::pieces;
+use crate::svg::Stack;
+
+/// A step on the way to the first token.
+struct Step {
+    /// In the summary.
+    name: &'static str,
+    heading: &'static str,
+    words: &'static str,
+    /// Whether it is shown though it took no time.
+    is_usual: bool,
+}
+
+const fn step(name: &'static str, heading: &'static str, words: &'static str) -> Step {
+    Step { name, heading, words, is_usual: true }
+}
+
+const STEPS: [Step; 10] = [
+    Step { is_usual: false, ..step("held", "held", "held by the cap") },
+    step("slip", "slip", "client late"),
+    Step { is_usual: false, ..step("blocked", "pool", "waiting for a connection") },
+    step("dns", "dns", "name lookup"),
+    step("connect", "conn", "connecting"),
+    step("tls", "tls", "TLS"),
+    step("send", "send", "sending"),
+    step("wait", "wait", "waiting for the answer"),
+    step("header_to_byte", "→byte", "headers to first byte"),
+    step("byte_to_token", "→token", "first byte to token"),
+];
+
+fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
+    band.parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.ms)
+}
+
+/// The steps that are shown.
+fn steps(waterfall: &Waterfall) -> Vec<&'static Step> {
+    let is_some = |name: &str| {
+        [&waterfall.median, &waterfall.slowest].iter().any(|band| step_ms(band, name) > 0.0)
+    };
+    STEPS.iter().filter(|step| step.is_usual || is_some(step.name)).collect()
+}
+
+/// The requests that a waterfall is of.
+fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
+    [("middle tenth", &waterfall.median), ("slowest 1 %", &waterfall.slowest)]
+}
+
+pub(super) fn section(summary: &Summary) -> Section {
+    let section = Section::named("steps", "Steps", "TTFT by step");
+    let Some(waterfall) = &summary.waterfall else { return section };
+    let drawn = stack(summary).map(|stack| Html::of(|html| pieces::stack(html, &stack)));
+    let shown = steps(waterfall);
+    let mut columns = vec![Column::left("ms", 16).short("TTFT by step, ms")];
+    columns.extend(shown.iter().map(|step| Column::right(step.heading, 7)));
+    columns.extend([Column::right("= TTFT", 8), Column::right("requests", 0).on(HTML)]);
+    let rows = bands(waterfall).map(|(label, band)| {
+        let mut row = vec![Cell::from(label)];
+        row.extend(shown.iter().map(|step| Cell::from(cell(step_ms(band, step.name)))));
+        row.extend([cell(band.ttft_ms), count(band.n)].map(Cell::from));
+        row
+    });
+    let caption = "TTFT by step: means over the same requests, so that they add up";
+    let table = Table::new("TTFT by step", caption, columns).with_rows(rows.to_vec());
+    let remark = "The middle tenth are the requests around the median. TTFT counts from the instant at \
+                  which a request was due.";
+    section
+        .with_some(HTML, drawn.map(Block::Widget))
+        .with_on(Formats::LONG, Block::Table(table))
+        .with_on(HTML, Block::remark(remark))
+}
+
+pub(super) fn stack(summary: &Summary) -> Option<Stack> {
+    let waterfall = summary.waterfall.as_ref()?;
+    let shown = steps(waterfall);
+    let word =
+        |name: &str| STEPS.iter().find(|step| step.name == name).map_or("", |step| step.words);
+    let bars = bands(waterfall).map(|(label, band)| {
+        let parts = shown.iter().map(|step| step_ms(band, step.name)).collect();
+        (format!("{label}: {} ms", cell(band.ttft_ms)), parts)
+    });
+    let largest = bands(waterfall).map(|(label, band)| {
+        let part = band.parts.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
+        part.map_or(String::new(), |part| {
+            format!(
+                "{label}: {} takes {} of {} ms.",
+                word(&part.name),
+                cell(part.ms),
+                cell(band.ttft_ms)
+            )
+        })
+    });
+    Some(Stack {
+        name: "ttft-steps",
+        title: "Where the time to the first token went".to_owned(),
+        says: largest.join(" "),
+        unit: "ms",
+        parts: shown.iter().map(|step| step.words.to_owned()).collect(),
+        bars: bars.to_vec(),
+    })
+}
