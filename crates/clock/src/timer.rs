@@ -49,14 +49,18 @@ impl Queue {
         (id, earliest)
     }
 
-    /// Removes the earliest sleeper that is due at `present`; one that was dropped has no waker.
-    fn pop_due(&mut self, present: Nanos) -> Option<Option<Waker>> {
-        let &Reverse((instant, id)) = self.sleepers.peek()?;
-        if instant > present {
-            return None;
+    /// Removes the earliest sleeper that is due at `present`, and wakes it unless it was dropped.
+    fn wake_next(&mut self, present: Nanos) -> bool {
+        match self.sleepers.peek() {
+            Some(&Reverse((instant, id))) if instant <= present => {
+                self.sleepers.pop();
+                if let Some(waker) = self.wakers.remove(&id) {
+                    waker.wake();
+                }
+                true
+            }
+            _ => false,
         }
-        self.sleepers.pop();
-        Some(self.wakers.remove(&id))
     }
 }
 
@@ -104,11 +108,7 @@ impl Shared {
     fn wake_due(&self) {
         let mut queue = self.queue.borrow_mut();
         let present = now();
-        while let Some(waker) = queue.pop_due(present) {
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
+        while queue.wake_next(present) {}
         if let Some(&Reverse((instant, _))) = queue.sleepers.peek() {
             self.arm(instant);
         }
@@ -202,14 +202,13 @@ mod tests {
         for (present, expected) in
             [(0, &[5][..]), (19, &[5]), (20, &[5, 2, 4]), (69, &[5, 2, 4, 3])]
         {
-            while let Some(waker) = queue.pop_due(Nanos::from_millis(present)) {
-                waker.unwrap().wake();
-            }
+            while queue.wake_next(Nanos::from_millis(present)) {}
             assert_eq!(*woken.lock().unwrap(), expected, "at {present} ms");
         }
         queue.wakers.clear();
-        assert!(queue.pop_due(Nanos::from_millis(70)).is_some_and(|waker| waker.is_none()));
-        assert!(queue.pop_due(Nanos::from_millis(99)).is_none());
+        assert!(queue.wake_next(Nanos::from_millis(70)));
+        assert!(!queue.wake_next(Nanos::from_millis(99)));
+        assert_eq!(woken.lock().unwrap().len(), 4, "a sleeper that was dropped is not woken");
     }
 
     #[test]
