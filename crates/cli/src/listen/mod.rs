@@ -27,7 +27,7 @@ use crate::error::Failed;
 use crate::output;
 pub(crate) use course::{Course, Offered, Stand, offered};
 use goodput_lab::readiness::Ready;
-pub(crate) use histogram::Histogram;
+pub(crate) use goodput_model::BoundedHistogram as Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};
 use server::Server;
