@@ -26,7 +26,7 @@ const OURS: [(&str, &[&str]); 30] = [
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
-    ("goodput-exchange", &["goodput-model", "goodput-stats"]),
+    ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
     ("goodput-index", &["goodput-model", "goodput-files", "goodput-record"]),
     ("goodput-sim", &["goodput-model", "goodput-random"]),
     (
@@ -80,6 +80,7 @@ const OURS: [(&str, &[&str]); 30] = [
             "goodput-proxy",
             "goodput-traffic",
             "goodput-fleet",
+            "goodput-exchange",
             "goodput-record",
             "goodput-stats",
             "goodput-observe",

@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use goodput_exchange::{ImportError, UNDERSTOOD, read_results};
 use goodput_files::{MOST_SUMMARY, read};
 use goodput_model::Verdict;
-use goodput_record::{
-    Campaign, CampaignFolder, FolderError, ImportError, RunFolder, SeriesFolder, UNDERSTOOD,
-    read_results,
-};
+use goodput_record::{Campaign, CampaignFolder, FolderError, RunFolder, SeriesFolder};
 use goodput_report::{audit_markdown, audit_text, plain};
 use goodput_stats::{Audit, Summary, audit_reported, audit_run};
 

@@ -3,12 +3,15 @@
 //!
 //! Everything goes to a writer that the caller gives, line by line or row group by row group: memory
 //! does not grow with the run, but for what percentiles need.
+//!
+//! [`read_results`] reads the result files of those tools.
 
 mod aiperf;
 mod chunks;
 mod converted;
 mod error;
 mod flat;
+mod import;
 mod instant;
 mod json;
 mod lines;
@@ -27,6 +30,7 @@ pub use aiperf::aiperf;
 pub use chunks::chunks_parquet;
 pub use converted::Run;
 pub use error::ExchangeError;
+pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};
 pub use lines::{Field, csv};
 pub use requests::{RequestRow, requests_csv, requests_parquet};
 pub use server::server_parquet;

@@ -150,3 +150,41 @@ impl Refusal {
         }
     }
 }
+
+/// Why a job was not made, not started, or lost; or why the environment does not tell which rank
+/// this is.
+#[derive(Debug)]
+pub struct LaunchError {
+    /// Whether the user asked for what cannot be done; otherwise an engine or the system failed.
+    pub is_usage: bool,
+    /// What happened.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl LaunchError {
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { is_usage: true, message: message.into(), hint: None }
+    }
+
+    /// An engine or the system failed.
+    pub fn engine(message: impl Into<String>) -> Self {
+        Self { is_usage: false, ..Self::usage(message) }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+impl std::fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&goodput_model::plain(&self.message))
+    }
+}

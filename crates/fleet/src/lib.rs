@@ -8,11 +8,16 @@
 //! Every connection is TLS 1.3, in which both ends prove that they have a [`Token`] that never crosses
 //! the wire. All that a peer may send is bounded. The protocol is written down in
 //! docs/design/019-fleet.md.
+//!
+//! [`SlurmJob`], [`KubernetesJob`] and [`RayJob`] start such clients; [`detect`] says which one this
+//! process is.
 
 mod burst;
 mod channel;
+mod detect;
 mod error;
 mod frame;
+mod launch;
 mod leader;
 mod member;
 mod message;
@@ -21,8 +26,10 @@ mod tests;
 mod token;
 mod totals;
 
-pub use error::{FleetError, Refusal};
+pub use detect::{DetectedRank, detect};
+pub use error::{FleetError, LaunchError, Refusal};
 pub use frame::{LARGEST_MESSAGE, LARGEST_PIECE};
+pub use launch::{JobObserver, KubernetesJob, RankCommand, RayJob, SlurmJob, StopRequest};
 pub use leader::{Go, Leader, LeaderSettings, Limits, MemberState, Phase};
 pub use member::{Member, MemberSettings, Next, Start};
 pub use message::{Order, OrderKind, UPLOADED};

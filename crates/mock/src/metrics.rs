@@ -3,7 +3,6 @@
 //! Nothing here reads a clock or a socket; the server says what happened and how long it took.
 
 mod bounds;
-mod histogram;
 mod llamacpp;
 mod own;
 mod page;
@@ -17,12 +16,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use goodput_model::Nanos;
+use goodput_model::{BoundedHistogram, Nanos};
 pub use goodput_sim::Gauges;
 
 use crate::faults::{FaultCounts, Label};
 use crate::tally::LATE;
-use histogram::Histogram;
 
 /// Whose names the page uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,28 +108,28 @@ pub struct Metrics {
     /// The longest sequence so far, prompt and answer.
     longest: u64,
     refused: BTreeMap<u16, u64>,
-    ttft: Histogram,
-    queue: Histogram,
-    prefill: Histogram,
-    decode: Histogram,
-    inference: Histogram,
-    e2e: Histogram,
+    ttft: BoundedHistogram,
+    queue: BoundedHistogram,
+    prefill: BoundedHistogram,
+    decode: BoundedHistogram,
+    inference: BoundedHistogram,
+    e2e: BoundedHistogram,
     /// One observation for each step that gave a request tokens.
-    gaps: Histogram,
+    gaps: BoundedHistogram,
     /// One for each token, with its part of the gap.
-    gaps_per_token: Histogram,
+    gaps_per_token: BoundedHistogram,
     /// Means of requests: decode time by the tokens after the first.
-    per_output_token: Histogram,
+    per_output_token: BoundedHistogram,
     /// Means of requests: time of inference by all tokens.
-    mean_per_token: Histogram,
-    request_prompt: Histogram,
-    request_computed: Histogram,
-    request_output: Histogram,
-    max_tokens: Histogram,
-    n: Histogram,
+    mean_per_token: BoundedHistogram,
+    request_prompt: BoundedHistogram,
+    request_computed: BoundedHistogram,
+    request_output: BoundedHistogram,
+    max_tokens: BoundedHistogram,
+    n: BoundedHistogram,
     events: u64,
     late_events: u64,
-    lateness: Histogram,
+    lateness: BoundedHistogram,
     faults: FaultCounts,
     connections: u64,
     connections_open: u64,
@@ -148,7 +146,7 @@ impl Metrics {
             VLLM_REQUEST, VLLM_TOKENS, VLLM_TTFT,
         };
         let (durations, tokens) = (bounds::tgi_durations(), bounds::tgi_tokens());
-        let counts = || Histogram::of_counts(&[&VLLM_TOKENS, &tokens]);
+        let counts = || BoundedHistogram::from_count_bounds(&[&VLLM_TOKENS, &tokens]);
         Self {
             block_tokens,
             arrived: 0,
@@ -158,24 +156,24 @@ impl Metrics {
             finished: [0; 3],
             longest: 0,
             refused: BTreeMap::new(),
-            ttft: Histogram::of_times(&[&VLLM_TTFT, &SGLANG_TTFT]),
-            queue: Histogram::of_times(&[&VLLM_REQUEST, &SGLANG_QUEUE, &durations]),
-            prefill: Histogram::of_times(&[&VLLM_REQUEST]),
-            decode: Histogram::of_times(&[&VLLM_REQUEST]),
-            inference: Histogram::of_times(&[&VLLM_REQUEST, &durations]),
-            e2e: Histogram::of_times(&[&VLLM_REQUEST, &SGLANG_REQUEST, &durations]),
-            gaps: Histogram::of_times(&[&VLLM_GAP]),
-            gaps_per_token: Histogram::of_times(&[&SGLANG_GAP]),
-            per_output_token: Histogram::of_times(&[&VLLM_GAP]),
-            mean_per_token: Histogram::of_times(&[&durations]),
+            ttft: BoundedHistogram::from_time_bounds(&[&VLLM_TTFT, &SGLANG_TTFT]),
+            queue: BoundedHistogram::from_time_bounds(&[&VLLM_REQUEST, &SGLANG_QUEUE, &durations]),
+            prefill: BoundedHistogram::from_time_bounds(&[&VLLM_REQUEST]),
+            decode: BoundedHistogram::from_time_bounds(&[&VLLM_REQUEST]),
+            inference: BoundedHistogram::from_time_bounds(&[&VLLM_REQUEST, &durations]),
+            e2e: BoundedHistogram::from_time_bounds(&[&VLLM_REQUEST, &SGLANG_REQUEST, &durations]),
+            gaps: BoundedHistogram::from_time_bounds(&[&VLLM_GAP]),
+            gaps_per_token: BoundedHistogram::from_time_bounds(&[&SGLANG_GAP]),
+            per_output_token: BoundedHistogram::from_time_bounds(&[&VLLM_GAP]),
+            mean_per_token: BoundedHistogram::from_time_bounds(&[&durations]),
             request_prompt: counts(),
             request_computed: counts(),
             request_output: counts(),
             max_tokens: counts(),
-            n: Histogram::of_counts(&[&VLLM_N]),
+            n: BoundedHistogram::from_count_bounds(&[&VLLM_N]),
             events: 0,
             late_events: 0,
-            lateness: Histogram::of_times(&[&LATENESS]),
+            lateness: BoundedHistogram::from_time_bounds(&[&LATENESS]),
             faults: FaultCounts::new(faults),
             connections: 0,
             connections_open: 0,

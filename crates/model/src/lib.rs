@@ -9,6 +9,7 @@ mod exchange;
 mod failure;
 mod finish;
 mod health;
+mod histogram;
 mod metric;
 mod pair;
 mod plain;
@@ -35,6 +36,7 @@ pub use finish::known_finish;
 pub use health::{
     Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
 };
+pub use histogram::BoundedHistogram;
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
 pub use plain::plain;

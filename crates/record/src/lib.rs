@@ -10,8 +10,6 @@
 //! text.jsonl      prompts and answers, only with --save-text
 //! ```
 //!
-//! Beside that, the result files of other tools are read here (`import`).
-//!
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
 
 mod campaign;
@@ -20,7 +18,6 @@ mod error;
 mod folder;
 mod frame;
 mod framed;
-mod import;
 mod judgement;
 mod layout;
 mod log;
@@ -42,7 +39,6 @@ pub use draft::Draft;
 pub use error::FolderError;
 pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan};
 pub use framed::Framed;
-pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};
 pub use judgement::JudgementLog;
 pub use log::{Damage, LogReader, LogWriter, Unwritten};
 pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use goodput_campaign::compare::{FileComparison, ReportedSide};
+use goodput_exchange::{UNDERSTOOD, parse_results, read_results};
 use goodput_model::{Reported, Tool, Verdict};
-use goodput_record::{UNDERSTOOD, parse_results, read_results};
 
 use super::targets::{LONGEST, letter, split};
 use crate::args::CompareArgs;

@@ -4,7 +4,6 @@
 //! and merges; the others (`other`) do as they are told, and keep what they measured whatever
 //! happens to it.
 
-mod detect;
 mod first;
 mod launch;
 mod other;
@@ -14,10 +13,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use goodput_fleet::{FleetError, Token};
+use goodput_fleet::{FleetError, Token, detect};
 use goodput_model::{Plan, Shard, ShardFacts};
 
-use detect::detect;
 pub(crate) use first::First;
 pub(crate) use launch::fleet;
 pub(crate) use other::Other;
@@ -68,7 +66,7 @@ impl Part {
             None => return Ok(Self::Whole),
             Some(ShardName::Is(shard)) => (shard, None),
             Some(ShardName::Auto) => {
-                let found = detect(|name| std::env::var(name).ok())?;
+                let found = detect(|name| std::env::var(name).ok()).map_err(launch::failed)?;
                 let port = found.rendezvous_port.unwrap_or(PORT);
                 let host = found.rendezvous_host.map(|host| host_and_port(&host, port));
                 if found.shard.is_part() && host.is_none() && args.rendezvous.is_none() {

@@ -25,7 +25,7 @@ use goodput_report::plain;
 use crate::error::Failed;
 use crate::output;
 pub(crate) use course::{Course, Offered, Stand, offered};
-pub(crate) use histogram::Histogram;
+pub(crate) use goodput_model::BoundedHistogram as Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};
 use server::Server;

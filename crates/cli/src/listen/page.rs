@@ -3,11 +3,10 @@
 use std::fmt::{Display, Write};
 
 use goodput_engine::Snapshot;
-use goodput_model::Nanos;
+use goodput_model::{BoundedHistogram, Nanos};
 
 use super::Facts;
 use super::course::{Offered, Stand};
-use super::histogram::Histogram;
 use super::tally::Tally;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -263,7 +262,7 @@ impl Page<'_> {
     fn histogram(
         &mut self,
         (name, help): (&'static str, &'static str),
-        of: impl Fn(&Look) -> &Histogram,
+        of: impl Fn(&Look) -> &BoundedHistogram,
     ) {
         let runs = std::mem::take(&mut self.runs);
         if !runs.is_empty() {

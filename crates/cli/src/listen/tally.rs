@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use goodput_model::{Beat, ErrorClass, Nanos, RequestRecord};
+use goodput_model::{Beat, BoundedHistogram, ErrorClass, Nanos, RequestRecord};
 
-use super::histogram::{E2E, Histogram, ITL, LATE, TTFT};
+use super::histogram::{E2E, ITL, LATE, TTFT};
 
 /// How far back the largest lag is kept: longer than a scraper is usually away.
 const LOOK_BACK: Nanos = Nanos::from_millis(15_000);
@@ -19,11 +19,11 @@ pub(crate) struct Tally {
     pub(super) sent: u64,
     pub(super) prompt_tokens: u64,
     pub(crate) failed: BTreeMap<ErrorClass, u64>,
-    pub(crate) ttft: Histogram,
-    pub(crate) itl: Histogram,
-    pub(crate) e2e: Histogram,
-    pub(super) slip: Histogram,
-    pub(super) lag: Histogram,
+    pub(crate) ttft: BoundedHistogram,
+    pub(crate) itl: BoundedHistogram,
+    pub(crate) e2e: BoundedHistogram,
+    pub(super) slip: BoundedHistogram,
+    pub(super) lag: BoundedHistogram,
     /// The largest of each look.
     lags: VecDeque<(Nanos, Nanos)>,
 }
@@ -36,11 +36,11 @@ impl Tally {
             prompt_tokens: 0,
             // A family is on the page before its first sample; this class every target knows.
             failed: BTreeMap::from([(ErrorClass::Timeout, 0)]),
-            ttft: Histogram::new(TTFT),
-            itl: Histogram::new(ITL),
-            e2e: Histogram::new(E2E),
-            slip: Histogram::new(LATE),
-            lag: Histogram::new(LATE),
+            ttft: BoundedHistogram::from_time_bounds(&[TTFT]),
+            itl: BoundedHistogram::from_time_bounds(&[ITL]),
+            e2e: BoundedHistogram::from_time_bounds(&[E2E]),
+            slip: BoundedHistogram::from_time_bounds(&[LATE]),
+            lag: BoundedHistogram::from_time_bounds(&[LATE]),
             lags: VecDeque::new(),
         }
     }
@@ -52,7 +52,7 @@ impl Tally {
         let stamps = &exchange.stamps;
         self.sent += u64::from(stamps.sent_first.is_some());
         if let Some(slip) = record.slip() {
-            self.slip.add(slip);
+            self.slip.add_time(slip);
         }
         // Of a failed answer they count where its usage came.
         let planned = record.is_ok().then_some(record.planned.input_tokens);
@@ -69,7 +69,7 @@ impl Tally {
         let given_up = stamps.ended - record.scheduled;
         if self.stream {
             match stamps.first_token {
-                Some(first) => self.ttft.add(first - record.scheduled),
+                Some(first) => self.ttft.add_time(first - record.scheduled),
                 None if is_unfinished => self.ttft.add_unfinished(given_up),
                 None => {}
             }
@@ -77,7 +77,7 @@ impl Tally {
         }
         match stamps.last_token {
             _ if is_unfinished => self.e2e.add_unfinished(given_up),
-            Some(last) => self.e2e.add(last - record.scheduled),
+            Some(last) => self.e2e.add_time(last - record.scheduled),
             None => {}
         }
     }
@@ -92,7 +92,7 @@ impl Tally {
             }
             let last = latest.get_mut(answer).and_then(|last| last.replace(chunk.at));
             if let Some(last) = last {
-                self.itl.add(chunk.at - last);
+                self.itl.add_time(chunk.at - last);
             }
         }
     }
@@ -100,7 +100,7 @@ impl Tally {
     /// Loops were called so late since the last time.
     pub(super) fn observe(&mut self, at: Nanos, beats: &[Beat]) {
         for beat in beats {
-            self.lag.add(beat.lag);
+            self.lag.add_time(beat.lag);
         }
         let largest = beats.iter().map(|beat| beat.lag).max().unwrap_or(Nanos::ZERO);
         self.lags.push_back((at, largest));

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use goodput_exchange::{ImportError, UNDERSTOOD, read_results};
 use goodput_files::{MOST_SUMMARY, read};
 use goodput_model::Reported;
-use goodput_record::{ImportError, UNDERSTOOD, read_results};
 use goodput_report::{plain, reported_markdown, reported_text};
 use goodput_stats::{Audit, Summary, audit_reported};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use goodput_testkit::{Request, Server, answer, timed_stream};
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/results").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../exchange/tests/results").join(name)
 }
 
 fn audit_of(session: &Session, path: &str) -> (Outcome, Value) {

@@ -7,7 +7,7 @@ use crate::support::{Outcome, Session, about_time, undisturbed};
 use serde_json::Value;
 
 fn fixture(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/results");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../exchange/tests/results");
     folder.join(name).display().to_string()
 }
 

@@ -5,11 +5,10 @@ use std::path::Path;
 use goodput_model::{
     Caveat, CaveatCode, Mode, Plan, Rate, Reported, ReportedMode, Severity, Tool, Verdict,
 };
-use goodput_record::parse_results;
 use serde_json::Value;
 
 use super::{plan, records, summary};
-use crate::{Run, aiperf, sglang, vllm};
+use crate::{Run, aiperf, parse_results, sglang, vllm};
 
 fn close(found: &Value, expected: f64) {
     let found = found.as_f64().unwrap();

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_record::parse_results;
+use goodput_exchange::parse_results;
 
 use super::{Case, Limits, SHORT, Target};
 
 macro_rules! results {
     ($($name:literal),* $(,)?) => {
-        vec![$(include_bytes!(concat!("../../../record/tests/results/", $name)).to_vec()),*]
+        vec![$(include_bytes!(concat!("../../../exchange/tests/results/", $name)).to_vec()),*]
     };
 }
 

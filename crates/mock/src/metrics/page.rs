@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::histogram::Histogram;
+use goodput_model::BoundedHistogram;
 
 /// Labels of a sample.
 pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
@@ -65,13 +65,13 @@ impl<'a> Page<'a> {
     }
 
     /// A whole histogram, with these of its bounds.
-    pub(super) fn histogram(&mut self, name: &str, help: &str, of: (&Histogram, &[f64])) {
+    pub(super) fn histogram(&mut self, name: &str, help: &str, of: (&BoundedHistogram, &[f64])) {
         let (histogram, bounds) = of;
         self.family(name, "histogram", help);
         let bucket = format!("{name}_bucket");
         for bound in bounds {
             let le = self.number(*bound);
-            self.sample(&bucket, &[("le", &le)], histogram.up_to(*bound) as f64);
+            self.sample(&bucket, &[("le", &le)], histogram.count_up_to(*bound) as f64);
         }
         let count = histogram.count() as f64;
         self.sample(&bucket, &[("le", "+Inf")], count);

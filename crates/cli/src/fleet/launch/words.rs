@@ -1,9 +1,9 @@
 //! The words that every rank gets: checked here, before anything is started anywhere.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use goodput_fleet::RankCommand;
 use goodput_model::{Extent, Mode, Plan};
 use goodput_record::{plan_of, read_plan};
 
@@ -18,86 +18,59 @@ const OURS: [&str; 2] = ["--shard", "--rendezvous"];
 /// Bytes of a plan that is carried along, at most: what a ConfigMap holds.
 const MOST: usize = 1_000_000;
 
-/// What was asked of every rank.
-#[derive(Debug, PartialEq)]
-pub(super) struct Asked {
-    /// `run …` or `sweep …`, without --plan.
-    words: Vec<String>,
-    /// The file of --plan.
-    pub(super) plan: Option<PathBuf>,
-    /// The folder of the result, where one is named.
-    pub(super) out: Option<PathBuf>,
-    /// The variable that holds the API key.
-    pub(super) key_env: String,
+/// Checks what was typed.
+pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
+    let mut words = launch.words.clone();
+    if words.is_empty() {
+        words.push("run".to_owned());
+    }
+    if let Some(twice) = words.iter().find_map(|word| ours(word)) {
+        return Err(Failed::usage(format!("{twice} is what the launcher gives each rank"))
+            .hint(format!("leave {twice} out of the words after `--`")));
+    }
+    if let Some(file) = &launch.plan {
+        let file = file.to_str().ok_or_else(|| {
+            Failed::usage("the name of the plan file is no text").hint("rename it")
+        })?;
+        words.extend(["--plan".to_owned(), file.to_owned()]);
+    }
+    let asked = match parse(&words)? {
+        Verb::Run(args) => of_run(&args)?,
+        Verb::Sweep(args) => {
+            if args.serve.serve.is_some() {
+                return Err(Failed::usage("every rank would start the server of --serve")
+                    .hint("start it once, and give its URL"));
+            }
+            check_target(args.target.as_deref())?;
+            of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?
+        }
+        _ => return Err(wrong_verb()),
+    };
+    Ok(RankCommand { words: without_plan(words), ..asked })
 }
 
-impl Asked {
-    /// Checks what was typed.
-    pub(super) fn read(launch: &LaunchArgs) -> Result<Self, Failed> {
-        let mut words = launch.words.clone();
-        if words.is_empty() {
-            words.push("run".to_owned());
-        }
-        if let Some(twice) = words.iter().find_map(|word| ours(word)) {
-            return Err(Failed::usage(format!("{twice} is what the launcher gives each rank"))
-                .hint(format!("leave {twice} out of the words after `--`")));
-        }
-        if let Some(file) = &launch.plan {
-            let file = file.to_str().ok_or_else(|| {
-                Failed::usage("the name of the plan file is no text").hint("rename it")
-            })?;
-            words.extend(["--plan".to_owned(), file.to_owned()]);
-        }
-        let asked = match parse(&words)? {
-            Verb::Run(args) => of_run(&args)?,
-            Verb::Sweep(args) => {
-                if args.serve.serve.is_some() {
-                    return Err(Failed::usage("every rank would start the server of --serve")
-                        .hint("start it once, and give its URL"));
-                }
-                check_target(args.target.as_deref())?;
-                of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?
-            }
-            _ => return Err(wrong_verb()),
-        };
-        Ok(Self { words: without_plan(words), ..asked })
+/// The plan's text, to be written into what many can read. It names files of this machine, and
+/// must hold no secret.
+pub(super) fn plan_text(command: &RankCommand) -> Result<Option<String>, Failed> {
+    let Some(path) = &command.plan else { return Ok(None) };
+    let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
+        .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
+    if text.len() > MOST {
+        return Err(Failed::usage("the plan is too large to be carried along"));
     }
+    let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
+    secrets::check_plan(&plan)?;
+    if let Some(file) = plan.target.cacert {
+        let file = goodput_report::plain(&file);
+        output::note(&format!("warning: the plan names `{file}`, which every rank must have"));
+    }
+    Ok(Some(text))
+}
 
-    /// The words of a rank, with the plan read from there.
-    pub(super) fn words(&self, plan: Option<&str>) -> Vec<String> {
-        let plan = plan.map(|plan| ["--plan".to_owned(), plan.to_owned()]);
-        let auto = ["--shard".to_owned(), "auto".to_owned()];
-        self.words.iter().cloned().chain(plan.into_iter().flatten()).chain(auto).collect()
-    }
-
-    /// The same, with the plan where it lies here.
-    pub(super) fn words_here(&self) -> Vec<String> {
-        self.words(self.plan.as_deref().and_then(|plan| plan.to_str()))
-    }
-
-    /// The plan's text, to be written into what many can read. It names files of this machine, and
-    /// must hold no secret.
-    pub(super) fn plan_text(&self) -> Result<Option<String>, Failed> {
-        let Some(path) = &self.plan else { return Ok(None) };
-        let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
-            .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
-        if text.len() > MOST {
-            return Err(Failed::usage("the plan is too large to be carried along"));
-        }
-        let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
-        secrets::check_plan(&plan)?;
-        if let Some(file) = plan.target.cacert {
-            let file = goodput_report::plain(&file);
-            output::note(&format!("warning: the plan names `{file}`, which every rank must have"));
-        }
-        Ok(Some(text))
-    }
-
-    /// How long it takes at most once it has begun, where that can be said.
-    pub(super) fn length(&self) -> Result<Option<Duration>, Failed> {
-        let Verb::Run(args) = parse(&self.words_here())? else { return Ok(None) };
-        Ok(length(&plan::resolve(&args)?, args.repeat.unwrap_or(1)))
-    }
+/// How long it takes at most once it has begun, where that can be said.
+pub(super) fn length(command: &RankCommand) -> Result<Option<Duration>, Failed> {
+    let Verb::Run(args) = parse(&command.words_here())? else { return Ok(None) };
+    Ok(plan_length(&plan::resolve(&args)?, args.repeat.unwrap_or(1)))
 }
 
 /// As a rank reads it, whose shard is among its words.
@@ -124,7 +97,7 @@ fn wrong_verb() -> Failed {
         .hint("write `-- run URL …` or `-- sweep URL …`")
 }
 
-fn of_run(args: &RunArgs) -> Result<Asked, Failed> {
+fn of_run(args: &RunArgs) -> Result<RankCommand, Failed> {
     let plan = args.plan.as_deref().map(read_plan).transpose().map_err(|error| {
         Failed::usage(error.to_string()).hint("plan.toml of a run folder is such a file")
     })?;
@@ -142,7 +115,7 @@ fn of_endpoint(
     target: Option<&str>,
     args: &EndpointArgs,
     output: &OutputArgs,
-) -> Result<Asked, Failed> {
+) -> Result<RankCommand, Failed> {
     secrets::check_words(target, args)?;
     let key_env = args.api_key_env.as_deref().unwrap_or(plan::DEFAULT_KEY_ENV);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -150,7 +123,7 @@ fn of_endpoint(
         return Err(Failed::usage(format!("`{key_env}` is no name of a variable")));
     }
     let (words, out) = (Vec::new(), output.out.clone());
-    Ok(Asked { words, plan: None, out, key_env: key_env.to_owned() })
+    Ok(RankCommand { words, plan: None, out, key_env: key_env.to_owned() })
 }
 
 /// A target that every machine can reach.
@@ -179,7 +152,7 @@ fn without_plan(words: Vec<String>) -> Vec<String> {
 }
 
 /// How long such a run takes at most, where it is bounded by time.
-fn length(plan: &Plan, repeats: u32) -> Option<Duration> {
+fn plan_length(plan: &Plan, repeats: u32) -> Option<Duration> {
     let load = &plan.load;
     let shaped = match &load.mode {
         Mode::Shaped { shape, .. } => shape.length(),
@@ -199,14 +172,14 @@ fn length(plan: &Plan, repeats: u32) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Result<Asked, String> {
+    fn asked(words: &str) -> Result<RankCommand, String> {
         let line = format!("goodput fleet slurm --ranks 2 -- {words}");
         let Verb::Fleet(args) = Arguments::try_parse_from(line.split_whitespace()).unwrap().verb
         else {
             panic!("{line}")
         };
         let crate::args::FleetVerb::Slurm(args) = args.engine else { panic!("{line}") };
-        Asked::read(&args.launch).map_err(|failed| failed.to_string())
+        read(&args.launch).map_err(|failed| failed.to_string())
     }
 
     #[test]
@@ -214,7 +187,7 @@ mod tests {
         let asked = asked("run http://h --rate 1 --duration 9s --join-within 15m").unwrap();
         let words = asked.words_here().join(" ");
         assert_eq!(words, "run http://h --rate 1 --duration 9s --join-within 15m --shard auto");
-        assert!(asked.length().unwrap().is_some());
+        assert!(length(&asked).unwrap().is_some());
     }
 
     #[test]
@@ -273,7 +246,7 @@ mod tests {
     #[test]
     fn the_length_of_what_is_bounded_by_time_is_known() {
         let seconds =
-            |words: &str| asked(words).unwrap().length().unwrap().map(|length| length.as_secs());
+            |words: &str| length(&asked(words).unwrap()).unwrap().map(|length| length.as_secs());
         let line = "run http://h --rate 5 --duration 100s --warmup 7s --cooldown 3s --drain 20s";
         assert_eq!(seconds(line), Some(130));
         assert_eq!(seconds(&format!("{line} --repeat 3")), Some(390));

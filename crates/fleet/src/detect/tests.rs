@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn by(env: &[(&str, &str)]) -> Result<Found, Failed> {
+fn by(env: &[(&str, &str)]) -> Result<DetectedRank, LaunchError> {
     detect(|name| env.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
 }
 
@@ -13,7 +13,7 @@ fn lines(text: &str) -> Vec<(&str, &str)> {
 }
 
 /// Shard, host, port and who says so, in one line.
-fn shown(found: &Found) -> String {
+fn shown(found: &DetectedRank) -> String {
     let host = found.rendezvous_host.as_deref().unwrap_or("-");
     let port = found.rendezvous_port.map_or("-".to_owned(), |port| port.to_string());
     format!("{} {host} {port} {}", found.shard, found.by)

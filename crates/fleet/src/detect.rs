@@ -8,19 +8,19 @@
 
 use goodput_model::Shard;
 
-use crate::error::Failed;
+use crate::LaunchError;
 
-/// What was found.
+/// Which client this is, and where all meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct DetectedRank {
     /// Which of how many.
-    pub(crate) shard: Shard,
+    pub shard: Shard,
     /// Where rank 0 listens, as far as the environment says.
-    pub(crate) rendezvous_host: Option<String>,
+    pub rendezvous_host: Option<String>,
     /// The port there, likewise.
-    pub(crate) rendezvous_port: Option<u16>,
+    pub rendezvous_port: Option<u16>,
     /// Who says so.
-    pub(crate) by: &'static str,
+    pub by: &'static str,
 }
 
 /// Who starts processes, and how it tells them who they are.
@@ -58,7 +58,7 @@ const ENGINES: [Engine; 6] = [
 ];
 
 /// Who we are by an environment.
-pub(crate) fn detect(env: impl Fn(&str) -> Option<String>) -> Result<Found, Failed> {
+pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, LaunchError> {
     let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
     let mut said = Vec::new();
     let mut why_not = None;
@@ -80,14 +80,14 @@ pub(crate) fn detect(env: impl Fn(&str) -> Option<String>) -> Result<Found, Fail
         return Err(why_not.unwrap_or_else(nothing));
     };
     if let Some((other, different)) = said.iter().find(|(_, said)| *said != shard) {
-        return Err(Failed::usage(format!(
+        return Err(LaunchError::usage(format!(
             "{} says that this is rank {shard} ({}), {} that it is {different} ({})",
             engine.name, engine.rank, other.name, other.rank
         ))
         .hint("unset the variables of the one that is not meant, or write --shard K/N"));
     }
     let (rendezvous_host, rendezvous_port) = rendezvous(engine.name, shard, &env)?;
-    Ok(Found { shard, rendezvous_host, rendezvous_port, by: engine.name })
+    Ok(DetectedRank { shard, rendezvous_host, rendezvous_port, by: engine.name })
 }
 
 /// On other nodes `mpirun` has its daemons started by srun, and what they start has the variables of
@@ -107,24 +107,25 @@ enum Said {
     /// Which of how many.
     Rank(Shard),
     /// They are there, and do not tell; why, should nobody else tell.
-    TooLittle(Failed),
+    TooLittle(LaunchError),
     Nothing,
 }
 
 impl Engine {
-    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Said, Failed> {
+    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Said, LaunchError> {
         let Some(rank) = env(self.rank) else { return Ok(Said::Nothing) };
         let size = self.size.iter().find_map(|name| Some((*name, env(name)?)));
         let Some((name, size)) = size else { return Ok(Said::TooLittle(self.half())) };
         let number = |name: &str, text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                Failed::usage(format!("{name}=`{text}` is no number")).hint("write --shard K/N")
+                LaunchError::usage(format!("{name}=`{text}` is no number"))
+                    .hint("write --shard K/N")
             })
         };
         let (index, of) = (number(self.rank, &rank)?, number(name, &size)?);
         let shard = Shard::new(index, of).ok_or_else(|| {
             let most = Shard::MOST;
-            Failed::usage(format!("{}={index} and {name}={of} name no rank", self.rank))
+            LaunchError::usage(format!("{}={index} and {name}={of} name no rank", self.rank))
                 .hint(format!("ranks are 0 to N-1, of {most} at most; or write --shard K/N"))
         })?;
         // The script of a job has the variables of task 0, and is none.
@@ -134,9 +135,9 @@ impl Engine {
         Ok(Said::Rank(shard))
     }
 
-    fn half(&self) -> Failed {
+    fn half(&self) -> LaunchError {
         let missing = self.size[0];
-        Failed::usage(format!(
+        LaunchError::usage(format!(
             "{} is set, but {missing}, which says how many there are, is not",
             self.rank
         ))
@@ -144,14 +145,16 @@ impl Engine {
     }
 }
 
-fn script(shard: Shard) -> Failed {
+fn script(shard: Shard) -> LaunchError {
     let tasks = shard.of();
-    Failed::usage(format!("this is the script of a Slurm job for {tasks} tasks, not one of them"))
-        .hint("start it with srun: `srun goodput … --shard auto`")
+    LaunchError::usage(format!(
+        "this is the script of a Slurm job for {tasks} tasks, not one of them"
+    ))
+    .hint("start it with srun: `srun goodput … --shard auto`")
 }
 
-fn nothing() -> Failed {
-    Failed::usage("nothing in the environment says which of how many this is")
+fn nothing() -> LaunchError {
+    LaunchError::usage("nothing in the environment says which of how many this is")
         .hint("start it with srun, mpirun or `goodput fleet …`, or write --shard K/N")
 }
 
@@ -161,11 +164,11 @@ fn rendezvous(
     engine: &str,
     shard: Shard,
     env: &impl Fn(&str) -> Option<String>,
-) -> Result<(Option<String>, Option<u16>), Failed> {
+) -> Result<(Option<String>, Option<u16>), LaunchError> {
     let (mut host, mut port) = (None, None);
     if let Some(text) = env("GOODPUT_RENDEZVOUS") {
         (host, port) = host_and_port(text.trim()).ok_or_else(|| {
-            Failed::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is no address"))
+            LaunchError::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is no address"))
                 .hint("write HOST:PORT, as in `node03:7077`")
         })?;
     }
@@ -207,12 +210,12 @@ fn host_and_port(text: &str) -> Option<(Option<String>, Option<u16>)> {
 }
 
 /// The first node of the step, where task 0 runs.
-fn slurm_host(env: &impl Fn(&str) -> Option<String>) -> Result<Option<String>, Failed> {
+fn slurm_host(env: &impl Fn(&str) -> Option<String>) -> Result<Option<String>, LaunchError> {
     for name in ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"] {
         let Some(list) = env(name) else { continue };
         let node = first_node(list.trim());
         return node.map(Some).ok_or_else(|| {
-            Failed::usage(format!("{name}=`{list}` names no node"))
+            LaunchError::usage(format!("{name}=`{list}` names no node"))
                 .hint("write --rendezvous HOST:PORT")
         });
     }
@@ -254,5 +257,4 @@ fn kubernetes_host(shard: Shard, env: &impl Fn(&str) -> Option<String>) -> Optio
 }
 
 #[cfg(test)]
-#[path = "detect_tests.rs"]
 mod tests;

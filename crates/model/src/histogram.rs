@@ -1,13 +1,13 @@
-//! Histograms with fixed bounds.
+//! [`BoundedHistogram`]: counts below fixed bounds, as pages of metrics show them.
 
-use goodput_model::Nanos;
+use crate::Nanos;
 
 /// A histogram over whole numbers: nanoseconds or tokens.
 ///
-/// It knows the bounds of every dialect at once, so that each can be shown with its own bounds and
-/// exact counts from one observation.
+/// It takes several lists of bounds at once, so that each can be shown with exact counts from one
+/// observation.
 #[derive(Debug, Clone)]
-pub(super) struct Histogram {
+pub struct BoundedHistogram {
     /// Units in one of what is shown: 10⁹ for nanoseconds shown as seconds.
     scale: f64,
     bounds: Vec<u64>,
@@ -17,14 +17,14 @@ pub(super) struct Histogram {
     sum: u128,
 }
 
-impl Histogram {
-    /// Of times, shown in seconds.
-    pub(super) fn of_times(bounds: &[&[f64]]) -> Self {
+impl BoundedHistogram {
+    /// Of times, with bounds in seconds.
+    pub fn from_time_bounds(bounds: &[&[f64]]) -> Self {
         Self::new(1e9, bounds)
     }
 
     /// Of numbers of tokens and the like.
-    pub(super) fn of_counts(bounds: &[&[f64]]) -> Self {
+    pub fn from_count_bounds(bounds: &[&[f64]]) -> Self {
         Self::new(1.0, bounds)
     }
 
@@ -38,7 +38,7 @@ impl Histogram {
     }
 
     /// The same value `times` over.
-    pub(super) fn add(&mut self, value: u64, times: u64) {
+    pub fn add(&mut self, value: u64, times: u64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         if let Some(count) = self.counts.get_mut(bucket) {
             *count = count.saturating_add(times);
@@ -47,22 +47,43 @@ impl Histogram {
         self.sum = self.sum.saturating_add(u128::from(value) * u128::from(times));
     }
 
-    pub(super) fn add_time(&mut self, time: Nanos) {
+    /// One time; one on a bound is within it.
+    pub fn add_time(&mut self, time: Nanos) {
         self.add(time.0, 1);
     }
 
+    /// A time that was still going on when it was given up: longer than every bound, whatever they
+    /// are, so that no quantile takes it for a short one.
+    pub fn add_unfinished(&mut self, so_far: Nanos) {
+        if let Some(above) = self.counts.last_mut() {
+            *above = above.saturating_add(1);
+        }
+        self.count = self.count.saturating_add(1);
+        self.sum = self.sum.saturating_add(u128::from(so_far.0));
+    }
+
+    /// Bounds as shown, each with the number of values that are not above it.
+    pub fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
+        let mut sum = 0u64;
+        self.bounds.iter().zip(&self.counts).map(move |(bound, count)| {
+            sum = sum.saturating_add(*count);
+            (*bound as f64 / self.scale, sum)
+        })
+    }
+
     /// Values not above `bound`, which must be one of those it was made with.
-    pub(super) fn up_to(&self, bound: f64) -> u64 {
+    pub fn count_up_to(&self, bound: f64) -> u64 {
         let last = self.bounds.partition_point(|own| *own <= units(bound, self.scale));
         self.counts.iter().take(last).fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    pub(super) fn count(&self) -> u64 {
+    /// How many values.
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Of all values, in what is shown.
-    pub(super) fn sum(&self) -> f64 {
+    pub fn sum(&self) -> f64 {
         self.sum as f64 / self.scale
     }
 }
@@ -79,25 +100,25 @@ mod tests {
 
     #[test]
     fn a_value_on_a_bound_is_in_its_bucket() {
-        let mut histogram = Histogram::of_times(&[&[0.3, 1.0], &[0.5]]);
+        let mut histogram = BoundedHistogram::from_time_bounds(&[&[0.3, 1.0], &[0.5]]);
         histogram.add_time(Nanos::from_millis(300));
         histogram.add_time(Nanos(300_000_001));
         histogram.add(Nanos::from_millis(2_000).0, 3);
-        assert_eq!(histogram.up_to(0.3), 1);
-        assert_eq!(histogram.up_to(0.5), 2);
-        assert_eq!(histogram.up_to(1.0), 2);
+        assert_eq!(histogram.count_up_to(0.3), 1);
+        assert_eq!(histogram.count_up_to(0.5), 2);
+        assert_eq!(histogram.count_up_to(1.0), 2);
         assert_eq!(histogram.count(), 5);
         assert!((histogram.sum() - 6.600_000_001).abs() < 1e-12);
     }
 
     #[test]
     fn counts_below_a_broken_bound() {
-        let mut histogram = Histogram::of_counts(&[&[40.96, 81.92]]);
+        let mut histogram = BoundedHistogram::from_count_bounds(&[&[40.96, 81.92]]);
         for value in [0, 40, 41, 81, 82, u64::MAX] {
             histogram.add(value, 1);
         }
-        assert_eq!(histogram.up_to(40.96), 2);
-        assert_eq!(histogram.up_to(81.92), 4);
+        assert_eq!(histogram.count_up_to(40.96), 2);
+        assert_eq!(histogram.count_up_to(81.92), 4);
         assert_eq!(histogram.count(), 6);
         histogram.add(u64::MAX, u64::MAX);
         histogram.add(u64::MAX, u64::MAX);

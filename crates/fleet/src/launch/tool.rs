@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use crate::error::Failed;
+use crate::LaunchError;
 
 /// A program of an engine.
 #[derive(Debug, Clone)]
@@ -27,13 +27,13 @@ impl Tool {
     }
 
     /// What it answers, where it succeeds.
-    pub(super) fn ask(&self, words: &[&str]) -> Result<String, Failed> {
+    pub(super) fn ask(&self, words: &[&str]) -> Result<String, LaunchError> {
         let output = self.command(words).output().map_err(|error| self.lost(&error))?;
         self.answer(words, &output)
     }
 
     /// The same, with a text on its stdin.
-    pub(super) fn feed(&self, words: &[&str], text: &str) -> Result<String, Failed> {
+    pub(super) fn feed(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
         let mut command = self.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.lost(&error))?;
@@ -45,11 +45,11 @@ impl Tool {
         self.answer(words, &output)
     }
 
-    pub(super) fn lost(&self, error: &io::Error) -> Failed {
-        Failed::internal(format!("cannot run `{}`: {error}", self.name)).hint(self.hint)
+    pub(super) fn lost(&self, error: &io::Error) -> LaunchError {
+        LaunchError::engine(format!("cannot run `{}`: {error}", self.name)).hint(self.hint)
     }
 
-    fn answer(&self, words: &[&str], output: &Output) -> Result<String, Failed> {
+    fn answer(&self, words: &[&str], output: &Output) -> Result<String, LaunchError> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() {
             return Ok(text(&output.stdout));
@@ -58,6 +58,6 @@ impl Tool {
         let said = said.trim();
         let said = if said.is_empty() { "it says nothing" } else { said };
         let verb = words.first().copied().unwrap_or_default();
-        Err(Failed::internal(format!("`{} {verb}` failed: {said}", self.name)))
+        Err(LaunchError::engine(format!("`{} {verb}` failed: {said}", self.name)))
     }
 }

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use goodput_exchange::{ImportError, parse_results, read_results};
 use goodput_model::{Reported, ReportedMode, Tool};
-use goodput_record::{ImportError, parse_results, read_results};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/results").join(name)

@@ -3,18 +3,17 @@
 //! No token and no key is in a manifest: the pods take both from Secrets. Where no Secret is named,
 //! one is made with a new token, handed to kubectl on its stdin.
 
-use std::process::{Child, ExitCode};
+use std::process::Child;
+use std::time::Duration;
 
+use goodput_model::plain;
 use serde_json::{Value, json};
 
-use super::follow::{Ear, Wish};
+use super::follow::Follower;
+use super::manifests::Manifests;
 use super::tool::Tool;
-use super::words::Asked;
-use super::{emit, manifests, yaml};
-use crate::args::KubernetesArgs;
-use crate::error::{Failed, exit};
-use crate::output;
-use crate::ui::secret;
+use super::{JobObserver, LOST, RankCommand, StopRequest, yaml};
+use crate::LaunchError;
 
 const KUBECTL: Tool =
     Tool::new("kubectl", "kubectl must be in PATH; --dry-run prints the manifests without it");
@@ -26,64 +25,97 @@ const PATIENCE: u32 = 30;
 /// By the server: the client's own way would leave a copy of the Secret in a note on it.
 const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
 
-/// `goodput fleet kubernetes`
-pub(super) fn launch(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
-    let asked = Asked::read(&args.launch)?;
-    let trees = manifests::all(args, &asked)?;
-    let head = head(args);
-    if !emit(&args.launch, &(head + &yaml::documents(&trees)))? {
-        return Ok(ExitCode::from(exit::OK));
+/// An Indexed Job of Kubernetes with one pod for each rank. Names are fit for objects.
+#[derive(Debug, Clone)]
+pub struct KubernetesJob {
+    /// The job's name.
+    pub name: String,
+    /// How many ranks.
+    pub ranks: u32,
+    /// The image.
+    pub image: String,
+    /// Namespace, where it is not that of kubectl's context.
+    pub namespace: Option<String>,
+    /// Whether the namespace is made, too.
+    pub create_namespace: bool,
+    /// A Secret that holds the fleet's token; by default one is made.
+    pub token_secret: Option<String>,
+    /// `SECRET/KEY` of the API key.
+    pub api_key_secret: Option<String>,
+    /// A claim for the results.
+    pub claim: Option<String>,
+    /// Processors of each rank.
+    pub cpus: u32,
+    /// MiB of each rank.
+    pub memory: u32,
+    /// Whether pods wait rather than share a node unevenly.
+    pub strict_spread: bool,
+    /// How long the job is kept after its end.
+    pub keep: Duration,
+    /// Port of rank 0.
+    pub port: u16,
+    /// The text of the plan that the pods get.
+    pub plan: Option<String>,
+}
+
+impl KubernetesJob {
+    /// The manifests, without the token.
+    pub fn manifests(&self, command: &RankCommand) -> Result<String, LaunchError> {
+        let Manifests { namespace, objects, job } = Manifests::new(self, command)?;
+        let trees: Vec<Value> = namespace.into_iter().chain(objects).chain([job]).collect();
+        Ok(self.head() + &yaml::documents(&trees))
     }
-    let mut ear = Ear::new()?;
-    let mut cluster = Cluster { args, uid: String::new() };
-    cluster.begin(trees)?;
-    let name = &args.launch.name;
-    output::note(&format!("job {name} is begun; Ctrl-C deletes it, and its pods stop"));
-    let code = cluster.follow(&mut ear)?;
-    output::note(&format!(
-        "what is left: kubectl delete job,service,configmap,networkpolicy,secret -l app.kubernetes.io/instance={name}"
-    ));
-    Ok(ExitCode::from(if ear.is_stopped() { exit::INTERRUPTED } else { code }))
-}
 
-/// What a reader of printed manifests must know.
-fn head(args: &KubernetesArgs) -> String {
-    let name = manifests::token_secret(args);
-    let space = args.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
-    let first = if args.token_secret.is_none() {
-        format!(
-            "# First: head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' |\n\
-             #   kubectl{space} create secret generic {name} --from-file=token=/dev/stdin\n"
-        )
-    } else {
-        String::new()
-    };
-    let results = if args.claim.is_none() {
-        "# Results go with the pods (no --claim): only what rank 0 prints is kept.\n"
-    } else {
-        ""
-    };
-    format!("# Made by goodput {}.\n{first}{results}", env!("CARGO_PKG_VERSION"))
-}
+    /// Makes the job and waits for the end of rank 0; its exit code, unless the user stopped it.
+    pub fn launch(
+        &self,
+        command: &RankCommand,
+        observer: &dyn JobObserver,
+    ) -> Result<Option<u8>, LaunchError> {
+        let follower = Follower::new(observer);
+        let mut cluster = Cluster { job: self, uid: String::new(), follower };
+        cluster.begin(Manifests::new(self, command)?)?;
+        let name = &self.name;
+        observer.note(&format!("job {name} is begun; Ctrl-C deletes it, and its pods stop"));
+        let code = cluster.follow()?;
+        observer.note(&format!(
+            "what is left: kubectl delete job,service,configmap,networkpolicy,secret -l app.kubernetes.io/instance={name}"
+        ));
+        Ok(cluster.follower.unless_stopped(code))
+    }
 
-/// A Secret with a new token.
-fn token(args: &KubernetesArgs) -> Result<Value, Failed> {
-    let token =
-        secret().map_err(|error| Failed::internal(format!("cannot make a token: {error}")))?;
-    Ok(json!({
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": manifests::metadata(args, &manifests::token_secret(args)),
-        "type": "Opaque",
-        "stringData": {"token": token},
-    }))
+    /// The Secret with the token.
+    pub(super) fn token_secret(&self) -> String {
+        self.token_secret.clone().unwrap_or_else(|| format!("{}-fleet", self.name))
+    }
+
+    /// What a reader of printed manifests must know.
+    fn head(&self) -> String {
+        let name = self.token_secret();
+        let space = self.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
+        let first = if self.token_secret.is_none() {
+            format!(
+                "# First: head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' |\n\
+                 #   kubectl{space} create secret generic {name} --from-file=token=/dev/stdin\n"
+            )
+        } else {
+            String::new()
+        };
+        let results = if self.claim.is_none() {
+            "# Results go with the pods (no --claim): only what rank 0 prints is kept.\n"
+        } else {
+            ""
+        };
+        format!("# Made by goodput {}.\n{first}{results}", env!("CARGO_PKG_VERSION"))
+    }
 }
 
 /// The cluster, by kubectl.
 struct Cluster<'a> {
-    args: &'a KubernetesArgs,
+    job: &'a KubernetesJob,
     /// The job's own: pods of one that had its name before may still be there.
     uid: String,
+    follower: Follower<'a>,
 }
 
 /// What a look finds.
@@ -98,40 +130,37 @@ enum Look {
 impl Cluster<'_> {
     /// These words, in the namespace.
     fn words<'b>(&'b self, words: &[&'b str]) -> Vec<&'b str> {
-        let space = self.args.namespace.as_deref();
+        let space = self.job.namespace.as_deref();
         words.iter().copied().chain(space.into_iter().flat_map(|name| ["-n", name])).collect()
     }
 
-    fn ask(&self, words: &[&str]) -> Result<String, Failed> {
+    fn ask(&self, words: &[&str]) -> Result<String, LaunchError> {
         KUBECTL.ask(&self.words(words))
     }
 
-    fn feed(&self, words: &[&str], text: &str) -> Result<String, Failed> {
+    fn feed(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
         KUBECTL.feed(&self.words(words), text)
     }
 
     /// Makes the job, which rests until what it needs is there. One of that name that is there already
     /// is left alone, with all that belongs to it.
-    fn begin(&mut self, mut trees: Vec<Value>) -> Result<(), Failed> {
-        let name = self.args.launch.name.as_str();
-        if self.args.create_namespace {
-            let space: Vec<Value> = trees.drain(..1).collect();
-            self.feed(&APPLY, &yaml::documents(&space))?;
+    fn begin(&mut self, manifests: Manifests) -> Result<(), LaunchError> {
+        let Manifests { namespace, mut objects, mut job } = manifests;
+        let name = self.job.name.as_str();
+        if let Some(namespace) = namespace {
+            self.feed(&APPLY, &yaml::documents(&[namespace]))?;
         }
-        let mut job = trees.split_off(trees.len().saturating_sub(1));
-        for job in &mut job {
-            job["spec"]["suspend"] = json!(true);
-        }
-        if self.args.token_secret.is_none() {
-            trees.push(token(self.args)?);
+        job["spec"]["suspend"] = json!(true);
+        if self.job.token_secret.is_none() {
+            objects.push(Manifests::token(self.job)?);
         }
         let create = ["create", "-f", "-", "-o", "jsonpath={.metadata.uid}"];
-        let uid = self.feed(&create, &yaml::documents(&job)).map_err(|failed| {
+        let uid = self.feed(&create, &yaml::documents(&[job])).map_err(|failed| {
             failed.hint(format!("an old job of this name? kubectl delete job {name}, or --name"))
         })?;
         uid.trim().clone_into(&mut self.uid);
         let wake = ["patch", "job", name, "--type=merge", "-p", r#"{"spec":{"suspend":false}}"#];
-        let begun = self.feed(&APPLY, &yaml::documents(&trees)).and_then(|_| self.ask(&wake));
+        let begun = self.feed(&APPLY, &yaml::documents(&objects)).and_then(|_| self.ask(&wake));
         if begun.is_err() {
             self.delete();
         }
@@ -139,36 +168,36 @@ impl Cluster<'_> {
     }
 
     /// Waits for rank 0, prints what it prints, and says how all ended.
-    fn follow(&self, ear: &mut Ear) -> Result<u8, Failed> {
-        let Some(pod) = self.wait(ear, |pod| pod.has_begun)? else { return Ok(exit::INTERRUPTED) };
+    fn follow(&mut self) -> Result<u8, LaunchError> {
+        let Some(pod) = self.wait(|pod| pod.has_begun)? else { return Ok(LOST) };
         let mut logs = KUBECTL
             .command(&self.words(&["logs", "-f", &pod.name]))
             .spawn()
             .map_err(|error| KUBECTL.lost(&error))?;
         while !is_over(&mut logs) {
-            self.obey(ear.rest());
+            self.rest();
         }
-        if ear.is_stopped() {
-            return Ok(exit::INTERRUPTED);
+        if self.follower.is_stopped() {
+            return Ok(LOST);
         }
-        let pod = self.wait(ear, |pod| pod.code.is_some())?;
+        let pod = self.wait(|pod| pod.code.is_some())?;
         self.say_failed();
-        Ok(pod.and_then(|pod| pod.code).unwrap_or(exit::INTERNAL))
+        Ok(pod.and_then(|pod| pod.code).unwrap_or(LOST))
     }
 
     /// Waits until the pod of rank 0 is so; none where the user has stopped it before.
-    fn wait(&self, ear: &mut Ear, is_so: impl Fn(&Pod) -> bool) -> Result<Option<Pod>, Failed> {
+    fn wait(&mut self, is_so: impl Fn(&Pod) -> bool) -> Result<Option<Pod>, LaunchError> {
         let (mut silent, mut looks, mut known) = (0, 0, String::new());
         loop {
             let look = self.look();
             silent = if look.is_err() { silent + 1 } else { 0 };
             let why = match look {
                 Ok(Look::Pod(pod)) if is_so(&pod) => return Ok(Some(pod)),
-                _ if ear.is_stopped() => return Ok(None),
+                _ if self.follower.is_stopped() => return Ok(None),
                 Ok(Look::Pod(pod)) => pod.waits_for,
                 Ok(Look::None(why)) => why,
                 Ok(Look::Over(why)) => {
-                    return Err(Failed::internal(format!("there is no pod of rank 0: {why}")));
+                    return Err(LaunchError::engine(format!("there is no pod of rank 0: {why}")));
                 }
                 Err(failed) if silent > PATIENCE => return Err(failed),
                 Err(failed) => failed.to_string(),
@@ -176,21 +205,21 @@ impl Cluster<'_> {
             looks += 1;
             if why != known || looks % PATIENCE == 0 {
                 let said = if why.is_empty() { "no reason is given" } else { &why };
-                output::note(&format!("rank 0 waits: {}", goodput_report::plain(said)));
+                self.follower.note(&format!("rank 0 waits: {}", plain(said)));
                 known = why;
             }
-            self.obey(ear.rest());
+            self.rest();
         }
     }
 
     /// The pod of rank 0, or why there is none.
-    fn look(&self) -> Result<Look, Failed> {
+    fn look(&self) -> Result<Look, LaunchError> {
         let label = format!("batch.kubernetes.io/controller-uid={}", self.uid);
         let pods = self.read(&["get", "pods", "-l", &label, "-o", "json"])?;
         if let Some(pod) = items(&pods["items"]).iter().find(|pod| is_first(pod)) {
             return Ok(Look::Pod(Pod::read(pod)));
         }
-        let words = ["get", "job", &self.args.launch.name, "--ignore-not-found", "-o", "json"];
+        let words = ["get", "job", &self.job.name, "--ignore-not-found", "-o", "json"];
         if let Some(why) = over(&self.read(&words)?, &self.uid) {
             return Ok(Look::Over(why));
         }
@@ -205,39 +234,41 @@ impl Cluster<'_> {
     }
 
     /// An answer in JSON; nothing where there is none.
-    fn read(&self, words: &[&str]) -> Result<Value, Failed> {
+    fn read(&self, words: &[&str]) -> Result<Value, LaunchError> {
         let answer = self.ask(words)?;
         if answer.trim().is_empty() {
             return Ok(Value::Null);
         }
         serde_json::from_str(&answer)
-            .map_err(|error| Failed::internal(format!("kubectl's answer is no JSON: {error}")))
+            .map_err(|error| LaunchError::engine(format!("kubectl's answer is no JSON: {error}")))
     }
 
-    fn obey(&self, wish: Option<Wish>) {
-        if wish != Some(Wish::Stop) {
+    /// Until the next question; deletes the job where the user wants to stop.
+    fn rest(&mut self) {
+        if self.follower.rest() != Some(StopRequest::Stop) {
             return;
         }
-        let name = &self.args.launch.name;
-        output::note(&format!("kubectl delete job {name}: the pods have two minutes to write"));
+        let name = &self.job.name;
+        self.follower
+            .note(&format!("kubectl delete job {name}: the pods have two minutes to write"));
         self.delete();
     }
 
     fn delete(&self) {
-        let name = &self.args.launch.name;
+        let name = &self.job.name;
         if let Err(failed) = self.ask(&["delete", "job", name, "--wait=false"]) {
-            output::note(&format!("error: {failed}"));
+            self.follower.note(&format!("error: {failed}"));
         }
     }
 
     /// Names the ranks that failed, as far as the job knows them.
     fn say_failed(&self) {
-        let name = &self.args.launch.name;
+        let name = &self.job.name;
         let words = ["get", "job", name, "-o", "jsonpath={.status.failedIndexes}"];
         match self.ask(&words) {
             Ok(failed) if !failed.trim().is_empty() => {
-                let failed = goodput_report::plain(failed.trim());
-                output::note(&format!(
+                let failed = plain(failed.trim());
+                self.follower.note(&format!(
                     "ranks that failed: {failed} (kubectl logs -l batch.kubernetes.io/job-name={name},batch.kubernetes.io/job-completion-index=K)"
                 ));
             }
@@ -307,7 +338,7 @@ impl Pod {
             name: text(&pod["metadata"]["name"]),
             has_begun: ["Running", "Succeeded", "Failed"].contains(&phase.as_str()),
             waits_for: if waiting.is_empty() { unplaced.unwrap_or_default() } else { waiting },
-            code: if is_lost { Some(exit::INTERNAL) } else { code },
+            code: if is_lost { Some(LOST) } else { code },
         }
     }
 }

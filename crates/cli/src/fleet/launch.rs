@@ -1,0 +1,180 @@
+//! `goodput fleet`: arguments into a job of Slurm, Kubernetes or Ray, which `goodput_fleet` starts and
+//! follows.
+
+mod secrets;
+mod words;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use goodput_engine::Control;
+use goodput_fleet::{
+    JobObserver, KubernetesJob, LaunchError, RayJob, SlurmJob, StopRequest, detect,
+};
+
+use crate::args::{FleetArgs, FleetVerb, KubernetesArgs, LaunchArgs, RayArgs, SlurmArgs};
+use crate::error::{Failed, exit};
+use crate::output;
+use crate::signals::Listening;
+
+/// `goodput fleet ENGINE`
+pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode, Failed> {
+    match &args.engine {
+        FleetVerb::Slurm(args) => slurm(args),
+        FleetVerb::Kubernetes(args) => kubernetes(args),
+        FleetVerb::Ray(args) => ray(args),
+        FleetVerb::Detect => show_rank(),
+    }
+}
+
+fn slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
+    let command = words::read(&args.launch)?;
+    let time = match args.time {
+        None => words::length(&command)?.map(|length| length + SlurmJob::SPARE),
+        time => time,
+    };
+    let this = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("goodput"));
+    let job = SlurmJob {
+        name: args.launch.name.clone(),
+        ranks: args.launch.ranks,
+        cpus: args.cpus,
+        ranks_per_node: args.ranks_per_node,
+        time,
+        partition: args.partition.clone(),
+        account: args.account.clone(),
+        options: args.sbatch_arg.clone(),
+        program: args.program.clone().unwrap_or_else(this),
+        port: args.port,
+    };
+    let script = job.script(&command).map_err(failed)?;
+    launch(&args.launch, &script, |terminal| job.launch(&script, terminal))
+}
+
+fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
+    let command = words::read(&args.launch)?;
+    let job = KubernetesJob {
+        name: args.launch.name.clone(),
+        ranks: args.launch.ranks,
+        image: args.image.clone(),
+        namespace: args.namespace.clone(),
+        create_namespace: args.create_namespace,
+        token_secret: args.token_secret.clone(),
+        api_key_secret: args.api_key_secret.clone(),
+        claim: args.claim.clone(),
+        cpus: args.cpus,
+        memory: args.memory,
+        strict_spread: args.strict_spread,
+        keep: args.keep,
+        port: args.port,
+        plan: words::plan_text(&command)?,
+    };
+    let manifests = job.manifests(&command).map_err(failed)?;
+    launch(&args.launch, &manifests, |terminal| job.launch(&command, terminal))
+}
+
+fn ray(args: &RayArgs) -> Result<ExitCode, Failed> {
+    let command = words::read(&args.launch)?;
+    let mut job = RayJob {
+        name: args.launch.name.clone(),
+        ranks: args.launch.ranks,
+        address: args.address.clone(),
+        cpus: args.cpus,
+        strict_spread: args.strict_spread,
+        program: args.program.clone(),
+        port: args.port,
+        python: args.python.clone(),
+        job: args.job.clone(),
+        plan: None,
+    };
+    job.check(&command).map_err(failed)?;
+    job.plan = words::plan_text(&command)?;
+    let driver = job.driver(&command);
+    launch(&args.launch, &driver, |terminal| job.launch(&driver, terminal))
+}
+
+/// `goodput fleet detect`
+fn show_rank() -> Result<ExitCode, Failed> {
+    let rank = detect(|name| std::env::var(name).ok()).map_err(failed)?;
+    let host = rank.rendezvous_host.as_deref().unwrap_or("(not said)");
+    let port = rank.rendezvous_port.map(|port| format!(", port {port}")).unwrap_or_default();
+    let line = format!("{} by {}, rendezvous {host}{port}", rank.shard, rank.by);
+    output::data((goodput_report::plain(&line) + "\n").as_bytes())?;
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Writes the job's text to `--out`, or prints it for `--dry-run`; starts it unless that is all.
+fn launch(
+    args: &LaunchArgs,
+    text: &str,
+    start: impl FnOnce(&Terminal) -> Result<Option<u8>, LaunchError>,
+) -> Result<ExitCode, Failed> {
+    match &args.out {
+        // Words may name hosts and models that are private.
+        Some(path) => OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| {
+                Failed::usage(format!("cannot write `{}`: {error}", path.display()))
+            })?,
+        None if args.dry_run => output::data(text.as_bytes())?,
+        None => {}
+    }
+    if args.dry_run {
+        return Ok(ExitCode::from(exit::OK));
+    }
+    let code = start(&Terminal::new()?).map_err(failed)?;
+    Ok(ExitCode::from(code.unwrap_or(exit::INTERRUPTED)))
+}
+
+/// The terminal from which a job was started.
+struct Terminal {
+    control: Control,
+    _listening: Listening,
+}
+
+impl Terminal {
+    /// Hears Ctrl-C from now on; a third signal ends this process.
+    fn new() -> Result<Self, Failed> {
+        let control = Control::new();
+        let listening = crate::signals::interrupt()
+            .watch(&control)
+            .map_err(|error| Failed::internal(format!("cannot hear signals: {error}")))?;
+        Ok(Self { control, _listening: listening })
+    }
+}
+
+impl JobObserver for Terminal {
+    fn note(&self, text: &str) {
+        output::note(text);
+    }
+
+    fn output(&self, bytes: &[u8]) -> Result<(), LaunchError> {
+        output::data(bytes).map_err(|failed| LaunchError::engine(failed.to_string()))
+    }
+
+    fn stop_request(&self) -> StopRequest {
+        if self.control.is_aborting() {
+            StopRequest::Abort
+        } else if self.control.is_stopping() {
+            StopRequest::Stop
+        } else {
+            StopRequest::None
+        }
+    }
+}
+
+pub(super) fn failed(error: LaunchError) -> Failed {
+    let of = if error.is_usage { Failed::usage } else { Failed::internal };
+    let failed = of(error.message);
+    match error.hint {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
