@@ -7,11 +7,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 30] = [
+const OURS: [(&str, &[&str]); 31] = [
     ("goodput-random", &[]),
     ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),
     ("goodput-clock", &["goodput-model"]),
+    ("goodput-http", &["goodput-model", "goodput-clock"]),
     ("goodput-schedule", &["goodput-model", "goodput-random"]),
     ("goodput-tokens", &["goodput-files"]),
     ("goodput-dataset", &["goodput-model", "goodput-random", "goodput-files"]),

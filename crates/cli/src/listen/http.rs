@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::page::Format;
-use crate::http::may_name;
+use goodput_http::may_name;
 
 /// Bytes of a request's head at most.
 pub(super) const MOST_HEAD: usize = 8 * 1024;

@@ -167,7 +167,7 @@ pub(crate) fn serve(
     if !quiet || address.port() == 0 {
         output::note(&format!("metrics of this run: http://{chosen}/metrics"));
     }
-    crate::http::warn_if_open(
+    output::warn_if_open(
         chosen,
         "whoever can connect can read target, model and figures at /metrics, which has no password",
     );

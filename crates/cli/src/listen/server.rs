@@ -9,7 +9,7 @@ use goodput_model::Nanos;
 
 use super::http::{self, Ask, MOST_HEAD, Refusal};
 use super::page::Format;
-use crate::http::{Broken, Serve, read_head, see_off, send};
+use goodput_http::{Broken, Serve, read_head, see_off, send};
 
 type Pages = Arc<dyn Fn(Format) -> String + Send + Sync>;
 
@@ -31,7 +31,7 @@ impl Server {
 
     /// Serves until the process ends.
     pub(super) fn start(self, listener: TcpListener) -> io::Result<()> {
-        crate::http::start(self, listener)
+        goodput_http::start(self, listener)
     }
 }
 

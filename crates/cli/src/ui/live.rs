@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::answer::events;
 use super::view::quiet_s;
-use crate::http::send;
+use goodput_http::send;
 
 /// How often the logs are looked at, and how long a client may take for what was seen.
 const EVERY: Nanos = Nanos::from_millis(1_000);

@@ -28,7 +28,7 @@ use goodput_report::plain;
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};
-use crate::{http, output, signals};
+use crate::{output, signals};
 use guard::Guard;
 use server::Server;
 use site::Site;
@@ -57,7 +57,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     })?;
     let system = |error: io::Error| Failed::internal(format!("cannot serve: {error}"));
     let address = listener.local_addr().map_err(system)?;
-    let is_loopback = http::is_of_this_machine(address.ip());
+    let is_loopback = goodput_http::is_of_this_machine(address.ip());
     let given = args.token_file.as_deref().map(token_in).transpose()?;
     let is_new = given.is_none() && !is_loopback;
     let token = if is_new { Some(secret().map_err(system)?) } else { given };
@@ -74,7 +74,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
         "results in {}: {shown}{query}",
         plain(&args.folder.display().to_string())
     ));
-    http::warn_if_open(
+    output::warn_if_open(
         address,
         "what is sent is not encrypted; `ssh -L` to a view on the loopback is safer",
     );

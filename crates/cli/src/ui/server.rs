@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::live;
 use super::request::{Method, Request};
 use super::site::{MOST_BODY, Reply, Site};
-use crate::http::{Broken, Seats, Serve, read_body, read_head, see_off, send};
+use goodput_http::{Broken, Seats, Serve, read_body, read_head, see_off, send};
 
 /// Clients at once that watch something.
 const WATCHERS: usize = 24;
@@ -39,7 +39,7 @@ impl Server {
 
     /// Serves until the process ends.
     pub(super) fn start(self, listener: TcpListener) -> io::Result<()> {
-        crate::http::start(self, listener)
+        goodput_http::start(self, listener)
     }
 
     /// A question with its body, or why there is none; and whether only a head is wanted.

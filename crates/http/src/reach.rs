@@ -1,32 +1,21 @@
 //! Who can reach a listener, and by which names it may be asked.
 
-use std::net::{IpAddr, SocketAddr};
-
-use crate::output;
-use goodput_lab::host;
-
-/// Says so where other machines can reach a listener, and what that means. Not even `--quiet` keeps
-/// it back.
-pub(crate) fn warn_if_open(address: SocketAddr, meaning: &str) {
-    if !is_of_this_machine(address.ip()) {
-        output::note(&format!("warning: other machines can reach {address}: {meaning}"));
-    }
-}
+use std::net::IpAddr;
 
 /// Whether only this machine can connect there.
-pub(crate) fn is_of_this_machine(address: IpAddr) -> bool {
+pub fn is_of_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
 /// Whether it can be a name or an address with a port.
-pub(crate) fn is_host(host: &str) -> bool {
+pub fn is_host(host: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
     !host.is_empty() && host.len() <= 255 && host.bytes().all(is_fit)
 }
 
 /// Whether a page that is served at this address may be asked for by this `Host`. Any other name may be
 /// pointed here by whoever owns it, and its pages would then read ours in a browser (DNS rebinding).
-pub(crate) fn may_name(host: &str, listener: IpAddr) -> bool {
+pub fn may_name(host: &str, listener: IpAddr) -> bool {
     let Some(name) = name_of(host).filter(|_| is_host(host)) else { return false };
     if is_of_this_machine(listener) {
         return is_loopback_name(name);
@@ -36,11 +25,11 @@ pub(crate) fn may_name(host: &str, listener: IpAddr) -> bool {
     name.parse::<IpAddr>().is_ok()
         || !name.contains('.')
         || [".local", ".localhost", ".internal", ".home.arpa"].iter().any(|end| name.ends_with(end))
-        || name.eq_ignore_ascii_case(&host::name())
+        || name.eq_ignore_ascii_case(&rustix::system::uname().nodename().to_string_lossy())
 }
 
 /// Whether a host is `localhost` or an address of the loopback, at whatever port: it may be forwarded.
-pub(crate) fn names_this_machine(host: &str) -> bool {
+pub fn names_this_machine(host: &str) -> bool {
     name_of(host).is_some_and(is_loopback_name)
 }
 

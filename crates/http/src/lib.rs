@@ -12,8 +12,10 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
-use goodput_lab::host;
-pub(crate) use reach::{is_host, is_of_this_machine, may_name, names_this_machine, warn_if_open};
+pub use reach::{is_host, is_of_this_machine, may_name, names_this_machine};
+
+/// How far threads that serve step back from those that measure.
+const NICE: i32 = 10;
 
 /// Bytes that are read and thrown away behind a question, so that the answer is not lost with them.
 const MOST_REST: usize = 64 * 1024;
@@ -22,7 +24,7 @@ const MOST_REST: usize = 64 * 1024;
 const BREATH: Nanos = Nanos::from_millis(100);
 
 /// A small server of ours.
-pub(crate) trait Serve: Clone + Send + 'static {
+pub trait Serve: Clone + Send + 'static {
     /// What its threads are called.
     const NAME: &'static str;
     /// Clients at once. A silent one is gone after a while.
@@ -35,10 +37,10 @@ pub(crate) trait Serve: Clone + Send + 'static {
 }
 
 /// Serves until the process ends: a thread that accepts, and one for each client.
-pub(crate) fn start<S: Serve>(server: S, listener: TcpListener) -> io::Result<()> {
+pub fn start<S: Serve>(server: S, listener: TcpListener) -> io::Result<()> {
     let seats = Seats::default();
     let accept = move || {
-        host::give_way();
+        give_way();
         for stream in listener.incoming() {
             match stream {
                 Ok(stream) => welcome(&server, &seats, stream),
@@ -58,7 +60,7 @@ fn welcome<S: Serve>(server: &S, seats: &Seats, mut stream: TcpStream) {
     };
     let server = server.clone();
     let serve = move || {
-        host::give_way();
+        give_way();
         let _ = server.serve(stream);
         drop(seat);
     };
@@ -66,13 +68,18 @@ fn welcome<S: Serve>(server: &S, seats: &Seats, mut stream: TcpStream) {
     let _ = std::thread::Builder::new().name(format!("{}-client", S::NAME)).spawn(serve);
 }
 
+/// Without it the thread competes like any other.
+fn give_way() {
+    let _ = rustix::process::setpriority_process(None, NICE);
+}
+
 /// Places for clients.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seats(Arc<AtomicUsize>);
+pub struct Seats(Arc<AtomicUsize>);
 
 /// A client's place, free again when it goes.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<AtomicUsize>);
+pub struct Seat(Arc<AtomicUsize>);
 
 impl Drop for Seat {
     fn drop(&mut self) {
@@ -82,7 +89,7 @@ impl Drop for Seat {
 
 impl Seats {
     /// One of so many; none where all are taken.
-    pub(crate) fn take(&self, of: usize) -> Option<Seat> {
+    pub fn take(&self, of: usize) -> Option<Seat> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         let seat = Seat(Arc::clone(&self.0));
         (before < of).then_some(seat)
@@ -91,18 +98,20 @@ impl Seats {
 
 /// Why there is no head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The client went away.
     Cut,
+    /// It took too long.
     TooSlow,
+    /// It sent too much.
     TooLarge,
 }
 
 /// A head, without the empty line that ends it, and what came behind it.
-pub(crate) type Head = (Vec<u8>, Vec<u8>);
+pub type Head = (Vec<u8>, Vec<u8>);
 
 /// Reads up to the empty line.
-pub(crate) fn read_head(
+pub fn read_head(
     stream: &mut TcpStream,
     most: usize,
     end: Nanos,
@@ -125,7 +134,7 @@ pub(crate) fn read_head(
 }
 
 /// Reads on until there are so many bytes; what comes behind them is cut off.
-pub(crate) fn read_body(
+pub fn read_body(
     stream: &mut TcpStream,
     mut body: Vec<u8>,
     length: usize,
@@ -178,7 +187,7 @@ fn head_length(head: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Writes all of it.
-pub(crate) fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> {
+pub fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         stream.set_write_timeout(Some(left(end)?))?;
@@ -193,7 +202,7 @@ pub(crate) fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Resu
 }
 
 /// Ends a connection: closing over unread bytes would reset it, and may take the answer along.
-pub(crate) fn see_off(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
+pub fn see_off(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let (mut part, mut thrown) = ([0; 1024], 0);
     while thrown < MOST_REST {
