@@ -28,7 +28,7 @@ const OURS: [(&str, &[&str]); 31] = [
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
     ("goodput-exchange", &["goodput-model", "goodput-stats"]),
-    ("goodput-index", &["goodput-model", "goodput-files", "goodput-record"]),
+    ("goodput-ui", &["goodput-model", "goodput-files", "goodput-record"]),
     ("goodput-sim", &["goodput-model", "goodput-random"]),
     (
         "goodput-mock",
@@ -127,7 +127,7 @@ const WALLS: [(&str, &[&str]); 19] = [
     ("csv", &["goodput-dataset", "goodput-exchange"]),
     ("statrs", &["goodput-stats"]),
     ("nvml-wrapper", &["goodput-observe"]),
-    ("rusqlite", &["goodput-index"]),
+    ("rusqlite", &["goodput-ui"]),
 ];
 
 /// Dependencies by crate, without those of tests.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use goodput_clock::{now, pause};
 use goodput_files::open_inside;
-use goodput_index::live_folder;
 use goodput_model::{Nanos, RequestRecord, Sample, Scrape, Signal, SignalValue};
 use goodput_record::LogTail;
+use goodput_ui::live_folder;
 use serde::Serialize;
 
 use super::answer::events;

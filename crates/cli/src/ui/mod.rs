@@ -23,8 +23,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use goodput_index::{Index, IndexError};
 use goodput_report::plain;
+use goodput_ui::{Index, IndexError};
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
-use goodput_index::{
-    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, fingerprint,
-};
 use goodput_model::Nanos;
 use goodput_report::{
     UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiList, UiOverlay, UiRun,
     ui_list, ui_message, ui_overlay, ui_report_policy, ui_run, ui_token,
+};
+use goodput_ui::{
+    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, fingerprint,
 };
 
 use super::answer::Answer;

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use goodput_index::{Index, Notes};
 use goodput_model::{
     Exchange, HostSample, Nanos, Phase, Planned, Reading, RequestRecord, Sample, Scrape, Signal,
     SignalValue, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::LogWriter;
+use goodput_ui::{Index, Notes};
 use tempfile::TempDir;
 
 use super::guard::{Guard, Ruling};

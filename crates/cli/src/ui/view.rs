@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use goodput_index::{CurvePoint, Entry, Shown, Spread, live_folder};
 use goodput_report::{UiCurve, UiFigure, UiPoint, UiRow};
+use goodput_ui::{CurvePoint, Entry, Shown, Spread, live_folder};
 
 /// What was not touched for so long is not going on.
 const QUIET_S: f64 = 20.0;
@@ -74,7 +74,7 @@ pub(super) fn curves(
         let short: String = words.chars().take(LEGEND).collect();
         format!("{letter} · {short}")
     };
-    let curve = |curve: &goodput_index::Curve| UiCurve {
+    let curve = |curve: &goodput_ui::Curve| UiCurve {
         id: entry.id.clone(),
         name: name(&curve.name),
         about: about.clone(),
