@@ -5,7 +5,6 @@
 
 mod course;
 mod histogram;
-mod http;
 mod page;
 mod server;
 mod tally;
@@ -30,7 +29,6 @@ use goodput_lab::readiness::Ready;
 pub(crate) use histogram::Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};
-use server::Server;
 pub(crate) use tally::Tally;
 
 /// Runs on the page at most, beyond those under way: a comparison has hundreds.
@@ -162,7 +160,7 @@ pub(crate) fn serve(
     };
     let listener = TcpListener::bind(address).map_err(refused)?;
     let chosen = listener.local_addr().map_err(refused)?;
-    Server::new(Arc::new(page), (PATIENCE, chosen.ip())).start(listener).map_err(refused)?;
+    server::start(page, PATIENCE, listener).map_err(refused)?;
     // A port that was left open can be known in no other way.
     if !quiet || address.port() == 0 {
         output::note(&format!("metrics of this run: http://{chosen}/metrics"));

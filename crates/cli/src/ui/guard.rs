@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::request::{Method, Request};
-use goodput_http::{is_host, names_this_machine};
+use goodput_http::{Method, Request, is_host, names_this_machine};
 
 /// Decides who may ask.
 #[derive(Debug)]

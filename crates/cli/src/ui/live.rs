@@ -12,7 +12,6 @@ use goodput_record::LogTail;
 use goodput_ui::live_folder;
 use serde::Serialize;
 
-use super::answer::events;
 use super::view::quiet_s;
 use goodput_http::send;
 
@@ -39,7 +38,6 @@ const PATIENT_LOOKS: u32 = 30;
 
 /// Sends what goes on in a folder until it is over or the client is gone.
 pub(super) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
-    send(stream, events().as_bytes(), now() + PATIENCE)?;
     let (mut following, mut without) = (None::<Following>, 0);
     loop {
         match live_folder(folder) {

@@ -1,16 +1,13 @@
 //! `goodput ui`: a folder of results in a browser.
 //!
-//! A question goes through `server` (sockets, bounds) → `request` (what is asked) → `guard` (who may
-//! ask) → `site` (which page) and comes back as an `Answer`; a `live` view is written as it happens.
+//! A request goes through `guard` (who may ask) → `site` (which page) and comes back as a `Response`;
+//! a `live` view is written as it happens.
 //! Nothing that is asked is a path: results are named by ids that only the index can turn into
 //! folders.
 
-mod answer;
 mod guard;
 mod live;
 mod pages;
-mod request;
-mod server;
 mod site;
 #[cfg(test)]
 mod tests;
@@ -30,8 +27,7 @@ use crate::args::UiArgs;
 use crate::error::{Failed, exit};
 use crate::{output, signals};
 use guard::Guard;
-use server::Server;
-use site::Site;
+use site::{LIMITS, ResultsSite};
 
 /// How often a process that waits for its end looks up.
 const LOOK_UP: Duration = Duration::from_hours(1);
@@ -63,7 +59,8 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     let token = if is_new { Some(secret().map_err(system)?) } else { given };
     let key = secret().map_err(system)?;
     let guard = Guard::new(is_loopback, token.as_deref(), address.port());
-    Server::new(Site::new(index, guard, key)).start(listener).map_err(system)?;
+    let site = ResultsSite::new(index, guard, key);
+    goodput_http::start(site, LIMITS, listener).map_err(system)?;
     let shown = match (&token, address.ip().is_unspecified()) {
         (_, true) => format!("http://HOST:{}/", address.port()),
         _ => format!("http://{address}/"),

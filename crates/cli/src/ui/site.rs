@@ -1,9 +1,11 @@
 //! Which page is asked for, and what is on it.
 
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
+use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
 use goodput_model::Nanos;
 use goodput_report::{
     UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiList, UiOverlay, UiRun,
@@ -13,10 +15,9 @@ use goodput_ui::{
     Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, fingerprint,
 };
 
-use super::answer::Answer;
 use super::guard::{Guard, Ruling, is_same};
+use super::live::watch;
 use super::pages::Pages;
-use super::request::{Method, Request};
 use super::view;
 use crate::report;
 
@@ -29,11 +30,35 @@ const FRESH: Nanos = Nanos::from_millis(1_000);
 /// Results that one overlay looks at.
 const MOST_CHOSEN: usize = 26;
 
-/// Bytes of a form: each byte of the notes may be written with three.
-pub(super) const MOST_BODY: usize = 3 * MOST_NOTES + 16 * 1024;
+/// Clients at once that watch something.
+const WATCHERS: usize = 24;
+
+/// What clients may ask of the view.
+pub(super) const LIMITS: Limits = Limits {
+    name: "ui",
+    clients: 64,
+    head_bytes: 16 * 1024,
+    // Each byte of the notes may be written with three.
+    body_bytes: 3 * MOST_NOTES + 16 * 1024,
+    head_wait: Nanos::from_millis(3_000),
+    wait: Nanos::from_millis(10_000),
+};
+
+/// Headers of every response. Our own pages may use our own files, and send forms to us.
+const HEADERS: [(&str, &str); 5] = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("X-Frame-Options", "DENY"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+         img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+];
 
 /// What is served.
-pub(super) struct Site {
+pub(super) struct ResultsSite {
     shelf: Mutex<Shelf>,
     guard: Guard,
     /// In every form, so that no other page can send one.
@@ -42,6 +67,8 @@ pub(super) struct Site {
     pub(super) making: Mutex<()>,
     /// What was made.
     pages: Pages,
+    /// Clients that watch something.
+    watchers: Seats,
 }
 
 struct Shelf {
@@ -49,75 +76,17 @@ struct Shelf {
     looked: Nanos,
 }
 
-/// What is sent back.
-pub(super) enum Reply {
-    Whole(Answer),
-    /// What goes on in this folder, as it happens.
-    Live(PathBuf),
-}
-
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        Self::Whole(answer)
-    }
-}
-
-impl Site {
+impl ResultsSite {
     pub(super) fn new(index: Index, guard: Guard, key: String) -> Self {
         let shelf = Mutex::new(Shelf { index, looked: now() });
-        Self { shelf, guard, key, making: Mutex::default(), pages: Pages::default() }
-    }
-
-    /// Answers a question whose body was not read yet, unless it has to be.
-    pub(super) fn check(&self, request: &Request) -> Result<(), Answer> {
-        match self.guard.rule(request) {
-            Ruling::Welcome => {}
-            Ruling::Admitted { cookie } => {
-                let answer = Answer::go(if is_known(&request.path) { &request.path } else { "/" });
-                return Err(answer.with("Set-Cookie", &cookie));
-            }
-            Ruling::Stranger => return Err(Answer::page("401 Unauthorized", ui_token())),
-            Ruling::Refused(why) => {
-                return Err(Answer::page("403 Forbidden", ui_message("Refused", why)));
-            }
+        Self {
+            shelf,
+            guard,
+            key,
+            making: Mutex::default(),
+            pages: Pages::default(),
+            watchers: Seats::default(),
         }
-        let is_form = request.path.starts_with("/run/") && request.path.ends_with("/notes");
-        match (request.method, is_form) {
-            (Method::Get | Method::Head, false) | (Method::Post, true) => Ok(()),
-            (_, true) => Err(Answer::text("405 Method Not Allowed").with("Allow", "POST")),
-            _ => Err(Answer::text("405 Method Not Allowed").with("Allow", "GET, HEAD")),
-        }
-    }
-
-    /// Answers a question that passed [`Site::check`].
-    pub(super) fn reply(&self, request: &Request) -> Reply {
-        let parts: Vec<&str> = request.path.split('/').skip(1).collect();
-        let outcome = match parts.as_slice() {
-            [""] => self.list(request).map(Reply::from),
-            ["overlay"] => self.overlay(request).map(Reply::from),
-            ["run", id] => {
-                self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
-            }
-            ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
-            ["run", id, "notes"] => {
-                self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
-            }
-            ["run", id, "live"] => self.of(id, |entry, folder| {
-                let is_on = folder.filter(|folder| view::row(&entry, Some(folder)).is_live);
-                Ok(is_on.map_or_else(|| Reply::from(Answer::text("204 No Content")), Reply::Live))
-            }),
-            ["page.css"] => Ok(Answer::file("text/css; charset=utf-8", UI_PAGE_STYLE).into()),
-            ["ui.css"] => Ok(Answer::file("text/css; charset=utf-8", UI_STYLE).into()),
-            ["page.js"] => {
-                Ok(Answer::file("text/javascript; charset=utf-8", UI_PAGE_SCRIPT).into())
-            }
-            ["ui.js"] => Ok(Answer::file("text/javascript; charset=utf-8", UI_SCRIPT).into()),
-            _ => Ok(missing().into()),
-        };
-        outcome.unwrap_or_else(|error| {
-            let page = ui_message("The index cannot be used", &error.to_string());
-            Answer::page("500 Internal Server Error", page).into()
-        })
     }
 
     /// The index, not older than a second.
@@ -130,7 +99,7 @@ impl Site {
         Ok(runs)
     }
 
-    fn list(&self, request: &Request) -> Result<Answer, IndexError> {
+    fn list(&self, request: &Request) -> Result<Response, IndexError> {
         let asked = |name: &str| request.asked(name).unwrap_or_default().to_owned();
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
@@ -154,10 +123,10 @@ impl Site {
             verdict,
             note: None,
         };
-        Ok(Answer::page("200 OK", ui_list(&list)))
+        Ok(Response::html("200 OK", ui_list(&list)))
     }
 
-    fn overlay(&self, request: &Request) -> Result<Answer, IndexError> {
+    fn overlay(&self, request: &Request) -> Result<Response, IndexError> {
         let among = |name: &str, words: [&'static str; 3]| {
             let asked = request.asked(name).unwrap_or_default();
             words.into_iter().find(|word| *word == asked)
@@ -179,7 +148,7 @@ impl Site {
         curves.truncate(UI_MOST_CURVES);
         let (metric, percentile) = (metric.to_owned(), percentile.to_owned());
         let overlay = UiOverlay { curves, ids, metric, percentile, left_out };
-        Ok(Answer::page("200 OK", ui_overlay(&overlay)))
+        Ok(Response::html("200 OK", ui_overlay(&overlay)))
     }
 
     /// What is asked of one result, which only the index can name.
@@ -201,8 +170,8 @@ impl Site {
         }
     }
 
-    fn run(&self, entry: &Entry, folder: Option<&Path>) -> Answer {
-        Answer::page("200 OK", ui_run(&self.about(entry, folder)))
+    fn run(&self, entry: &Entry, folder: Option<&Path>) -> Response {
+        Response::html("200 OK", ui_run(&self.about(entry, folder)))
     }
 
     fn about(&self, entry: &Entry, folder: Option<&Path>) -> UiRun {
@@ -217,12 +186,27 @@ impl Site {
         }
     }
 
+    /// What goes on in a folder, as it happens.
+    fn live(&self, entry: &Entry, folder: Option<PathBuf>) -> Reply {
+        let is_on = folder.filter(|folder| view::row(entry, Some(folder)).is_live);
+        let Some(folder) = is_on else { return Response::text("204 No Content").into() };
+        let Some(seat) = self.watchers.take(WATCHERS) else {
+            return Response::text("503 Service Unavailable").into();
+        };
+        let write = move |stream: &mut TcpStream| {
+            let _seat = seat;
+            watch(stream, &folder)
+        };
+        let start = Response::new("200 OK", "text/event-stream", "retry: 2000\n\n");
+        Reply::Stream { start, write: Box::new(write) }
+    }
+
     /// The result's own page, made from its data. The one that was saved with it is not looked at.
-    fn report(&self, folder: Option<PathBuf>) -> Answer {
+    fn report(&self, folder: Option<PathBuf>) -> Response {
         let sound = folder.and_then(|folder| fingerprint(&folder).map(|mark| (folder, mark)));
         let Some((folder, mark)) = sound else {
             let words = "Its folder holds links, or something else than plain files.";
-            return Answer::page("403 Forbidden", ui_message("No report", words));
+            return Response::html("403 Forbidden", ui_message("No report", words));
         };
         let page = match self.pages.get(&folder, mark) {
             Some(page) => Ok(page),
@@ -236,17 +220,21 @@ impl Site {
         };
         match page {
             // Should words of a stranger ever get through: they cannot act for the reader.
-            Ok(page) => Answer::page("200 OK", page).policy(format!(
-                "{}; frame-ancestors 'none'; sandbox allow-scripts",
-                ui_report_policy()
-            )),
-            Err(failed) => Answer::page("404 Not Found", ui_message("No report", &failed.lines())),
+            Ok(page) => Response::html("200 OK", page).with(
+                "Content-Security-Policy",
+                &format!("{}; frame-ancestors 'none'; sandbox allow-scripts", ui_report_policy()),
+            ),
+            Err(failed) => {
+                Response::html("404 Not Found", ui_message("No report", &failed.lines()))
+            }
         }
     }
 
     /// Keeps tags and notes.
-    fn note(&self, request: &Request, entry: &Entry, folder: Option<PathBuf>) -> Answer {
-        let Some(form) = request.form() else { return Answer::text("415 Unsupported Media Type") };
+    fn note(&self, request: &Request, entry: &Entry, folder: Option<PathBuf>) -> Response {
+        let Some(form) = request.form() else {
+            return Response::text("415 Unsupported Media Type");
+        };
         let typed = |name: &str| {
             let found = form.iter().find(|(own, _)| own == name);
             found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -254,7 +242,7 @@ impl Site {
         if !is_same(typed("key").as_bytes(), self.key.as_bytes()) {
             let words = "This form is of a view that has ended since. Go back, load the page again, \
                          and keep what you wrote from there.";
-            return Answer::page("403 Forbidden", ui_message("Not kept", words));
+            return Response::html("403 Forbidden", ui_message("Not kept", words));
         }
         let Some(folder) = folder else { return missing() };
         let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
@@ -266,7 +254,7 @@ impl Site {
             Ok(())
         });
         match kept {
-            Ok(()) => Answer::go(&format!("/run/{}", entry.id)),
+            Ok(()) => Response::see_other(&format!("/run/{}", entry.id)),
             Err(problem) => {
                 let tags = typed("tags").split(',').map(|tag| tag.trim().to_owned()).collect();
                 let mut about = self.about(entry, Some(&folder));
@@ -280,9 +268,67 @@ impl Site {
                 about.notes = typed("notes").replace("\r\n", "\n");
                 about.row.tags = tags;
                 about.problem = Some(problem.to_string());
-                Answer::page("409 Conflict", ui_run(&about))
+                Response::html("409 Conflict", ui_run(&about))
             }
         }
+    }
+}
+
+impl Site for ResultsSite {
+    fn check(&self, request: &Request) -> Result<(), Response> {
+        match self.guard.rule(request) {
+            Ruling::Welcome => {}
+            Ruling::Admitted { cookie } => {
+                let answer =
+                    Response::see_other(if is_known(&request.path) { &request.path } else { "/" });
+                return Err(answer.with("Set-Cookie", &cookie));
+            }
+            Ruling::Stranger => return Err(Response::html("401 Unauthorized", ui_token())),
+            Ruling::Refused(why) => {
+                return Err(Response::html("403 Forbidden", ui_message("Refused", why)));
+            }
+        }
+        let is_form = request.path.starts_with("/run/") && request.path.ends_with("/notes");
+        match (request.method, is_form) {
+            (Method::Get | Method::Head, false) | (Method::Post, true) => Ok(()),
+            (_, true) => Err(Response::text("405 Method Not Allowed").with("Allow", "POST")),
+            _ => Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD")),
+        }
+    }
+
+    fn reply(&self, request: &Request) -> Reply {
+        let parts: Vec<&str> = request.path.split('/').skip(1).collect();
+        let outcome = match parts.as_slice() {
+            [""] => self.list(request).map(Reply::from),
+            ["overlay"] => self.overlay(request).map(Reply::from),
+            ["run", id] => {
+                self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
+            }
+            ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
+            ["run", id, "notes"] => {
+                self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
+            }
+            ["run", id, "live"] => self.of(id, |entry, folder| Ok(self.live(&entry, folder))),
+            ["page.css"] => {
+                Ok(Response::new("200 OK", "text/css; charset=utf-8", UI_PAGE_STYLE).into())
+            }
+            ["ui.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", UI_STYLE).into()),
+            ["page.js"] => {
+                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", UI_PAGE_SCRIPT).into())
+            }
+            ["ui.js"] => {
+                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", UI_SCRIPT).into())
+            }
+            _ => Ok(missing().into()),
+        };
+        outcome.unwrap_or_else(|error| {
+            let page = ui_message("The index cannot be used", &error.to_string());
+            Response::html("500 Internal Server Error", page).into()
+        })
+    }
+
+    fn finish(&self, response: Response) -> Response {
+        HEADERS.iter().fold(response, |response, (name, value)| response.with_default(name, value))
     }
 }
 
@@ -292,12 +338,12 @@ fn is_known(path: &str) -> bool {
         && !path.starts_with("//")
 }
 
-fn one_at_a_time() -> Answer {
+fn one_at_a_time() -> Response {
     let words = "One is made at a time. Load this page again in a few seconds.";
     let page = ui_message("Another report is being made", words);
-    Answer::page("503 Service Unavailable", page).with("Retry-After", "5")
+    Response::html("503 Service Unavailable", page).with("Retry-After", "5")
 }
 
-fn missing() -> Answer {
-    Answer::page("404 Not Found", ui_message("Not here", "There is no such page or result."))
+fn missing() -> Response {
+    Response::html("404 Not Found", ui_message("Not here", "There is no such page or result."))
 }

@@ -14,14 +14,14 @@ use tempfile::TempDir;
 
 use super::guard::{Guard, Ruling};
 use super::live::Following;
-use super::request::Request;
-use super::site::{Reply, Site};
+use super::site::ResultsSite;
+use goodput_http::{Reply, Request, Site};
 
 const TOKEN: &str = "0123456789abcdef-token";
 const KEY: &str = "the key of the forms";
 
 fn request(text: &str) -> Request {
-    Request::read(text.replace('\n', "\r\n").as_bytes()).unwrap()
+    Request::parse(text.replace('\n', "\r\n").as_bytes()).unwrap()
 }
 
 fn get(path: &str) -> Request {
@@ -52,9 +52,9 @@ fn a_head_is_taken_apart_or_refused() {
         "GET / HTTP/2",
         "GET / HTTP/1.1\r\nHost : h",
     ] {
-        assert_eq!(Request::read(broken.as_bytes()), None, "{broken}");
+        assert_eq!(Request::parse(broken.as_bytes()), None, "{broken}");
     }
-    assert_eq!(Request::read(b"GET /\xff HTTP/1.1"), None);
+    assert_eq!(Request::parse(b"GET /\xff HTTP/1.1"), None);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn elsewhere_a_token_is_asked_for() {
 }
 
 /// A folder with one run, one run that holds a link, and a site over it.
-fn site() -> (TempDir, Site) {
+fn site() -> (TempDir, ResultsSite) {
     let root = tempfile::tempdir().unwrap();
     for name in ["run", "linked"] {
         run(&root.path().join(name));
@@ -129,7 +129,7 @@ fn site() -> (TempDir, Site) {
     symlink("/etc/passwd", root.path().join("linked/report.html")).unwrap();
     let mut index = Index::open(root.path(), false).unwrap();
     index.refresh().unwrap();
-    (root, Site::new(index, Guard::new(true, None, 8642), KEY.to_owned()))
+    (root, ResultsSite::new(index, Guard::new(true, None, 8642), KEY.to_owned()))
 }
 
 fn run(folder: &Path) {
@@ -143,13 +143,13 @@ fn run(folder: &Path) {
 }
 
 /// The whole answer.
-fn answer(site: &Site, request: &Request) -> String {
+fn answer(site: &ResultsSite, request: &Request) -> String {
     let reply = site.check(request).map_or_else(Reply::from, |()| site.reply(request));
     let Reply::Whole(answer) = reply else { panic!("{request:?} is a live view") };
-    String::from_utf8(answer.bytes(false)).unwrap()
+    String::from_utf8(site.finish(answer).to_bytes(false)).unwrap()
 }
 
-fn id(site: &Site, name: &str) -> String {
+fn id(site: &ResultsSite, name: &str) -> String {
     let page = answer(site, &get(&format!("/?q={name}")));
     let id = page.split("data-id=\"").nth(1).and_then(|rest| rest.split('"').next());
     id.unwrap_or_else(|| panic!("{page}")).to_owned()

@@ -1,24 +1,30 @@
-//! What is asked: a head taken apart, and forms.
+//! Requests: a head taken apart, and forms.
 
-/// A question.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Request {
-    pub(super) method: Method,
+pub struct Request {
+    /// What is to be done.
+    pub method: Method,
     /// Without the query, as it was sent: nothing in it is decoded, as no page needs that.
-    pub(super) path: String,
-    pub(super) query: Vec<(String, String)>,
+    pub path: String,
+    /// Names and values, decoded.
+    pub query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    /// Empty unless it is a `POST`.
+    pub body: Vec<u8>,
 }
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Method {
+pub enum Method {
+    /// A page.
     #[default]
     Get,
     /// Like `Get`, without the body of the answer.
     Head,
+    /// A change.
     Post,
+    /// Anything else.
     Other,
 }
 
@@ -27,7 +33,7 @@ const MOST_PAIRS: usize = 200;
 
 impl Request {
     /// From a head; none where it is not one.
-    pub(super) fn read(head: &[u8]) -> Option<Self> {
+    pub fn parse(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;
         let mut lines = head.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
         let mut words = lines.next()?.split(' ');
@@ -39,7 +45,7 @@ impl Request {
         let mut headers = Vec::new();
         for line in lines {
             let (name, value) = line.split_once(':')?;
-            // A name with a space may hide another from somebody in between.
+            // A name with a space may hide another from a proxy in between.
             if name.is_empty() || name.contains([' ', '\t']) {
                 return None;
             }
@@ -56,33 +62,38 @@ impl Request {
     }
 
     /// The value of a header that is there once; none where it is missing or contradicts itself.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.iter().filter(|(own, _)| own == name);
-        let value = values.next().map(|(_, value)| value.as_str());
+    pub fn header<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        let mut values = self.values(name);
+        let value = values.next();
         value.filter(|_| values.next().is_none())
     }
 
+    /// The values of all headers of this name, which is in lower case.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let lines = self.headers.iter().filter(move |(own, _)| own == name);
+        lines.map(|(_, value)| value.as_str())
+    }
+
     /// Whether a header is there at all.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.headers.iter().any(|(own, _)| own == name)
+    pub fn has(&self, name: &str) -> bool {
+        self.values(name).next().is_some()
     }
 
     /// The values of a cookie.
-    pub(super) fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let lines = self.headers.iter().filter(|(own, _)| own == "cookie");
-        let pairs = lines.flat_map(|(_, line)| line.split(';'));
+    pub fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.values("cookie").flat_map(|line| line.split(';'));
         pairs
             .filter_map(|pair| pair.trim().split_once('='))
             .filter_map(move |(own, value)| (own == name).then_some(value))
     }
 
     /// The first value of a name in the query.
-    pub(super) fn asked(&self, name: &str) -> Option<&str> {
+    pub fn asked(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
     /// How many bytes of a body follow; none where that is not said plainly.
-    pub(super) fn body_length(&self) -> Option<usize> {
+    pub fn body_length(&self) -> Option<usize> {
         if self.has("transfer-encoding") {
             return None;
         }
@@ -92,7 +103,7 @@ impl Request {
     }
 
     /// The body as a form; none where it is of another kind.
-    pub(super) fn form(&self) -> Option<Vec<(String, String)>> {
+    pub fn form(&self) -> Option<Vec<(String, String)>> {
         let kind = self.header("content-type")?.split(';').next()?.trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return None;
