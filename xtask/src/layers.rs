@@ -28,7 +28,6 @@ const OURS: [(&str, &[&str]); 31] = [
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
     ("goodput-exchange", &["goodput-model", "goodput-stats"]),
-    ("goodput-ui", &["goodput-model", "goodput-files", "goodput-record"]),
     ("goodput-sim", &["goodput-model", "goodput-random"]),
     (
         "goodput-mock",
@@ -59,6 +58,17 @@ const OURS: [(&str, &[&str]); 31] = [
     ),
     ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
+    (
+        "goodput-ui",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-files",
+            "goodput-http",
+            "goodput-record",
+            "goodput-report",
+        ],
+    ),
     ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     (

@@ -3,11 +3,5 @@
 mod run;
 #[cfg(test)]
 pub(crate) mod tests;
-mod ui;
 
 pub use run::{run_charts, run_html};
-pub use ui::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
-    UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
-    ui_run, ui_token,
-};

@@ -55,11 +55,6 @@ pub use compare::{
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
 pub use goodput_model::plain;
-pub use html::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
-    UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
-    ui_run, ui_token,
-};
 pub use html::{run_charts, run_html};
 pub use junit::run_junit;
 pub use markdown::run_markdown;
@@ -73,3 +68,13 @@ pub use sweep::{
 pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
 pub use text::text;
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};
+
+/// What pages outside of this crate are made of.
+pub mod parts {
+    pub use crate::document::{Cell, Tone};
+    pub use crate::markup::Html;
+    pub use crate::number::{cell, count, percent};
+    pub use crate::render::page::{SCRIPT, STYLE, policy};
+    pub use crate::render::pieces::{class, figure, section, table};
+    pub use crate::svg::{Axis, Chart, Dot, Series, Shape, TONES};
+}

@@ -1,5 +1,8 @@
 //! The index: a table in SQLite, beside the folders or in memory.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;

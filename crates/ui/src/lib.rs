@@ -1,24 +1,34 @@
-//! *The shelf*: what lies in a folder of runs, found again quickly.
+//! *Results in a browser*: what lies in a folder of runs, found quickly, and served as pages.
 //!
-//! Everything here is made from the folders and can be made again from them at any time: the index
-//! is a copy for searching, never the place where something is kept. Tags and notes are kept in the
-//! folder of the run they are about ([`Notes`]).
+//! - The index (`walk` → `read` → [`Index`]) is made from the folders and can be made again from them
+//!   at any time: it is a copy for searching, never the place where something is kept. Tags and notes
+//!   are kept in the folder of the run they are about ([`Notes`]).
+//! - A request goes through `guard` (who may ask) → `site` (which page) → `pages` (its markup); a run
+//!   that goes on is seen through its logs (`watch`). Nothing in a request is a path: results are named
+//!   by ids that only the index can turn into folders.
 //!
-//! Folders may come from anybody. Nothing is followed out of the shelf, only plain files are opened,
-//! and what cannot be read is listed with less to say.
+//! Folders may come from strangers. Nothing is followed out of the folder of runs, only plain files are
+//! opened, and a result that cannot be read is listed with less to say.
+//!
+//! This crate never prints and never exits: [`serve`] tells its caller what happens ([`Event`]).
 
 mod entry;
 mod files;
+mod guard;
 mod index;
 mod live;
 mod notes;
+mod page_cache;
+mod pages;
 mod read;
-#[cfg(test)]
-mod tests;
+mod serve;
+mod site;
+mod view;
 mod walk;
+mod watch;
 
-pub use entry::{Bounded, Curve, CurvePoint, Entry, Figures, Kind, Shown, Spread};
-pub use files::fingerprint;
-pub use index::{FILE, Found, Index, IndexError, Query};
-pub use live::live_folder;
-pub use notes::{MOST_NOTES, Notes, NotesError};
+pub use guard::secret;
+pub use index::{Index, IndexError};
+pub use notes::{Notes, NotesError};
+pub use serve::{Event, Options, UiError, serve};
+pub use site::Render;

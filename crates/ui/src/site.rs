@@ -1,5 +1,8 @@
 //! Which page is asked for, and what is on it.
 
+#[cfg(test)]
+mod tests;
+
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -7,19 +10,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use goodput_clock::now;
 use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
 use goodput_model::Nanos;
-use goodput_report::{
+
+use crate::entry::{Entry, Kind};
+use crate::files::fingerprint;
+use crate::guard::{Guard, Ruling, is_same};
+use crate::index::{Index, IndexError, Query};
+use crate::notes::{MOST_NOTES, Notes, NotesError};
+use crate::page_cache::Pages;
+use crate::pages::{
     UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiList, UiOverlay, UiRun,
     ui_list, ui_message, ui_overlay, ui_report_policy, ui_run, ui_token,
 };
-use goodput_ui::{
-    Entry, Index, IndexError, Kind, MOST_NOTES, Notes, NotesError, Query, fingerprint,
-};
-
-use super::guard::{Guard, Ruling, is_same};
-use super::live::watch;
-use super::pages::Pages;
-use super::view;
-use crate::report;
+use crate::view;
+use crate::watch::watch;
 
 /// Rows of a page.
 const PAGE: usize = 100;
@@ -34,7 +37,7 @@ const MOST_CHOSEN: usize = 26;
 const WATCHERS: usize = 24;
 
 /// What clients may ask of the view.
-pub(super) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     name: "ui",
     clients: 64,
     head_bytes: 16 * 1024,
@@ -57,14 +60,18 @@ const HEADERS: [(&str, &str); 5] = [
     ),
 ];
 
+/// Makes the page of the result in a folder, or says why there is none.
+pub type Render = Box<dyn Fn(&Path) -> Result<String, String> + Send + Sync>;
+
 /// What is served.
-pub(super) struct ResultsSite {
+pub(crate) struct ResultsSite {
     shelf: Mutex<Shelf>,
     guard: Guard,
     /// In every form, so that no other page can send one.
     key: String,
+    render: Render,
     /// Held while a page is made of a log: one at a time, as that may take much memory.
-    pub(super) making: Mutex<()>,
+    pub(crate) making: Mutex<()>,
     /// What was made.
     pages: Pages,
     /// Clients that watch something.
@@ -77,12 +84,13 @@ struct Shelf {
 }
 
 impl ResultsSite {
-    pub(super) fn new(index: Index, guard: Guard, key: String) -> Self {
+    pub(crate) fn new(index: Index, guard: Guard, key: String, render: Render) -> Self {
         let shelf = Mutex::new(Shelf { index, looked: now() });
         Self {
             shelf,
             guard,
             key,
+            render,
             making: Mutex::default(),
             pages: Pages::default(),
             watchers: Seats::default(),
@@ -213,7 +221,7 @@ impl ResultsSite {
             None => match self.making.try_lock() {
                 // Whoever waited here would take a seat from the others.
                 Err(TryLockError::WouldBlock) => return one_at_a_time(),
-                _one => report::browser_page(&folder).inspect(|page| {
+                _one => (self.render)(&folder).inspect(|page| {
                     self.pages.keep(&folder, mark, page);
                 }),
             },
@@ -224,9 +232,7 @@ impl ResultsSite {
                 "Content-Security-Policy",
                 &format!("{}; frame-ancestors 'none'; sandbox allow-scripts", ui_report_policy()),
             ),
-            Err(failed) => {
-                Response::html("404 Not Found", ui_message("No report", &failed.lines()))
-            }
+            Err(failed) => Response::html("404 Not Found", ui_message("No report", &failed)),
         }
     }
 

@@ -19,11 +19,11 @@ struct Page {
 
 /// The pages that were asked for last, the newest at the end.
 #[derive(Default)]
-pub(super) struct Pages(Mutex<Vec<Page>>);
+pub(crate) struct Pages(Mutex<Vec<Page>>);
 
 impl Pages {
     /// The page of a folder in this state, where it was made already.
-    pub(super) fn get(&self, folder: &Path, mark: u64) -> Option<String> {
+    pub(crate) fn get(&self, folder: &Path, mark: u64) -> Option<String> {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = pages.iter().position(|page| page.folder == folder && page.mark == mark)?;
         let page = pages.remove(place);
@@ -33,7 +33,7 @@ impl Pages {
     }
 
     /// Keeps a page, instead of an older one of the same folder; those asked for longest ago make room.
-    pub(super) fn keep(&self, folder: &Path, mark: u64, text: &str) {
+    pub(crate) fn keep(&self, folder: &Path, mark: u64, text: &str) {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|page| page.folder != folder);
         pages.push(Page { folder: folder.to_owned(), mark, text: text.to_owned() });

@@ -5,14 +5,14 @@ use std::io;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
+use crate::live::live_folder;
 use goodput_clock::{now, pause};
 use goodput_files::open_inside;
 use goodput_model::{Nanos, RequestRecord, Sample, Scrape, Signal, SignalValue};
 use goodput_record::LogTail;
-use goodput_ui::live_folder;
 use serde::Serialize;
 
-use super::view::quiet_s;
+use crate::view::quiet_s;
 use goodput_http::send;
 
 /// How often the logs are looked at, and how long a client may take for what was seen.
@@ -37,7 +37,7 @@ const MOST_PAGES: u32 = 4_096;
 const PATIENT_LOOKS: u32 = 30;
 
 /// Sends what goes on in a folder until it is over or the client is gone.
-pub(super) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
+pub(crate) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
     let (mut following, mut without) = (None::<Following>, 0);
     loop {
         match live_folder(folder) {
@@ -79,7 +79,7 @@ fn is_campaign(folder: &Path) -> bool {
 }
 
 /// A run that is looked at.
-pub(super) struct Following {
+pub(crate) struct Following {
     run: PathBuf,
     /// For people, from the folder that was asked for.
     name: String,
@@ -108,29 +108,29 @@ struct Ended {
 
 /// What was seen, for the page's script. What is not known is left out.
 #[derive(Debug, Serialize)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     point: String,
     at_s: f64,
-    pub(super) ended: u64,
-    pub(super) failed: u64,
+    pub(crate) ended: u64,
+    pub(crate) failed: u64,
     /// What `failed` is out of.
-    pub(super) known: u64,
-    pub(super) rate: f64,
-    pub(super) output_tps: f64,
+    pub(crate) known: u64,
+    pub(crate) rate: f64,
+    pub(crate) output_tps: f64,
     /// By Little's law, from those that ended: what has not ended is in no log.
-    pub(super) in_flight: f64,
-    pub(super) ttft_p50_ms: Option<f64>,
-    pub(super) ttft_p99_ms: Option<f64>,
-    pub(super) tpot_p50_ms: Option<f64>,
+    pub(crate) in_flight: f64,
+    pub(crate) ttft_p50_ms: Option<f64>,
+    pub(crate) ttft_p99_ms: Option<f64>,
+    pub(crate) tpot_p50_ms: Option<f64>,
     tpot_p99_ms: Option<f64>,
-    pub(super) server_running: Option<f64>,
-    pub(super) server_waiting: Option<f64>,
+    pub(crate) server_running: Option<f64>,
+    pub(crate) server_waiting: Option<f64>,
     /// Seconds since something was written; none where nothing ever was.
     quiet_s: Option<f64>,
 }
 
 impl Following {
-    pub(super) fn new(folder: &Path, run: PathBuf) -> io::Result<Self> {
+    pub(crate) fn new(folder: &Path, run: PathBuf) -> io::Result<Self> {
         let file = |name: &str| open_inside(&run.join(name));
         let within = run.strip_prefix(folder).ok().filter(|path| !path.as_os_str().is_empty());
         let own = || run.file_name().unwrap_or_default().to_string_lossy();
@@ -150,7 +150,7 @@ impl Following {
     }
 
     /// Takes in what came since the last look, within bounds.
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let skipped = self.requests.skip(NEAR_END, MOST_SKIPPED).unwrap_or_default();
         self.ended += skipped as u64;
         for record in self.requests.read(MOST_FRAMES, MOST_BYTES).unwrap_or_default() {
@@ -173,7 +173,7 @@ impl Following {
         self.recent.retain(|ended| ended.at >= from);
     }
 
-    pub(super) fn seen(&self, quiet_s: f64) -> Seen {
+    pub(crate) fn seen(&self, quiet_s: f64) -> Seen {
         let window_s = self.at.min(WINDOW).as_ms().max(1.0) / 1e3;
         let sum = |of: fn(&Ended) -> f64| self.recent.iter().map(of).sum::<f64>();
         let of = |get: fn(&Ended) -> Option<f64>| {

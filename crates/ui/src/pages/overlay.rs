@@ -2,11 +2,7 @@
 
 use super::frame::frame;
 use super::{UiCurve, UiOverlay, UiPoint, query, verdict_tone};
-use crate::document::Cell;
-use crate::markup::Html;
-use crate::number::cell;
-use crate::render::pieces::{figure, table};
-use crate::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_report::parts::{Axis, Cell, Chart, Dot, Html, Series, Shape, cell, figure, table};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
 const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use goodput_report::{UiCurve, UiFigure, UiPoint, UiRow};
-use goodput_ui::{CurvePoint, Entry, Shown, Spread, live_folder};
+use crate::entry::{CurvePoint, Entry, Shown, Spread};
+use crate::live::live_folder;
+use crate::pages::{UiCurve, UiFigure, UiPoint, UiRow};
 
 /// What was not touched for so long is not going on.
 const QUIET_S: f64 = 20.0;
@@ -13,7 +14,7 @@ const QUIET_S: f64 = 20.0;
 const LEGEND: usize = 44;
 
 /// A row; the folder tells whether something goes on in it.
-pub(super) fn row(entry: &Entry, folder: Option<&Path>) -> UiRow {
+pub(crate) fn row(entry: &Entry, folder: Option<&Path>) -> UiRow {
     let figures = &entry.figures;
     let is_live = entry.state == "running" && folder.is_some_and(|it| quiet_s(it) < QUIET_S);
     UiRow {
@@ -47,7 +48,7 @@ fn shown(figure: Shown) -> UiFigure {
 }
 
 /// Seconds since something was written in a folder where something may go on.
-pub(super) fn quiet_s(folder: &Path) -> f64 {
+pub(crate) fn quiet_s(folder: &Path) -> f64 {
     let run = live_folder(folder).unwrap_or_else(|| folder.to_owned());
     let logs = ["requests.log", "server.log", "manifest.json"].map(|name| run.join(name));
     let own = ["asks.jsonl", "points", "summary.json"].map(|name| folder.join(name));
@@ -61,7 +62,7 @@ pub(super) fn quiet_s(folder: &Path) -> f64 {
 
 /// The curves of an entry, as the chart of this metric and percentile needs them. The letter tells
 /// results apart.
-pub(super) fn curves(
+pub(crate) fn curves(
     entry: &Entry,
     letter: char,
     (metric, percentile): (&str, &str),
@@ -74,7 +75,7 @@ pub(super) fn curves(
         let short: String = words.chars().take(LEGEND).collect();
         format!("{letter} · {short}")
     };
-    let curve = |curve: &goodput_ui::Curve| UiCurve {
+    let curve = |curve: &crate::entry::Curve| UiCurve {
         id: entry.id.clone(),
         name: name(&curve.name),
         about: about.clone(),

@@ -13,14 +13,11 @@ pub use list::ui_list;
 pub use overlay::ui_overlay;
 pub use run::ui_run;
 
-use crate::document::Tone;
-use crate::number::cell;
-use crate::render::page;
-use crate::render::pieces::class;
+use goodput_report::parts::{TONES, Tone, cell, class, policy};
 
 /// The policy of a result's own page, as its head has it.
 pub fn ui_report_policy() -> String {
-    page::policy()
+    policy()
 }
 
 /// A result in a list.
@@ -171,7 +168,7 @@ pub struct UiOverlay {
 }
 
 /// How many curves one chart takes: more cannot be told apart.
-pub const UI_MOST_CURVES: usize = crate::svg::TONES;
+pub const UI_MOST_CURVES: usize = TONES;
 
 /// A text as part of a URL's query.
 fn query(text: &str) -> String {

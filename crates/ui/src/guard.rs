@@ -1,6 +1,8 @@
 //! Who may ask.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
@@ -8,7 +10,7 @@ use goodput_http::{Method, Request, is_host, names_this_machine};
 
 /// Decides who may ask.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     /// Only this machine can connect; then only names of this machine may have led here, as any
     /// other name may be pointed here by whoever owns it.
     is_loopback: bool,
@@ -26,7 +28,7 @@ struct Token {
 
 /// What becomes of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ruling {
+pub(crate) enum Ruling {
     Welcome,
     /// It brought the token: from now on a cookie stands for it.
     Admitted {
@@ -39,7 +41,7 @@ pub(super) enum Ruling {
 }
 
 impl Guard {
-    pub(super) fn new(is_loopback: bool, token: Option<&str>, port: u16) -> Self {
+    pub(crate) fn new(is_loopback: bool, token: Option<&str>, port: u16) -> Self {
         let token = token.map(|token| Token {
             itself: Sha256::digest(token).into(),
             cookie: hex(&Sha256::digest(format!("goodput ui cookie\n{token}"))),
@@ -48,7 +50,7 @@ impl Guard {
         Self { is_loopback, token, cookie: format!("goodput-{port}") }
     }
 
-    pub(super) fn rule(&self, request: &Request) -> Ruling {
+    pub(crate) fn rule(&self, request: &Request) -> Ruling {
         let Some(host) = request.header("host").filter(|host| is_host(host)) else {
             return Ruling::Refused("the Host header is missing or wrong");
         };
@@ -91,16 +93,23 @@ fn is_from_here(request: &Request, host: &str) -> bool {
 }
 
 /// Compares in a time that does not tell where two texts differ.
-pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b));
     one.len() == other.len() && std::hint::black_box(differ) == 0
 }
 
 /// In hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// 32 random bytes in hexadecimal, for tokens and keys.
+pub fn secret() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(hex(&bytes))
 }

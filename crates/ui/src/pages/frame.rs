@@ -1,7 +1,6 @@
 //! What stands around every page of the view, and the files that go with them.
 
-use crate::markup::Html;
-use crate::render::page::{SCRIPT, STYLE};
+use goodput_report::parts::{Html, SCRIPT, STYLE};
 
 /// Style of all pages.
 pub const UI_PAGE_STYLE: &str = STYLE;

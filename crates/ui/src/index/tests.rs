@@ -11,7 +11,11 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Entry, FILE, Index, Kind, Notes, Query, Shown, fingerprint, live_folder};
+use super::{FILE, Index, Query};
+use crate::entry::{Entry, Kind, Shown};
+use crate::files::fingerprint;
+use crate::live::live_folder;
+use crate::notes::Notes;
 
 const MANIFEST: &str = r#"{"state": "complete", "started": "2026-11-16T10:00:00Z",
     "target": {"url": "http://host", "model": "llama"}}"#;

@@ -9,12 +9,12 @@ use goodput_model::{
     SignalValue, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::LogWriter;
-use goodput_ui::{Index, Notes};
 use tempfile::TempDir;
 
-use super::guard::{Guard, Ruling};
-use super::live::Following;
-use super::site::ResultsSite;
+use super::ResultsSite;
+use crate::guard::{Guard, Ruling};
+use crate::watch::Following;
+use crate::{Index, Notes};
 use goodput_http::{Reply, Request, Site};
 
 const TOKEN: &str = "0123456789abcdef-token";
@@ -129,7 +129,9 @@ fn site() -> (TempDir, ResultsSite) {
     symlink("/etc/passwd", root.path().join("linked/report.html")).unwrap();
     let mut index = Index::open(root.path(), false).unwrap();
     index.refresh().unwrap();
-    (root, ResultsSite::new(index, Guard::new(true, None, 8642), KEY.to_owned()))
+    let render = |_: &Path| Err("the log has no requests".to_owned());
+    let guard = Guard::new(true, None, 8642);
+    (root, ResultsSite::new(index, guard, KEY.to_owned(), Box::new(render)))
 }
 
 fn run(folder: &Path) {
@@ -209,7 +211,7 @@ fn a_saved_page_is_never_shown() {
     let (root, site) = site();
     let address = format!("/run/{}/report", id(&site, "run"));
     // As much like ours as a stranger can make it.
-    let policy = goodput_report::ui_report_policy().replace('\'', "&#39;");
+    let policy = crate::pages::ui_report_policy().replace('\'', "&#39;");
     let page = format!(
         "<!doctype html><meta content=\"{policy}\"><meta http-equiv=\"refresh\" \
          content=\"0;url=http://evil.example/\"><p>saved"

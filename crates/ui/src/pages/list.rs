@@ -2,8 +2,7 @@
 
 use super::frame::frame;
 use super::{UiFigure, UiList, UiRow, query, verdict_class};
-use crate::markup::Html;
-use crate::number::count;
+use goodput_report::parts::{Html, count};
 
 const KINDS: [&str; 6] = ["run", "repeats", "sweep", "sweeps", "comparison", "shadow"];
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];

@@ -3,9 +3,7 @@
 use super::frame::frame;
 use super::list::{state, tags};
 use super::{UiRun, verdict_class};
-use crate::markup::Html;
-use crate::number::percent;
-use crate::render::pieces::section;
+use goodput_report::parts::{Html, percent, section};
 
 /// Figures, in the order of a row.
 const FIGURES: [&str; 6] = [
