@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::notes::Notes;
 
 /// What a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// One run.
+    #[default]
     Run,
     /// Several runs of one plan.
     Repeats,
@@ -42,13 +43,13 @@ impl Kind {
     }
 
     /// The kind of this name.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
 /// A folder of results. All of its texts may be foreign.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Entry {
     /// Made from its place on the shelf: sixteen hexadecimal digits.
     pub id: String,
@@ -104,6 +105,22 @@ pub struct Figures {
     pub goodput_rps: Option<f64>,
     /// Share of requests that failed.
     pub failed: Option<f64>,
+}
+
+impl Figures {
+    /// All of them, in the order in which they are declared.
+    pub fn in_order(&self) -> [Option<Shown>; 7] {
+        let plain = |value: Option<f64>| value.map(|value| Shown { value, is_rough: false });
+        [
+            plain(self.rps),
+            plain(self.output_tps),
+            self.ttft_p50_ms,
+            self.ttft_p99_ms,
+            self.tpot_p99_ms,
+            plain(self.goodput_rps),
+            plain(self.failed),
+        ]
+    }
 }
 
 /// A percentile that a result's own page shows too.

@@ -23,7 +23,6 @@ mod pages;
 mod read;
 mod serve;
 mod site;
-mod view;
 mod walk;
 mod watch;
 

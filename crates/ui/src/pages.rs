@@ -1,5 +1,4 @@
-//! Pages of `goodput ui`: the folder of runs in a browser. Pure: from plain data to pages. All texts
-//! in the data may be foreign.
+//! Markup of the web view. Pure: from plain data to pages. All texts in the data may be foreign.
 
 mod frame;
 mod list;
@@ -8,167 +7,93 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, ui_message, ui_token};
-pub use list::ui_list;
-pub use overlay::ui_overlay;
-pub use run::ui_run;
+pub(crate) use frame::{VIEW_SCRIPT, VIEW_STYLE, message_page, token_page};
+pub(crate) use list::list_page;
+pub(crate) use overlay::overlay_page;
+pub(crate) use run::run_page;
 
-use goodput_report::parts::{TONES, Tone, cell, class, policy};
+use goodput_report::parts::{TONES, Tone, cell, class};
 
-/// The policy of a result's own page, as its head has it.
-pub fn ui_report_policy() -> String {
-    policy()
-}
+use crate::entry::{CurvePoint, Entry, Shown};
+use crate::notes::Notes;
 
 /// A result in a list.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiRow {
-    /// Letters and digits.
-    pub id: String,
-    /// Where it lies.
-    pub name: String,
-    /// `run`, `sweep`…
-    pub kind: String,
-    /// When it began.
-    pub started: String,
-    /// How far it came.
-    pub state: String,
-    /// Who was asked.
-    pub target: String,
-    /// For which model.
-    pub model: String,
-    /// What was sent.
-    pub workload: String,
-    /// How much of it.
-    pub load: String,
-    /// `valid`, `suspect`, `void` or nothing.
-    pub verdict: String,
-    /// What came of it, in words.
-    pub says: String,
-    /// Main figures: requests and output tokens per second, TTFT p50 and p99 and TPOT p99 in
-    /// milliseconds, good requests per second, share that failed.
-    pub figures: [Option<UiFigure>; 7],
-    /// Short words.
-    pub tags: Vec<String>,
+pub(crate) struct Row {
+    pub(crate) entry: Entry,
     /// Whether something is being measured in it now.
-    pub is_live: bool,
-}
-
-/// A figure in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct UiFigure {
-    /// The value.
-    pub value: f64,
-    /// Whether it has no interval to both sides.
-    pub is_rough: bool,
-}
-
-impl UiFigure {
-    fn text(self) -> String {
-        format!("{}{}", if self.is_rough { "~" } else { "" }, cell(self.value))
-    }
-}
-
-impl From<f64> for UiFigure {
-    fn from(value: f64) -> Self {
-        Self { value, is_rough: false }
-    }
+    pub(crate) is_live: bool,
 }
 
 /// A list of results.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiList {
+pub(crate) struct List {
     /// The folder of runs.
-    pub folder: String,
+    pub(crate) folder: String,
     /// One page of what was found.
-    pub rows: Vec<UiRow>,
+    pub(crate) rows: Vec<Row>,
     /// How many were found.
-    pub total: usize,
+    pub(crate) total: usize,
     /// How many come before this page.
-    pub skip: usize,
+    pub(crate) skip: usize,
     /// How many fit on a page.
-    pub most: usize,
+    pub(crate) most: usize,
     /// What was looked for.
-    pub words: String,
+    pub(crate) words: String,
     /// Of which kind; empty is any.
-    pub kind: String,
+    pub(crate) kind: String,
     /// With which verdict; empty is any.
-    pub verdict: String,
-    /// What to know about the list.
-    pub note: Option<String>,
+    pub(crate) verdict: String,
 }
 
-/// One result.
+/// One result, with its notes as they are in the form.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiRun {
-    /// Itself.
-    pub row: UiRow,
-    /// Notes about it.
-    pub notes: String,
-    /// Tells these notes from others.
-    pub mark: String,
+pub(crate) struct RunPage {
+    pub(crate) row: Row,
+    /// Tells the notes that the reader saw from others.
+    pub(crate) mark: String,
     /// Goes with what is changed, so that no other page can change it.
-    pub key: String,
-    /// Why the last change was not taken, with what was typed in `notes` and the tags.
-    pub problem: Option<String>,
-    /// Tags and notes that somebody else has kept in the meantime.
-    pub theirs: Option<(Vec<String>, String)>,
-    /// Whether its points can be laid over others.
-    pub has_curve: bool,
-}
-
-/// A percentile of one load level, with its interval.
-pub type UiValue = (f64, Option<f64>, Option<f64>);
-
-/// One load level of a curve.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiPoint {
-    /// In words.
-    pub level: String,
-    /// As a number.
-    pub at: Option<f64>,
-    /// Requests per second.
-    pub rps: Option<f64>,
-    /// Output tokens per second.
-    pub output_tps: Option<f64>,
-    /// Good requests per second.
-    pub goodput_rps: Option<f64>,
-    /// Whether to believe it.
-    pub verdict: String,
-    /// The latency that was asked for, in milliseconds.
-    pub latency: Option<UiValue>,
+    pub(crate) key: String,
+    /// Why the last change was not taken.
+    pub(crate) problem: Option<String>,
+    /// Notes that another user has kept in the meantime.
+    pub(crate) theirs: Option<Notes>,
 }
 
 /// A curve among others.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiCurve {
+pub(crate) struct OverlayCurve {
     /// The result it is of.
-    pub id: String,
+    pub(crate) id: String,
     /// What the legend calls it.
-    pub name: String,
+    pub(crate) name: String,
     /// Where it comes from.
-    pub about: String,
+    pub(crate) about: String,
     /// By rising load.
-    pub points: Vec<UiPoint>,
+    pub(crate) points: Vec<CurvePoint>,
 }
 
 /// Curves over each other.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UiOverlay {
-    /// The curves.
-    pub curves: Vec<UiCurve>,
+pub(crate) struct Overlay {
+    pub(crate) curves: Vec<OverlayCurve>,
     /// The results they are of.
-    pub ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
     /// `ttft`, `tpot` or `e2e`.
-    pub metric: String,
+    pub(crate) metric: &'static str,
     /// `p50`, `p90` or `p99`.
-    pub percentile: String,
+    pub(crate) percentile: &'static str,
     /// Curves that found no place.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
 }
 
 /// How many curves one chart takes: more cannot be told apart.
-pub const UI_MOST_CURVES: usize = TONES;
+pub(crate) const MOST_CURVES: usize = TONES;
+
+/// A figure with its mark.
+fn figure_text(figure: Shown) -> String {
+    format!("{}{}", if figure.is_rough { "~" } else { "" }, cell(figure.value))
+}
 
 /// A text as part of a URL's query.
 fn query(text: &str) -> String {

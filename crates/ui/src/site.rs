@@ -10,18 +10,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use goodput_clock::now;
 use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
 use goodput_model::Nanos;
+use goodput_report::parts::{SCRIPT, STYLE, policy};
 
-use crate::entry::{Entry, Kind};
+use crate::entry::{Curve, Entry, Kind};
 use crate::files::fingerprint;
 use crate::guard::{Guard, Ruling, is_same};
 use crate::index::{Index, IndexError, Query};
+use crate::live::is_written;
 use crate::notes::{MOST_NOTES, Notes, NotesError};
 use crate::page_cache::Pages;
 use crate::pages::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiList, UiOverlay, UiRun,
-    ui_list, ui_message, ui_overlay, ui_report_policy, ui_run, ui_token,
+    List, MOST_CURVES, Overlay, OverlayCurve, Row, RunPage, VIEW_SCRIPT, VIEW_STYLE, list_page,
+    message_page, overlay_page, run_page, token_page,
 };
-use crate::view;
 use crate::watch::watch;
 
 /// Rows of a page.
@@ -29,6 +30,9 @@ const PAGE: usize = 100;
 
 /// How old the index may be.
 const FRESH: Nanos = Nanos::from_millis(1_000);
+
+/// Letters of a name in a legend.
+const LEGEND: usize = 44;
 
 /// Results that one overlay looks at.
 const MOST_CHOSEN: usize = 26;
@@ -112,26 +116,28 @@ impl ResultsSite {
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
             words: words.clone(),
-            kind: Kind::of(&kind),
+            kind: Kind::from_name(&kind),
             verdict: (!verdict.is_empty()).then(|| verdict.clone()),
             skip: asked("skip").parse().unwrap_or_default(),
             most: PAGE,
         };
         let runs = self.shelf()?;
         let found = runs.index.find(&query)?;
-        let row = |entry: &Entry| view::row(entry, runs.index.folder(entry).as_deref());
-        let list = UiList {
+        let listed = |entry: Entry| {
+            let folder = runs.index.folder(&entry);
+            row(entry, folder.as_deref())
+        };
+        let list = List {
             folder: runs.index.root().display().to_string(),
-            rows: found.entries.iter().map(row).collect(),
+            rows: found.entries.into_iter().map(listed).collect(),
             total: found.total,
             skip: query.skip,
             most: PAGE,
             words,
             kind,
             verdict,
-            note: None,
         };
-        Ok(Response::html("200 OK", ui_list(&list)))
+        Ok(Response::html("200 OK", list_page(&list)))
     }
 
     fn overlay(&self, request: &Request) -> Result<Response, IndexError> {
@@ -149,14 +155,13 @@ impl ResultsSite {
                 continue;
             };
             let letter = char::from(b'A' + u8::try_from(ids.len()).unwrap_or_default());
-            curves.extend(view::curves(&entry, letter, (metric, percentile)));
-            ids.push(entry.id);
+            ids.push(entry.id.clone());
+            curves.extend(overlay_curves(entry, letter));
         }
-        let left_out = curves.len().saturating_sub(UI_MOST_CURVES);
-        curves.truncate(UI_MOST_CURVES);
-        let (metric, percentile) = (metric.to_owned(), percentile.to_owned());
-        let overlay = UiOverlay { curves, ids, metric, percentile, left_out };
-        Ok(Response::html("200 OK", ui_overlay(&overlay)))
+        let left_out = curves.len().saturating_sub(MOST_CURVES);
+        curves.truncate(MOST_CURVES);
+        let overlay = Overlay { curves, ids, metric, percentile, left_out };
+        Ok(Response::html("200 OK", overlay_page(&overlay)))
     }
 
     /// What is asked of one result, which only the index can name.
@@ -178,25 +183,18 @@ impl ResultsSite {
         }
     }
 
-    fn run(&self, entry: &Entry, folder: Option<&Path>) -> Response {
-        Response::html("200 OK", ui_run(&self.about(entry, folder)))
+    fn run(&self, entry: Entry, folder: Option<&Path>) -> Response {
+        Response::html("200 OK", run_page(&self.about(entry, folder)))
     }
 
-    fn about(&self, entry: &Entry, folder: Option<&Path>) -> UiRun {
-        UiRun {
-            row: view::row(entry, folder),
-            notes: entry.notes.text.clone(),
-            mark: entry.notes.mark(),
-            key: self.key.clone(),
-            problem: None,
-            theirs: None,
-            has_curve: !entry.curves.is_empty(),
-        }
+    fn about(&self, entry: Entry, folder: Option<&Path>) -> RunPage {
+        let (mark, key) = (entry.notes.mark(), self.key.clone());
+        RunPage { row: row(entry, folder), mark, key, problem: None, theirs: None }
     }
 
     /// What goes on in a folder, as it happens.
-    fn live(&self, entry: &Entry, folder: Option<PathBuf>) -> Reply {
-        let is_on = folder.filter(|folder| view::row(entry, Some(folder)).is_live);
+    fn live(&self, entry: Entry, folder: Option<PathBuf>) -> Reply {
+        let is_on = folder.filter(|folder| row(entry, Some(folder)).is_live);
         let Some(folder) = is_on else { return Response::text("204 No Content").into() };
         let Some(seat) = self.watchers.take(WATCHERS) else {
             return Response::text("503 Service Unavailable").into();
@@ -214,7 +212,7 @@ impl ResultsSite {
         let sound = folder.and_then(|folder| fingerprint(&folder).map(|mark| (folder, mark)));
         let Some((folder, mark)) = sound else {
             let words = "Its folder holds links, or something else than plain files.";
-            return Response::html("403 Forbidden", ui_message("No report", words));
+            return Response::html("403 Forbidden", message_page("No report", words));
         };
         let page = match self.pages.get(&folder, mark) {
             Some(page) => Ok(page),
@@ -230,14 +228,14 @@ impl ResultsSite {
             // Should words of a stranger ever get through: they cannot act for the reader.
             Ok(page) => Response::html("200 OK", page).with(
                 "Content-Security-Policy",
-                &format!("{}; frame-ancestors 'none'; sandbox allow-scripts", ui_report_policy()),
+                &format!("{}; frame-ancestors 'none'; sandbox allow-scripts", policy()),
             ),
-            Err(failed) => Response::html("404 Not Found", ui_message("No report", &failed)),
+            Err(failed) => Response::html("404 Not Found", message_page("No report", &failed)),
         }
     }
 
     /// Keeps tags and notes.
-    fn note(&self, request: &Request, entry: &Entry, folder: Option<PathBuf>) -> Response {
+    fn note(&self, request: &Request, entry: Entry, folder: Option<PathBuf>) -> Response {
         let Some(form) = request.form() else {
             return Response::text("415 Unsupported Media Type");
         };
@@ -248,7 +246,7 @@ impl ResultsSite {
         if !is_same(typed("key").as_bytes(), self.key.as_bytes()) {
             let words = "This form is of a view that has ended since. Go back, load the page again, \
                          and keep what you wrote from there.";
-            return Response::html("403 Forbidden", ui_message("Not kept", words));
+            return Response::html("403 Forbidden", message_page("Not kept", words));
         }
         let Some(folder) = folder else { return missing() };
         let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
@@ -269,12 +267,12 @@ impl ResultsSite {
                     // Whoever sends it again has seen these on this page.
                     let theirs = Notes::read(&folder);
                     about.mark = theirs.mark();
-                    about.theirs = Some((theirs.tags, theirs.text));
+                    about.theirs = Some(theirs);
                 }
-                about.notes = typed("notes").replace("\r\n", "\n");
-                about.row.tags = tags;
+                let text = typed("notes").replace("\r\n", "\n");
+                about.row.entry.notes = Notes { tags, text };
                 about.problem = Some(problem.to_string());
-                Response::html("409 Conflict", ui_run(&about))
+                Response::html("409 Conflict", run_page(&about))
             }
         }
     }
@@ -289,9 +287,9 @@ impl Site for ResultsSite {
                     Response::see_other(if is_known(&request.path) { &request.path } else { "/" });
                 return Err(answer.with("Set-Cookie", &cookie));
             }
-            Ruling::Stranger => return Err(Response::html("401 Unauthorized", ui_token())),
+            Ruling::Stranger => return Err(Response::html("401 Unauthorized", token_page())),
             Ruling::Refused(why) => {
-                return Err(Response::html("403 Forbidden", ui_message("Refused", why)));
+                return Err(Response::html("403 Forbidden", message_page("Refused", why)));
             }
         }
         let is_form = request.path.starts_with("/run/") && request.path.ends_with("/notes");
@@ -308,27 +306,25 @@ impl Site for ResultsSite {
             [""] => self.list(request).map(Reply::from),
             ["overlay"] => self.overlay(request).map(Reply::from),
             ["run", id] => {
-                self.of(id, |entry, folder| Ok(self.run(&entry, folder.as_deref()).into()))
+                self.of(id, |entry, folder| Ok(self.run(entry, folder.as_deref()).into()))
             }
             ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
             ["run", id, "notes"] => {
-                self.of(id, |entry, folder| Ok(self.note(request, &entry, folder).into()))
+                self.of(id, |entry, folder| Ok(self.note(request, entry, folder).into()))
             }
-            ["run", id, "live"] => self.of(id, |entry, folder| Ok(self.live(&entry, folder))),
-            ["page.css"] => {
-                Ok(Response::new("200 OK", "text/css; charset=utf-8", UI_PAGE_STYLE).into())
-            }
-            ["ui.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", UI_STYLE).into()),
+            ["run", id, "live"] => self.of(id, |entry, folder| Ok(self.live(entry, folder))),
+            ["page.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", STYLE).into()),
+            ["ui.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", VIEW_STYLE).into()),
             ["page.js"] => {
-                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", UI_PAGE_SCRIPT).into())
+                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", SCRIPT).into())
             }
             ["ui.js"] => {
-                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", UI_SCRIPT).into())
+                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", VIEW_SCRIPT).into())
             }
             _ => Ok(missing().into()),
         };
         outcome.unwrap_or_else(|error| {
-            let page = ui_message("The index cannot be used", &error.to_string());
+            let page = message_page("The index cannot be used", &error.to_string());
             Response::html("500 Internal Server Error", page).into()
         })
     }
@@ -336,6 +332,26 @@ impl Site for ResultsSite {
     fn finish(&self, response: Response) -> Response {
         HEADERS.iter().fold(response, |response, (name, value)| response.with_default(name, value))
     }
+}
+
+/// A result, and whether something goes on in its folder.
+fn row(entry: Entry, folder: Option<&Path>) -> Row {
+    let is_live = entry.state == "running" && folder.is_some_and(is_written);
+    Row { entry, is_live }
+}
+
+/// The curves of a result. The letter tells results apart.
+fn overlay_curves(entry: Entry, letter: char) -> Vec<OverlayCurve> {
+    let Entry { id, kind, started, target, load, curves, .. } = entry;
+    let about = format!("{} · {started} · {target} · {load}", kind.name());
+    let only = target.split(" (").next().unwrap_or_default();
+    let of = |curve: Curve| {
+        let words = if curve.name.is_empty() { only } else { &curve.name };
+        let short: String = words.chars().take(LEGEND).collect();
+        let name = format!("{letter} · {short}");
+        OverlayCurve { id: id.clone(), name, about: about.clone(), points: curve.points }
+    };
+    curves.into_iter().map(of).collect()
 }
 
 /// Whether a path is one of ours, so that it can be named in a header.
@@ -346,10 +362,10 @@ fn is_known(path: &str) -> bool {
 
 fn one_at_a_time() -> Response {
     let words = "One is made at a time. Load this page again in a few seconds.";
-    let page = ui_message("Another report is being made", words);
+    let page = message_page("Another report is being made", words);
     Response::html("503 Service Unavailable", page).with("Retry-After", "5")
 }
 
 fn missing() -> Response {
-    Response::html("404 Not Found", ui_message("Not here", "There is no such page or result."))
+    Response::html("404 Not Found", message_page("Not here", "There is no such page or result."))
 }

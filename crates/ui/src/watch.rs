@@ -5,14 +5,13 @@ use std::io;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use crate::live::live_folder;
 use goodput_clock::{now, pause};
 use goodput_files::open_inside;
 use goodput_model::{Nanos, RequestRecord, Sample, Scrape, Signal, SignalValue};
 use goodput_record::LogTail;
 use serde::Serialize;
 
-use crate::view::quiet_s;
+use crate::live::{live_folder, quiet_s};
 use goodput_http::send;
 
 /// How often the logs are looked at, and how long a client may take for what was seen.

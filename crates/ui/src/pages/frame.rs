@@ -1,15 +1,11 @@
 //! What stands around every page of the view, and the files that go with them.
 
-use goodput_report::parts::{Html, SCRIPT, STYLE};
+use goodput_report::parts::Html;
 
-/// Style of all pages.
-pub const UI_PAGE_STYLE: &str = STYLE;
-/// Light and dark by hand.
-pub const UI_PAGE_SCRIPT: &str = SCRIPT;
 /// Style of these pages.
-pub const UI_STYLE: &str = include_str!("ui.css");
+pub(crate) const VIEW_STYLE: &str = include_str!("ui.css");
 /// What moves in them.
-pub const UI_SCRIPT: &str = include_str!("ui.js");
+pub(crate) const VIEW_SCRIPT: &str = include_str!("ui.js");
 
 /// A page, with nothing in it that a strict policy would forbid.
 pub(super) fn frame(title: &str, about: &str, body: &Html) -> String {
@@ -49,7 +45,7 @@ pub(super) fn frame(title: &str, about: &str, body: &Html) -> String {
 }
 
 /// A page that only says something.
-pub fn ui_message(title: &str, message: &str) -> String {
+pub(crate) fn message_page(title: &str, message: &str) -> String {
     let body = Html::of(|html| {
         html.leaf("p", &[], message);
         html.element("p", &[], |html| {
@@ -60,7 +56,7 @@ pub fn ui_message(title: &str, message: &str) -> String {
 }
 
 /// The page for who has no token.
-pub fn ui_token() -> String {
+pub(crate) fn token_page() -> String {
     let body = Html::of(|html| {
         let words = "This view needs the token that `goodput ui` printed, or that is in its \
                      --token-file. Open the address it printed, or type the token here.";

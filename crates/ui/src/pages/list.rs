@@ -1,10 +1,10 @@
 //! The list of results.
 
 use super::frame::frame;
-use super::{UiFigure, UiList, UiRow, query, verdict_class};
+use super::{List, Row, figure_text, query, verdict_class};
+use crate::entry::{Entry, Kind};
 use goodput_report::parts::{Html, count};
 
-const KINDS: [&str; 6] = ["run", "repeats", "sweep", "sweeps", "comparison", "shadow"];
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
 
 /// Names of the columns with figures, and their place among a row's figures.
@@ -12,12 +12,9 @@ const COLUMNS: [(&str, usize); 5] =
     [("req/s", 0), ("out tok/s", 1), ("TTFT p99 ms", 3), ("TPOT p99 ms", 4), ("Goodput req/s", 5)];
 
 /// The page with the list.
-pub fn ui_list(list: &UiList) -> String {
+pub(crate) fn list_page(list: &List) -> String {
     let body = Html::of(|html| {
         search(html, list);
-        if let Some(note) = &list.note {
-            html.leaf("p", &[("class", "doubt")], note);
-        }
         if list.rows.is_empty() {
             let is_asked =
                 [&list.words, &list.kind, &list.verdict].iter().any(|asked| !asked.is_empty());
@@ -41,7 +38,7 @@ pub fn ui_list(list: &UiList) -> String {
     frame("Results", &list.folder, &body)
 }
 
-fn search(html: &mut Html, list: &UiList) {
+fn search(html: &mut Html, list: &List) {
     let form = [("method", "get"), ("action", "/"), ("class", "find"), ("role", "search")];
     html.element("form", &form, |html| {
         html.element("label", &[], |html| {
@@ -54,7 +51,7 @@ fn search(html: &mut Html, list: &UiList) {
             ];
             html.open("input", &input);
         });
-        choice(html, ("Kind ", "kind"), &KINDS, &list.kind);
+        choice(html, ("Kind ", "kind"), &Kind::ALL.map(Kind::name), &list.kind);
         choice(html, ("Verdict ", "verdict"), &VERDICTS, &list.verdict);
         html.leaf("button", &[("type", "submit")], "Find");
     });
@@ -75,7 +72,7 @@ fn choice(html: &mut Html, (label, name): (&str, &str), words: &[&str], chosen: 
     });
 }
 
-fn rows(html: &mut Html, list: &UiList) {
+fn rows(html: &mut Html, list: &List) {
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
         html.element("table", &[("class", "list")], |html| {
             html.leaf("caption", &[], &shown(list));
@@ -97,7 +94,7 @@ fn rows(html: &mut Html, list: &UiList) {
     });
 }
 
-fn shown(list: &UiList) -> String {
+fn shown(list: &List) -> String {
     let (from, to) = (list.skip + 1, list.skip + list.rows.len());
     let total = count(list.total as u64);
     if to - list.skip == list.total {
@@ -107,55 +104,57 @@ fn shown(list: &UiList) -> String {
     }
 }
 
-fn one(html: &mut Html, row: &UiRow) {
-    html.element("tr", &[("data-id", &row.id)], |html| {
+fn one(html: &mut Html, row: &Row) {
+    let entry = &row.entry;
+    let figures = entry.figures.in_order();
+    html.element("tr", &[("data-id", &entry.id)], |html| {
         html.element("th", &[("scope", "row")], |html| {
-            html.leaf("a", &[("href", &format!("/run/{}", row.id))], when(row));
+            html.leaf("a", &[("href", &format!("/run/{}", entry.id))], when(entry));
             html.text(" ");
-            html.leaf("span", &[("class", "kind")], &row.kind);
+            html.leaf("span", &[("class", "kind")], entry.kind.name());
             state(html, row);
-            html.leaf("span", &[("class", "small")], &row.name);
+            html.leaf("span", &[("class", "small")], &entry.name);
         });
         html.element("td", &[], |html| {
-            let label = format!("choose {}", row.name);
-            let input =
-                [("type", "checkbox"), ("name", "id"), ("value", &row.id), ("aria-label", &label)];
+            let label = format!("choose {}", entry.name);
+            let input = [
+                ("type", "checkbox"),
+                ("name", "id"),
+                ("value", &entry.id),
+                ("aria-label", &label),
+            ];
             html.open("input", &input.map(|(name, value)| (name, value)));
         });
         html.element("td", &[("class", "words"), ("data-name", "Target")], |html| {
-            html.text(&row.target);
-            html.leaf("span", &[("class", "small")], &row.model);
+            html.text(&entry.target);
+            html.leaf("span", &[("class", "small")], &entry.model);
         });
         html.element("td", &[("class", "words"), ("data-name", "Load")], |html| {
-            html.text(&row.load);
-            html.leaf("span", &[("class", "small")], &row.workload);
+            html.text(&entry.load);
+            html.leaf("span", &[("class", "small")], &entry.workload);
         });
         for (name, place) in COLUMNS {
-            let figure = row.figures.get(place).copied().flatten();
-            html.leaf(
-                "td",
-                &[("data-name", name)],
-                &figure.map_or_else(String::new, UiFigure::text),
-            );
+            let figure = figures.get(place).copied().flatten();
+            html.leaf("td", &[("data-name", name)], &figure.map_or_else(String::new, figure_text));
         }
         html.element("td", &[("class", "words brief"), ("data-name", "Verdict")], |html| {
-            html.leaf("span", &[("class", verdict_class(&row.verdict))], &row.verdict);
-            html.leaf("span", &[("class", "small")], &row.says);
+            html.leaf("span", &[("class", verdict_class(&entry.verdict))], &entry.verdict);
+            html.leaf("span", &[("class", "small")], &entry.says);
         });
         html.element("td", &[("class", "words brief"), ("data-name", "Tags")], |html| {
-            tags(html, &row.tags);
+            tags(html, &entry.notes.tags);
         });
     });
 }
 
 /// When it began, as much as is needed to find it.
-fn when(row: &UiRow) -> &str {
-    if row.started.is_empty() { "unknown time" } else { &row.started }
+fn when(entry: &Entry) -> &str {
+    if entry.started.is_empty() { "unknown time" } else { &entry.started }
 }
 
 /// A word on what is not simply over.
-pub(super) fn state(html: &mut Html, row: &UiRow) {
-    let (word, class) = match (row.is_live, row.state.as_str()) {
+pub(super) fn state(html: &mut Html, row: &Row) {
+    let (word, class) = match (row.is_live, row.entry.state.as_str()) {
         (true, _) => ("running", "live"),
         (_, "running") => ("unfinished", "doubt"),
         (_, "complete" | "") => return,
@@ -172,7 +171,7 @@ pub(super) fn tags(html: &mut Html, tags: &[String]) {
     }
 }
 
-fn pages(html: &mut Html, list: &UiList) {
+fn pages(html: &mut Html, list: &List) {
     let address = |skip: usize| {
         let (words, kind, verdict) = (query(&list.words), query(&list.kind), query(&list.verdict));
         format!("/?q={words}&kind={kind}&verdict={verdict}&skip={skip}")

@@ -1,7 +1,8 @@
 //! Curves of several results over each other.
 
 use super::frame::frame;
-use super::{UiCurve, UiOverlay, UiPoint, query, verdict_tone};
+use super::{Overlay, OverlayCurve, query, verdict_tone};
+use crate::entry::{Bounded, CurvePoint};
 use goodput_report::parts::{Axis, Cell, Chart, Dot, Html, Series, Shape, cell, figure, table};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
@@ -11,7 +12,7 @@ const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];
 const WIDE: f64 = 20.0;
 
 /// The page with the charts.
-pub fn ui_overlay(overlay: &UiOverlay) -> String {
+pub(crate) fn overlay_page(overlay: &Overlay) -> String {
     let body = Html::of(|html| {
         html.element("nav", &[("aria-label", "Elsewhere")], |html| {
             html.leaf("a", &[("href", "/")], "All results");
@@ -39,7 +40,7 @@ pub fn ui_overlay(overlay: &UiOverlay) -> String {
 }
 
 /// Which latency is drawn.
-fn wishes(html: &mut Html, overlay: &UiOverlay) {
+fn wishes(html: &mut Html, overlay: &Overlay) {
     let ids: Vec<String> = overlay.ids.iter().map(|id| format!("id={}", query(id))).collect();
     let ids = ids.join("&");
     html.element("nav", &[("aria-label", "Latency")], |html| {
@@ -50,16 +51,16 @@ fn wishes(html: &mut Html, overlay: &UiOverlay) {
             html.leaf("a", if chosen { &marked[..] } else { &plain[..] }, word);
         };
         for (metric, word) in METRICS {
-            link(metric, &overlay.percentile, word, metric == overlay.metric);
+            link(metric, overlay.percentile, word, metric == overlay.metric);
         }
         for percentile in PERCENTILES {
-            link(&overlay.metric, percentile, percentile, percentile == overlay.percentile);
+            link(overlay.metric, percentile, percentile, percentile == overlay.percentile);
         }
     });
 }
 
 /// Names of the curves, to hide them with; for the script.
-fn toggles(html: &mut Html, overlay: &UiOverlay) {
+fn toggles(html: &mut Html, overlay: &Overlay) {
     html.element("fieldset", &[("id", "toggles"), ("hidden", "")], |html| {
         html.leaf("legend", &[], "Shown");
         for (tone, curve) in overlay.curves.iter().enumerate() {
@@ -72,19 +73,20 @@ fn toggles(html: &mut Html, overlay: &UiOverlay) {
     });
 }
 
-fn charts(overlay: &UiOverlay) -> Vec<Chart> {
+fn charts(overlay: &Overlay) -> Vec<Chart> {
     let metric = METRICS.iter().find(|(name, _)| *name == overlay.metric);
     let metric = metric.map_or("latency", |(_, word)| word);
     let latency = format!("{metric} {} (ms)", overlay.percentile);
-    let over = |x: fn(&UiPoint) -> Option<f64>| {
+    let over = |x: fn(&CurvePoint) -> Option<f64>| {
         series(&overlay.curves, move |point| {
-            let (value, low, high) = point.latency?;
-            Some(Dot { x: x(point)?, y: value, low, high, note: note(point) })
+            let latency = overlay.latency(point)?;
+            let (y, low, high) = (latency.value, latency.low, latency.high);
+            Some(Dot { x: x(point)?, y, low, high, note: overlay.note(point) })
         })
     };
     let good = series(&overlay.curves, |point| {
         let dot = Dot::new(point.rps?, point.goodput_rps?);
-        Some(Dot { note: note(point), ..dot })
+        Some(Dot { note: overlay.note(point), ..dot })
     });
     let names: Vec<&str> = overlay.curves.iter().map(|curve| curve.name.as_str()).collect();
     let names = names.join("; ");
@@ -117,8 +119,8 @@ fn charts(overlay: &UiOverlay) -> Vec<Chart> {
     ]
 }
 
-fn series(curves: &[UiCurve], dot: impl Fn(&UiPoint) -> Option<Dot>) -> Vec<Series> {
-    let of = |(tone, curve): (usize, &UiCurve)| Series {
+fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<Series> {
+    let of = |(tone, curve): (usize, &OverlayCurve)| Series {
         name: curve.name.clone(),
         shape: Shape::Points,
         tone,
@@ -128,7 +130,7 @@ fn series(curves: &[UiCurve], dot: impl Fn(&UiPoint) -> Option<Dot>) -> Vec<Seri
 }
 
 /// Points of one level together: they stand beside each other.
-fn levels(points: &[UiPoint]) -> impl Iterator<Item = &[UiPoint]> {
+fn levels(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
     points.chunk_by(|a, b| match a.at.zip(b.at) {
         // The last digit is no other level.
         Some((a, b)) => (a - b).abs() <= 1e-9 * a.abs(),
@@ -137,7 +139,7 @@ fn levels(points: &[UiPoint]) -> impl Iterator<Item = &[UiPoint]> {
 }
 
 /// The median run of a level: a line through all of them would say nothing.
-fn middle(level: &[UiPoint], dot: impl Fn(&UiPoint) -> Option<Dot>) -> Option<Dot> {
+fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Option<Dot> {
     let mut dots: Vec<Dot> = level.iter().filter_map(dot).collect();
     dots.sort_by(|a, b| a.y.total_cmp(&b.y));
     let count = dots.len();
@@ -155,17 +157,33 @@ fn axis(label: &str, series: &[Series]) -> Axis {
     if high > WIDE * low { Axis::log(label) } else { Axis::linear(label) }
 }
 
-/// What a point is, for whoever points at it.
-fn note(point: &UiPoint) -> String {
-    let latency = point.latency.map(|(value, ..)| format!("{} ms", cell(value)));
-    let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell(value)));
-    let parts = [Some(point.level.clone()), latency, tokens, Some(point.verdict.clone())];
-    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    parts.join(" · ")
+impl Overlay {
+    fn latency(&self, point: &CurvePoint) -> Option<Bounded> {
+        let spread = match self.metric {
+            "tpot" => &point.tpot,
+            "e2e" => &point.e2e,
+            _ => &point.ttft,
+        };
+        match self.percentile {
+            "p50" => spread.p50,
+            "p90" => spread.p90,
+            _ => spread.p99,
+        }
+    }
+
+    /// What a point is, for whoever points at it.
+    fn note(&self, point: &CurvePoint) -> String {
+        let latency = self.latency(point).map(|latency| format!("{} ms", cell(latency.value)));
+        let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell(value)));
+        let parts = [Some(point.level.clone()), latency, tokens, Some(point.verdict.clone())];
+        let parts: Vec<String> =
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        parts.join(" · ")
+    }
 }
 
 /// Which curve is of which result.
-fn sides(html: &mut Html, overlay: &UiOverlay) {
+fn sides(html: &mut Html, overlay: &Overlay) {
     html.leaf("h2", &[], "Results");
     html.element("ul", &[("class", "sides")], |html| {
         for curve in &overlay.curves {
@@ -177,7 +195,7 @@ fn sides(html: &mut Html, overlay: &UiOverlay) {
     });
 }
 
-fn points(html: &mut Html, overlay: &UiOverlay) {
+fn points(html: &mut Html, overlay: &Overlay) {
     let number = |value: Option<f64>| Cell::from(value.map_or_else(|| "–".to_owned(), cell));
     let rows: Vec<Vec<Cell>> = overlay
         .curves
@@ -189,7 +207,7 @@ fn points(html: &mut Html, overlay: &UiOverlay) {
                 point.level.clone().into(),
                 number(point.rps),
                 number(point.output_tps),
-                number(point.latency.map(|(value, ..)| value)),
+                number(overlay.latency(point).map(|latency| latency.value)),
                 number(point.goodput_rps),
                 Cell::from(point.verdict.clone()).tone(verdict_tone(&point.verdict)),
             ]

@@ -2,7 +2,7 @@
 
 use super::frame::frame;
 use super::list::{state, tags};
-use super::{UiRun, verdict_class};
+use super::{RunPage, figure_text, verdict_class};
 use goodput_report::parts::{Html, percent, section};
 
 /// Figures, in the order of a row.
@@ -30,62 +30,62 @@ const LIVE: [(&str, &str); 10] = [
 ];
 
 /// The page of one result.
-pub fn ui_run(run: &UiRun) -> String {
-    let row = &run.row;
+pub(crate) fn run_page(run: &RunPage) -> String {
+    let entry = &run.row.entry;
     let body = Html::of(|html| {
         html.element("nav", &[("aria-label", "This result")], |html| {
             html.leaf("a", &[("href", "/")], "All results");
-            html.leaf("a", &[("href", &format!("/run/{}/report", row.id))], "Report");
-            if run.has_curve {
-                html.leaf("a", &[("href", &format!("/overlay?id={}", row.id))], "Curves");
+            html.leaf("a", &[("href", &format!("/run/{}/report", entry.id))], "Report");
+            if !entry.curves.is_empty() {
+                html.leaf("a", &[("href", &format!("/overlay?id={}", entry.id))], "Curves");
             }
         });
-        if row.is_live {
+        if run.row.is_live {
             live(html, run);
         }
         facts(html, run);
         notes(html, run);
     });
-    let about = format!("{} · {}", row.kind, row.started);
-    frame(&row.name, &about, &body)
+    let about = format!("{} · {}", entry.kind.name(), entry.started);
+    frame(&entry.name, &about, &body)
 }
 
-fn facts(html: &mut Html, run: &UiRun) {
-    let row = &run.row;
+fn facts(html: &mut Html, run: &RunPage) {
+    let entry = &run.row.entry;
     section(html, "facts", "What it is", |html| {
         html.element("dl", &[], |html| {
-            if !row.verdict.is_empty() {
+            if !entry.verdict.is_empty() {
                 html.leaf("dt", &[], "Verdict");
-                html.leaf("dd", &[("class", verdict_class(&row.verdict))], &row.verdict);
+                html.leaf("dd", &[("class", verdict_class(&entry.verdict))], &entry.verdict);
             }
             let texts = [
-                ("Result", &row.says),
-                ("State", &row.state),
-                ("Target", &row.target),
-                ("Model", &row.model),
-                ("Workload", &row.workload),
-                ("Load", &row.load),
+                ("Result", &entry.says),
+                ("State", &entry.state),
+                ("Target", &entry.target),
+                ("Model", &entry.model),
+                ("Workload", &entry.workload),
+                ("Load", &entry.load),
             ];
             for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
                 html.leaf("dt", &[], name);
                 html.leaf("dd", &[], text);
             }
-            for (name, value) in FIGURES.iter().zip(row.figures) {
+            for (name, value) in FIGURES.iter().zip(entry.figures.in_order()) {
                 if let Some(value) = value {
                     html.leaf("dt", &[], name);
-                    html.leaf("dd", &[], &value.text());
+                    html.leaf("dd", &[], &figure_text(value));
                 }
             }
-            if let Some(share) = row.figures.last().copied().flatten() {
+            if let Some(share) = entry.figures.failed {
                 html.leaf("dt", &[], "Failed");
-                html.leaf("dd", &[], &percent(share.value));
+                html.leaf("dd", &[], &percent(share));
             }
         });
     });
 }
 
-fn live(html: &mut Html, run: &UiRun) {
-    let address = format!("/run/{}/live", run.row.id);
+fn live(html: &mut Html, run: &RunPage) {
+    let address = format!("/run/{}/live", run.row.entry.id);
     let place = [("id", "live"), ("data-live", address.as_str())];
     html.element("section", &place, |html| {
         html.element("h2", &[], |html| {
@@ -113,8 +113,8 @@ fn live(html: &mut Html, run: &UiRun) {
     });
 }
 
-fn notes(html: &mut Html, run: &UiRun) {
-    let row = &run.row;
+fn notes(html: &mut Html, run: &RunPage) {
+    let entry = &run.row.entry;
     section(html, "notes", "Tags and notes", |html| {
         if let Some(problem) = &run.problem {
             html.leaf(
@@ -123,20 +123,20 @@ fn notes(html: &mut Html, run: &UiRun) {
                 &format!("Not kept: {problem}."),
             );
         }
-        if let Some((own, text)) = &run.theirs {
+        if let Some(theirs) = &run.theirs {
             html.leaf("h3", &[], "What is kept now");
-            html.element("p", &[], |html| tags(html, own));
+            html.element("p", &[], |html| tags(html, &theirs.tags));
             html.element("pre", &[("id", "theirs")], |html| {
-                for line in text.split('\n') {
+                for line in theirs.text.split('\n') {
                     html.text(line).ours("\n");
                 }
             });
             let words = "Below is what you wrote. Keep puts it in the place of the above.";
             html.leaf("p", &[("class", "advice")], words);
         } else {
-            html.element("p", &[], |html| tags(html, &row.tags));
+            html.element("p", &[], |html| tags(html, &entry.notes.tags));
         }
-        let action = format!("/run/{}/notes", row.id);
+        let action = format!("/run/{}/notes", entry.id);
         let form = [("method", "post"), ("action", action.as_str()), ("class", "notes")];
         html.element("form", &form, |html| {
             for (name, value) in [("key", &run.key), ("mark", &run.mark)] {
@@ -144,14 +144,14 @@ fn notes(html: &mut Html, run: &UiRun) {
             }
             html.element("label", &[], |html| {
                 html.text("Tags, with commas between them");
-                let typed = row.tags.join(", ");
+                let typed = entry.notes.tags.join(", ");
                 html.field("tags", &typed);
             });
             html.element("label", &[], |html| {
                 html.text("Notes");
                 html.element("textarea", &[("name", "notes"), ("rows", "8")], |html| {
                     // A line end that stands first would be left out.
-                    html.ours("\n").typed(&run.notes);
+                    html.ours("\n").typed(&entry.notes.text);
                 });
             });
             html.leaf("button", &[("type", "submit")], "Keep");

@@ -1,16 +1,30 @@
 //! Pages say what is in their data, and nothing from outside is markup.
 
+use std::path::PathBuf;
+
 use super::*;
+use crate::entry::{Bounded, Curve, Figures, Kind, Spread};
 
 const HOSTILE: &str = "</textarea></script><img src=x onerror=alert(1)>\"'&\u{202e}";
 
 /// A result whose every text is hostile.
-fn row() -> UiRow {
+fn row() -> Row {
     let text = || HOSTILE.to_owned();
-    UiRow {
+    let shown = |value| Some(Shown { value, is_rough: false });
+    let figures = Figures {
+        rps: Some(12.0),
+        output_tps: Some(f64::NAN),
+        ttft_p50_ms: shown(f64::INFINITY),
+        ttft_p99_ms: None,
+        tpot_p99_ms: shown(-0.0),
+        goodput_rps: None,
+        failed: Some(0.5),
+    };
+    let entry = Entry {
         id: "0123456789abcdef".to_owned(),
+        path: PathBuf::new(),
         name: text(),
-        kind: text(),
+        kind: Kind::Run,
         started: text(),
         state: text(),
         target: text(),
@@ -19,35 +33,31 @@ fn row() -> UiRow {
         load: text(),
         verdict: text(),
         says: text(),
-        figures: [
-            Some(12.0),
-            Some(f64::NAN),
-            Some(f64::INFINITY),
-            None,
-            Some(-0.0),
-            None,
-            Some(0.5),
-        ]
-        .map(|value| value.map(UiFigure::from)),
-        tags: vec![text(), "a b".to_owned()],
-        is_live: true,
-    }
+        figures,
+        notes: Notes { tags: vec![text(), "a b".to_owned()], text: format!("one\n{HOSTILE}") },
+        curves: vec![Curve::default()],
+    };
+    Row { entry, is_live: true }
 }
 
 /// A curve with levels of so many runs each, whose latencies are those of the list.
-fn curve(name: &str, levels: &[&[f64]]) -> UiCurve {
-    let point = |level: usize, latency: f64| UiPoint {
+fn curve(name: &str, levels: &[&[f64]]) -> OverlayCurve {
+    let spread = |value| Spread {
+        p99: Some(Bounded { value, low: Some(value - 1.0), high: Some(value + 1.0) }),
+        ..Spread::default()
+    };
+    let point = |level: usize, latency: f64| CurvePoint {
         level: format!("{level}/s"),
         at: Some(level as f64),
         rps: Some(level as f64),
         output_tps: Some(10.0 * level as f64),
-        latency: Some((latency, Some(latency - 1.0), Some(latency + 1.0))),
-        ..UiPoint::default()
+        ttft: spread(latency),
+        ..CurvePoint::default()
     };
     let points = levels.iter().enumerate();
     let points =
         points.flat_map(|(level, runs)| runs.iter().map(move |run| point(level + 1, *run)));
-    UiCurve {
+    OverlayCurve {
         id: "ab".to_owned(),
         name: name.to_owned(),
         about: HOSTILE.to_owned(),
@@ -55,15 +65,15 @@ fn curve(name: &str, levels: &[&[f64]]) -> UiCurve {
     }
 }
 
-fn overlay(curves: Vec<UiCurve>) -> UiOverlay {
-    let (metric, percentile) = ("ttft".to_owned(), "p99".to_owned());
-    UiOverlay { curves, ids: vec![HOSTILE.to_owned()], metric, percentile, left_out: 1 }
+fn overlay(curves: Vec<OverlayCurve>) -> Overlay {
+    let ids = vec![HOSTILE.to_owned()];
+    Overlay { curves, ids, metric: "ttft", percentile: "p99", left_out: 1 }
 }
 
 #[test]
 fn nothing_from_outside_is_markup_and_nothing_breaks_the_policy() {
     let text = || HOSTILE.to_owned();
-    let list = UiList {
+    let list = List {
         folder: text(),
         rows: vec![row()],
         total: 500,
@@ -72,23 +82,20 @@ fn nothing_from_outside_is_markup_and_nothing_breaks_the_policy() {
         words: text(),
         kind: text(),
         verdict: text(),
-        note: Some(text()),
     };
-    let run = UiRun {
+    let run = RunPage {
         row: row(),
-        notes: format!("one\n{HOSTILE}"),
         mark: text(),
         key: text(),
         problem: Some(text()),
-        theirs: Some((vec![text()], text())),
-        has_curve: true,
+        theirs: Some(Notes { tags: vec![text()], text: text() }),
     };
     let pages = [
-        ui_list(&list),
-        ui_run(&run),
-        ui_overlay(&overlay(vec![curve(HOSTILE, &[&[1.0], &[2.0]])])),
-        ui_message(HOSTILE, HOSTILE),
-        ui_token(),
+        list_page(&list),
+        run_page(&run),
+        overlay_page(&overlay(vec![curve(HOSTILE, &[&[1.0], &[2.0]])])),
+        message_page(HOSTILE, HOSTILE),
+        token_page(),
     ];
     for page in pages {
         assert!(!page.contains("<img"), "{page}");
@@ -111,16 +118,16 @@ fn nothing_from_outside_is_markup_and_nothing_breaks_the_policy() {
 
 #[test]
 fn a_list_keeps_what_was_looked_for_and_leads_on() {
-    let list = UiList {
+    let list = List {
         rows: vec![row(), row()],
         total: 250,
         skip: 100,
         most: 100,
         words: "a&b".to_owned(),
         kind: "sweep".to_owned(),
-        ..UiList::default()
+        ..List::default()
     };
-    let page = ui_list(&list);
+    let page = list_page(&list);
     assert_eq!(page.matches("type=\"checkbox\"").count(), 2);
     assert!(page.contains("101–102 of 250"), "{page}");
     assert!(page.contains("<option value=\"sweep\" selected=\"\">"), "{page}");
@@ -128,12 +135,12 @@ fn a_list_keeps_what_was_looked_for_and_leads_on() {
     assert!(page.contains("/?q=a%26b&amp;kind=sweep&amp;verdict=&amp;skip=0"), "{page}");
     assert!(page.contains("skip=200"), "{page}");
     assert!(page.contains("href=\"/?q=a%20b\""), "{page}");
-    assert!(ui_list(&UiList::default()).contains("Nothing is here yet"));
+    assert!(list_page(&List::default()).contains("Nothing is here yet"));
 }
 
 #[test]
 fn every_curve_has_a_point_for_every_level() {
-    let page = ui_overlay(&overlay(vec![
+    let page = overlay_page(&overlay(vec![
         curve("one", &[&[5.0], &[7.0, 9.0, 8.0], &[30.0]]),
         curve("two", &[&[6.0], &[6.5]]),
     ]));
@@ -149,25 +156,26 @@ fn every_curve_has_a_point_for_every_level() {
     assert_eq!(table.matches("<th scope=\"row\"").count(), 7, "{page}");
     assert!(page.contains("1 more curves found no place"), "{page}");
     assert!(page.contains("metric=tpot&amp;at=p99"), "{page}");
-    assert!(ui_overlay(&UiOverlay::default()).contains("id=\"none\""));
+    assert!(overlay_page(&Overlay::default()).contains("id=\"none\""));
 }
 
 #[test]
 fn a_run_has_a_live_part_only_while_it_goes_on() {
-    let mut run = UiRun { row: row(), notes: "one\n\ntwo".to_owned(), ..UiRun::default() };
-    let page = ui_run(&run);
+    let mut run = RunPage { row: row(), ..RunPage::default() };
+    run.row.entry.notes.text = "one\n\ntwo".to_owned();
+    let page = run_page(&run);
     assert!(page.contains("data-live=\"/run/0123456789abcdef/live\""), "{page}");
     assert!(page.contains("\none\n\ntwo</textarea>"), "{page}");
     run.row.is_live = false;
-    assert!(!ui_run(&run).contains("data-live"));
+    assert!(!run_page(&run).contains("data-live"));
 }
 
 #[test]
 fn a_rough_figure_has_its_mark() {
     let shown = |is_rough: bool| {
-        let mut row = UiRow::default();
-        row.figures[3] = Some(UiFigure { value: 51.5, is_rough });
-        ui_list(&UiList { rows: vec![row], total: 1, most: 1, ..UiList::default() })
+        let mut row = Row::default();
+        row.entry.figures.ttft_p99_ms = Some(Shown { value: 51.5, is_rough });
+        list_page(&List { rows: vec![row], total: 1, most: 1, ..List::default() })
     };
     assert!(shown(true).contains(">~51.50<"), "{}", shown(true));
     assert!(shown(false).contains(">51.50<"));
