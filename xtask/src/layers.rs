@@ -102,7 +102,7 @@ const OURS: [(&str, &[&str]); 31] = [
 ];
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
-const WALLS: [(&str, &[&str]); 19] = [
+const WALLS: [(&str, &[&str]); 18] = [
     ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
     ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
     (
@@ -137,7 +137,6 @@ const WALLS: [(&str, &[&str]); 19] = [
     ("csv", &["goodput-dataset", "goodput-exchange"]),
     ("statrs", &["goodput-stats"]),
     ("nvml-wrapper", &["goodput-observe"]),
-    ("rusqlite", &["goodput-ui"]),
 ];
 
 /// Dependencies by crate, without those of tests.

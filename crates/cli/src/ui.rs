@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use goodput_report::plain;
-use goodput_ui::{Event, IndexError, Options, UiError};
+use goodput_ui::{Event, Options, UiError};
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};
@@ -49,10 +49,8 @@ fn tell(folder: &str, event: &Event) {
 
 fn failed(error: UiError) -> Failed {
     let hint = match &error {
-        UiError::Index(IndexError::Sqlite(_)) | UiError::System(_) => {
-            return Failed::internal(error.to_string());
-        }
-        UiError::Index(IndexError::Folder(..)) => {
+        UiError::System(_) => return Failed::internal(error.to_string()),
+        UiError::Folder(..) => {
             "name the folder of results; `goodput run mock --rate 20 --duration 20s` leaves its \
              result in runs/"
         }

@@ -14,7 +14,7 @@ const MOST_DEPTH: usize = 6;
 /// The state of a folder and everything in it, as a number that differs once a file has changed; none
 /// where it is not made of plain files and folders alone. Nothing that reads a folder that has one can
 /// be led out of it, or wait for ever.
-pub fn fingerprint(folder: &Path) -> Option<u64> {
+pub(crate) fn fingerprint(folder: &Path) -> Option<u64> {
     let mut names = 0;
     below(folder, MOST_DEPTH, &mut names)
 }

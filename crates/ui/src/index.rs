@@ -1,230 +1,185 @@
-//! The index: a table in SQLite, beside the folders or in memory.
+//! The index: entries in memory, and a copy in a file for the next time.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params, params_from_iter};
+use goodput_files::read_inside;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, Kind};
 use crate::read;
 use crate::walk::{FRESH, places};
 
 /// The file in the folder of runs.
-pub const FILE: &str = ".goodput-index.sqlite";
+pub(crate) const FILE: &str = ".goodput-index.json";
+
+/// Where it is written before it takes the place of the old one.
+const NEW_FILE: &str = ".goodput-index.json.new";
 
 /// Changes whenever an entry is made in another way: an older index is made again.
-const FORMAT: i64 = 3;
+const FORMAT: u32 = 4;
 
-/// How long another process may hold the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of the file; a run takes about one thousand.
+const MOST_FILE: u64 = 256 << 20;
 
 /// Words of a search that count.
 const MOST_WORDS: usize = 16;
 
-const TABLE: &str = "CREATE TABLE entries (
-    id TEXT PRIMARY KEY, path BLOB NOT NULL, stamp TEXT NOT NULL, started TEXT NOT NULL,
-    kind TEXT NOT NULL, verdict TEXT NOT NULL, text TEXT NOT NULL, entry TEXT NOT NULL,
-    curves TEXT NOT NULL) WITHOUT ROWID;
-    CREATE INDEX by_start ON entries (started DESC, id);";
-
-/// Why there is no index.
-#[derive(Debug, thiserror::Error)]
-pub enum IndexError {
-    /// The folder of runs cannot be used.
-    #[error("cannot read `{0}`: {1}")]
-    Folder(PathBuf, std::io::Error),
-    /// SQLite refuses.
-    #[error("the index cannot be used: {0}")]
-    Sqlite(#[from] rusqlite::Error),
-}
-
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Query {
+pub(crate) struct Query {
     /// Words that must all occur, in any case, in name, target, model, workload, tags or notes.
-    pub words: String,
+    pub(crate) words: String,
     /// Only of this kind.
-    pub kind: Option<Kind>,
+    pub(crate) kind: Option<Kind>,
     /// Only with this verdict.
-    pub verdict: Option<String>,
+    pub(crate) verdict: Option<String>,
     /// Passed over: those on the pages before.
-    pub skip: usize,
+    pub(crate) skip: usize,
     /// At most so many.
-    pub most: usize,
+    pub(crate) most: usize,
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// The newest first, without their curves.
-    pub entries: Vec<Entry>,
+pub(crate) struct Found {
+    /// The newest first.
+    pub(crate) entries: Vec<Entry>,
     /// How many there are on all pages.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// What lies in a folder of runs.
 #[derive(Debug)]
-pub struct Index {
+pub(crate) struct Index {
     root: PathBuf,
-    table: Connection,
+    /// The newest first.
+    indexed: Vec<Indexed>,
     in_memory: bool,
     /// What changed less than this ago is read again.
     fresh: Duration,
 }
 
+/// An entry and the state of the files that it was made of.
+#[derive(Debug, Serialize, Deserialize)]
+struct Indexed {
+    stamp: String,
+    entry: Entry,
+    /// What a search looks through.
+    #[serde(skip)]
+    text: String,
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Saved<T> {
+    format: u32,
+    indexed: T,
+}
+
 impl Index {
     /// Opens the index of a folder; makes it where it is missing, damaged or of another version, or
     /// where that is asked for. What is in it is as old as the last [`Index::refresh`].
-    pub fn open(folder: &Path, anew: bool) -> Result<Self, IndexError> {
-        let unreadable = |error| IndexError::Folder(folder.to_owned(), error);
-        let root = fs::canonicalize(folder).map_err(unreadable)?;
-        fs::read_dir(&root).map_err(unreadable)?;
-        let file = root.join(FILE);
-        let before = if anew { Err(rusqlite::Error::InvalidQuery) } else { existing(&file) };
-        let kept = match before {
-            Ok(table) => Some(table),
-            // Another process makes it: it is not ours to take away.
-            Err(error) if is_busy(&error) => None,
-            Err(_) => {
-                remove(&file);
-                on_disk(&file).ok()
-            }
-        };
+    pub(crate) fn open(folder: &Path, anew: bool) -> io::Result<Self> {
+        let root = fs::canonicalize(folder)?;
+        fs::read_dir(&root)?;
+        let indexed = if anew { Vec::new() } else { saved(&root).unwrap_or_default() };
+        let mut index = Self { root, indexed, in_memory: false, fresh: FRESH };
         // A folder that we may only read has its index in memory.
-        let in_memory = kept.is_none();
-        let table = kept.map_or_else(in_mind, Ok)?;
-        Ok(Self { root, table, in_memory, fresh: FRESH })
+        index.in_memory = index.save().is_err();
+        Ok(index)
     }
 
     /// One in memory that trusts every time stamp.
     #[cfg(test)]
     pub(crate) fn trusting(folder: &Path) -> Self {
-        let (root, table) = (fs::canonicalize(folder).unwrap(), in_mind().unwrap());
-        Self { root, table, in_memory: true, fresh: Duration::ZERO }
+        let root = fs::canonicalize(folder).unwrap();
+        Self { root, indexed: Vec::new(), in_memory: true, fresh: Duration::ZERO }
     }
 
     /// The folder of runs, with every link in its path resolved.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Whether it is lost when the process ends.
-    pub fn is_in_memory(&self) -> bool {
+    pub(crate) fn is_in_memory(&self) -> bool {
         self.in_memory
     }
 
-    /// Takes in what changed in the folders; says how many did. An index that turns out to be damaged
-    /// is made again.
-    pub fn refresh(&mut self) -> Result<usize, IndexError> {
-        match self.take_in() {
-            // Another process takes it in.
-            Err(IndexError::Sqlite(error)) if is_busy(&error) => Ok(0),
-            Err(IndexError::Sqlite(_)) => {
-                *self = Self::open(&self.root, true)?;
-                self.take_in()
-            }
-            outcome => outcome,
+    /// Takes in what changed in the folders; says how many did.
+    pub(crate) fn refresh(&mut self) -> usize {
+        let known = self.indexed.drain(..).map(|known| (known.entry.id.clone(), known));
+        let mut known: HashMap<String, Indexed> = known.collect();
+        let mut changed = 0;
+        for place in places(&self.root, self.fresh) {
+            // What is too new to tell has no stamp.
+            let is_same = |known: &Indexed| !place.stamp.is_empty() && known.stamp == place.stamp;
+            let entry = if let Some(known) = known.remove(&place.id).filter(is_same) {
+                // Only the walk says where it lies: the file may be a stranger's.
+                Entry { path: place.path, kind: place.kind, ..known.entry }
+            } else {
+                changed += 1;
+                read::entry(&self.root, &place)
+            };
+            let text = searched(&entry);
+            self.indexed.push(Indexed { stamp: place.stamp, entry, text });
         }
+        self.indexed.sort_by(|a, b| {
+            let (a, b) = (&a.entry, &b.entry);
+            b.started.cmp(&a.started).then_with(|| a.id.cmp(&b.id))
+        });
+        changed += known.len();
+        if changed > 0 && !self.in_memory {
+            // It is a copy: without it the next start takes longer.
+            let _ = self.save();
+        }
+        changed
     }
 
-    fn take_in(&mut self) -> Result<usize, IndexError> {
-        let places = places(&self.root, self.fresh);
-        let change = self.table.transaction()?;
-        let mut known: HashMap<String, String> = change
-            .prepare("SELECT id, stamp FROM entries")?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<Result<_, _>>()?;
-        let mut changed = 0;
-        let mut put =
-            change.prepare("INSERT OR REPLACE INTO entries VALUES (?,?,?,?,?,?,?,?,?)")?;
-        for place in &places {
-            let before = known.remove(&place.id);
-            // What is too new to tell has no stamp.
-            if !place.stamp.is_empty() && before.as_ref() == Some(&place.stamp) {
-                continue;
-            }
-            changed += 1;
-            let entry = read::entry(&self.root, place);
-            let json = |value: serde_json::Result<String>| value.unwrap_or_default();
-            put.execute(params![
-                entry.id,
-                entry.path.as_os_str().as_bytes(),
-                place.stamp,
-                entry.started,
-                entry.kind.name(),
-                entry.verdict,
-                searched(&entry),
-                json(serde_json::to_string(&entry)),
-                json(serde_json::to_string(&entry.curves)),
-            ])?;
+    /// Writes the file, whole or not at all. A link in its place is replaced and not followed.
+    fn save(&self) -> io::Result<()> {
+        let bytes = serde_json::to_vec(&Saved { format: FORMAT, indexed: &self.indexed })?;
+        let path = self.root.join(NEW_FILE);
+        let _ = fs::remove_file(&path);
+        let saved = File::create_new(&path)
+            .and_then(|mut file| file.write_all(&bytes))
+            .and_then(|()| fs::rename(&path, self.root.join(FILE)));
+        if saved.is_err() {
+            let _ = fs::remove_file(&path);
         }
-        for gone in known.keys() {
-            change.execute("DELETE FROM entries WHERE id = ?", [gone])?;
-            changed += 1;
-        }
-        drop(put);
-        change.commit()?;
-        Ok(changed)
+        saved
     }
 
     /// Looks for entries.
-    pub fn find(&self, query: &Query) -> Result<Found, IndexError> {
-        let (mut wheres, mut values) = (vec!["1"], Vec::<Value>::new());
-        for word in query.words.to_lowercase().split_whitespace().take(MOST_WORDS) {
-            wheres.push("instr(text, ?) > 0");
-            values.push(word.to_owned().into());
-        }
-        if let Some(kind) = query.kind {
-            wheres.push("kind = ?");
-            values.push(kind.name().to_owned().into());
-        }
-        if let Some(verdict) = &query.verdict {
-            wheres.push("verdict = ?");
-            values.push(verdict.clone().into());
-        }
-        let wheres = wheres.join(" AND ");
-        let total: i64 = self.table.query_row(
-            &format!("SELECT count(*) FROM entries WHERE {wheres}"),
-            params_from_iter(values.iter()),
-            |row| row.get(0),
-        )?;
-        for bound in [query.most, query.skip] {
-            values.push(i64::try_from(bound).unwrap_or(i64::MAX).into());
-        }
-        let mut select = self.table.prepare(&format!(
-            "SELECT entry, path FROM entries WHERE {wheres} ORDER BY started DESC, id LIMIT ? OFFSET ?"
-        ))?;
-        let rows = select.query_map(params_from_iter(values.iter()), whole)?;
-        let entries = rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        Ok(Found { entries, total: usize::try_from(total).unwrap_or_default() })
+    pub(crate) fn find(&self, query: &Query) -> Found {
+        let words = query.words.to_lowercase();
+        let words: Vec<&str> = words.split_whitespace().take(MOST_WORDS).collect();
+        let is_meant = |indexed: &&Indexed| {
+            let Indexed { entry, text, .. } = indexed;
+            words.iter().all(|word| text.contains(word))
+                && query.kind.is_none_or(|kind| kind == entry.kind)
+                && query.verdict.as_ref().is_none_or(|verdict| *verdict == entry.verdict)
+        };
+        let found: Vec<&Indexed> = self.indexed.iter().filter(is_meant).collect();
+        let page = found.iter().skip(query.skip).take(query.most);
+        Found { entries: page.map(|one| one.entry.clone()).collect(), total: found.len() }
     }
 
-    /// The entry of this id, with its curves.
-    pub fn get(&self, id: &str) -> Result<Option<Entry>, IndexError> {
-        let mut select =
-            self.table.prepare("SELECT entry, path, curves FROM entries WHERE id = ?")?;
-        let with_curves = |row: &Row<'_>| {
-            let curves: String = row.get(2)?;
-            Ok(whole(row)?.map(|mut entry| {
-                entry.curves = serde_json::from_str(&curves).unwrap_or_default();
-                entry
-            }))
-        };
-        let found = select.query_map([id], with_curves)?.next().transpose()?;
-        Ok(found.flatten())
+    /// The entry of this id.
+    pub(crate) fn get(&self, id: &str) -> Option<Entry> {
+        self.indexed.iter().find(|one| one.entry.id == id).map(|one| one.entry.clone())
     }
 
     /// Where an entry's folder is. None where something else than a folder is there now, or a link
     /// leads elsewhere.
-    pub fn folder(&self, entry: &Entry) -> Option<PathBuf> {
+    pub(crate) fn folder(&self, entry: &Entry) -> Option<PathBuf> {
         let path = if entry.path.as_os_str().is_empty() {
             self.root.clone()
         } else {
@@ -235,13 +190,11 @@ impl Index {
     }
 }
 
-/// An entry of a row that begins with it and its path; none where it cannot be read.
-fn whole(row: &Row<'_>) -> rusqlite::Result<Option<Entry>> {
-    let (json, path): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
-    Ok(serde_json::from_str(&json).ok().map(|mut entry: Entry| {
-        entry.path = PathBuf::from(OsStr::from_bytes(&path));
-        entry
-    }))
+/// What the file holds, if it is whole and of this version.
+fn saved(root: &Path) -> Option<Vec<Indexed>> {
+    let bytes = read_inside(&root.join(FILE), MOST_FILE).ok()?;
+    let saved: Saved<Vec<Indexed>> = serde_json::from_slice(&bytes).ok()?;
+    (saved.format == FORMAT).then_some(saved.indexed)
 }
 
 /// What a search looks through.
@@ -256,55 +209,4 @@ fn searched(entry: &Entry) -> String {
         &entry.notes.text,
     ];
     parts.map(|part| part.to_lowercase()).join("\n")
-}
-
-/// Opens what is there, if it is whole and ours.
-fn existing(file: &Path) -> Result<Connection, rusqlite::Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let table = Connection::open_with_flags(file, flags)?;
-    table.busy_timeout(PATIENCE)?;
-    let format: i64 = table.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let state: String = table.pragma_query_value(None, "quick_check", |row| row.get(0))?;
-    // Whether it can be written, too.
-    table.execute_batch("BEGIN IMMEDIATE; DELETE FROM entries WHERE 0; COMMIT;")?;
-    if format == FORMAT && state == "ok" { Ok(table) } else { Err(rusqlite::Error::InvalidQuery) }
-}
-
-fn on_disk(file: &Path) -> Result<Connection, rusqlite::Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let table = Connection::open_with_flags(file, flags)?;
-    table.busy_timeout(PATIENCE)?;
-    fill(&table)?;
-    Ok(table)
-}
-
-fn in_mind() -> Result<Connection, rusqlite::Error> {
-    let table = Connection::open_in_memory()?;
-    fill(&table)?;
-    Ok(table)
-}
-
-fn fill(table: &Connection) -> Result<(), rusqlite::Error> {
-    table.execute_batch(TABLE)?;
-    table.pragma_update(None, "user_version", FORMAT)
-}
-
-fn is_busy(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-/// Takes away an index that cannot be used. A link is removed, not what it leads to.
-fn remove(file: &Path) {
-    let name = file.as_os_str().to_owned();
-    for end in ["", "-journal", "-wal", "-shm"] {
-        let mut one = name.clone();
-        one.push(end);
-        let _ = fs::remove_file(PathBuf::from(one));
-    }
 }

@@ -1,8 +1,8 @@
 //! *Results in a browser*: what lies in a folder of runs, found quickly, and served as pages.
 //!
-//! - The index (`walk` → `read` → [`Index`]) is made from the folders and can be made again from them
+//! - The index (`walk` → `read` → `index`) is made from the folders and can be made again from them
 //!   at any time: it is a copy for searching, never the place where something is kept. Tags and notes
-//!   are kept in the folder of the run they are about ([`Notes`]).
+//!   are kept in the folder of the run they are about (`notes`).
 //! - A request goes through `guard` (who may ask) → `site` (which page) → `pages` (its markup); a run
 //!   that goes on is seen through its logs (`watch`). Nothing in a request is a path: results are named
 //!   by ids that only the index can turn into folders.
@@ -27,7 +27,5 @@ mod walk;
 mod watch;
 
 pub use guard::secret;
-pub use index::{Index, IndexError};
-pub use notes::{Notes, NotesError};
 pub use serve::{Event, Options, UiError, serve};
 pub use site::Render;

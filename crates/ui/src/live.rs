@@ -13,7 +13,7 @@ const QUIET_S: f64 = 20.0;
 
 /// The run that goes on in a folder: itself, or the newest of its runs. None where none does, or
 /// its process was killed and another began since.
-pub fn live_folder(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn live_folder(folder: &Path) -> Option<PathBuf> {
     if read::is_running(folder) {
         return Some(folder.to_owned());
     }

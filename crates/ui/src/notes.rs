@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 pub(crate) const NOTES: &str = "notes.json";
 
 /// Bytes of notes at most.
-pub const MOST_NOTES: usize = 64 * 1024;
+pub(crate) const MOST_NOTES: usize = 64 * 1024;
 
 /// Tags of one run, and letters of a tag.
 const MOST_TAGS: usize = 20;
@@ -25,11 +25,11 @@ const MOST_FILE: u64 = 1 << 20;
 /// What people wrote about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Notes {
+pub(crate) struct Notes {
     /// Short words to find it by.
-    pub tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     /// Anything.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The file.
@@ -42,7 +42,7 @@ struct Kept {
 
 /// Why notes cannot be kept.
 #[derive(Debug, thiserror::Error)]
-pub enum NotesError {
+pub(crate) enum NotesError {
     /// Too much of it.
     #[error("notes have at most 64 KiB, and 20 tags of at most 40 letters")]
     TooMuch,
@@ -59,10 +59,10 @@ pub enum NotesError {
 
 impl Notes {
     /// The format this version writes.
-    pub const SCHEMA: &'static str = "goodput.notes/1";
+    pub(crate) const SCHEMA: &'static str = "goodput.notes/1";
 
     /// From what was typed: tags with commas between them.
-    pub fn typed(tags: &str, text: &str) -> Result<Self, NotesError> {
+    pub(crate) fn typed(tags: &str, text: &str) -> Result<Self, NotesError> {
         let mut own: Vec<String> = Vec::new();
         for tag in tags.split(',').map(tidy).filter(|tag| !tag.is_empty()) {
             if tag.chars().count() > LONGEST_TAG {
@@ -80,7 +80,7 @@ impl Notes {
     }
 
     /// Those of a folder; none where there are none, or they cannot be read.
-    pub fn read(folder: &Path) -> Self {
+    pub(crate) fn read(folder: &Path) -> Self {
         Self::kept(folder).unwrap_or_default()
     }
 
@@ -97,14 +97,14 @@ impl Notes {
     }
 
     /// What tells these from others.
-    pub fn mark(&self) -> String {
+    pub(crate) fn mark(&self) -> String {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         short_hash(&bytes)
     }
 
     /// Keeps them in a folder, whole or not at all, unless its notes are not those with this mark
     /// any more, or cannot be read.
-    pub fn write(&self, folder: &Path, was: &str) -> Result<(), NotesError> {
+    pub(crate) fn write(&self, folder: &Path, was: &str) -> Result<(), NotesError> {
         if Self::kept(folder)?.mark() != was {
             return Err(NotesError::Changed);
         }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use crate::guard::{Guard, secret};
-use crate::index::{Index, IndexError};
+use crate::index::Index;
 use crate::site::{LIMITS, Render, ResultsSite};
 
 /// Letters of a token, so that it cannot be guessed and is not a whole file.
@@ -46,8 +46,8 @@ pub enum Event {
 #[derive(Debug, thiserror::Error)]
 pub enum UiError {
     /// The folder cannot be used.
-    #[error(transparent)]
-    Index(#[from] IndexError),
+    #[error("cannot read `{0}`: {1}")]
+    Folder(PathBuf, io::Error),
     /// The address cannot be used.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
@@ -68,11 +68,12 @@ pub fn serve(
     render: Render,
     tell: &mut dyn FnMut(&Event),
 ) -> Result<(), UiError> {
-    let mut index = Index::open(&options.folder, options.reindex)?;
+    let unreadable = |error| UiError::Folder(options.folder.clone(), error);
+    let mut index = Index::open(&options.folder, options.reindex).map_err(unreadable)?;
     if index.is_in_memory() {
         tell(&Event::IndexInMemory);
     }
-    index.refresh()?;
+    index.refresh();
     let refused = |error| UiError::Listen(options.listen, error);
     let listener = TcpListener::bind(options.listen).map_err(refused)?;
     let address = listener.local_addr()?;

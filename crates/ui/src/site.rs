@@ -15,7 +15,7 @@ use goodput_report::parts::{SCRIPT, STYLE, policy};
 use crate::entry::{Curve, Entry, Kind};
 use crate::files::fingerprint;
 use crate::guard::{Guard, Ruling, is_same};
-use crate::index::{Index, IndexError, Query};
+use crate::index::{Index, Query};
 use crate::live::is_written;
 use crate::notes::{MOST_NOTES, Notes, NotesError};
 use crate::page_cache::Pages;
@@ -69,7 +69,7 @@ pub type Render = Box<dyn Fn(&Path) -> Result<String, String> + Send + Sync>;
 
 /// What is served.
 pub(crate) struct ResultsSite {
-    shelf: Mutex<Shelf>,
+    index: Mutex<FreshIndex>,
     guard: Guard,
     /// In every form, so that no other page can send one.
     key: String,
@@ -82,16 +82,16 @@ pub(crate) struct ResultsSite {
     watchers: Seats,
 }
 
-struct Shelf {
+struct FreshIndex {
     index: Index,
     looked: Nanos,
 }
 
 impl ResultsSite {
     pub(crate) fn new(index: Index, guard: Guard, key: String, render: Render) -> Self {
-        let shelf = Mutex::new(Shelf { index, looked: now() });
+        let index = Mutex::new(FreshIndex { index, looked: now() });
         Self {
-            shelf,
+            index,
             guard,
             key,
             render,
@@ -102,16 +102,16 @@ impl ResultsSite {
     }
 
     /// The index, not older than a second.
-    fn shelf(&self) -> Result<MutexGuard<'_, Shelf>, IndexError> {
-        let mut runs = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+    fn fresh_index(&self) -> MutexGuard<'_, FreshIndex> {
+        let mut runs = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if now() - runs.looked > FRESH {
-            runs.index.refresh()?;
+            runs.index.refresh();
             runs.looked = now();
         }
-        Ok(runs)
+        runs
     }
 
-    fn list(&self, request: &Request) -> Result<Response, IndexError> {
+    fn list(&self, request: &Request) -> Response {
         let asked = |name: &str| request.asked(name).unwrap_or_default().to_owned();
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
@@ -121,8 +121,8 @@ impl ResultsSite {
             skip: asked("skip").parse().unwrap_or_default(),
             most: PAGE,
         };
-        let runs = self.shelf()?;
-        let found = runs.index.find(&query)?;
+        let runs = self.fresh_index();
+        let found = runs.index.find(&query);
         let listed = |entry: Entry| {
             let folder = runs.index.folder(&entry);
             row(entry, folder.as_deref())
@@ -137,10 +137,10 @@ impl ResultsSite {
             kind,
             verdict,
         };
-        Ok(Response::html("200 OK", list_page(&list)))
+        Response::html("200 OK", list_page(&list))
     }
 
-    fn overlay(&self, request: &Request) -> Result<Response, IndexError> {
+    fn overlay(&self, request: &Request) -> Response {
         let among = |name: &str, words: [&'static str; 3]| {
             let asked = request.asked(name).unwrap_or_default();
             words.into_iter().find(|word| *word == asked)
@@ -149,9 +149,9 @@ impl ResultsSite {
         let percentile = among("at", ["p50", "p90", "p99"]).unwrap_or("p50");
         let chosen = request.query.iter().filter(|(name, _)| name == "id").map(|(_, id)| id);
         let (mut curves, mut ids) = (Vec::new(), Vec::<String>::new());
-        let runs = self.shelf()?;
+        let runs = self.fresh_index();
         for id in chosen.take(MOST_CHOSEN) {
-            let Some(entry) = runs.index.get(id)?.filter(|entry| !ids.contains(&entry.id)) else {
+            let Some(entry) = runs.index.get(id).filter(|entry| !ids.contains(&entry.id)) else {
                 continue;
             };
             let letter = char::from(b'A' + u8::try_from(ids.len()).unwrap_or_default());
@@ -161,26 +161,19 @@ impl ResultsSite {
         let left_out = curves.len().saturating_sub(MOST_CURVES);
         curves.truncate(MOST_CURVES);
         let overlay = Overlay { curves, ids, metric, percentile, left_out };
-        Ok(Response::html("200 OK", overlay_page(&overlay)))
+        Response::html("200 OK", overlay_page(&overlay))
     }
 
     /// What is asked of one result, which only the index can name.
-    fn of(
-        &self,
-        id: &str,
-        make: impl FnOnce(Entry, Option<PathBuf>) -> Result<Reply, IndexError>,
-    ) -> Result<Reply, IndexError> {
+    fn of(&self, id: &str, make: impl FnOnce(Entry, Option<PathBuf>) -> Reply) -> Reply {
         let found = {
-            let runs = self.shelf()?;
-            runs.index.get(id)?.map(|entry| {
+            let runs = self.fresh_index();
+            runs.index.get(id).map(|entry| {
                 let folder = runs.index.folder(&entry);
                 (entry, folder)
             })
         };
-        match found {
-            Some((entry, folder)) => make(entry, folder),
-            None => Ok(missing().into()),
-        }
+        found.map_or_else(|| missing().into(), |(entry, folder)| make(entry, folder))
     }
 
     fn run(&self, entry: Entry, folder: Option<&Path>) -> Response {
@@ -251,7 +244,7 @@ impl ResultsSite {
         let Some(folder) = folder else { return missing() };
         let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
             // One at a time, also among those who send at once.
-            let mut runs = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut runs = self.index.lock().unwrap_or_else(PoisonError::into_inner);
             notes.write(&folder, typed("mark"))?;
             // The page that follows shows it.
             runs.looked = Nanos::ZERO;
@@ -302,31 +295,23 @@ impl Site for ResultsSite {
 
     fn reply(&self, request: &Request) -> Reply {
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
-        let outcome = match parts.as_slice() {
-            [""] => self.list(request).map(Reply::from),
-            ["overlay"] => self.overlay(request).map(Reply::from),
-            ["run", id] => {
-                self.of(id, |entry, folder| Ok(self.run(entry, folder.as_deref()).into()))
-            }
-            ["run", id, "report"] => self.of(id, |_, folder| Ok(self.report(folder).into())),
+        let style = |text| Response::new("200 OK", "text/css; charset=utf-8", text).into();
+        let script = |text| Response::new("200 OK", "text/javascript; charset=utf-8", text).into();
+        match parts.as_slice() {
+            [""] => self.list(request).into(),
+            ["overlay"] => self.overlay(request).into(),
+            ["run", id] => self.of(id, |entry, folder| self.run(entry, folder.as_deref()).into()),
+            ["run", id, "report"] => self.of(id, |_, folder| self.report(folder).into()),
             ["run", id, "notes"] => {
-                self.of(id, |entry, folder| Ok(self.note(request, entry, folder).into()))
+                self.of(id, |entry, folder| self.note(request, entry, folder).into())
             }
-            ["run", id, "live"] => self.of(id, |entry, folder| Ok(self.live(entry, folder))),
-            ["page.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", STYLE).into()),
-            ["ui.css"] => Ok(Response::new("200 OK", "text/css; charset=utf-8", VIEW_STYLE).into()),
-            ["page.js"] => {
-                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", SCRIPT).into())
-            }
-            ["ui.js"] => {
-                Ok(Response::new("200 OK", "text/javascript; charset=utf-8", VIEW_SCRIPT).into())
-            }
-            _ => Ok(missing().into()),
-        };
-        outcome.unwrap_or_else(|error| {
-            let page = message_page("The index cannot be used", &error.to_string());
-            Response::html("500 Internal Server Error", page).into()
-        })
+            ["run", id, "live"] => self.of(id, |entry, folder| self.live(entry, folder)),
+            ["page.css"] => style(STYLE),
+            ["ui.css"] => style(VIEW_STYLE),
+            ["page.js"] => script(SCRIPT),
+            ["ui.js"] => script(VIEW_SCRIPT),
+            _ => missing().into(),
+        }
     }
 
     fn finish(&self, response: Response) -> Response {

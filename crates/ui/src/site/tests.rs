@@ -13,8 +13,9 @@ use tempfile::TempDir;
 
 use super::ResultsSite;
 use crate::guard::{Guard, Ruling};
+use crate::index::Index;
+use crate::notes::Notes;
 use crate::watch::Following;
-use crate::{Index, Notes};
 use goodput_http::{Reply, Request, Site};
 
 const TOKEN: &str = "0123456789abcdef-token";
@@ -128,7 +129,7 @@ fn site() -> (TempDir, ResultsSite) {
     }
     symlink("/etc/passwd", root.path().join("linked/report.html")).unwrap();
     let mut index = Index::open(root.path(), false).unwrap();
-    index.refresh().unwrap();
+    index.refresh();
     let render = |_: &Path| Err("the log has no requests".to_owned());
     let guard = Guard::new(true, None, 8642);
     (root, ResultsSite::new(index, guard, KEY.to_owned(), Box::new(render)))
