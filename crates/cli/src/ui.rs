@@ -27,8 +27,8 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     let render = |folder: &_| report::browser_page(folder).map_err(|failed| failed.lines());
     let folder = plain(&args.folder.display().to_string());
     goodput_ui::serve(&options, Box::new(render), &mut |event| tell(&folder, event))
-        .map_err(failed)?;
-    signals::until_stopped(LOOK_UP, || true).map_err(|error| failed(error.into()))?;
+        .map_err(|error| failed(&error))?;
+    signals::until_stopped(LOOK_UP, || true).map_err(|error| failed(&error.into()))?;
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -47,8 +47,8 @@ fn tell(folder: &str, event: &Event) {
     }
 }
 
-fn failed(error: UiError) -> Failed {
-    let hint = match &error {
+fn failed(error: &UiError) -> Failed {
+    let hint = match error {
         UiError::System(_) => return Failed::internal(error.to_string()),
         UiError::Folder(..) => {
             "name the folder of results; `goodput run mock --rate 20 --duration 20s` leaves its \

@@ -14,4 +14,4 @@ pub use connection::send;
 pub use reach::{is_host, is_of_this_machine, may_name, names_this_machine};
 pub use request::{Method, Request};
 pub use response::Response;
-pub use server::{Limits, Reply, Seat, Seats, Site, start};
+pub use server::{Limits, Reply, Seat, Seats, Site, Writer, start};

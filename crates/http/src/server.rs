@@ -47,6 +47,9 @@ pub trait Site: Send + Sync + 'static {
     }
 }
 
+/// Writes to a client until it is done, or the client is gone.
+pub type Writer = Box<dyn FnOnce(&mut TcpStream) -> io::Result<()>>;
+
 /// What is sent back.
 pub enum Reply {
     /// A response.
@@ -56,7 +59,7 @@ pub enum Reply {
         /// Head and first bytes.
         start: Response,
         /// Writes the rest, for as long as it takes.
-        write: Box<dyn FnOnce(&mut TcpStream) -> io::Result<()>>,
+        write: Writer,
     },
 }
 
