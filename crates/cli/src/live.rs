@@ -16,7 +16,7 @@ use goodput_wire::{
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
 use crate::listen::{Sheet, label};
-use crate::{http, output};
+use crate::output;
 
 /// How long the first look at a server may take.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -110,7 +110,7 @@ pub(crate) fn start(settings: Settings, witness: Arc<dyn Witness>) -> Result<Pro
     let proxy = Proxy::start(settings, witness).map_err(|error| unusable(&error))?;
     // A port that was left open can be known in no other way.
     output::note(&format!("listening on {scheme}://{}", proxy.address()));
-    http::warn_if_open(
+    output::warn_if_open(
         proxy.address(),
         match scheme {
             "http" => "what clients send is not encrypted; --tls-cert and --tls-key do that",

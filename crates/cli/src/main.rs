@@ -9,7 +9,6 @@ mod compare;
 mod curve;
 mod error;
 mod fleet;
-mod http;
 mod listen;
 mod live;
 mod merge;

@@ -17,7 +17,7 @@ use crate::args::MockArgs;
 use crate::curve;
 use crate::error::{Failed, exit};
 use crate::printer::Printer;
-use crate::{http, output, signals};
+use crate::{output, signals};
 use goodput_lab::run::warn_if_late;
 
 /// How often a server that cannot keep up says so.
@@ -55,7 +55,7 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         .map_err(|error| Failed::usage(error.to_string()).hint(hint(&error)))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
-    http::warn_if_open(
+    output::warn_if_open(
         mock.address(),
         "whoever can connect can use this engine; `--listen 127.0.0.1:8000` keeps it to this machine",
     );

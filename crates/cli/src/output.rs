@@ -1,6 +1,7 @@
 //! Printing: stdout is data, stderr is everything else.
 
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -24,6 +25,14 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
             Err(Failed::internal(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Says so where other machines can reach a listener, and what that means. Not even `--quiet` keeps
+/// it back.
+pub(crate) fn warn_if_open(address: SocketAddr, meaning: &str) {
+    if !goodput_http::is_of_this_machine(address.ip()) {
+        note(&format!("warning: other machines can reach {address}: {meaning}"));
     }
 }
 

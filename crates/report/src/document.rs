@@ -476,12 +476,17 @@ impl Column {
 
 /// Whether what a cell says is good news. The text says it as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tone {
+pub enum Tone {
+    /// Neither.
     #[default]
     Plain,
+    /// Good news.
     Good,
+    /// With care.
     Doubt,
+    /// Bad news.
     Bad,
+    /// The best of several.
     Best,
     /// It is a sentence.
     Words,
@@ -489,7 +494,7 @@ pub(crate) enum Tone {
 
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     pub(crate) text: String,
     /// The text on a terminal, where that differs.
     pub(crate) short: Option<String>,
@@ -506,7 +511,9 @@ impl Cell {
         value.map_or_else(|| Self::from("–"), |value| Self::from(text(value)))
     }
 
-    pub(crate) fn tone(self, tone: Tone) -> Self {
+    /// With this tone.
+    #[must_use]
+    pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 

@@ -14,7 +14,6 @@ mod compare;
 mod confidence;
 mod document;
 mod explorer;
-mod html;
 mod markup;
 mod number;
 mod preview;
@@ -44,11 +43,6 @@ pub use compare::{
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
 pub use goodput_model::plain;
-pub use html::{
-    UI_MOST_CURVES, UI_PAGE_SCRIPT, UI_PAGE_STYLE, UI_SCRIPT, UI_STYLE, UiCurve, UiFigure, UiList,
-    UiOverlay, UiPoint, UiRow, UiRun, UiValue, ui_list, ui_message, ui_overlay, ui_report_policy,
-    ui_run, ui_token,
-};
 pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
@@ -59,3 +53,13 @@ pub use sweep::{
 };
 pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};
+
+/// What pages outside of this crate are made of.
+pub mod parts {
+    pub use crate::document::{Cell, Tone};
+    pub use crate::markup::Html;
+    pub use crate::number::{cell, count, percent};
+    pub use crate::render::page::{SCRIPT, STYLE, policy};
+    pub use crate::render::pieces::{class, figure, section, table};
+    pub use crate::svg::{Axis, Chart, Dot, Series, Shape, TONES};
+}

@@ -9,14 +9,14 @@ use goodput_model::plain;
 
 /// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Html(String);
+pub struct Html(String);
 
 /// Names and values of attributes. An attribute whose value is empty is still written.
 pub(crate) type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
     /// A piece made by this.
-    pub(crate) fn of(fill: impl FnOnce(&mut Self)) -> Self {
+    pub fn of(fill: impl FnOnce(&mut Self)) -> Self {
         let mut html = Self::default();
         fill(&mut html);
         html
@@ -24,20 +24,20 @@ impl Html {
 
     /// Text. What a browser would act on, and marks that turn the direction of reading, are shown
     /// and not obeyed.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         escape(&mut self.0, text);
         self
     }
 
     /// What people typed, to be typed on: it comes back with the form, so it is kept as it is. Not
     /// for anything that is only shown.
-    pub(crate) fn typed(&mut self, text: &str) -> &mut Self {
+    pub fn typed(&mut self, text: &str) -> &mut Self {
         escape_typed(&mut self.0, text);
         self
     }
 
     /// A field of one line with what people typed, likewise.
-    pub(crate) fn field(&mut self, name: &'static str, typed: &str) -> &mut Self {
+    pub fn field(&mut self, name: &'static str, typed: &str) -> &mut Self {
         let _ = write!(self.0, "<input type=\"text\" name=\"{name}\" value=\"");
         escape_typed(&mut self.0, typed);
         self.0.push_str("\">");
@@ -45,7 +45,7 @@ impl Html {
     }
 
     /// An element with this inside.
-    pub(crate) fn element(
+    pub fn element(
         &mut self,
         name: &'static str,
         attributes: Attributes<'_>,
@@ -58,7 +58,7 @@ impl Html {
     }
 
     /// An element with nothing but text inside.
-    pub(crate) fn leaf(
+    pub fn leaf(
         &mut self,
         name: &'static str,
         attributes: Attributes<'_>,
@@ -70,7 +70,7 @@ impl Html {
     }
 
     /// An element that has no inside, such as `<br>`.
-    pub(crate) fn open(&mut self, name: &'static str, attributes: Attributes<'_>) -> &mut Self {
+    pub fn open(&mut self, name: &'static str, attributes: Attributes<'_>) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "<{name}");
         for (attribute, value) in attributes {
@@ -83,7 +83,7 @@ impl Html {
     }
 
     /// Another piece.
-    pub(crate) fn add(&mut self, piece: &Self) -> &mut Self {
+    pub fn add(&mut self, piece: &Self) -> &mut Self {
         self.0.push_str(&piece.0);
         self
     }
@@ -109,12 +109,13 @@ impl Html {
     }
 
     /// Our own style sheet or script, or a picture that was drawn here.
-    pub(crate) fn ours(&mut self, markup: &str) -> &mut Self {
+    pub fn ours(&mut self, markup: &str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    pub(crate) fn into_string(self) -> String {
+    /// The markup.
+    pub fn into_string(self) -> String {
         self.0
     }
 }

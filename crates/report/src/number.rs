@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// A value in a table cell: about four significant digits.
-pub(crate) fn cell(value: f64) -> String {
+pub fn cell(value: f64) -> String {
     match value.abs() {
         v if v < 99.995 => format!("{value:.2}"),
         v if v < 9999.95 => format!("{value:.1}"),
@@ -29,7 +29,7 @@ pub(crate) fn amount(value: f64) -> String {
 }
 
 /// A share in percent; what is not all is never rounded to all, nor something to nothing.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share {
         1.0 => "100 %".to_owned(),
         0.0 => "0 %".to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn trimmed(value: f64) -> String {
 }
 
 /// A whole number with thousands apart.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

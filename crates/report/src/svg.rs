@@ -15,30 +15,34 @@ pub(crate) use frame::{Key, key};
 pub(crate) use stack::{Stack, inline_stack, standalone_stack};
 
 /// Series are told apart by these, in the order of their use.
-pub(crate) const TONES: usize = 8;
+pub const TONES: usize = 8;
 
 /// What stands along an axis.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Axis {
-    pub(crate) label: String,
-    pub(crate) is_log: bool,
+pub struct Axis {
+    /// What stands next to it.
+    pub label: String,
+    /// Whether it is logarithmic.
+    pub is_log: bool,
     /// Whether it begins at zero whatever is on it; not of logarithmic ones.
-    pub(crate) from_zero: bool,
+    pub from_zero: bool,
 }
 
 impl Axis {
-    pub(crate) fn linear(label: impl Into<String>) -> Self {
+    /// A linear one that begins at zero.
+    pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_log: false, from_zero: true }
     }
 
-    pub(crate) fn log(label: impl Into<String>) -> Self {
+    /// A logarithmic one.
+    pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_log: true, from_zero: false }
     }
 }
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// Marks joined by a line; intervals as bars.
     Points,
     /// Marks alone; intervals as bars.
@@ -53,29 +57,37 @@ pub(crate) enum Shape {
 
 /// A point of a series, with its interval where that is known.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Dot {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) low: Option<f64>,
-    pub(crate) high: Option<f64>,
+pub struct Dot {
+    /// Its place on the horizontal axis.
+    pub x: f64,
+    /// Its height.
+    pub y: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
     /// What it is, for whoever points at it; empty says its place alone.
-    pub(crate) note: String,
+    pub note: String,
 }
 
 impl Dot {
-    pub(crate) fn new(x: f64, y: f64) -> Self {
+    /// One without an interval.
+    pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
     }
 }
 
 /// What belongs together.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) shape: Shape,
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// How it is drawn.
+    pub shape: Shape,
     /// One of [`TONES`]: the same thing has the same tone in all charts of a page.
-    pub(crate) tone: usize,
-    pub(crate) dots: Vec<Dot>,
+    pub tone: usize,
+    /// Its points.
+    pub dots: Vec<Dot>,
 }
 
 impl Series {
@@ -86,7 +98,7 @@ impl Series {
 
 /// A value to be compared with.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Rule {
+pub enum Rule {
     /// A height, such as a limit.
     Height(f64, String),
     /// A place on the horizontal axis, such as the answer.
@@ -97,16 +109,21 @@ pub(crate) enum Rule {
 
 /// A chart. Its texts may be foreign: they are escaped when it is drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chart {
+pub struct Chart {
     /// Its id in a page and its name as a file: letters, digits and dashes.
-    pub(crate) name: &'static str,
-    pub(crate) title: String,
+    pub name: &'static str,
+    /// What stands above it.
+    pub title: String,
     /// What it shows, in a sentence or two, for who cannot see it.
-    pub(crate) says: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) series: Vec<Series>,
-    pub(crate) rules: Vec<Rule>,
+    pub says: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn.
+    pub series: Vec<Series>,
+    /// What it is compared with.
+    pub rules: Vec<Rule>,
 }
 
 impl Chart {

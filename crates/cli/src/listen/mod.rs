@@ -5,7 +5,6 @@
 
 mod course;
 mod histogram;
-mod http;
 mod page;
 mod server;
 mod tally;
@@ -28,7 +27,6 @@ pub(crate) use course::{Course, Offered, Stand, offered};
 pub(crate) use goodput_model::BoundedHistogram as Histogram;
 use page::Look;
 pub(crate) use page::{Format, Sheet, label};
-use server::Server;
 pub(crate) use tally::Tally;
 
 /// Runs on the page at most, beyond those under way: a comparison has hundreds.
@@ -155,12 +153,12 @@ pub(crate) fn serve(
     };
     let listener = TcpListener::bind(address).map_err(refused)?;
     let chosen = listener.local_addr().map_err(refused)?;
-    Server::new(Arc::new(page), (PATIENCE, chosen.ip())).start(listener).map_err(refused)?;
+    server::start(page, PATIENCE, listener).map_err(refused)?;
     // A port that was left open can be known in no other way.
     if !quiet || address.port() == 0 {
         output::note(&format!("metrics of this run: http://{chosen}/metrics"));
     }
-    crate::http::warn_if_open(
+    output::warn_if_open(
         chosen,
         "whoever can connect can read target, model and figures at /metrics, which has no password",
     );

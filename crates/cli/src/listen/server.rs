@@ -1,67 +1,93 @@
-//! One client's question, and the page that answers it.
+//! The page at `/metrics`, for whoever scrapes it.
 
-use std::io;
-use std::net::{IpAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{IpAddr, TcpListener};
 
-use goodput_clock::now;
+use goodput_http::{Limits, Method, Reply, Request, Response, Site, may_name};
 use goodput_model::Nanos;
 
-use super::http::{self, Ask, MOST_HEAD, Refusal};
 use super::page::Format;
-use crate::http::{Broken, Serve, read_head, see_off, send};
 
-type Pages = Arc<dyn Fn(Format) -> String + Send + Sync>;
+/// Bytes of a request's head at most.
+pub(super) const MOST_HEAD: usize = 8 * 1024;
 
-/// Serves a page.
-#[derive(Clone)]
-pub(super) struct Server {
-    page: Pages,
-    /// For a client's question, and then for the answer.
+/// Serves a page until the process ends. A client may take `patience` for its request, and again for
+/// the response.
+pub(super) fn start(
+    page: impl Fn(Format) -> String + Send + Sync + 'static,
     patience: Nanos,
+    listener: TcpListener,
+) -> std::io::Result<()> {
+    let limits = Limits {
+        name: "scrape",
+        clients: 8,
+        head_bytes: MOST_HEAD,
+        body_bytes: 0,
+        head_wait: patience,
+        wait: patience,
+    };
+    let address = listener.local_addr()?.ip();
+    goodput_http::start(MetricsSite { page, address }, limits, listener)
+}
+
+struct MetricsSite<P> {
+    page: P,
     /// Where it listens.
-    at: IpAddr,
+    address: IpAddr,
 }
 
-impl Server {
-    /// Waits so long for its clients, and listens at this address.
-    pub(super) fn new(page: Pages, (patience, at): (Nanos, IpAddr)) -> Self {
-        Self { page, patience, at }
+impl<P: Fn(Format) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
+    fn check(&self, request: &Request) -> Result<(), Response> {
+        if !matches!(request.method, Method::Get | Method::Head) {
+            return Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD"));
+        }
+        // Browsers never leave the name out; some scrapers do.
+        let is_ours = |host| may_name(host, self.address);
+        if !request.has("host") || request.header("host").is_some_and(is_ours) {
+            return Ok(());
+        }
+        let status = "403 Forbidden";
+        let words = format!("{status}: ask by address, or by a name of this machine\n");
+        Err(Response::new(status, "text/plain; charset=utf-8", words))
     }
 
-    /// Serves until the process ends.
-    pub(super) fn start(self, listener: TcpListener) -> io::Result<()> {
-        crate::http::start(self, listener)
-    }
-}
-
-impl Serve for Server {
-    const NAME: &'static str = "scrape";
-    const SEATS: usize = 8;
-
-    fn busy(&self) -> Vec<u8> {
-        http::answer(refused(Refusal::Busy), &*self.page)
-    }
-
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
-        let end = now() + self.patience;
-        let mut is_silent = false;
-        let ask = match read_head(&mut stream, MOST_HEAD, end)? {
-            Ok((head, _)) => http::read(&head, self.at),
-            Err(Broken::Cut) => refused(Refusal::BadRequest),
-            Err(Broken::TooSlow) => {
-                is_silent = true;
-                refused(Refusal::TooSlow)
+    fn reply(&self, request: &Request) -> Reply {
+        let ok = |content_type, body: String| Response::new("200 OK", content_type, body);
+        let response = match request.path.as_str() {
+            "/metrics" => {
+                let accept: Vec<&str> = request.values("accept").collect();
+                let format = format(&accept.join(","));
+                ok(content_type(format), (self.page)(format))
             }
-            Err(Broken::TooLarge) => refused(Refusal::TooLarge),
+            "/" => ok(
+                "text/plain; charset=utf-8",
+                "goodput: the metrics of this run are at /metrics\n".to_owned(),
+            ),
+            _ => Response::text("404 Not Found"),
         };
-        let end = now() + self.patience;
-        send(&mut stream, &http::answer(ask, &*self.page), end)?;
-        // Who said nothing in time does not keep the seat for as long again.
-        if is_silent { Ok(()) } else { see_off(&mut stream, end) }
+        response.into()
     }
 }
 
-fn refused(refusal: Refusal) -> (Ask, bool) {
-    (Ask::Refused(refusal), false)
+fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+        Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    }
+}
+
+/// OpenMetrics where it is named and not less welcome than plain text.
+fn format(accept: &str) -> Format {
+    let welcome = |kind: &str| {
+        let of = |item: &str| {
+            let mut parts = item.split(';').map(str::trim);
+            let is_meant = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(kind));
+            let q = parts
+                .find_map(|part| part.strip_prefix("q="))
+                .map_or(Some(1.0), |q| q.parse().ok());
+            q.filter(|_| is_meant)
+        };
+        accept.split(',').filter_map(of).fold(0.0_f64, f64::max)
+    };
+    let open = welcome("application/openmetrics-text");
+    if open > 0.0 && open >= welcome("text/plain") { Format::OpenMetrics } else { Format::Text }
 }

@@ -5,9 +5,11 @@ use sha2::{Digest, Sha256};
 
 use crate::markup::Html;
 
-pub(crate) const STYLE: &str =
+/// The style of all pages.
+pub const STYLE: &str =
     concat!(include_str!("page.css"), include_str!("explorer.css"), include_str!("compare.css"));
-pub(crate) const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("explorer.js"));
+/// The script of all pages: light and dark by hand.
+pub const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("explorer.js"));
 
 /// A whole page.
 pub(crate) struct Page<'a> {
@@ -77,7 +79,7 @@ impl Page<'_> {
 }
 
 /// What a page may do: run its own script, and nothing else.
-pub(crate) fn policy() -> String {
+pub fn policy() -> String {
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
     format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{hash}'; \

@@ -8,12 +8,7 @@ use crate::number::cell;
 use crate::svg::{Chart, Dot, Key, Stack, inline, inline_stack, key};
 
 /// A section that the navigation can lead to.
-pub(crate) fn section(
-    html: &mut Html,
-    id: &'static str,
-    title: &str,
-    fill: impl FnOnce(&mut Html),
-) {
+pub fn section(html: &mut Html, id: &'static str, title: &str, fill: impl FnOnce(&mut Html)) {
     html.element("section", &[("id", id)], |html| {
         html.leaf("h2", &[], title);
         fill(html);
@@ -25,7 +20,7 @@ const ROWS: usize = 24;
 
 /// A chart with its title, its legend, what it says in words, and its numbers for who wants them;
 /// nothing where there is nothing to draw.
-pub(crate) fn figure(html: &mut Html, chart: &Chart) {
+pub fn figure(html: &mut Html, chart: &Chart) {
     if chart.is_empty() {
         return;
     }
@@ -110,7 +105,7 @@ fn numbers(html: &mut Html, chart: &Chart) {
 }
 
 /// A table whose first column names its rows. Wide ones scroll by themselves.
-pub(crate) fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
+pub fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
     grid(html, "", caption, head, |html| {
         for row in rows {
             let cells = |html: &mut Html| {
@@ -176,7 +171,7 @@ pub(crate) fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
 }
 
 /// What the style sheet calls a tone.
-pub(crate) fn class(tone: Tone) -> &'static str {
+pub fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "",
         Tone::Good => "good",

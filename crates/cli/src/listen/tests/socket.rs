@@ -3,14 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use super::super::http::{self, MOST_HEAD};
+use super::super::server::MOST_HEAD;
 use super::*;
 
 /// The status of what a head is answered, and its body.
-fn answered(head: &[u8]) -> (String, String) {
-    let page = |format| format!("page {format:?}");
-    let answer =
-        String::from_utf8(http::answer(http::read(head, [127, 0, 0, 1].into()), page)).unwrap();
+fn answered(address: SocketAddr, head: &[u8]) -> (String, String) {
+    let answer = answer(address, &[head, b"\r\n\r\n"].concat());
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let length = format!("Content-Length: {}", body.len());
     assert!(body.is_empty() || head.contains(&length), "{answer}");
@@ -23,7 +21,7 @@ fn heads_are_answered_by_their_method_path_and_wishes() {
     let cases: [(&[u8], &str, &str); 21] = [
         (b"GET /metrics HTTP/1.1\r\nHost: localhost:9400", "200", "page Text"),
         (b"GET /metrics HTTP/1.1\r\nHost: evil.example:9400", "403", strange),
-        (b"GET / HTTP/1.1\r\nhost : evil.example", "403", strange),
+        (b"GET / HTTP/1.1\r\nhost : evil.example", "400", "400 Bad Request\n"),
         (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example", "403", strange),
         (b"HEAD /metrics HTTP/1.1\r\nHost:", "403", ""),
         (b"GET /metrics?a=b HTTP/1.0", "200", "page Text"),
@@ -51,17 +49,22 @@ fn heads_are_answered_by_their_method_path_and_wishes() {
         (b"", "400", "400 Bad Request\n"),
         (b"\x16\x03\x01\xff\x00\n: : :", "400", "400 Bad Request\n"),
     ];
+    let address = serve_pages(ms(60_000), |format| format!("page {format:?}"));
     for (head, status, body) in cases {
         let shown = String::from_utf8_lossy(head);
-        assert_eq!(answered(head), (status.to_owned(), body.to_owned()), "{shown}");
+        assert_eq!(answered(address, head), (status.to_owned(), body.to_owned()), "{shown}");
     }
 }
 
 /// A server of the word `page` that waits so long for its clients.
 fn serve(patience: Nanos) -> SocketAddr {
+    serve_pages(patience, |_| "page".to_owned())
+}
+
+fn serve_pages(patience: Nanos, page: fn(Format) -> String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    Server::new(Arc::new(|_| "page".to_owned()), (patience, address.ip())).start(listener).unwrap();
+    server::start(page, patience, listener).unwrap();
     address
 }
 

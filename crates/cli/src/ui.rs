@@ -1,0 +1,66 @@
+//! `goodput ui`: a folder of results in a browser.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use goodput_report::plain;
+use goodput_ui::{Event, Options, UiError};
+
+use crate::args::UiArgs;
+use crate::error::{Failed, exit};
+use crate::{output, report, signals};
+
+
+/// How often a process that waits for its end looks up.
+const LOOK_UP: Duration = Duration::from_hours(1);
+
+/// Serves until it is stopped.
+pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
+    let options = Options {
+        folder: args.folder.clone(),
+        listen: args.listen,
+        token_file: args.token_file.clone(),
+        reindex: args.reindex,
+    };
+    let render = |folder: &_| report::browser_page(folder).map_err(|failed| failed.lines());
+    let folder = plain(&args.folder.display().to_string());
+    goodput_ui::serve(&options, Box::new(render), &mut |event| tell(&folder, event))
+        .map_err(|error| failed(&error))?;
+    signals::until_stopped(LOOK_UP, || true).map_err(|error| failed(&error.into()))?;
+    Ok(ExitCode::from(exit::OK))
+}
+
+fn tell(folder: &str, event: &Event) {
+    match event {
+        Event::IndexInMemory => {
+            output::note("note: the folder cannot be written; its index is kept in memory");
+        }
+        Event::Listening { address, url } => {
+            output::note(&format!("results in {folder}: {url}"));
+            output::warn_if_open(
+                *address,
+                "what is sent is not encrypted; `ssh -L` to a view on the loopback is safer",
+            );
+        }
+    }
+}
+
+fn failed(error: &UiError) -> Failed {
+    let hint = match error {
+        UiError::System(_) => return Failed::internal(error.to_string()),
+        UiError::Folder(..) => {
+            "name the folder of results; `goodput run mock --rate 20 --duration 20s` leaves its \
+             result in runs/"
+        }
+        UiError::Listen(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
+            "another program is there; `--listen 127.0.0.1:0` takes a port that is free"
+        }
+        UiError::Listen(..) => "name an address of this machine, such as `--listen 127.0.0.1:8642`",
+        UiError::TokenFile(..) => {
+            "write a token there: `openssl rand -hex 24 > token.txt; chmod 600 token.txt`"
+        }
+        UiError::NotAToken(_) => "a token has 16 to 256 letters and digits in one line",
+    };
+    Failed::usage(error.to_string()).hint(hint)
+}

@@ -1,0 +1,206 @@
+//! Clients, from their connection to their end.
+
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use goodput_clock::{now, pause};
+use goodput_model::Nanos;
+
+use crate::connection::{Broken, read_body, read_head, see_off, send};
+use crate::request::{Method, Request};
+use crate::response::Response;
+
+/// How far threads that serve step back from those that measure.
+const NICE: i32 = 10;
+
+/// Wait after a failed accept, which means that files or memory have run out.
+const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
+
+/// What a server allows its clients.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The name of its threads.
+    pub name: &'static str,
+    /// Clients at once; others get a 503.
+    pub clients: usize,
+    /// Bytes of a head.
+    pub head_bytes: usize,
+    /// Bytes of a body.
+    pub body_bytes: usize,
+    /// Time for a head: a silent client holds a seat.
+    pub head_wait: Nanos,
+    /// Time for a body, and again for taking the response.
+    pub wait: Nanos,
+}
+
+/// What is served.
+pub trait Site: Send + Sync + 'static {
+    /// Refuses a request before its body is read.
+    fn check(&self, request: &Request) -> Result<(), Response>;
+    /// Answers a request that passed [`Site::check`].
+    fn reply(&self, request: &Request) -> Reply;
+    /// Adds the headers that all responses have, including those of the server itself.
+    fn finish(&self, response: Response) -> Response {
+        response
+    }
+}
+
+/// Writes to a client until it is done, or the client is gone.
+pub type Writer = Box<dyn FnOnce(&mut TcpStream) -> io::Result<()>>;
+
+/// What is sent back.
+pub enum Reply {
+    /// A response.
+    Whole(Response),
+    /// A response whose body goes on until the connection ends.
+    Stream {
+        /// Head and first bytes.
+        start: Response,
+        /// Writes the rest, for as long as it takes.
+        write: Writer,
+    },
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Self::Whole(response)
+    }
+}
+
+/// Serves until the process ends: a thread that accepts, and one for each client.
+pub fn start(site: impl Site, limits: Limits, listener: TcpListener) -> io::Result<()> {
+    let server = Server { site: Arc::new(site), limits, seats: Seats::default() };
+    let accept = move || {
+        give_way();
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => server.welcome(stream),
+                Err(_) => pause(ACCEPT_PAUSE),
+            }
+        }
+    };
+    std::thread::Builder::new().name(limits.name.to_owned()).spawn(accept).map(drop)
+}
+
+/// Without it the thread competes like any other.
+fn give_way() {
+    let _ = rustix::process::setpriority_process(None, NICE);
+}
+
+struct Server<S> {
+    site: Arc<S>,
+    limits: Limits,
+    seats: Seats,
+}
+
+impl<S: Site> Server<S> {
+    fn welcome(&self, mut stream: TcpStream) {
+        let (site, limits) = (Arc::clone(&self.site), self.limits);
+        let Some(seat) = self.seats.take(limits.clients) else {
+            // What does not go out at once does not go out: accepting others must not wait.
+            let _ = stream.set_nonblocking(true);
+            let busy = site.finish(Response::text("503 Service Unavailable"));
+            let _ = stream.write(&busy.to_bytes(false));
+            return;
+        };
+        let serve = move || {
+            give_way();
+            // A client may go away at any time.
+            let _ = serve(&*site, &limits, &mut stream);
+            drop(seat);
+        };
+        // Without a thread the client finds its connection closed.
+        let _ = std::thread::Builder::new().name(format!("{}-client", limits.name)).spawn(serve);
+    }
+}
+
+fn serve(site: &impl Site, limits: &Limits, stream: &mut TcpStream) -> io::Result<()> {
+    let mut only_head = false;
+    let outcome = receive(site, limits, stream, &mut only_head);
+    let response = match outcome.map(|request| site.reply(&request)) {
+        Ok(Reply::Stream { start, write }) if !only_head => {
+            send(stream, &site.finish(start).to_open_bytes(), now() + limits.wait)?;
+            return write(stream);
+        }
+        Ok(Reply::Stream { .. }) => Response::text("200 OK"),
+        Ok(Reply::Whole(response)) | Err(Refusal::Response(response)) => response,
+        Err(Refusal::Broken(broken)) => {
+            let (response, end) = (broken_response(broken), now() + limits.head_wait);
+            send(stream, &site.finish(response).to_bytes(only_head), end)?;
+            // A client that is gone or silent sends nothing to wait for.
+            return if broken == Broken::TooLarge { see_off(stream, end) } else { Ok(()) };
+        }
+    };
+    let end = now() + limits.wait;
+    send(stream, &site.finish(response).to_bytes(only_head), end)?;
+    see_off(stream, end)
+}
+
+/// Why a request is not answered by [`Site::reply`].
+enum Refusal {
+    /// It may not be asked, or not so.
+    Response(Response),
+    /// It did not arrive whole.
+    Broken(Broken),
+}
+
+impl From<Broken> for Refusal {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// A request that passed [`Site::check`], with its body. `only_head` is set as soon as it is known.
+fn receive(
+    site: &impl Site,
+    limits: &Limits,
+    stream: &mut TcpStream,
+    only_head: &mut bool,
+) -> Result<Request, Refusal> {
+    let refused = |status| Refusal::Response(Response::text(status));
+    let (head, rest) = read_head(stream, limits.head_bytes, now() + limits.head_wait)?;
+    let mut request = Request::parse(&head).ok_or_else(|| refused("400 Bad Request"))?;
+    *only_head = request.method == Method::Head;
+    site.check(&request).map_err(Refusal::Response)?;
+    if request.method == Method::Post {
+        let length = request.body_length().ok_or_else(|| refused("411 Length Required"))?;
+        if length > limits.body_bytes {
+            return Err(refused("413 Content Too Large"));
+        }
+        request.body = read_body(stream, rest, length, now() + limits.wait)?;
+    }
+    Ok(request)
+}
+
+fn broken_response(broken: Broken) -> Response {
+    Response::text(match broken {
+        Broken::Cut => "400 Bad Request",
+        Broken::TooSlow => "408 Request Timeout",
+        Broken::TooLarge => "431 Request Header Fields Too Large",
+    })
+}
+
+/// Places for clients.
+#[derive(Debug, Clone, Default)]
+pub struct Seats(Arc<AtomicUsize>);
+
+/// A client's place, free again when it is dropped.
+#[derive(Debug)]
+pub struct Seat(Arc<AtomicUsize>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Seats {
+    /// One of so many; none where all are taken.
+    pub fn take(&self, of: usize) -> Option<Seat> {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat(Arc::clone(&self.0));
+        (before < of).then_some(seat)
+    }
+}

@@ -1,0 +1,221 @@
+//! Curves of several results over each other.
+
+use super::frame::frame;
+use super::{Overlay, OverlayCurve, query, verdict_tone};
+use crate::entry::{Bounded, CurvePoint};
+use goodput_report::parts::{Axis, Cell, Chart, Dot, Html, Series, Shape, cell, figure, table};
+
+const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
+const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];
+
+/// A chart whose values differ by more than this has a logarithmic axis.
+const WIDE: f64 = 20.0;
+
+/// The page with the charts.
+pub(crate) fn overlay_page(overlay: &Overlay) -> String {
+    let body = Html::of(|html| {
+        html.element("nav", &[("aria-label", "Elsewhere")], |html| {
+            html.leaf("a", &[("href", "/")], "All results");
+        });
+        if overlay.curves.is_empty() {
+            let words = "Choose results with measured points in the list of all results.";
+            html.leaf("p", &[("id", "none")], words);
+            return;
+        }
+        if overlay.left_out > 0 {
+            let words = format!("{} more curves found no place.", overlay.left_out);
+            html.leaf("p", &[("class", "doubt")], &words);
+        }
+        wishes(html, overlay);
+        toggles(html, overlay);
+        html.element("div", &[("id", "curves")], |html| {
+            for chart in &charts(overlay) {
+                figure(html, chart);
+            }
+        });
+        sides(html, overlay);
+        points(html, overlay);
+    });
+    frame("Overlay", "Curves of several results over each other", &body)
+}
+
+/// Which latency is drawn.
+fn wishes(html: &mut Html, overlay: &Overlay) {
+    let ids: Vec<String> = overlay.ids.iter().map(|id| format!("id={}", query(id))).collect();
+    let ids = ids.join("&");
+    html.element("nav", &[("aria-label", "Latency")], |html| {
+        let mut link = |metric: &str, percentile: &str, word: &str, chosen: bool| {
+            let address = format!("/overlay?{ids}&metric={metric}&at={percentile}");
+            let plain = [("href", address.as_str())];
+            let marked = [("href", address.as_str()), ("aria-current", "true")];
+            html.leaf("a", if chosen { &marked[..] } else { &plain[..] }, word);
+        };
+        for (metric, word) in METRICS {
+            link(metric, overlay.percentile, word, metric == overlay.metric);
+        }
+        for percentile in PERCENTILES {
+            link(overlay.metric, percentile, percentile, percentile == overlay.percentile);
+        }
+    });
+}
+
+/// Names of the curves, to hide them with; for the script.
+fn toggles(html: &mut Html, overlay: &Overlay) {
+    html.element("fieldset", &[("id", "toggles"), ("hidden", "")], |html| {
+        html.leaf("legend", &[], "Shown");
+        for (tone, curve) in overlay.curves.iter().enumerate() {
+            html.element("label", &[], |html| {
+                let tone = tone.to_string();
+                html.open("input", &[("type", "checkbox"), ("checked", ""), ("data-tone", &tone)]);
+                html.text(" ").text(&curve.name);
+            });
+        }
+    });
+}
+
+fn charts(overlay: &Overlay) -> Vec<Chart> {
+    let metric = METRICS.iter().find(|(name, _)| *name == overlay.metric);
+    let metric = metric.map_or("latency", |(_, word)| word);
+    let latency = format!("{metric} {} (ms)", overlay.percentile);
+    let over = |x: fn(&CurvePoint) -> Option<f64>| {
+        series(&overlay.curves, move |point| {
+            let latency = overlay.latency(point)?;
+            let (y, low, high) = (latency.value, latency.low, latency.high);
+            Some(Dot { x: x(point)?, y, low, high, note: overlay.note(point) })
+        })
+    };
+    let good = series(&overlay.curves, |point| {
+        let dot = Dot::new(point.rps?, point.goodput_rps?);
+        Some(Dot { note: overlay.note(point), ..dot })
+    });
+    let names: Vec<&str> = overlay.curves.iter().map(|curve| curve.name.as_str()).collect();
+    let names = names.join("; ");
+    let chart = |name, title: String, x: &str, y: Axis, series| Chart {
+        name,
+        says: format!(
+            "{title}, of {names}. Of several runs at one level the median is drawn; bars are 95 % \
+             intervals."
+        ),
+        title,
+        x: Axis::linear(x),
+        y,
+        series,
+        rules: Vec::new(),
+    };
+    let by_load = over(|point| point.rps);
+    let by_tokens = over(|point| point.output_tps);
+    let axis = axis(&latency, &by_load);
+    let (load, tokens) = ("requests per second", "output tokens per second");
+    vec![
+        chart("latency-load", format!("{latency} over load"), load, axis.clone(), by_load),
+        chart("latency-tokens", format!("{latency} over throughput"), tokens, axis, by_tokens),
+        chart(
+            "goodput-load",
+            "Good requests per second over load".to_owned(),
+            load,
+            Axis::linear("good requests per second"),
+            good,
+        ),
+    ]
+}
+
+fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<Series> {
+    let of = |(tone, curve): (usize, &OverlayCurve)| Series {
+        name: curve.name.clone(),
+        shape: Shape::Points,
+        tone,
+        dots: levels(&curve.points).filter_map(|level| middle(level, &dot)).collect(),
+    };
+    curves.iter().enumerate().map(of).collect()
+}
+
+/// Points of one level together: they stand beside each other.
+fn levels(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
+    points.chunk_by(|a, b| match a.at.zip(b.at) {
+        // The last digit is no other level.
+        Some((a, b)) => (a - b).abs() <= 1e-9 * a.abs(),
+        None => a.level == b.level && !a.level.is_empty(),
+    })
+}
+
+/// The median run of a level: a line through all of them would say nothing.
+fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Option<Dot> {
+    let mut dots: Vec<Dot> = level.iter().filter_map(dot).collect();
+    dots.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let count = dots.len();
+    let mut dot = dots.into_iter().nth(count.saturating_sub(1) / 2)?;
+    if count > 1 {
+        dot.note = format!("{} · the median of {count} runs", dot.note);
+    }
+    Some(dot)
+}
+
+fn axis(label: &str, series: &[Series]) -> Axis {
+    let values = || series.iter().flat_map(|series| series.dots.iter().map(|dot| dot.y));
+    let low = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let high = values().fold(0.0, f64::max);
+    if high > WIDE * low { Axis::log(label) } else { Axis::linear(label) }
+}
+
+impl Overlay {
+    fn latency(&self, point: &CurvePoint) -> Option<Bounded> {
+        let spread = match self.metric {
+            "tpot" => &point.tpot,
+            "e2e" => &point.e2e,
+            _ => &point.ttft,
+        };
+        match self.percentile {
+            "p50" => spread.p50,
+            "p90" => spread.p90,
+            _ => spread.p99,
+        }
+    }
+
+    /// What a point is, for whoever points at it.
+    fn note(&self, point: &CurvePoint) -> String {
+        let latency = self.latency(point).map(|latency| format!("{} ms", cell(latency.value)));
+        let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell(value)));
+        let parts = [Some(point.level.clone()), latency, tokens, Some(point.verdict.clone())];
+        let parts: Vec<String> =
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        parts.join(" · ")
+    }
+}
+
+/// Which curve is of which result.
+fn sides(html: &mut Html, overlay: &Overlay) {
+    html.leaf("h2", &[], "Results");
+    html.element("ul", &[("class", "sides")], |html| {
+        for curve in &overlay.curves {
+            html.element("li", &[], |html| {
+                html.leaf("a", &[("href", &format!("/run/{}", query(&curve.id)))], &curve.name);
+                html.leaf("span", &[("class", "small")], &curve.about);
+            });
+        }
+    });
+}
+
+fn points(html: &mut Html, overlay: &Overlay) {
+    let number = |value: Option<f64>| Cell::from(value.map_or_else(|| "–".to_owned(), cell));
+    let rows: Vec<Vec<Cell>> = overlay
+        .curves
+        .iter()
+        .flat_map(|curve| curve.points.iter().map(move |point| (curve, point)))
+        .map(|(curve, point)| {
+            vec![
+                curve.name.clone().into(),
+                point.level.clone().into(),
+                number(point.rps),
+                number(point.output_tps),
+                number(overlay.latency(point).map(|latency| latency.value)),
+                number(point.goodput_rps),
+                Cell::from(point.verdict.clone()).tone(verdict_tone(&point.verdict)),
+            ]
+        })
+        .collect();
+    let latency = format!("{} {} ms", overlay.metric.to_uppercase(), overlay.percentile);
+    let head =
+        ["Result", "Load", "req/s", "out tok/s", latency.as_str(), "Goodput req/s", "Verdict"];
+    html.leaf("h2", &[], "Points");
+    table(html, "All points of the charts", &head, &rows);
+}

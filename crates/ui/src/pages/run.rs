@@ -1,0 +1,162 @@
+//! The page of one result: what it is, what people wrote about it, how it goes on.
+
+use super::frame::frame;
+use super::list::{state, tags};
+use super::{RunPage, figure_text, verdict_class};
+use goodput_report::parts::{Html, percent, section};
+
+/// Figures, in the order of a row.
+const FIGURES: [&str; 6] = [
+    "Requests per second",
+    "Output tokens per second",
+    "TTFT p50 (ms)",
+    "TTFT p99 (ms)",
+    "TPOT p99 (ms)",
+    "Good requests per second",
+];
+
+/// What the script fills while a run goes on, by the names of its messages.
+const LIVE: [(&str, &str); 10] = [
+    ("point", "Run"),
+    ("at_s", "Seconds since its beginning"),
+    ("ended", "Requests that ended"),
+    ("failed", "Requests that failed"),
+    ("rate", "Ended per second"),
+    ("output_tps", "Output tokens per second"),
+    ("in_flight", "In flight, about"),
+    ("server", "Running and waiting, says the server"),
+    ("ttft", "TTFT p50 and p99 (ms)"),
+    ("tpot", "TPOT p50 and p99 (ms)"),
+];
+
+/// The page of one result.
+pub(crate) fn run_page(run: &RunPage) -> String {
+    let entry = &run.row.entry;
+    let body = Html::of(|html| {
+        html.element("nav", &[("aria-label", "This result")], |html| {
+            html.leaf("a", &[("href", "/")], "All results");
+            html.leaf("a", &[("href", &format!("/run/{}/report", entry.id))], "Report");
+            if !entry.curves.is_empty() {
+                html.leaf("a", &[("href", &format!("/overlay?id={}", entry.id))], "Curves");
+            }
+        });
+        if run.row.is_live {
+            live(html, run);
+        }
+        facts(html, run);
+        notes(html, run);
+    });
+    let about = format!("{} · {}", entry.kind.name(), entry.started);
+    frame(&entry.name, &about, &body)
+}
+
+fn facts(html: &mut Html, run: &RunPage) {
+    let entry = &run.row.entry;
+    section(html, "facts", "What it is", |html| {
+        html.element("dl", &[], |html| {
+            if !entry.verdict.is_empty() {
+                html.leaf("dt", &[], "Verdict");
+                html.leaf("dd", &[("class", verdict_class(&entry.verdict))], &entry.verdict);
+            }
+            let texts = [
+                ("Result", &entry.says),
+                ("State", &entry.state),
+                ("Target", &entry.target),
+                ("Model", &entry.model),
+                ("Workload", &entry.workload),
+                ("Load", &entry.load),
+            ];
+            for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+                html.leaf("dt", &[], name);
+                html.leaf("dd", &[], text);
+            }
+            for (name, value) in FIGURES.iter().zip(entry.figures.in_order()) {
+                if let Some(value) = value {
+                    html.leaf("dt", &[], name);
+                    html.leaf("dd", &[], &figure_text(value));
+                }
+            }
+            if let Some(share) = entry.figures.failed {
+                html.leaf("dt", &[], "Failed");
+                html.leaf("dd", &[], &percent(share));
+            }
+        });
+    });
+}
+
+fn live(html: &mut Html, run: &RunPage) {
+    let address = format!("/run/{}/live", run.row.entry.id);
+    let place = [("id", "live"), ("data-live", address.as_str())];
+    html.element("section", &place, |html| {
+        html.element("h2", &[], |html| {
+            html.text("Now ");
+            state(html, &run.row);
+        });
+        let says = [("id", "live-says"), ("role", "status")];
+        html.leaf(
+            "p",
+            &says,
+            "Without a script this page shows how it goes on when it is loaded again.",
+        );
+        html.element("dl", &[], |html| {
+            for (name, title) in LIVE {
+                html.leaf("dt", &[], title);
+                html.leaf("dd", &[("id", &format!("live-{name}"))], "–");
+            }
+        });
+        for (name, title) in [("rate", "Ended per second"), ("ttft", "TTFT p50 (ms)")] {
+            html.element("figure", &[("class", "spark")], |html| {
+                html.leaf("figcaption", &[], title);
+                html.leaf("div", &[("id", &format!("spark-{name}"))], "");
+            });
+        }
+    });
+}
+
+fn notes(html: &mut Html, run: &RunPage) {
+    let entry = &run.row.entry;
+    section(html, "notes", "Tags and notes", |html| {
+        if let Some(problem) = &run.problem {
+            html.leaf(
+                "p",
+                &[("class", "bad"), ("role", "alert")],
+                &format!("Not kept: {problem}."),
+            );
+        }
+        if let Some(theirs) = &run.theirs {
+            html.leaf("h3", &[], "What is kept now");
+            html.element("p", &[], |html| tags(html, &theirs.tags));
+            html.element("pre", &[("id", "theirs")], |html| {
+                for line in theirs.text.split('\n') {
+                    html.text(line).ours("\n");
+                }
+            });
+            let words = "Below is what you wrote. Keep puts it in the place of the above.";
+            html.leaf("p", &[("class", "advice")], words);
+        } else {
+            html.element("p", &[], |html| tags(html, &entry.notes.tags));
+        }
+        let action = format!("/run/{}/notes", entry.id);
+        let form = [("method", "post"), ("action", action.as_str()), ("class", "notes")];
+        html.element("form", &form, |html| {
+            for (name, value) in [("key", &run.key), ("mark", &run.mark)] {
+                html.open("input", &[("type", "hidden"), ("name", name), ("value", value)]);
+            }
+            html.element("label", &[], |html| {
+                html.text("Tags, with commas between them");
+                let typed = entry.notes.tags.join(", ");
+                html.field("tags", &typed);
+            });
+            html.element("label", &[], |html| {
+                html.text("Notes");
+                html.element("textarea", &[("name", "notes"), ("rows", "8")], |html| {
+                    // A line end that stands first would be left out.
+                    html.ours("\n").typed(&entry.notes.text);
+                });
+            });
+            html.leaf("button", &[("type", "submit")], "Keep");
+        });
+        let where_kept = "They are kept in the folder of the result, in notes.json.";
+        html.leaf("p", &[("class", "advice")], where_kept);
+    });
+}
