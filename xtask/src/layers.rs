@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 30] = [
+const OURS: [(&str, &[&str]); 29] = [
     ("goodput-random", &[]),
     ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),
@@ -20,9 +20,7 @@ const OURS: [(&str, &[&str]); 30] = [
         &["goodput-model", "goodput-random", "goodput-files", "goodput-tokens", "goodput-dataset"],
     ),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
-    ("goodput-proxy", &["goodput-model", "goodput-clock", "goodput-wire"]),
     ("goodput-fleet", &["goodput-model", "goodput-clock"]),
-    ("goodput-traffic", &["goodput-model", "goodput-tokens", "goodput-dataset"]),
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
@@ -58,6 +56,10 @@ const OURS: [(&str, &[&str]); 30] = [
     ),
     ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
+    (
+        "goodput-live",
+        &["goodput-model", "goodput-clock", "goodput-wire", "goodput-tokens", "goodput-dataset"],
+    ),
     ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     (
@@ -74,8 +76,7 @@ const OURS: [(&str, &[&str]); 30] = [
             "goodput-dataset",
             "goodput-workload",
             "goodput-wire",
-            "goodput-proxy",
-            "goodput-traffic",
+            "goodput-live",
             "goodput-fleet",
             "goodput-record",
             "goodput-stats",
@@ -92,13 +93,13 @@ const OURS: [(&str, &[&str]); 30] = [
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
 const WALLS: [(&str, &[&str]); 19] = [
-    ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
-    ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("hyper", &["goodput-wire", "goodput-mock", "goodput-live"]),
+    ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-live"]),
     (
         "rustls",
-        &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet", "goodput-attack"],
+        &["goodput-wire", "goodput-mock", "goodput-live", "goodput-fleet", "goodput-attack"],
     ),
-    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
+    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-live", "goodput-fleet"]),
     ("ring", &["goodput-fleet"]),
     (
         "tokio",
@@ -107,7 +108,7 @@ const WALLS: [(&str, &[&str]); 19] = [
             "goodput-wire",
             "goodput-engine",
             "goodput-mock",
-            "goodput-proxy",
+            "goodput-live",
             "goodput-fleet",
             "goodput-fuzz",
             "goodput-lab",

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goodput_live::{Limits, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness};
 use goodput_model::{Api, ConnectionPolicy, Http};
-use goodput_proxy::{Limits, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness};
 use goodput_report::plain;
 use goodput_wire::{
     BaseUrl, Endpoint, EndpointError, ProbeError, SessionHeader, UrlError, list_models,

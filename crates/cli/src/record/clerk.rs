@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use goodput_live::{Answered, Asked, Witness};
 use goodput_model::{Api, Chunk, Exchange, Nanos};
-use goodput_proxy::{Answered, Asked, Witness};
 
 use super::counts::{Counts, Lost, add};
 
@@ -164,7 +164,7 @@ impl Witness for Clerk {
 
 #[cfg(test)]
 mod tests {
-    use goodput_proxy::Ending;
+    use goodput_live::Ending;
 
     use super::*;
 

@@ -22,8 +22,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::now;
+use goodput_live::{Drained, Proxy};
 use goodput_model::Nanos;
-use goodput_proxy::{Drained, Proxy};
 use goodput_report::plain;
 use tokio::signal::unix::SignalKind;
 

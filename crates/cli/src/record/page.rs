@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use goodput_proxy::{Proxy, Tally};
+use goodput_live::{Proxy, Tally};
 
 use super::counts::{Counts, Lost, get};
 use crate::listen::{Format, Sheet, label};

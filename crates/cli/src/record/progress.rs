@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use goodput_clock::now;
+use goodput_live::Tally;
 use goodput_model::Nanos;
-use goodput_proxy::Tally;
 
 use super::counts::{Counts, Lost, get};
 use super::scribe::Written;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_dataset::Row;
+use goodput_live::rows::{Question, Recorder, Settings};
 use goodput_model::Nanos;
 use goodput_report::plain;
-use goodput_traffic::{Question, Recorder, Settings};
 
 use super::clerk::{Answer, Ask, Note, Room};
 use super::counts::{Counts, Lost, add, get};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use goodput_clock::now;
 use goodput_dataset::{Counted, Row, TraceHead, TraceWriter};
+use goodput_live::rows::{Question, Recorder, Settings};
 use goodput_model::{Exchange, Nanos};
 use goodput_tokens::Tokenizer;
-use goodput_traffic::{Question, Recorder, Settings};
 use sha2::{Digest, Sha256};
 
 use super::clerk::Ask;

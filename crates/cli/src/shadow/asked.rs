@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use goodput_campaign::compare::{Gate, Side};
 use goodput_campaign::shadow::Settings;
-use goodput_proxy::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
+use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
 use super::result::percent;
 use super::saved::Asked;

@@ -9,10 +9,10 @@ use std::time::Duration;
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::Pair;
 use goodput_clock::now;
+use goodput_live::Mirrored;
+use goodput_live::rows::is_model_name;
 use goodput_model::{Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, known_finish};
-use goodput_proxy::Mirrored;
 use goodput_screen::Latency;
-use goodput_traffic::is_model_name;
 
 use super::likeness;
 use super::pairing::{Both, Pairing, Word};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::ShadowReport;
-use goodput_proxy::Standing;
+use goodput_live::Standing;
 
 use super::Live;
 use crate::listen::{Format, Histogram, Sheet, Tally, label};

@@ -19,8 +19,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::now;
+use goodput_live::{Mirror, Proxy, Tally};
 use goodput_model::Nanos;
-use goodput_proxy::{Mirror, Proxy, Tally};
 use goodput_report::plain;
 use tokio::signal::unix::SignalKind;
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use goodput_live::{Answered, Caps, Ending, Mirrored};
 use goodput_model::{ErrorClass, Nanos};
-use goodput_proxy::{Answered, Caps, Ending, Mirrored};
 use goodput_wire::is_unjudged;
 
 use super::witness::Room;

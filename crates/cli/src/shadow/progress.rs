@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use goodput_clock::now;
+use goodput_live::Standing;
 use goodput_model::Nanos;
-use goodput_proxy::Standing;
 use goodput_screen::{Phase, Run};
 
 use super::Live;

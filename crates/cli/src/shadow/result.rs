@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use goodput_campaign::compare::{CompareFacts, CompareState};
 use goodput_campaign::shadow::ShadowFacts;
 use goodput_clock::now;
-use goodput_proxy::Standing;
+use goodput_live::Standing;
 
 use super::collect::SoFar;
 use super::saved::{Asked, Keeper};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
+use goodput_live::{Answered, Asked, Echo, Mirror, Mirrored, Witness};
 use goodput_model::Exchange;
-use goodput_proxy::{Answered, Asked, Echo, Mirror, Mirrored, Witness};
 
 use super::pairing::Word;
 
@@ -108,8 +108,8 @@ impl Witness for Shadow {
 mod tests {
     use std::sync::mpsc::sync_channel;
 
+    use goodput_live::Ending;
     use goodput_model::{Api, Nanos};
-    use goodput_proxy::Ending;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 use std::path::Path;
 
+use goodput_live::{Answered, Ending, Witness};
 use goodput_model::{Api, Exchange, TokenCount, TokenSource};
-use goodput_proxy::{Answered, Ending, Witness};
 use goodput_tokens::Tokenizer;
 use serde_json::Value;
 use tempfile::TempDir;
