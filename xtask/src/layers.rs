@@ -58,7 +58,15 @@ const OURS: [(&str, &[&str]); 29] = [
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
     (
         "goodput-live",
-        &["goodput-model", "goodput-clock", "goodput-wire", "goodput-tokens", "goodput-dataset"],
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-record",
+            "goodput-campaign",
+        ],
     ),
     ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),

@@ -39,6 +39,6 @@ pub(crate) use keeping::Allowance;
 pub use said::HEALTH;
 pub use server::{Drained, Proxy, ProxyError};
 pub use settings::{Limits, Settings, TlsFiles, Upstream};
-pub use tally::Tally;
+pub use tally::{Count, Tally};
 pub(crate) use upstream::Plan;
 pub use witness::{Answered, Asked, Ending, Witness};

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::{now, pause};
-use goodput_model::{Api, Exchange, Nanos};
+use goodput_model::{Api, Nanos};
 use http::request::Parts;
 use http::{HeaderValue, Method};
 
@@ -32,8 +32,8 @@ pub use choose::{By, Rules};
 pub use head::HeadRules;
 pub use tally::{Dropped, MirrorTally, Standing};
 
-use crate::proxy::Asked;
-use crate::proxy::{Limits, Upstream};
+use super::half::HalfSender;
+use crate::proxy::{Answered, Asked, Limits, Upstream, Witness};
 use run::{Shared, Wake};
 
 /// Everything about a mirror.
@@ -97,31 +97,6 @@ impl Default for Caps {
     }
 }
 
-/// Hears what became of requests that were offered. Called on the mirror's threads; it must not wait.
-pub trait Echo: Send + Sync {
-    /// This one will have no answer of the candidate.
-    fn left(&self, number: u64);
-    /// The candidate's answer is over, well or not.
-    fn echoed(&self, mirrored: Mirrored);
-}
-
-/// What a candidate made of a request.
-#[derive(Debug, Clone)]
-pub struct Mirrored {
-    /// As in [`Asked`].
-    pub number: u64,
-    /// When the client's request arrived.
-    pub arrived: Nanos,
-    /// Which API it asks.
-    pub api: Api,
-    /// The model that the client asked for.
-    pub model: Option<String>,
-    /// The length that the client asked for.
-    pub max_tokens: Option<u32>,
-    /// Stamps on the process's clock; it begins when the mirror turned to it.
-    pub exchange: Exchange,
-}
-
 /// A request that waits to be looked at.
 struct Offered {
     number: u64,
@@ -151,7 +126,8 @@ const INTAKE: usize = 1024;
 /// How often the end is looked for.
 const STEP: Nanos = Nanos::from_millis(5);
 
-/// Chooses requests and sends them to a candidate.
+/// Chooses requests and sends them to a candidate; as a witness of the proxy, tells the collector of
+/// both sides.
 pub struct Mirror {
     shared: Arc<Shared>,
     intake: SyncSender<Offered>,
@@ -160,8 +136,8 @@ pub struct Mirror {
 
 impl Mirror {
     /// Starts the mirror's threads.
-    pub fn start(settings: MirrorSettings, echo: Arc<dyn Echo>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::new(settings, echo));
+    pub fn start(settings: MirrorSettings, halves: HalfSender) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::new(settings, halves));
         let (intake, offered) = sync_channel(INTAKE);
         let (ready, queue) = tokio::sync::mpsc::channel(shared.settings.caps.queue.max(1));
         let speak = run::speak(Arc::clone(&shared), queue)?;
@@ -250,5 +226,19 @@ impl Mirror {
         for thread in threads {
             let _ = thread.join();
         }
+    }
+}
+
+impl Witness for Mirror {
+    fn asked(&self, asked: Asked) {
+        let passed = u64::from(asked.api.is_some());
+        self.shared.tally.passed.fetch_add(passed, Ordering::Relaxed);
+        if !self.offer(&asked) {
+            self.shared.halves.left(asked.number);
+        }
+    }
+
+    fn answered(&self, answered: Answered) {
+        self.shared.halves.primary(answered);
     }
 }

@@ -156,9 +156,9 @@ fn a_candidate_that_floods_keeps_within_its_time() {
     let (mirror, heard) = mirror(&format!("http://{}", flooding_server()), caps);
     let begin = now();
     (0..FLOODS as u64).for_each(|number| assert!(mirror.offer(&asked(number))));
-    until(|| heard.0.lock().unwrap().len() == FLOODS);
+    until(|| heard.lock().len() == FLOODS);
     assert!(now() - begin < SOON, "{:?}", now() - begin);
-    for mirrored in heard.0.lock().unwrap().iter() {
+    for mirrored in heard.lock().iter() {
         let failure = mirrored.as_ref().unwrap().exchange.failure.as_ref().unwrap();
         assert_eq!(failure.class, ErrorClass::Timeout);
     }
@@ -182,7 +182,7 @@ fn a_candidate_that_floods_is_switched_off_and_stopped_at_once() {
         mirror.drain(Duration::ZERO);
         assert!(now() - begin < SOON, "{:?}", now() - begin);
         assert_eq!(mirror.tally().cut(), FLOODS as u64);
-        assert!(heard.0.lock().unwrap().iter().all(Option::is_none));
+        assert!(heard.lock().iter().all(Option::is_none));
     }
 }
 

@@ -1,13 +1,15 @@
 //! What a mirror sends on, seen by its candidate.
 
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::support::{exchange, post, settings, start, until, upstream};
 use bytes::Bytes;
 use goodput_clock::{now, pause};
 use goodput_live::{
-    Asked, By, Caps, Echo, HeadRules, Limits, Mirror, MirrorSettings, Mirrored, Rules, StopAt,
+    Asked, By, CandidateAnswer, Caps, Half, HalfSender, HeadRules, Limits, Mirror, MirrorSettings,
+    Rules, StopAt,
 };
 use goodput_model::{Api, ErrorClass, Nanos};
 use goodput_testkit::{Server, answer};
@@ -15,20 +17,22 @@ use goodput_testkit::{Server, answer};
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 const CHAT: &str = "/v1/chat/completions";
 
-#[derive(Default)]
-pub(crate) struct Heard(pub(crate) Mutex<Vec<Option<Mirrored>>>);
+/// What a mirror says, one after the other.
+pub(crate) struct Heard(Receiver<Half>, Mutex<Vec<Option<CandidateAnswer>>>);
 
-impl Echo for Heard {
-    fn left(&self, _: u64) {
-        self.0.lock().unwrap().push(None);
-    }
-
-    fn echoed(&self, mirrored: Mirrored) {
-        self.0.lock().unwrap().push(Some(mirrored));
+impl Heard {
+    /// All so far.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<Option<CandidateAnswer>>> {
+        let mut heard = self.1.lock().unwrap();
+        heard.extend(self.0.try_iter().map(|half| match half {
+            Half::Candidate(answer, _) => Some(*answer),
+            Half::Left(_) | Half::Primary(..) => None,
+        }));
+        heard
     }
 }
 
-pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Arc<Heard>) {
+pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Heard) {
     let settings = MirrorSettings {
         candidate: upstream(candidate),
         limits: Limits::default(),
@@ -42,13 +46,13 @@ pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Arc<Heard>) {
         stop_at: StopAt::default(),
         keep_text: false,
     };
-    let heard = Arc::new(Heard::default());
-    (Mirror::start(settings, Arc::<Heard>::clone(&heard)).unwrap(), heard)
+    let (halves, heard) = HalfSender::new();
+    (Mirror::start(settings, halves).unwrap(), Heard(heard, Mutex::default()))
 }
 
-fn word(heard: &Heard) -> Option<Mirrored> {
-    until(|| !heard.0.lock().unwrap().is_empty());
-    heard.0.lock().unwrap().remove(0)
+fn word(heard: &Heard) -> Option<CandidateAnswer> {
+    until(|| !heard.lock().is_empty());
+    heard.lock().remove(0)
 }
 
 #[test]

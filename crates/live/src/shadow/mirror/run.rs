@@ -18,13 +18,12 @@ use super::breaker::Breaker;
 use super::choose::{self, By};
 use super::exchange::{Candidate, Given};
 use super::tally::{Dropped, MirrorTally, add};
-use super::{Echo, Held, MirrorSettings, Mirrored, Offered};
+use super::{Held, MirrorSettings, Offered};
+use crate::session::give_way;
+use crate::shadow::half::{CandidateAnswer, HalfSender};
 
 /// How long the chooser waits before it looks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// How far the chooser steps back for threads that measure and pass on.
-const NICE: i32 = 10;
 
 /// The longest pause between two requests by the cap on their rate.
 const DAY: Duration = Duration::from_hours(24);
@@ -52,19 +51,19 @@ impl Wake {
 pub(super) struct Shared {
     pub(super) settings: MirrorSettings,
     pub(super) tally: Arc<MirrorTally>,
-    pub(super) echo: Arc<dyn Echo>,
+    pub(super) halves: HalfSender,
     pub(super) is_ending: AtomicBool,
     pub(super) wake: watch::Sender<Wake>,
     breaker: Mutex<Breaker>,
 }
 
 impl Shared {
-    pub(super) fn new(settings: MirrorSettings, echo: Arc<dyn Echo>) -> Self {
+    pub(super) fn new(settings: MirrorSettings, halves: HalfSender) -> Self {
         let breaker = Mutex::new(Breaker::new(settings.stop_at.clone()));
         Self {
             settings,
             tally: Arc::default(),
-            echo,
+            halves,
             is_ending: AtomicBool::new(false),
             wake: watch::Sender::new(Wake::On(0)),
             breaker,
@@ -94,7 +93,7 @@ impl Shared {
 
     fn drop_chosen(&self, number: u64, why: Dropped) {
         self.tally.drop_one(why);
-        self.echo.left(number);
+        self.halves.left(number);
     }
 
     fn breaker(&self) -> MutexGuard<'_, Breaker> {
@@ -154,7 +153,7 @@ pub(super) struct Ready {
 
 /// Looks at what is offered, and chooses, until all is over.
 pub(super) fn choose(shared: &Shared, offered: &Receiver<Offered>, ready: &mpsc::Sender<Ready>) {
-    let _ = rustix::process::setpriority_process(None, NICE);
+    give_way();
     loop {
         match offered.recv_timeout(LOOK) {
             Ok(one) => look_at(shared, one, ready),
@@ -178,7 +177,7 @@ fn look_at(shared: &Shared, offered: Offered, ready: &mpsc::Sender<Ready>) {
     };
     if !settings.rules.allow_model(model) || !choose::is_chosen(settings.share, settings.seed, key)
     {
-        shared.echo.left(number);
+        shared.halves.left(number);
         return;
     }
     add(&shared.tally.chosen);
@@ -343,13 +342,13 @@ impl UnderWay {
         Self { shared, number, ticket, is_over: false }
     }
 
-    fn end(mut self, mirrored: Mirrored) {
+    fn end(mut self, answer: CandidateAnswer) {
         self.is_over = true;
-        let failed = mirrored.exchange.failure.is_some();
+        let failed = answer.exchange.failure.is_some();
         let tally = &self.shared.tally;
         add(if failed { &tally.failed } else { &tally.ok });
         self.shared.note(self.ticket, failed);
-        self.shared.echo.echoed(mirrored);
+        self.shared.halves.candidate(answer);
     }
 }
 
@@ -359,7 +358,7 @@ impl Drop for UnderWay {
         if !self.is_over {
             add(&self.shared.tally.cut);
             self.shared.forget(self.ticket);
-            self.shared.echo.left(self.number);
+            self.shared.halves.left(self.number);
         }
     }
 }
@@ -378,7 +377,7 @@ async fn mirror(
         // Switched off, or over.
         _ = wake.changed() => {}
         exchange = candidate.ask(given) => {
-            under_way.end(Mirrored { number, arrived, api, model, max_tokens, exchange });
+            under_way.end(CandidateAnswer { number, arrived, api, model, max_tokens, exchange });
         }
     }
 }

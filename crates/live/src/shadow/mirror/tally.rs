@@ -60,6 +60,7 @@ impl Standing {
 /// Counters of a mirror; each is true by itself at any time.
 #[derive(Debug, Default)]
 pub struct MirrorTally {
+    pub(super) passed: AtomicU64,
     pub(super) chosen: AtomicU64,
     pub(super) sent: AtomicU64,
     pub(super) ok: AtomicU64,
@@ -80,6 +81,11 @@ pub(super) fn add(counter: &AtomicU64) {
 }
 
 impl MirrorTally {
+    /// Requests of clients that came whole, of the paths that can be mirrored.
+    pub fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
     /// Requests that were chosen.
     pub fn chosen(&self) -> u64 {
         self.chosen.load(Ordering::Relaxed)

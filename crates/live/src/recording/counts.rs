@@ -1,10 +1,12 @@
 //! What has become of the requests so far, for everybody who asks.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
+
+use crate::proxy::Count;
 
 /// Why a request has no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
+pub enum Lost {
     /// Too much was waiting to be written.
     Queue,
     /// Its body was longer than what is kept.
@@ -17,7 +19,7 @@ pub(super) enum Lost {
 
 impl Lost {
     /// All of them, each with its name and what it means.
-    pub(super) const ALL: [(Self, &'static str, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str, &'static str); 4] = [
         (Self::Queue, "queue", "too many were waiting to be written"),
         (Self::Length, "length", "their bodies were too long to be kept"),
         (Self::Disk, "disk", "the disk did not take them"),
@@ -27,46 +29,38 @@ impl Lost {
 
 /// Counters; whoever adds to them never waits.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub struct RecordCounts {
     /// Requests to an API that came whole while recording went on.
-    pub(super) asked: AtomicU64,
+    pub asked: Count,
     /// Requests to other paths.
-    pub(super) other: AtomicU64,
+    pub other: Count,
     /// Requests that `--share` left out.
-    pub(super) left_out: AtomicU64,
+    pub left_out: Count,
     /// Rows on disk.
-    pub(super) rows: AtomicU64,
+    pub rows: Count,
     /// Bytes on disk.
-    pub(super) bytes: AtomicU64,
+    pub bytes: Count,
     /// Files begun.
-    pub(super) files: AtomicU64,
-    lost: [AtomicU64; 4],
+    pub files: Count,
+    lost: [Count; 4],
     /// A limit was reached: nothing more is recorded.
-    pub(super) is_over: AtomicBool,
+    pub is_over: AtomicBool,
     /// The disk refuses at present.
-    pub(super) is_refused: AtomicBool,
+    pub is_refused: AtomicBool,
 }
 
-impl Counts {
+impl RecordCounts {
     /// Requests that have no row for this reason.
-    pub(super) fn lost_by(&self, why: Lost) -> u64 {
-        get(&self.lost[why as usize])
+    pub fn lost_by(&self, why: Lost) -> u64 {
+        self.lost[why as usize].get()
     }
 
     /// Requests that should have a row and have none.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.iter().map(get).sum()
+    pub fn lost(&self) -> u64 {
+        self.lost.iter().map(Count::get).sum()
     }
 
     pub(super) fn lose(&self, why: Lost, requests: u64) {
-        add(&self.lost[why as usize], requests);
+        self.lost[why as usize].add(requests);
     }
-}
-
-pub(super) fn add(counter: &AtomicU64, n: u64) {
-    counter.fetch_add(n, Ordering::Relaxed);
-}
-
-pub(super) fn get(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
 }

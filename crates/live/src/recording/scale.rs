@@ -15,7 +15,7 @@ const LEAST: u32 = 256;
 /// How far it is believed: beyond, something else is wrong.
 const BELIEVED: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 
-/// Counts of both.
+/// RecordCounts of both.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Scale {
     answers: u64,

@@ -3,36 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use goodput_live::{Answered, Caps, Ending, Mirrored};
 use goodput_model::{ErrorClass, Nanos};
 use goodput_wire::is_unjudged;
 
-use super::witness::Room;
-
-/// What is heard of a request.
-#[derive(Debug)]
-pub(super) enum Word {
-    /// The candidate will say nothing about it.
-    Left(u64),
-    /// The primary's answer is over.
-    Primary(Box<Answered>, Room),
-    /// The candidate's is.
-    Candidate(Box<Mirrored>, Room),
-}
-
-/// What is known of a request of which not all is known.
-#[derive(Debug)]
-enum Half {
-    Left,
-    Primary(Box<Answered>, Room),
-    Candidate(Box<Mirrored>, Room),
-}
+use super::half::{CandidateAnswer, Half, MemoryPermit};
+use super::mirror::Caps;
+use crate::proxy::{Answered, Ending};
 
 /// A request of which both sides are known.
 pub(super) struct Both {
     pub(super) primary: Box<Answered>,
-    pub(super) candidate: Box<Mirrored>,
-    _rooms: [Room; 2],
+    pub(super) candidate: Box<CandidateAnswer>,
+    _permits: [MemoryPermit; 2],
 }
 
 /// Requests that wait for their other half at most.
@@ -81,15 +63,10 @@ impl Pairing {
         }
     }
 
-    /// Takes a word; returns the pair that it completes.
-    pub(super) fn hear(&mut self, word: Word, at: Nanos) -> Option<Both> {
-        let (number, half) = match word {
-            Word::Left(number) => (number, Half::Left),
-            Word::Primary(one, room) => (one.number, Half::Primary(one, room)),
-            Word::Candidate(one, room) => (one.number, Half::Candidate(one, room)),
-        };
-        let Some(other) = self.waiting.remove(&number) else {
-            self.wait(number, half, at);
+    /// Takes a half; returns the pair that it completes.
+    pub(super) fn hear(&mut self, half: Half, at: Nanos) -> Option<Both> {
+        let Some(other) = self.waiting.remove(&half.number()) else {
+            self.wait(half, at);
             return None;
         };
         match (half, other) {
@@ -103,7 +80,7 @@ impl Pairing {
                     self.unjudged += 1;
                     return None;
                 }
-                Some(Both { primary, candidate, _rooms: [one, other] })
+                Some(Both { primary, candidate, _permits: [one, other] })
             }
             _ => None,
         }
@@ -111,7 +88,7 @@ impl Pairing {
 
     /// Whether a pair would tell our limits and not the servers: an answer that was not looked into, or
     /// one of the candidate that we ended where the primary's went as far.
-    fn says_nothing(&self, primary: &Answered, candidate: &Mirrored) -> bool {
+    fn says_nothing(&self, primary: &Answered, candidate: &CandidateAnswer) -> bool {
         let stamps = &primary.exchange.stamps;
         let (time, bytes) = self.limits;
         let is_beyond = match candidate.exchange.failure.as_ref().map(|failure| failure.class) {
@@ -128,10 +105,11 @@ impl Pairing {
         self.unpaired += halves.filter(|half| matches!(half, Half::Candidate(..))).count() as u64;
     }
 
-    fn wait(&mut self, number: u64, half: Half, at: Nanos) {
+    fn wait(&mut self, half: Half, at: Nanos) {
+        let number = half.number();
         let (kind, patience) = match half {
             Half::Primary(..) => (0, self.patience),
-            Half::Left | Half::Candidate(..) => (1, LONG),
+            Half::Left(_) | Half::Candidate(..) => (1, LONG),
         };
         self.waiting.insert(number, half);
         self.ends[kind].push_back((at + patience, number));
@@ -193,18 +171,18 @@ mod tests {
         Answered { number, arrived: Nanos::ZERO, ending, exchange, bytes: 0 }
     }
 
-    fn primary(number: u64, ending: Ending) -> Word {
-        Word::Primary(Box::new(answered(number, ending)), Room::none())
+    fn primary(number: u64, ending: Ending) -> Half {
+        Half::Primary(Box::new(answered(number, ending)), MemoryPermit::none())
     }
 
-    fn candidate(number: u64) -> Word {
+    fn candidate(number: u64) -> Half {
         said(number, Exchange::default())
     }
 
-    fn said(number: u64, exchange: Exchange) -> Word {
+    fn said(number: u64, exchange: Exchange) -> Half {
         let (arrived, api, model, max_tokens) = (Nanos::ZERO, Api::Chat, None, None);
-        let one = Mirrored { number, arrived, api, model, max_tokens, exchange };
-        Word::Candidate(Box::new(one), Room::none())
+        let one = CandidateAnswer { number, arrived, api, model, max_tokens, exchange };
+        Half::Candidate(Box::new(one), MemoryPermit::none())
     }
 
     /// The primary's half waits for 100 ns.
@@ -225,7 +203,7 @@ mod tests {
             let stamps = Stamps { dispatched, ended, ..Stamps::default() };
             let exchange = Exchange { stamps, ..Exchange::default() };
             let one = Answered { bytes, exchange, ..answered(1, Ending::Whole) };
-            let _ = pairing.hear(Word::Primary(Box::new(one), Room::none()), Nanos(1));
+            let _ = pairing.hear(Half::Primary(Box::new(one), MemoryPermit::none()), Nanos(1));
             pairing.hear(said(1, failed(class)), Nanos(1)).is_some()
         };
         let (late, large) = (ErrorClass::Timeout, ErrorClass::EventTooLarge);
@@ -238,7 +216,7 @@ mod tests {
     #[test]
     fn what_waits_at_the_end_has_no_pair() {
         let mut pairing = pairing();
-        for word in [candidate(1), candidate(2), primary(3, Ending::Whole), Word::Left(4)] {
+        for word in [candidate(1), candidate(2), primary(3, Ending::Whole), Half::Left(4)] {
             let _ = pairing.hear(word, Nanos(1));
         }
         pairing.end();
@@ -261,7 +239,7 @@ mod tests {
     fn what_is_left_or_given_up_waits_for_nobody() {
         let mut pairing = pairing();
         let at = Nanos(1);
-        for word in [primary(1, Ending::Whole), Word::Left(1), Word::Left(2)] {
+        for word in [primary(1, Ending::Whole), Half::Left(1), Half::Left(2)] {
             assert!(pairing.hear(word, at).is_none());
         }
         assert!(pairing.hear(primary(2, Ending::Whole), at).is_none());
@@ -278,7 +256,7 @@ mod tests {
             let failure = Some(Failure { class, stage, message });
             let exchange = Exchange { failure, ..Exchange::default() };
             let one = Answered { exchange, ..answered(1, Ending::Broken) };
-            Word::Primary(Box::new(one), Room::none())
+            Half::Primary(Box::new(one), MemoryPermit::none())
         };
         let mut pairing = pairing();
         for (class, unpaired) in [(ErrorClass::CutOff, 1), (ErrorClass::Cut, 1)] {

@@ -1,25 +1,24 @@
 //! The thread that makes pairs, writes them down, and says what they mean so far.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use goodput_campaign::compare::Comparison;
+use goodput_campaign::compare::CompareState;
 use goodput_campaign::shadow::Pair;
 use goodput_clock::now;
-use goodput_live::Mirrored;
-use goodput_live::rows::is_model_name;
 use goodput_model::{Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, known_finish};
-use goodput_screen::Latency;
 
+use super::figures::ShadowFigures;
+use super::half::{CandidateAnswer, Half};
 use super::likeness;
-use super::pairing::{Both, Pairing, Word};
-use super::saved::Keeper;
-use crate::listen::Tally;
-use crate::{output, screen};
-use goodput_lab::host;
+use super::pairing::{Both, Pairing};
+use super::store::PairStore;
+use crate::observer::LiveObserver;
+use crate::rows::is_model_name;
+use crate::session::give_way;
 
 /// How often logs are handed to the system: the most that a `kill -9` takes.
 const FLUSH: Nanos = Nanos::from_millis(200);
@@ -33,90 +32,25 @@ const MOST_NAMES: usize = 64;
 /// What is beyond them, or no name of a model: it could be anyone's text.
 const OTHER: &str = "other";
 
-/// What others may see of the collector's work.
-#[derive(Debug)]
-pub(super) struct Board(Mutex<Seen>);
-
-/// What is known so far.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) pairs: u64,
-    /// Requests that the candidate answered and that have no pair.
-    pub(super) unpaired: u64,
-    /// Requests whose answers say nothing.
-    pub(super) unjudged: u64,
-    /// Of the pairs, the primary's side and the candidate's.
-    pub(super) sides: [Tally; 2],
-    /// The same with percentiles, for a screen.
-    pub(super) shown: Arc<Mutex<[screen::Tally; 2]>>,
-    /// Models that clients asked for.
-    pub(super) models: BTreeSet<String>,
-    /// What pairs say so far, and in words.
-    pub(super) so_far: Option<Arc<Comparison>>,
-    pub(super) in_words: String,
-}
-
-impl Board {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(Seen {
-            pairs: 0,
-            unpaired: 0,
-            unjudged: 0,
-            sides: [Tally::new(true), Tally::new(true)],
-            shown: Arc::new(Mutex::new([screen::Tally::new(true), screen::Tally::new(true)])),
-            models: BTreeSet::new(),
-            so_far: None,
-            in_words: String::new(),
-        }))
-    }
-
-    pub(super) fn read(&self) -> Seen {
-        self.lock().clone()
-    }
-
-    /// Latencies of both sides, so long after the beginning.
-    pub(super) fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let shown = Arc::clone(&self.lock().shown);
-        let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |name: &'static str, tally: &screen::Tally| {
-            let own = tally.latencies(at).into_iter();
-            own.map(move |one| Latency { name: format!("{} {name}", one.name), ..one })
-        };
-        let [primary, candidate] = &*shown;
-        of("primary", primary).zip(of("candidate", candidate)).flat_map(|(a, b)| [a, b]).collect()
-    }
-
-    pub(super) fn pairs(&self) -> u64 {
-        self.lock().pairs
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What pairs say so far; none once it is over.
-pub(super) type SoFar = Box<dyn Fn(&Keeper) -> Option<Comparison> + Send>;
-
 /// Makes pairs.
 pub(super) struct Collector {
-    pub(super) epoch: Nanos,
     pub(super) pairing: Pairing,
-    pub(super) keeper: Keeper,
-    pub(super) board: Arc<Board>,
-    /// What pairs say so far.
-    pub(super) say: SoFar,
+    pub(super) store: PairStore,
+    pub(super) figures: Arc<ShadowFigures>,
+    pub(super) observer: Arc<dyn LiveObserver>,
+    /// Models that clients asked for.
+    pub(super) models: BTreeSet<String>,
 }
 
 impl Collector {
     /// Works until it is over and everything is heard.
-    pub(super) fn run(mut self, words: &Receiver<Word>, is_over: &AtomicBool) -> Keeper {
-        host::give_way();
+    pub(super) fn run(mut self, halves: &Receiver<Half>, is_over: &AtomicBool) -> PairStore {
+        give_way();
         let (mut flushed, mut looked, mut is_told) = (now(), now(), false);
         loop {
-            match words.recv_timeout(Duration::from_millis(50)) {
-                Ok(word) => {
-                    if let Some(both) = self.pairing.hear(word, now()) {
+            match halves.recv_timeout(Duration::from_millis(50)) {
+                Ok(half) => {
+                    if let Some(both) = self.pairing.hear(half, now()) {
                         self.take(both);
                     }
                 }
@@ -126,11 +60,11 @@ impl Collector {
             let present = now();
             if present - flushed >= FLUSH {
                 flushed = present;
-                self.keeper.flush();
+                self.store.flush();
                 self.pairing.expire(present);
-                if let Some(error) = self.keeper.error().filter(|_| !is_told) {
+                if let Some(error) = self.store.error().filter(|_| !is_told) {
                     is_told = true;
-                    output::note(&format!("warning: the disk refuses the pairs: {error}"));
+                    self.observer.warn(&format!("warning: the disk refuses the pairs: {error}"));
                 }
             }
             if present - looked >= LOOK {
@@ -140,21 +74,16 @@ impl Collector {
         }
         self.pairing.end();
         self.look();
-        self.keeper
+        self.store
     }
 
     fn look(&mut self) {
-        {
-            let mut seen = self.board.lock();
-            (seen.unpaired, seen.unjudged) = (self.pairing.unpaired, self.pairing.unjudged);
-        }
-        let comparison = (self.say)(&self.keeper);
-        if let Some(comparison) = &comparison {
-            self.keeper.keep_so_far(comparison);
-        }
-        let mut seen = self.board.lock();
-        seen.in_words = comparison.as_ref().map_or_else(String::new, in_words);
-        seen.so_far = comparison.map(Arc::new);
+        self.figures.unpaired.store(self.pairing.unpaired, Ordering::Relaxed);
+        self.figures.unjudged.store(self.pairing.unjudged, Ordering::Relaxed);
+        let (facts, shadow) = self.figures.facts(self.store.plan(), CompareState::Unfinished);
+        let comparison = Arc::new(self.store.so_far(facts, &shadow));
+        self.store.keep_so_far(&comparison);
+        self.observer.so_far(&comparison);
     }
 
     fn take(&mut self, both: Both) {
@@ -164,19 +93,19 @@ impl Collector {
             (Some(one), Some(other))
                 if primary.exchange.failure.is_none() && candidate.exchange.failure.is_none() =>
             {
-                Some(likeness::of(&one, &other))
+                Some(likeness::from_texts(&one, &other))
             }
             _ => None,
         };
         let class = self.class(&candidate);
-        let at = candidate.arrived - self.epoch;
+        let at = candidate.arrived - self.figures.began;
         let record = |exchange: Exchange| {
             let planned = Planned::new(
                 Arc::clone(&class),
                 exchange.input_tokens.map_or(0, |count| count.n),
                 candidate.max_tokens,
             );
-            record(candidate.number, planned, exchange, self.epoch)
+            record(candidate.number, planned, exchange, self.figures.began)
         };
         let pair = Pair {
             at,
@@ -184,21 +113,14 @@ impl Collector {
             candidate: record(candidate.exchange),
             likeness,
         };
-        {
-            let mut seen = self.board.lock();
-            seen.pairs += 1;
-            seen.sides[0].add(&pair.primary);
-            seen.sides[1].add(&pair.candidate);
-            let mut shown = seen.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown[0].add(&pair.primary);
-            shown[1].add(&pair.candidate);
-        }
-        self.keeper.append(pair);
+        self.figures.pairs.fetch_add(1, Ordering::Relaxed);
+        self.observer.pair(&pair);
+        self.store.append(pair);
     }
 
     /// Endpoint and model.
-    fn class(&mut self, candidate: &Mirrored) -> Arc<str> {
-        let model = known_model(&mut self.board.lock().models, candidate.model.as_deref());
+    fn class(&mut self, candidate: &CandidateAnswer) -> Arc<str> {
+        let model = known_model(&mut self.models, candidate.model.as_deref());
         format!("{}/{model}", candidate.api.name()).into()
     }
 }
@@ -242,16 +164,6 @@ fn record(index: u64, planned: Planned, mut exchange: Exchange, epoch: Nanos) ->
         exchange,
         prompt: None,
     }
-}
-
-/// Changes on the progress line at most.
-const MOST_CHANGES: usize = 3;
-
-/// Says in few words what the pairs so far mean.
-fn in_words(comparison: &Comparison) -> String {
-    let rows = goodput_report::compare_so_far(comparison).into_iter().flat_map(|one| one.rows);
-    let rows = rows.filter(|row| row.figure.starts_with("p50")).take(MOST_CHANGES);
-    rows.map(|row| format!("{} {}", row.figure, row.change)).collect::<Vec<_>>().join(", ")
 }
 
 /// When a server had the request, or when we turned to it where it never had, or answered before.

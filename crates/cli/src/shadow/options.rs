@@ -1,14 +1,13 @@
-//! What was typed, as a mirror, a ledger and a file need it.
+//! What was typed, as a shadow needs it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_campaign::compare::{Gate, Side};
 use goodput_campaign::shadow::Settings;
+use goodput_live::shadow::{ShadowPlan, percent};
 use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
-use super::result::percent;
-use super::saved::Asked;
 use crate::args::{ByName, CandidateArgs, ShadowArgs};
 use crate::compare::read_gates;
 use crate::error::Failed;
@@ -18,10 +17,10 @@ use goodput_lab::host;
 const ALPHA: f64 = 0.05;
 
 /// What was asked, without secrets: values of headers and of queries are left out.
-pub(super) fn asked(
+pub(super) fn plan(
     args: &ShadowArgs,
     [primary, candidate]: [&Upstream; 2],
-) -> Result<Asked, Failed> {
+) -> Result<ShadowPlan, Failed> {
     let (choice, tried, verdict) = (&args.choice, &args.candidate_args, &args.verdict);
     let side = |name: &str, upstream: &Upstream, model: &Option<String>| Side {
         name: name.to_owned(),
@@ -29,8 +28,8 @@ pub(super) fn asked(
         model: model.clone().unwrap_or_default(),
         ..Side::default()
     };
-    Ok(Asked {
-        schema: Asked::SCHEMA.to_owned(),
+    Ok(ShadowPlan {
+        schema: ShadowPlan::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: host::timestamp(),
         share: choice.share,

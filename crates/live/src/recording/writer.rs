@@ -10,22 +10,21 @@ use std::time::Duration;
 
 use goodput_clock::now;
 use goodput_dataset::Row;
-use goodput_live::rows::{Question, Recorder, Settings};
 use goodput_model::Nanos;
-use goodput_report::plain;
 
-use super::clerk::{Answer, Ask, Note, Room};
-use super::counts::{Counts, Lost, add, get};
+use super::capture::{Answer, Ask, Note, Room};
+use super::counts::{Lost, RecordCounts};
 use super::names::Names;
 use super::scale::{self, Scale};
-use super::trace::{Blank, Manner, Open, Taken, Trace};
-use crate::output;
-use goodput_lab::host;
+use super::trace::{NewTrace, Open, Taken, Trace, TraceOptions};
+use crate::observer::LiveObserver;
+use crate::rows::{Question, Recorder, Settings};
+use crate::session::give_way;
 
 /// The most that a `kill -9` takes.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
-/// How often a disk that refuses is heard of, and a new file tried for.
+/// How often to warn of a disk that refuses, and to try for a new file.
 const WORD: Nanos = Nanos::from_millis(10_000);
 
 /// How long an older file takes requests that came before the newer one began: as long as the proxy
@@ -45,15 +44,6 @@ const MOST_NOTES: usize = 4_096;
 /// Names of models that are told apart, at most.
 const MOST_MODELS: usize = 32;
 
-/// When a file ends, and all of it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Limits {
-    pub(super) rotate_size: Option<u64>,
-    pub(super) rotate_every: Option<Nanos>,
-    pub(super) max_size: Option<u64>,
-    pub(super) max_requests: Option<u64>,
-}
-
 /// What the thread is told while it works.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
@@ -65,12 +55,13 @@ pub(super) struct Orders {
 
 /// What was written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) files: Vec<PathBuf>,
+pub struct Written {
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
     /// Requests of each model, as clients named it.
-    pub(super) models: BTreeMap<String, u64>,
+    pub models: BTreeMap<String, u64>,
     /// Rows that begin a session; each file has sessions of its own.
-    pub(super) sessions: u64,
+    pub sessions: u64,
 }
 
 impl Written {
@@ -86,14 +77,14 @@ impl Written {
 }
 
 /// Makes rows and writes them.
-pub(super) struct Scribe {
+pub(super) struct RowWriter {
     names: Names,
-    manner: Manner,
-    limits: Limits,
-    counts: Arc<Counts>,
+    options: TraceOptions,
+    counts: Arc<RecordCounts>,
+    observer: Arc<dyn LiveObserver>,
     room: Arc<Room>,
     /// The first file, until it is known how large blocks are.
-    first: Option<Blank>,
+    first: Option<NewTrace>,
     /// What the next file's blocks are made by.
     scale: Scale,
     /// By number; the last is that of new requests.
@@ -110,22 +101,23 @@ pub(super) struct Scribe {
     tried: Option<Nanos>,
 }
 
-impl Scribe {
+impl RowWriter {
     /// Begins the first file.
     pub(super) fn new(
         mut names: Names,
-        (manner, limits): (Manner, Limits),
-        counts: &Arc<Counts>,
+        options: TraceOptions,
+        counts: &Arc<RecordCounts>,
         room: Arc<Room>,
+        observer: Arc<dyn LiveObserver>,
     ) -> io::Result<Self> {
         let path = names.next(true);
-        let first = Some(Blank::create(&path)?);
-        add(&counts.files, 1);
+        let first = Some(NewTrace::create(&path)?);
+        counts.files.add(1);
         Ok(Self {
             names,
-            manner,
-            limits,
+            options,
             counts: Arc::clone(counts),
+            observer,
             room,
             first,
             scale: Scale::default(),
@@ -146,9 +138,9 @@ impl Scribe {
         }
     }
 
-    /// Works until it is told to end, or nobody is left who could say anything.
+    /// Works until it is told to end, or nothing more can be said.
     pub(super) fn work(mut self, notes: &Receiver<Note>, orders: &Orders) -> Written {
-        host::give_way();
+        give_way();
         let (held, scale) = self.settle(notes, orders);
         self.begin(scale);
         for note in held {
@@ -178,12 +170,12 @@ impl Scribe {
 
     /// Keeps what is said until the server's counts can be told from ours, but not for long.
     fn settle(&self, notes: &Receiver<Note>, orders: &Orders) -> (Vec<Note>, Scale) {
-        let Manner { tokenizer, block_tokens, .. } = self.manner.clone();
+        let TraceOptions { tokenizer, block_tokens, .. } = self.options.clone();
         let settings = Settings { tokenizer, block_tokens, salt: [0; 32], save_text: false };
         let recorder = Recorder::new(settings);
         let (mut held, mut scale) = (Vec::new(), Scale::default());
         let (mut bytes, mut ours) = (0, HashMap::new());
-        let most = self.limits.max_requests.unwrap_or(u64::MAX);
+        let most = self.options.limits.max_requests.unwrap_or(u64::MAX);
         let (mut asked, mut end) = (0, Nanos(u64::MAX));
         while !scale.is_settled() && now() < end && bytes < MOST_HELD && held.len() < MOST_NOTES {
             if asked >= most && ours.is_empty() {
@@ -223,13 +215,15 @@ impl Scribe {
     /// Begins the first file.
     fn begin(&mut self, scale: Scale) {
         let Some(first) = self.first.take() else { return };
-        match Trace::begin(first, &self.manner, scale.block(self.manner.block_tokens)) {
+        match Trace::begin(first, &self.options, scale.block(self.options.block_tokens)) {
             Ok(trace) => {
                 self.traces.insert(0, trace);
                 self.flush();
             }
             // Without a salt there is nothing that could be written.
-            Err(error) => output::note(&format!("warning: nothing can be recorded: {error}")),
+            Err(error) => {
+                self.observer.warn(&format!("warning: nothing can be recorded: {error}"));
+            }
         }
     }
 
@@ -245,7 +239,7 @@ impl Scribe {
         self.room.give_bytes(ask.bytes());
         let Some((file, question)) = question else {
             if self.is_over {
-                add(&self.counts.left_out, 1);
+                self.counts.left_out.add(1);
             } else {
                 // There is no file to write to.
                 self.counts.lose(Lost::Disk, 1);
@@ -259,7 +253,7 @@ impl Scribe {
             return self.room.give_ticket();
         }
         // With a share it is known only later whether this one counts.
-        if self.manner.share >= 1.0 {
+        if self.options.share >= 1.0 {
             self.keep();
         }
         let Ask { number, arrived, .. } = *ask;
@@ -279,7 +273,7 @@ impl Scribe {
     /// One more request has a row, or will have one.
     fn keep(&mut self) {
         self.kept += 1;
-        if self.limits.max_requests.is_some_and(|most| self.kept >= most) {
+        if self.options.limits.max_requests.is_some_and(|most| self.kept >= most) {
             self.stop();
         }
     }
@@ -301,11 +295,11 @@ impl Scribe {
             (Some(trace), Some(exchange)) => match trace.answer(open, exchange) {
                 Taken::Row(row) => {
                     self.written.add(&row);
-                    if self.manner.share < 1.0 {
+                    if self.options.share < 1.0 {
                         self.keep();
                     }
                 }
-                Taken::LeftOut => add(&self.counts.left_out, 1),
+                Taken::LeftOut => self.counts.left_out.add(1),
                 Taken::Refused => self.counts.lose(Lost::Disk, 1),
             },
             _ => self.drop_one(file),
@@ -331,7 +325,7 @@ impl Scribe {
         if (is_ordered || self.is_full() && !is_tried) && !is_over {
             self.rotate();
         }
-        if self.limits.max_size.is_some_and(|most| get(&self.counts.bytes) >= most) {
+        if self.options.limits.max_size.is_some_and(|most| self.counts.bytes.get() >= most) {
             self.stop();
         }
         self.close();
@@ -340,34 +334,35 @@ impl Scribe {
     /// Whether the newest file is large or old enough.
     fn is_full(&self) -> bool {
         let Some((_, newest)) = self.traces.last_key_value() else { return false };
-        let is_large = self.limits.rotate_size.is_some_and(|most| newest.size() >= most);
-        let is_old = self.limits.rotate_every.is_some_and(|most| now() - newest.epoch >= most);
+        let is_large = self.options.limits.rotate_size.is_some_and(|most| newest.size() >= most);
+        let is_old =
+            self.options.limits.rotate_every.is_some_and(|most| now() - newest.epoch >= most);
         is_large || is_old
     }
 
     /// Begins a new file; without one the old goes on.
     fn rotate(&mut self) {
         let mut path = self.names.next(false);
-        let mut begun = Blank::create(&path);
+        let mut begun = NewTrace::create(&path);
         // Somebody else's file of that name stays.
         for _ in 0..100 {
             match &begun {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     path = self.names.next(false);
-                    begun = Blank::create(&path);
+                    begun = NewTrace::create(&path);
                 }
                 _ => break,
             }
         }
-        let block = self.scale.block(self.manner.block_tokens);
-        let begun = begun.and_then(|blank| Trace::begin(blank, &self.manner, block));
+        let block = self.scale.block(self.options.block_tokens);
+        let begun = begun.and_then(|blank| Trace::begin(blank, &self.options, block));
         let trace = match begun {
             Ok(trace) => trace,
             Err(error) => {
                 self.tried = Some(now());
-                let path = plain(&path.display().to_string());
-                return output::note(&format!(
-                    "warning: cannot begin {path}: {error}; the file before it goes on"
+                return self.observer.warn(&format!(
+                    "warning: cannot begin {}: {error}; the file before it goes on",
+                    path.display()
                 ));
             }
         };
@@ -375,7 +370,7 @@ impl Scribe {
         for older in self.traces.values_mut() {
             older.followed.get_or_insert(trace.epoch);
         }
-        add(&self.counts.files, 1);
+        self.counts.files.add(1);
         self.traces.insert(self.written.files.len(), trace);
         self.written.files.push(path);
     }
@@ -405,8 +400,8 @@ impl Scribe {
     fn end(&mut self, file: usize) {
         let Some(mut trace) = self.traces.remove(&file) else { return };
         let (rows, bytes, _) = trace.flush();
-        add(&self.counts.rows, rows);
-        add(&self.counts.bytes, bytes);
+        self.counts.rows.add(rows);
+        self.counts.bytes.add(bytes);
         self.counts.lose(Lost::Disk, trace.unwritten());
         self.counts.lose(Lost::Unanswered, trace.open);
         let room = &self.room;
@@ -423,8 +418,8 @@ impl Scribe {
         let mut refusal = None;
         for trace in self.traces.values_mut() {
             let (rows, bytes, outcome) = trace.flush();
-            add(&self.counts.rows, rows);
-            add(&self.counts.bytes, bytes);
+            self.counts.rows.add(rows);
+            self.counts.bytes.add(bytes);
             refusal = outcome.err().or(refusal);
         }
         let was_refused = self.counts.is_refused.swap(refusal.is_some(), Ordering::Relaxed);
@@ -434,7 +429,7 @@ impl Scribe {
         }
         self.said = Some(now());
         let lost = self.counts.lost_by(Lost::Disk);
-        output::note(&match refusal {
+        self.observer.warn(&match refusal {
             Some(error) => format!(
                 "warning: the disk refuses the trace: {error}; traffic passes on, rows wait and then \
                  are lost"

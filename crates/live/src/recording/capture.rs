@@ -1,17 +1,18 @@
-//! The witness: hands on what it hears, and waits for nothing.
+//! [`CaptureQueue`]: the witness of a recording, which hands on what it hears and waits for nothing.
 //!
-//! A request that is taken holds a ticket until its row was made, and bytes for what is in memory of it. Both are bounded, and the queue has room for two notes of each ticket: what was taken is
-//! never dropped half-way for want of room.
+//! A request that is taken holds a ticket until its row was made, and bytes for what is in memory of it.
+//! Both are bounded, and the queue has room for two notes of each ticket: what was taken is never
+//! dropped half-way for want of room.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_live::{Answered, Asked, Witness};
 use goodput_model::{Api, Chunk, Exchange, Nanos};
 
-use super::counts::{Counts, Lost, add};
+use super::counts::{Lost, RecordCounts};
+use crate::proxy::{Answered, Asked, Witness};
 
 /// Requests whose rows are not made yet, at most.
 const MOST_TICKETS: usize = 16_384;
@@ -86,22 +87,22 @@ fn take(of: &AtomicUsize, n: usize, most: usize) -> bool {
 }
 
 /// Hears what passes.
-pub(super) struct Clerk {
+pub(super) struct CaptureQueue {
     notes: SyncSender<Note>,
     room: Arc<Room>,
-    counts: Arc<Counts>,
+    counts: Arc<RecordCounts>,
     /// Numbers of requests that were taken and not answered.
     taken: Vec<Mutex<HashSet<u64>>>,
 }
 
-impl Clerk {
+impl CaptureQueue {
     /// With the other end of its queue.
-    pub(super) fn new(counts: &Arc<Counts>) -> (Self, Receiver<Note>, Arc<Room>) {
+    pub(super) fn new(counts: &Arc<RecordCounts>) -> (Self, Receiver<Note>, Arc<Room>) {
         let (notes, queue) = sync_channel(2 * MOST_TICKETS);
         let room = Arc::new(Room::default());
         let taken = (0..PARTS).map(|_| Mutex::default()).collect();
-        let clerk = Self { notes, room: Arc::clone(&room), counts: Arc::clone(counts), taken };
-        (clerk, queue, room)
+        let capture = Self { notes, room: Arc::clone(&room), counts: Arc::clone(counts), taken };
+        (capture, queue, room)
     }
 
     /// The part of the table with this request.
@@ -130,13 +131,13 @@ impl Clerk {
     }
 }
 
-impl Witness for Clerk {
+impl Witness for CaptureQueue {
     fn asked(&self, asked: Asked) {
         if self.counts.is_over.load(Ordering::Relaxed) {
             return;
         }
-        let Some(api) = asked.api else { return add(&self.counts.other, 1) };
-        add(&self.counts.asked, 1);
+        let Some(api) = asked.api else { return self.counts.other.add(1) };
+        self.counts.asked.add(1);
         let Some(body) = asked.body else { return self.counts.lose(Lost::Length, 1) };
         // The head goes no further: it may hold keys.
         let Asked { number, arrived, session, .. } = asked;
@@ -157,16 +158,15 @@ impl Witness for Clerk {
         } else {
             Answer { number, exchange: None, bytes: 0 }
         };
-        // There is room for both notes of each ticket; without a writer nobody wants it.
+        // There is room for both notes of each ticket; without a writer it is not needed.
         let _ = self.notes.try_send(Note::Answered(answer));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use goodput_live::Ending;
-
     use super::*;
+    use crate::proxy::Ending;
 
     fn ask(number: u64, bytes: usize) -> Ask {
         let body = vec![b' '; bytes].into();
@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_and_what_was_taken_is_heard_to_its_end() {
-        let (clerk, notes, room) = Clerk::new(&Arc::default());
-        let taken = (0..2 * MOST_TICKETS as u64).filter(|number| clerk.take(ask(*number, 1)));
+        let (capture, notes, room) = CaptureQueue::new(&Arc::default());
+        let taken = (0..2 * MOST_TICKETS as u64).filter(|number| capture.take(ask(*number, 1)));
         assert_eq!(taken.count(), MOST_TICKETS);
         // Answers to those that were not taken are no news.
         for number in (0..2 * MOST_TICKETS as u64).rev() {
-            clerk.answered(answered(number, Exchange::default()));
+            capture.answered(answered(number, Exchange::default()));
         }
         let heard = notes.try_iter().filter_map(|note| match note {
             Note::Answered(answer) => Some(answer.number),
@@ -192,22 +192,22 @@ mod tests {
         });
         assert!(heard.eq((0..MOST_TICKETS as u64).rev()));
         // What was heard makes room.
-        assert!(!clerk.take(ask(1 << 40, 1)));
+        assert!(!capture.take(ask(1 << 40, 1)));
         room.give_ticket();
-        assert!(clerk.take(ask(1 << 40, 1)));
+        assert!(capture.take(ask(1 << 40, 1)));
     }
 
     #[test]
     fn bytes_are_bounded_too() {
-        let (clerk, notes, room) = Clerk::new(&Arc::default());
-        assert!(clerk.take(ask(0, MOST_BYTES - 10)) && clerk.take(ask(1, 10)));
-        assert!(!clerk.take(ask(2, 1)));
-        assert!(!clerk.take(Ask { session: Some("x".to_owned()), ..ask(2, 0) }));
+        let (capture, notes, room) = CaptureQueue::new(&Arc::default());
+        assert!(capture.take(ask(0, MOST_BYTES - 10)) && capture.take(ask(1, 10)));
+        assert!(!capture.take(ask(2, 1)));
+        assert!(!capture.take(Ask { session: Some("x".to_owned()), ..ask(2, 0) }));
         // An answer without room is known to be lost.
         let exchange = Exchange { text: Some("x".to_owned()), ..Exchange::default() };
-        clerk.answered(answered(0, exchange.clone()));
+        capture.answered(answered(0, exchange.clone()));
         room.give_bytes(1);
-        clerk.answered(answered(1, exchange));
+        capture.answered(answered(1, exchange));
         let kept = notes.try_iter().filter_map(|note| match note {
             Note::Answered(answer) => {
                 Some((answer.number, answer.exchange.is_some(), answer.bytes))

@@ -4,49 +4,51 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use goodput_campaign::compare::{CompareFacts, CompareState, Comparison, Side};
 use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
-use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_model::{Caveat, CaveatCode, Nanos, Severity, Verdict};
 use goodput_record::{FolderError, PairLogs, ShadowFolder};
-use goodput_report::{Circumstances, CompareView};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failed;
-use crate::{output, report};
+use crate::observer::LiveObserver;
 
 /// What was asked, as `shadow.toml` has it; without secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub struct ShadowPlan {
     /// `goodput.shadow/1`
-    pub(crate) schema: String,
+    pub schema: String,
     /// Version of goodput.
-    pub(crate) version: String,
+    pub version: String,
     /// When it began (RFC 3339).
-    pub(crate) started: String,
+    pub started: String,
     /// Share of the requests that is to be mirrored.
-    pub(crate) share: f64,
+    pub share: f64,
     /// What else was typed, flag by flag: rules, caps, addresses. No credentials.
     #[serde(default)]
-    pub(crate) flags: BTreeMap<String, String>,
+    pub flags: BTreeMap<String, String>,
     /// How pairs are set against each other.
-    pub(crate) pairs: Settings,
+    pub pairs: Settings,
     /// The primary and the candidate; URLs without secrets.
-    pub(crate) sides: [Side; 2],
+    pub sides: [Side; 2],
 }
 
-impl Asked {
+impl ShadowPlan {
     /// The format this version writes.
-    pub(crate) const SCHEMA: &'static str = "goodput.shadow/1";
+    pub const SCHEMA: &'static str = "goodput.shadow/1";
 }
+
+/// What `report.txt` says of a comparison.
+pub type TextPage = fn(&Comparison) -> String;
 
 /// A folder that is being filled.
-#[derive(Debug)]
-pub(crate) struct Keeper {
+pub struct PairStore {
     folder: ShadowFolder,
     logs: PairLogs,
-    asked: Asked,
+    plan: ShadowPlan,
+    page: TextPage,
+    observer: Arc<dyn LiveObserver>,
     counted: Counted,
     /// Whether the last summary could be written.
     is_refused: Cell<bool>,
@@ -60,8 +62,8 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(asked: &Asked) -> Self {
-        Self { ledger: Ledger::new(asked.pairs.clone()), models: BTreeSet::new() }
+    fn new(plan: &ShadowPlan) -> Self {
+        Self { ledger: Ledger::new(plan.pairs.clone()), models: BTreeSet::new() }
     }
 
     fn add(&mut self, pair: &Pair) {
@@ -73,26 +75,41 @@ impl Counted {
         self.ledger.add(pair);
     }
 
-    fn comparison(&self, asked: &Asked, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
-        self.ledger.comparison(facts, shadow, with_models(asked.sides.clone(), &self.models))
+    fn comparison(
+        &self,
+        plan: &ShadowPlan,
+        facts: CompareFacts,
+        shadow: &ShadowFacts,
+    ) -> Comparison {
+        self.ledger.comparison(facts, shadow, with_models(plan.sides.clone(), &self.models))
     }
 }
 
-impl Keeper {
+impl PairStore {
     /// Makes the folder.
-    pub(crate) fn create(path: &Path, asked: Asked) -> Result<Self, Failed> {
-        let (folder, logs) = ShadowFolder::create(path, &asked).map_err(unusable)?;
-        let counted = Counted::new(&asked);
-        Ok(Self { folder, logs, asked, counted, is_refused: Cell::new(false) })
+    pub fn create(
+        path: &Path,
+        plan: ShadowPlan,
+        page: TextPage,
+        observer: Arc<dyn LiveObserver>,
+    ) -> Result<Self, FolderError> {
+        let (folder, logs) = ShadowFolder::create(path, &plan)?;
+        let counted = Counted::new(&plan);
+        Ok(Self { folder, logs, plan, page, observer, counted, is_refused: Cell::new(false) })
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Takes a pair; it is on its way to the disk after the next [`Keeper::flush`].
-    pub(crate) fn append(&mut self, mut pair: Pair) {
+    /// What was asked.
+    pub(super) fn plan(&self) -> &ShadowPlan {
+        &self.plan
+    }
+
+    /// Takes a pair; it is on its way to the disk after the next [`PairStore::flush`].
+    pub fn append(&mut self, mut pair: Pair) {
         self.logs.append(pair.at, [&pair.primary, &pair.candidate], pair.likeness);
         for record in [&mut pair.primary, &mut pair.candidate] {
             let due = record.scheduled;
@@ -105,25 +122,25 @@ impl Keeper {
     }
 
     /// What the pairs so far say.
-    pub(crate) fn so_far(&self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
-        self.counted.comparison(&self.asked, facts, shadow)
+    pub fn so_far(&self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
+        self.counted.comparison(&self.plan, facts, shadow)
     }
 
     /// Hands everything to the system. To be called a few times a second.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         self.logs.flush();
     }
 
     /// What the disk said when it last refused something.
-    pub(crate) fn error(&self) -> Option<&str> {
+    pub fn error(&self) -> Option<&str> {
         self.logs.error()
     }
 
     /// Writes the numbers so far, for whoever looks, and for the report of a shadow that is killed. A
     /// full disk must not end it.
-    pub(crate) fn keep_so_far(&self, comparison: &Comparison) {
-        if let Some(news) = self.news(write(&self.folder, comparison)) {
-            output::note(&news);
+    pub fn keep_so_far(&self, comparison: &Comparison) {
+        if let Some(news) = self.news(write(&self.folder, self.page, comparison)) {
+            self.observer.warn(&news);
         }
     }
 
@@ -137,53 +154,53 @@ impl Keeper {
         }
     }
 
-    /// Ends the logs, and says what all pairs say. Leaves `summary.json`, `report.txt` and
-    /// `report.html`.
-    pub(crate) fn finish(self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
+    /// Ends the logs, and says what all pairs say. Leaves `summary.json` and `report.txt`.
+    pub fn finish(self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
         let comparison = self.so_far(facts, shadow);
-        let Self { folder, logs, .. } = self;
+        let Self { folder, logs, page, observer, .. } = self;
         let unwritten = logs.finish();
         if let Some(error) = unwritten.error() {
-            output::note(&format!(
-                "warning: {} records are not on the disk: {}",
-                unwritten.frames(),
-                goodput_report::plain(error)
+            observer.warn(&format!(
+                "warning: {} records are not on the disk: {error}",
+                unwritten.frames()
             ));
         }
-        if let Err(error) = write(&folder, &comparison) {
-            output::note(&format!("warning: {error}"));
+        if let Err(error) = write(&folder, page, &comparison) {
+            observer.warn(&format!("warning: {error}"));
         }
-        report::keep_shadow(folder.path(), &comparison);
         comparison
     }
 }
 
 /// Writes both though one of them cannot be.
-fn write(folder: &ShadowFolder, comparison: &Comparison) -> Result<(), FolderError> {
-    let page = goodput_report::compare_text(comparison);
-    folder.write_summary(comparison).and(folder.write_report(&page))
+fn write(
+    folder: &ShadowFolder,
+    page: TextPage,
+    comparison: &Comparison,
+) -> Result<(), FolderError> {
+    folder.write_summary(comparison).and(folder.write_report(&page(comparison)))
 }
 
 /// The numbers of a saved shadow, computed anew from its logs; none where the folder holds none. Of one
 /// that was killed they are of the pairs that reached the disk.
-pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
+pub fn read(path: &Path) -> Option<Result<Comparison, FolderError>> {
     let folder = ShadowFolder::open(path)?;
     let read = || {
-        let asked: Asked = folder.asked().map_err(unusable)?;
+        let plan: ShadowPlan = folder.asked()?;
         let written: Option<Comparison> = folder.summary();
         let shadow = written.as_ref().and_then(|written| written.shadow.as_ref());
         let shadow = shadow.map(|shadow| shadow.facts.clone()).unwrap_or_default();
-        let shadow = ShadowFacts { share: asked.share, ..shadow };
+        let shadow = ShadowFacts { share: plan.share, ..shadow };
         let facts = written.map_or_else(
             || CompareFacts {
-                version: asked.version.clone(),
-                started: asked.started.clone(),
+                version: plan.version.clone(),
+                started: plan.started.clone(),
                 state: CompareState::Unfinished,
                 ..CompareFacts::default()
             },
             |written| written.comparison,
         );
-        compared(&folder, &asked, facts, &shadow)
+        compared(&folder, &plan, facts, &shadow)
     };
     Some(read())
 }
@@ -191,16 +208,16 @@ pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
 /// What the logs of a folder say.
 fn compared(
     folder: &ShadowFolder,
-    asked: &Asked,
+    plan: &ShadowPlan,
     facts: CompareFacts,
     shadow: &ShadowFacts,
-) -> Result<Comparison, Failed> {
-    let mut counted = Counted::new(asked);
-    let mut pairs = folder.pairs().map_err(unusable)?;
+) -> Result<Comparison, FolderError> {
+    let mut counted = Counted::new(plan);
+    let mut pairs = folder.pairs()?;
     for (note, [primary, candidate]) in pairs.by_ref() {
         counted.add(&Pair { at: note.at, primary, candidate, likeness: note.likeness });
     }
-    let mut comparison = counted.comparison(asked, facts, shadow);
+    let mut comparison = counted.comparison(plan, facts, shadow);
     if pairs.is_damaged() {
         let message =
             "a log of this folder is cut or damaged: pairs from there on are not in the figures";
@@ -217,7 +234,7 @@ fn compared(
 const NAMED: usize = 3;
 
 /// The sides with the models that clients asked for, where none was set for the candidate.
-pub(crate) fn with_models(mut sides: [Side; 2], models: &BTreeSet<String>) -> [Side; 2] {
+fn with_models(mut sides: [Side; 2], models: &BTreeSet<String>) -> [Side; 2] {
     let models: Vec<&str> =
         models.iter().map(String::as_str).filter(|one| !one.is_empty()).collect();
     let mut named = models.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
@@ -228,23 +245,6 @@ pub(crate) fn with_models(mut sides: [Side; 2], models: &BTreeSet<String>) -> [S
         side.model.clone_from(&named);
     }
     sides
-}
-
-/// The page for a browser, with what was asked at its end.
-pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
-    // It holds no secrets: they were left out when it was written.
-    let plan = read_text_inside(&path.join("shadow.toml"), MOST_SMALL).unwrap_or_default();
-    let circumstances = Circumstances { facts: Vec::new(), plan, command: String::new() };
-    goodput_report::compare_html(CompareView {
-        comparison,
-        folders: &[],
-        circumstances: Some(&circumstances),
-    })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-fn unusable(error: FolderError) -> Failed {
-    Failed::usage(error.to_string())
 }
 
 #[cfg(test)]

@@ -2,30 +2,48 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::SystemTime;
 
 use goodput_clock::now;
 use goodput_dataset::{Counted, Row, TraceHead, TraceWriter};
-use goodput_live::rows::{Question, Recorder, Settings};
 use goodput_model::{Exchange, Nanos};
 use goodput_tokens::Tokenizer;
 use sha2::{Digest, Sha256};
 
-use super::clerk::Ask;
-use super::file::LineFile;
+use super::capture::Ask;
+use super::line_file::LineFile;
 use super::scale::Block;
-use goodput_lab::host;
+use crate::rows::{Question, Recorder, Settings};
 
 /// The longest prompt that a row states: readers take no longer one.
 const MOST_TOKENS: u64 = 10_000_000;
 
 /// How rows are made, the same in all files.
 #[derive(Clone)]
-pub(super) struct Manner {
-    pub(super) tokenizer: Tokenizer,
-    pub(super) block_tokens: u32,
-    pub(super) save_text: bool,
+pub struct TraceOptions {
+    /// Counts prompts, and cuts them into blocks.
+    pub tokenizer: Tokenizer,
+    /// Tokens of a block, as near as the server's tokens allow.
+    pub block_tokens: u32,
+    /// Whether rows hold the text itself.
+    pub save_text: bool,
     /// The share of sessions that are recorded.
-    pub(super) share: f64,
+    pub share: f64,
+    /// When a file ends, and all of it.
+    pub limits: TraceLimits,
+}
+
+/// When a file ends, and all of it.
+#[derive(Debug, Clone, Default)]
+pub struct TraceLimits {
+    /// Bytes of a file.
+    pub rotate_size: Option<u64>,
+    /// How long a file takes new requests.
+    pub rotate_every: Option<Nanos>,
+    /// Bytes of all files.
+    pub max_size: Option<u64>,
+    /// Requests in all files.
+    pub max_requests: Option<u64>,
 }
 
 /// A request whose answer is waited for.
@@ -49,18 +67,22 @@ pub(super) enum Taken {
 }
 
 /// A new file without a word in it.
-pub(super) struct Blank {
+pub(super) struct NewTrace {
     file: LineFile,
     epoch: Nanos,
     /// The same instant in RFC 3339.
     started: String,
 }
 
-impl Blank {
+impl NewTrace {
     /// A file that was not there; its time begins now.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = LineFile::create(path)?;
-        Ok(Self { file, epoch: now(), started: host::timestamp() })
+        Ok(Self {
+            file,
+            epoch: now(),
+            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        })
     }
 }
 
@@ -71,7 +93,7 @@ pub(super) struct Trace {
     writer: TraceWriter<Vec<u8>>,
     file: LineFile,
     block: Block,
-    /// Decides which sessions are recorded; known to nobody.
+    /// Decides which sessions are recorded; written nowhere.
     salt: [u8; 32],
     share: f64,
     /// The header is not on disk yet.
@@ -86,9 +108,9 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Begins a file: what its blocks are is settled.
-    pub(super) fn begin(blank: Blank, manner: &Manner, block: Block) -> io::Result<Self> {
+    pub(super) fn begin(blank: NewTrace, options: &TraceOptions, block: Block) -> io::Result<Self> {
         let (salt, draw) = (salt()?, salt()?);
-        let Manner { tokenizer, save_text, share, .. } = manner.clone();
+        let TraceOptions { tokenizer, save_text, share, .. } = options.clone();
         let head = TraceHead {
             block_tokens: Some(block.theirs),
             tokenizer: Some(tokenizer.name().to_owned()),
@@ -180,7 +202,7 @@ impl Trace {
     }
 }
 
-/// 32 bytes that nobody can guess.
+/// 32 bytes that cannot be guessed.
 fn salt() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
