@@ -202,7 +202,7 @@ mod tests {
             let (dispatched, ended) = (Nanos(7), Nanos(7 + took));
             let stamps = Stamps { dispatched, ended, ..Stamps::default() };
             let exchange = Exchange { stamps, ..Exchange::default() };
-            let one = Answered { bytes, exchange, ..answered(1, Ending::Whole) };
+            let one = Answered { exchange, bytes, ..answered(1, Ending::Whole) };
             let _ = pairing.hear(Half::Primary(Box::new(one), MemoryPermit::none()), Nanos(1));
             pairing.hear(said(1, failed(class)), Nanos(1)).is_some()
         };
