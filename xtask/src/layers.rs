@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 31] = [
+const OURS: [(&str, &[&str]); 30] = [
     ("goodput-random", &[]),
     ("goodput-files", &[]),
     ("goodput-model", &["goodput-random"]),
@@ -21,9 +21,7 @@ const OURS: [(&str, &[&str]); 31] = [
         &["goodput-model", "goodput-random", "goodput-files", "goodput-tokens", "goodput-dataset"],
     ),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
-    ("goodput-proxy", &["goodput-model", "goodput-clock", "goodput-wire"]),
     ("goodput-fleet", &["goodput-model", "goodput-clock"]),
-    ("goodput-traffic", &["goodput-model", "goodput-tokens", "goodput-dataset"]),
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
@@ -72,6 +70,18 @@ const OURS: [(&str, &[&str]); 31] = [
             "goodput-report",
         ],
     ),
+    (
+        "goodput-live",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-record",
+            "goodput-campaign",
+        ],
+    ),
     ("goodput-screen", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     (
@@ -88,8 +98,7 @@ const OURS: [(&str, &[&str]); 31] = [
             "goodput-dataset",
             "goodput-workload",
             "goodput-wire",
-            "goodput-proxy",
-            "goodput-traffic",
+            "goodput-live",
             "goodput-fleet",
             "goodput-exchange",
             "goodput-record",
@@ -107,13 +116,13 @@ const OURS: [(&str, &[&str]); 31] = [
 
 /// Foreign crates that stay behind a wall, with the crates of ours that may know them.
 const WALLS: [(&str, &[&str]); 18] = [
-    ("hyper", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
-    ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-proxy"]),
+    ("hyper", &["goodput-wire", "goodput-mock", "goodput-live"]),
+    ("hyper-util", &["goodput-wire", "goodput-mock", "goodput-live"]),
     (
         "rustls",
-        &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet", "goodput-attack"],
+        &["goodput-wire", "goodput-mock", "goodput-live", "goodput-fleet", "goodput-attack"],
     ),
-    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-proxy", "goodput-fleet"]),
+    ("tokio-rustls", &["goodput-wire", "goodput-mock", "goodput-live", "goodput-fleet"]),
     ("ring", &["goodput-fleet"]),
     (
         "tokio",
@@ -122,7 +131,7 @@ const WALLS: [(&str, &[&str]); 18] = [
             "goodput-wire",
             "goodput-engine",
             "goodput-mock",
-            "goodput-proxy",
+            "goodput-live",
             "goodput-fleet",
             "goodput-fuzz",
             "goodput-lab",

@@ -1,25 +1,31 @@
-//! What the verbs that stand in front of a server have in common: a proxy from what was typed.
+//! What the verbs that stand in front of a server have in common: a proxy from what was typed, signals
+//! as commands, and the words about both.
+
+mod ticker;
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use goodput_model::{Api, ConnectionPolicy, Http};
-use goodput_proxy::{Limits, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness};
+use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, Tally, TlsFiles, Upstream};
+use goodput_model::Http;
 use goodput_report::plain;
-use goodput_wire::{
-    BaseUrl, Endpoint, EndpointError, ProbeError, SessionHeader, UrlError, list_models,
-};
+use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
+use tokio::signal::unix::SignalKind;
+
+pub(crate) use ticker::Ticker;
 
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
 use crate::listen::{Sheet, label};
 use crate::output;
+use crate::signals::Ears;
 
-/// How long the first look at a server may take.
-const FIRST_LOOK: Duration = Duration::from_secs(3);
+/// How long signals are waited for at a time.
+const LONG: Duration = Duration::from_hours(1);
 
 /// How the proxy is to be, with everything behind it at `upstream`. The witness gets no text.
 pub(crate) fn settings(args: &ProxyArgs, upstream: Upstream) -> Result<Settings, Failed> {
@@ -85,10 +91,7 @@ pub(crate) fn check_metrics(args: &ProxyArgs, metrics: Option<SocketAddr>) -> Re
 
 /// A proxy in front of itself would send each request around until nothing is left.
 pub(crate) fn check_loop(listen: SocketAddr, upstream: &Upstream) -> Result<(), Failed> {
-    // A name that cannot be resolved now is said by the first look.
-    let addresses = upstream.url.host().to_socket_addrs().into_iter().flatten();
-    let is_loop = addresses.into_iter().any(|address| reaches(address, listen));
-    if !is_loop {
+    if !goodput_live::is_loop(listen, upstream) {
         return Ok(());
     }
     let shown = upstream.url.shown();
@@ -96,28 +99,77 @@ pub(crate) fn check_loop(listen: SocketAddr, upstream: &Upstream) -> Result<(), 
         .hint("--listen takes another port; port 0 picks a free one"))
 }
 
-/// Whether a connection to `address` would come to who listens at `listen`.
-fn reaches(address: SocketAddr, listen: SocketAddr) -> bool {
-    let is_ours = |ip: IpAddr| ip.is_unspecified() || UdpSocket::bind((ip, 0)).is_ok();
-    let (to, at) = (address.ip().to_canonical(), listen.ip().to_canonical());
-    let is_same = to == at || (to.is_unspecified() && at.is_loopback());
-    address.port() == listen.port() && (is_same || (at.is_unspecified() && is_ours(to)))
+/// Says so where a server does not answer yet: it may still come, so nothing ends here. A name that
+/// cannot be resolved does.
+pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
+    if let Some(why) = goodput_live::first_look(upstream).map_err(|error| unusable(&error))? {
+        let shown = upstream.url.shown();
+        output::note(&plain(&format!(
+            "warning: {shown} does not answer: {why}; requests get 502 until it does"
+        )));
+    }
+    Ok(())
 }
 
-/// Starts the proxy, and says where it listens.
-pub(crate) fn start(settings: Settings, witness: Arc<dyn Witness>) -> Result<Proxy, Failed> {
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let proxy = Proxy::start(settings, witness).map_err(|error| unusable(&error))?;
+/// Says where clients can connect.
+pub(crate) fn say_listening(address: SocketAddr, is_encrypted: bool) {
     // A port that was left open can be known in no other way.
-    output::note(&format!("listening on {scheme}://{}", proxy.address()));
+    let scheme = if is_encrypted { "https" } else { "http" };
+    output::note(&format!("listening on {scheme}://{address}"));
     output::warn_if_open(
-        proxy.address(),
-        match scheme {
-            "http" => "what clients send is not encrypted; --tls-cert and --tls-key do that",
-            _ => "whoever can connect can use the server behind it",
+        address,
+        if is_encrypted {
+            "whoever can connect can use the server behind it"
+        } else {
+            "what clients send is not encrypted; --tls-cert and --tls-key do that"
         },
     );
-    Ok(proxy)
+}
+
+/// Signals as commands, from now on; with a sender for what else may command.
+pub(crate) fn commands(
+    others: &[(SignalKind, Command)],
+) -> Result<(Sender<Command>, Receiver<Command>), Failed> {
+    // A limit on the size of files, or a terminal that closes, ends a process that does not hear of
+    // it; passing on must go on.
+    let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    let stops = [SignalKind::interrupt(), SignalKind::terminate()];
+    let table: Vec<(SignalKind, Command)> =
+        stops.into_iter().map(|kind| (kind, Command::Stop)).chain(others.iter().copied()).collect();
+    let mut kinds: Vec<SignalKind> = table.iter().map(|(kind, _)| *kind).collect();
+    kinds.push(too_large);
+    if !kinds.contains(&SignalKind::hangup()) {
+        kinds.push(SignalKind::hangup());
+    }
+    let internal = |error: std::io::Error| Failed::internal(error.to_string());
+    let ears = Ears::new(&kinds).map_err(internal)?;
+    let (sender, receiver) = channel();
+    let told = sender.clone();
+    let listen = move || {
+        ears.hear(LONG, |heard| {
+            let command = table.iter().find(|(kind, _)| Some(*kind) == heard);
+            command.is_none_or(|(_, command)| told.send(*command).is_ok())
+        });
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(internal)?;
+    Ok((sender, receiver))
+}
+
+/// Why there can be no recording or shadow, with the code of whose fault it is.
+pub(crate) fn failed(error: &LiveError) -> Failed {
+    match error {
+        LiveError::Proxy(error) => unusable(error),
+        LiveError::Trace { error: cause, .. } => {
+            Failed::usage(error.to_string()).hint(match cause.kind() {
+                ErrorKind::AlreadyExists => {
+                    "a trace is never written over, nor into: each file has a salt of its own"
+                }
+                _ => "--output takes the name of a new file in a folder that exists",
+            })
+        }
+        LiveError::Folder(_) => Failed::usage(error.to_string()),
+        LiveError::Thread(_) | LiveError::Broken(_) => Failed::internal(error.to_string()),
+    }
 }
 
 /// Why there can be no proxy, with the code of whose fault it is.
@@ -251,49 +303,6 @@ pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
     }
 }
 
-/// Says so where a server does not answer yet: it may still come, so nothing ends here. A name that
-/// nobody knows does.
-pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
-    let shown = upstream.url.shown();
-    let warn = |why: &str| {
-        output::note(&plain(&format!(
-            "warning: {shown} does not answer: {why}; requests get 502 until it does"
-        )));
-    };
-    let endpoint = match Endpoint::new(&questions(upstream)) {
-        Ok(endpoint) => Arc::new(endpoint),
-        Err(error) => return Err(unusable(&ProxyError::Upstream(error))),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failed::internal(error.to_string()))?;
-    let looking = async { tokio::time::timeout(FIRST_LOOK, list_models(&endpoint)).await };
-    match tokio::task::LocalSet::new().block_on(&runtime, looking) {
-        // Whatever it says, it is there.
-        Ok(Ok(_) | Err(ProbeError::Refused(_))) => {}
-        Ok(Err(ProbeError::Unreachable(failure))) => warn(&failure.message),
-        Err(_) => warn(&format!("nothing came within {} s", FIRST_LOOK.as_secs())),
-    }
-    Ok(())
-}
-
-/// How a server is asked whether it is there: without a key, which only clients have.
-fn questions(upstream: &Upstream) -> goodput_wire::Settings {
-    goodput_wire::Settings {
-        url: upstream.url.clone(),
-        api: Api::Chat,
-        stream: false,
-        http: upstream.http,
-        connections: ConnectionPolicy::PerRequest,
-        api_key: None,
-        headers: Vec::new(),
-        cacert: upstream.cacert.clone(),
-        insecure: upstream.insecure,
-        keep_text: false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,27 +321,5 @@ mod tests {
         assert!(is_refused(&[], Some("0.0.0.0:9090")) && is_refused(&[], Some("[::]:0")));
         assert!(!is_refused(&["--expose"], Some("0.0.0.0:9090")));
         assert!(!is_refused(&[], Some("127.0.0.1:0")) && !is_refused(&[], None));
-    }
-
-    #[test]
-    fn a_loop_is_seen_at_every_name_of_the_same_place() {
-        let upstream = |url: &str| Upstream {
-            url: url.parse().unwrap(),
-            http: Http::Http1,
-            cacert: None,
-            insecure: false,
-        };
-        let is_loop =
-            |listen: &str, url| check_loop(listen.parse().unwrap(), &upstream(url)).is_err();
-        assert!(is_loop("127.0.0.1:8080", "http://127.0.0.1:8080"));
-        assert!(is_loop("127.0.0.1:8080", "http://localhost:8080/v1"));
-        assert!(is_loop("127.0.0.1:8080", "http://0.0.0.0:8080"));
-        assert!(is_loop("0.0.0.0:8080", "http://127.0.0.1:8080"));
-        assert!(is_loop("[::]:8080", "http://127.0.0.1:8080"));
-        assert!(!is_loop("127.0.0.1:8080", "http://127.0.0.1:8081"));
-        assert!(!is_loop("127.0.0.1:8080", "http://127.0.0.2:8080"));
-        // An address of documents, which no machine has.
-        assert!(!is_loop("0.0.0.0:8080", "http://192.0.2.1:8080"));
-        assert!(!is_loop("127.0.0.1:0", "http://127.0.0.1:8080"));
     }
 }

@@ -11,7 +11,6 @@ use crate::args::UiArgs;
 use crate::error::{Failed, exit};
 use crate::{output, report, signals};
 
-
 /// How often a process that waits for its end looks up.
 const LOOK_UP: Duration = Duration::from_hours(1);
 

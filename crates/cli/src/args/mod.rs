@@ -37,7 +37,7 @@ pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
 pub(crate) use proxy::{HttpName, ProxyArgs};
 pub(crate) use record::{RecordArgs, TraceFileArgs};
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
-pub(crate) use shadow::{ByName, CandidateArgs, ShadowArgs, ShownArgs};
+pub(crate) use shadow::{ByName, CandidateArgs, ShadowArgs};
 pub(crate) use shard::{ShardArgs, ShardName};
 pub(crate) use slo::SloArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};

@@ -1,57 +1,43 @@
 //! `--metrics-listen`: what passes, and what is recorded of it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use goodput_proxy::{Proxy, Tally};
+use goodput_live::recording::{Lost, RecordFigures};
 
-use super::counts::{Counts, Lost, get};
 use crate::listen::{Format, Sheet, label};
 
-/// The page.
-pub(super) struct Page {
-    tally: Arc<Tally>,
-    counts: Arc<Counts>,
-}
-
-impl Page {
-    pub(super) fn new(proxy: &Proxy, counts: &Arc<Counts>) -> Self {
-        Self { tally: Arc::clone(proxy.tally()), counts: Arc::clone(counts) }
+/// The page as it is now.
+pub(super) fn render(figures: &RecordFigures, format: Format) -> String {
+    let mut sheet = Sheet::new(format, 4096);
+    crate::live::metrics(&mut sheet, &figures.proxy);
+    let counts = &figures.counts;
+    let counters = [
+        ("goodput_record_requests_total", "Requests to an API that came whole", &counts.asked),
+        ("goodput_record_rows_total", "Rows on disk", &counts.rows),
+        ("goodput_record_bytes_total", "Bytes on disk", &counts.bytes),
+        ("goodput_record_files_total", "Files begun", &counts.files),
+        (
+            "goodput_record_left_out_total",
+            "Requests that --share leaves out, or that came past the limit",
+            &counts.left_out,
+        ),
+    ];
+    for (name, help, counter) in counters {
+        sheet.family((name, "counter", help));
+        sheet.line(name, "", counter.get());
     }
-
-    /// The page as it is now.
-    pub(super) fn render(&self, format: Format) -> String {
-        let mut sheet = Sheet::new(format, 4096);
-        crate::live::metrics(&mut sheet, &self.tally);
-        let counts = &self.counts;
-        let counters = [
-            ("goodput_record_requests_total", "Requests to an API that came whole", &counts.asked),
-            ("goodput_record_rows_total", "Rows on disk", &counts.rows),
-            ("goodput_record_bytes_total", "Bytes on disk", &counts.bytes),
-            ("goodput_record_files_total", "Files begun", &counts.files),
-            (
-                "goodput_record_left_out_total",
-                "Requests that --share leaves out, or that came past the limit",
-                &counts.left_out,
-            ),
-        ];
-        for (name, help, counter) in counters {
-            sheet.family((name, "counter", help));
-            sheet.line(name, "", get(counter));
-        }
-        let lost = "goodput_record_lost_total";
-        sheet.family((lost, "counter", "Requests that should have a row and have none, by reason"));
-        for (why, name, _) in Lost::ALL {
-            sheet.line(lost, &label("reason", name), counts.lost_by(why));
-        }
-        let flags = [
-            ("goodput_record_disk_refuses", "Whether the disk refuses rows", &counts.is_refused),
-            ("goodput_record_over", "Whether a limit has ended the recording", &counts.is_over),
-        ];
-        for (name, help, flag) in flags {
-            sheet.family((name, "gauge", help));
-            sheet.line(name, "", u8::from(flag.load(Ordering::Relaxed)));
-        }
-        sheet.finish()
+    let lost = "goodput_record_lost_total";
+    sheet.family((lost, "counter", "Requests that should have a row and have none, by reason"));
+    for (why, name, _) in Lost::ALL {
+        sheet.line(lost, &label("reason", name), counts.lost_by(why));
     }
+    let flags = [
+        ("goodput_record_disk_refuses", "Whether the disk refuses rows", &counts.is_refused),
+        ("goodput_record_over", "Whether a limit has ended the recording", &counts.is_over),
+    ];
+    for (name, help, flag) in flags {
+        sheet.family((name, "gauge", help));
+        sheet.line(name, "", u8::from(flag.load(Ordering::Relaxed)));
+    }
+    sheet.finish()
 }

@@ -1,55 +1,56 @@
 //! `--metrics-listen`: both sides while they go on.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::ShadowReport;
-use goodput_proxy::Standing;
+use goodput_live::Standing;
+use goodput_live::shadow::ShadowFigures;
 
-use super::Live;
+use super::view::ShadowView;
 use crate::listen::{Format, Histogram, Sheet, Tally, label};
 use crate::live;
 
 const SIDES: [&str; 2] = ["primary", "candidate"];
 
 /// The page, made when somebody asks.
-pub(super) fn page(live: &Arc<Live>, format: Format) -> String {
+pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: Format) -> String {
     let mut sheet = Sheet::new(format, 1 << 15);
-    live::metrics(&mut sheet, &live.proxy);
-    mirrored(&mut sheet, live);
-    let seen = live.board.read();
+    live::metrics(&mut sheet, &figures.proxy);
+    mirrored(&mut sheet, figures);
     single(
         &mut sheet,
         "goodput_shadow_pairs_total",
         "Requests of which both sides are known",
-        seen.pairs,
+        figures.pairs(),
     );
     single(
         &mut sheet,
         "goodput_shadow_unpaired_total",
         "Requests that the candidate answered and that have no pair",
-        seen.unpaired,
+        figures.unpaired(),
     );
     single(
         &mut sheet,
         "goodput_shadow_unjudged_total",
         "Requests without a pair because an answer could not be looked into",
-        seen.unjudged,
+        figures.unjudged(),
     );
     single(
         &mut sheet,
         "goodput_shadow_words_lost_total",
         "Answers of the candidate that are in no pair because the collector could not keep up",
-        live.lost.load(Ordering::Relaxed),
+        figures.lost(),
     );
-    failures(&mut sheet, &seen.sides);
-    if let Some(comparison) = &seen.so_far {
+    let (sides, comparison) = {
+        let pairs = view.pairs();
+        (pairs.sides.clone(), pairs.so_far.clone())
+    };
+    failures(&mut sheet, &sides);
+    if let Some(comparison) = &comparison {
         so_far(&mut sheet, comparison);
     }
     for (name, help, of) in TIMES {
         sheet.family((name, "histogram", help));
-        for (side, tally) in SIDES.iter().zip(&seen.sides) {
+        for (side, tally) in SIDES.iter().zip(&sides) {
             histogram(&mut sheet, name, &label("side", side), of(tally));
         }
     }
@@ -72,13 +73,13 @@ fn single(sheet: &mut Sheet, name: &'static str, help: &'static str, value: u64)
     sheet.line(name, "", value);
 }
 
-fn mirrored(sheet: &mut Sheet, live: &Live) {
-    let tally = live.mirror.tally();
+fn mirrored(sheet: &mut Sheet, figures: &ShadowFigures) {
+    let tally = &figures.mirror;
     let counters = [
         (
             "goodput_shadow_passed_total",
             "Requests of clients, of the paths that can be mirrored",
-            live.passed(),
+            tally.passed(),
         ),
         ("goodput_shadow_chosen_total", "Requests that were chosen", tally.chosen()),
         ("goodput_shadow_mirrored_total", "Requests that the candidate was sent", tally.sent()),

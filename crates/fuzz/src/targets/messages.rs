@@ -1,10 +1,10 @@
 //! What other processes say: members of a fleet, and clients whose requests pass a proxy.
 
 use goodput_fleet::{Order, Refusal, Token, Totals};
+use goodput_live::api_of;
+use goodput_live::rows::{Recorder, Settings};
 use goodput_model::{Api, Exchange, Nanos};
-use goodput_proxy::api_of;
 use goodput_tokens::Tokenizer;
-use goodput_traffic::{Recorder, Settings};
 use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -6,8 +6,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use goodput_live::{Answered, Asked, Limits as ProxyLimits, Proxy, Settings, Upstream, Witness};
 use goodput_model::Http;
-use goodput_proxy::{Answered, Asked, Limits as ProxyLimits, Proxy, Settings, Upstream, Witness};
 
 use super::{Target, USUAL, seeds, wire};
 

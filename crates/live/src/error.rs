@@ -1,0 +1,33 @@
+//! Why live traffic cannot be passed on.
+
+use std::io;
+use std::path::PathBuf;
+
+use goodput_record::FolderError;
+
+use crate::proxy::ProxyError;
+
+/// Why there is no recording or no shadow.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The proxy cannot be started.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// The first file of a trace cannot be made.
+    #[error("cannot create {}: {error}", path.display())]
+    Trace {
+        /// Its name.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The folder of a shadow cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A thread cannot be made.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+    /// A thread of ours broke.
+    #[error("{0}")]
+    Broken(&'static str),
+}

@@ -1,0 +1,192 @@
+//! [`After`]: what is told of requests, after their bytes were passed on.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use goodput_model::{ErrorClass, Failure, Nanos};
+use goodput_wire::{Passing, Read};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue};
+use tokio::sync::Notify;
+
+use crate::proxy::heads::api_of;
+use crate::proxy::keeping::Keeping;
+use crate::proxy::tally::Tally;
+use crate::proxy::witness::{Answered, Asked, Ending, Witness};
+
+/// A frame that is longer does not wait to be looked at.
+const FRAME_BYTES: usize = 16 << 10;
+
+/// A frame that is shorter is copied: it would hold the buffer that it was read into.
+const SMALL: usize = 1 << 10;
+
+/// What the witness hears of a request when its body is whole.
+pub(crate) struct Told {
+    pub(crate) number: u64,
+    pub(crate) arrived: Nanos,
+    pub(crate) head: Arc<Parts>,
+}
+
+/// The answer as far as it was looked at, and the frame that was not: it is looked at when the next one
+/// comes, which saves a turn of the task for each.
+pub(crate) struct Seen {
+    pub(crate) passing: Passing,
+    waiting: Option<(Bytes, Read)>,
+    last: Option<Read>,
+    keeping: Keeping,
+}
+
+impl Seen {
+    pub(crate) fn new(passing: Passing, keeping: Keeping) -> Self {
+        Self { passing, waiting: None, last: None, keeping }
+    }
+
+    /// Bytes that are being handed on: they are looked at later.
+    pub(crate) fn took(&mut self, bytes: &Bytes, read: Read) {
+        self.last = Some(read);
+        self.look();
+        let is_small = bytes.len() < SMALL;
+        let waiting = if is_small { Bytes::copy_from_slice(bytes) } else { bytes.clone() };
+        self.waiting = Some((waiting, read));
+        if bytes.len() > FRAME_BYTES {
+            self.look();
+        }
+    }
+
+    /// Looks at what was handed on. A fault of the reader must not become one of the stream.
+    fn look(&mut self) {
+        let Some((bytes, read)) = self.waiting.take() else { return };
+        let passing = &mut self.passing;
+        let looked = catch_unwind(AssertUnwindSafe(|| passing.take(&bytes, read)));
+        if looked.is_err() {
+            self.passing.give_up();
+        }
+        self.keeping.follow(&mut self.passing);
+    }
+}
+
+/// A request that is over.
+pub(crate) struct Over {
+    pub(crate) number: u64,
+    pub(crate) arrived: Nanos,
+    pub(crate) seen: Box<Seen>,
+    pub(crate) ending: Ending,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) is_cut: bool,
+    pub(crate) bytes: u64,
+    pub(crate) at: Nanos,
+}
+
+impl Over {
+    fn tell(mut self, after: &After) {
+        self.seen.look();
+        // Many clients leave when they have read `[DONE]`, before the end of the body.
+        if self.ending == Ending::ClientGone && self.seen.passing.is_done() {
+            self.ending = Ending::Whole;
+        }
+        let Self { number, arrived, seen, ending, failure, is_cut, bytes, at } = self;
+        let Seen { passing, last, .. } = *seen;
+        let tally = &after.tally;
+        match ending {
+            Ending::Whole => {}
+            Ending::ClientGone => tally.clients_gone.add(1),
+            Ending::Broken if is_cut => {}
+            Ending::Broken => tally.upstream_failures.add(1),
+        }
+        let exchange = if ending == Ending::Whole {
+            let head = passing.exchange().stamps.headers.unwrap_or(at);
+            let mut exchange =
+                passing.end(last.unwrap_or(Read { at: head, sequence: 0, lag_us: None }));
+            exchange.stamps.ended = at;
+            exchange
+        } else {
+            let stage = passing.exchange().stamps.stage();
+            let message = if is_cut { "the proxy was stopped" } else { "the client went away" };
+            let gone = Failure { class: ErrorClass::CutOff, stage, message: message.to_owned() };
+            passing.broken(failure.unwrap_or(gone), at)
+        };
+        after.witness.answered(Answered { number, arrived, ending, exchange, bytes });
+    }
+}
+
+/// What is done after bytes were passed on.
+enum Job {
+    Asked(Box<Told>, Option<Bytes>),
+    Over(Box<Over>),
+}
+
+/// Work that waits until what came has been passed on.
+pub(crate) struct After {
+    jobs: RefCell<Vec<Job>>,
+    more: Notify,
+    witness: Arc<dyn Witness>,
+    tally: Arc<Tally>,
+    session_header: Option<HeaderName>,
+    via: HeaderValue,
+}
+
+impl After {
+    pub(crate) fn new(
+        witness: Arc<dyn Witness>,
+        tally: Arc<Tally>,
+        session_header: Option<HeaderName>,
+        via: HeaderValue,
+    ) -> Self {
+        let (jobs, more) = (RefCell::default(), Notify::new());
+        Self { jobs, more, witness, tally, session_header, via }
+    }
+
+    /// The body of a request is whole.
+    pub(crate) fn whole(&self, told: Box<Told>, body: Option<Bytes>) {
+        self.push(Job::Asked(told, body));
+    }
+
+    pub(crate) fn over(&self, over: Over) {
+        self.push(Job::Over(Box::new(over)));
+    }
+
+    fn push(&self, job: Job) {
+        self.jobs.borrow_mut().push(job);
+        self.more.notify_one();
+    }
+
+    /// Does what there is to do.
+    pub(crate) fn work(&self) {
+        loop {
+            let jobs = std::mem::take(&mut *self.jobs.borrow_mut());
+            if jobs.is_empty() {
+                return;
+            }
+            for job in jobs {
+                // One request that cannot be told of must not silence the others.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.tell(job)));
+            }
+        }
+    }
+
+    /// Does it whenever there is something, for ever.
+    pub(crate) async fn run(&self) {
+        loop {
+            self.more.notified().await;
+            self.work();
+        }
+    }
+
+    fn tell(&self, job: Job) {
+        match job {
+            Job::Over(over) => (*over).tell(self),
+            Job::Asked(told, body) => {
+                let Told { number, arrived, head } = *told;
+                let session = self.session_header.as_ref().and_then(|name| {
+                    let value = head.headers.get(name)?.as_bytes();
+                    Some(String::from_utf8_lossy(value).into_owned())
+                });
+                let api = api_of(&head.method, head.uri.path());
+                let via = self.via.clone();
+                self.witness.asked(Asked { number, arrived, api, head, via, session, body });
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The life of one request: refused, answered here, or passed on.
+
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use goodput_clock::now;
+use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_wire::{PassedHead, Passing};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode, Version};
+use hyper::body::{Body, Incoming};
+use hyper::ext::ReasonPhrase;
+
+use crate::proxy::after::Told;
+use crate::proxy::backend::Backend;
+use crate::proxy::call::Call;
+use crate::proxy::heads::{self, api_of};
+use crate::proxy::inquiry::{Inquiry, Trouble};
+use crate::proxy::line::Line;
+use crate::proxy::reply::{Passed, Reply};
+use crate::proxy::said::{self, HEALTH, Own};
+use crate::proxy::seats::Seats;
+use crate::proxy::shared::Shared;
+use crate::proxy::upstream::{Answer, Failed};
+
+/// Passes requests of a worker on to the upstream.
+pub(crate) struct Forwarder {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) backend: Backend,
+    pub(crate) seats: Seats,
+}
+
+/// How long the rest of a request is read that no server could take.
+const REST_LIMIT: Duration = Duration::from_secs(1);
+
+/// Answers one request.
+pub(crate) async fn answer(
+    forwarder: Rc<Forwarder>,
+    line: Rc<Line>,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, Infallible> {
+    let shared = &forwarder.shared;
+    let is_shared = request.version() == Version::HTTP_2;
+    let (mut under_way, arrived) = line.begin(is_shared);
+    let (parts, incoming) = request.into_parts();
+    let said = if is_health(&parts) {
+        Some(said::health(shared.is_draining.get()))
+    } else {
+        heads::refusal(&parts, &shared.via).map(|refused| {
+            shared.tally.refused.add(1);
+            refused.answer()
+        })
+    };
+    if let Some(answer) = said {
+        if !incoming.is_end_stream() {
+            line.leaves_rest();
+        }
+        return Ok(answer.map(own));
+    }
+    let Some(seat) = forwarder.seats.take(&line).await else {
+        shared.tally.refused.add(1);
+        shared.tally.turned_away.add(1);
+        line.leaves_rest();
+        return Ok(Own::Full.answer().map(own));
+    };
+    under_way.sits(seat);
+    let number = shared.tally.requests.next();
+    let is_api = api_of(&parts.method, parts.uri.path()).is_some();
+    let mut passing = Passing::new(is_api, shared.keep_text);
+    passing.exchange_mut().stamps.dispatched = arrived;
+    let mut call = Call::new(shared, under_way, number, arrived, passing);
+    let head = Arc::new(parts);
+    let told = Box::new(Told { number, arrived, head: Arc::clone(&head) });
+    let inquiry = Inquiry::new(shared, incoming, told);
+    call.asks(&inquiry);
+    let outcome = pass_on(&forwarder, &head, &inquiry, &mut call).await;
+    let trouble = inquiry.trouble();
+    if outcome.is_err() && trouble.is_none() {
+        inquiry.read_rest(REST_LIMIT).await;
+    }
+    if !inquiry.is_whole() {
+        line.leaves_rest();
+    }
+    Ok(match outcome {
+        Ok((response, answer)) => {
+            // What is not whole yet will still be told of.
+            if inquiry.is_whole() {
+                inquiry.forget(false);
+            }
+            shared.tally.answered(response.status().as_u16());
+            // The end of an answer to HTTP/1.0 may be the end of its connection: a cut must not be that.
+            let is_old = head.version == Version::HTTP_10;
+            let passed = Passed::new(answer, call, line, is_old);
+            response_of(response).map(|()| Reply::Passed(Box::new(passed)))
+        }
+        Err(failure) => {
+            let failed = match trouble {
+                Some(Trouble::Slow) => Own::SlowBody,
+                Some(Trouble::Broken) => Own::BrokenBody,
+                None => {
+                    let failed = Own::of(failure.class);
+                    call.is_broken(failure);
+                    failed
+                }
+            };
+            failed.answer().map(own)
+        }
+    })
+}
+
+fn own(body: Bytes) -> Reply {
+    Reply::Own(Some(body))
+}
+
+fn is_health(parts: &Parts) -> bool {
+    parts.uri.path() == HEALTH && [Method::GET, Method::HEAD].contains(&parts.method)
+}
+
+/// Sends the request, and once more where its connection turns out to have been closed before.
+async fn pass_on(
+    forwarder: &Forwarder,
+    head: &Parts,
+    inquiry: &Rc<Inquiry>,
+    call: &mut Call,
+) -> Result<(Response<()>, Answer), Failure> {
+    let begin = now();
+    let mut is_fresh = false;
+    loop {
+        let lost = || Failure {
+            class: ErrorClass::Closed,
+            stage: Stage::Headers,
+            message: "the connection had been closed, and the body was no longer at hand"
+                .to_owned(),
+        };
+        let payload = inquiry.payload().ok_or_else(lost)?;
+        let request = forwarder.backend.request(head, payload, Some(&forwarder.shared.via))?;
+        let Some(passing) = call.passing() else { return Err(lost()) };
+        let exchange = passing.exchange_mut();
+        match forwarder.backend.send(request, is_fresh, exchange).await {
+            Ok((response, answer)) => {
+                let read = answer.last_read();
+                let (status, headers) = (response.status().as_u16(), response.headers());
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    let message =
+                        "the upstream switched protocols, which nobody asked for".to_owned();
+                    return Err(Failure {
+                        class: ErrorClass::BadHttp,
+                        stage: Stage::Headers,
+                        message,
+                    });
+                }
+                passing.head(PassedHead { status, headers, read });
+                return Ok((response, answer));
+            }
+            Err(Failed { is_stale: true, .. }) if !is_fresh && inquiry.trouble().is_none() => {
+                forwarder.shared.tally.resent.add(1);
+                exchange.blocked = now() - begin;
+                exchange.stamps.sent_first = None;
+                exchange.stamps.sent_last = None;
+                is_fresh = true;
+            }
+            Err(failed) => return Err(failed.failure),
+        }
+    }
+}
+
+/// The head of an answer as the client gets it.
+fn response_of(response: Response<()>) -> Response<()> {
+    let (mut parts, ()) = response.into_parts();
+    heads::strip_answer(&mut parts.headers);
+    // Of what hyper notes beside the head, only the words behind the status are the upstream's.
+    let reason = parts.extensions.remove::<ReasonPhrase>();
+    parts.extensions.clear();
+    if let Some(reason) = reason {
+        parts.extensions.insert(reason);
+    }
+    parts.version = Version::HTTP_11;
+    Response::from_parts(parts, ())
+}

@@ -1,0 +1,137 @@
+//! [`Reply`]: the body of an answer on its way to the client.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::proxy::call::Call;
+use crate::proxy::flow::Flow;
+use crate::proxy::line::Line;
+use crate::proxy::upstream::Answer;
+
+/// The upstream broke off: the client must see that the answer is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the upstream broke off")]
+pub(crate) struct Cut;
+
+/// The body of an answer.
+pub(crate) enum Reply {
+    Own(Option<Bytes>),
+    Passed(Box<Passed>),
+}
+
+/// An answer that is passed on frame by frame, and looked at behind that.
+pub(crate) struct Passed {
+    answer: Answer,
+    call: Call,
+    line: Rc<Line>,
+    /// The stream that it leaves on, where that is one.
+    flow: Option<Rc<Flow>>,
+    /// The end of the connection would be taken for the end of the answer.
+    ends_with_line: bool,
+    /// The upstream broke off.
+    is_cut: bool,
+    is_over: bool,
+}
+
+impl Passed {
+    pub(crate) fn new(answer: Answer, call: Call, line: Rc<Line>, ends_with_line: bool) -> Self {
+        let flow = Flow::current();
+        Self { answer, call, line, flow, ends_with_line, is_cut: false, is_over: false }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        if self.is_cut {
+            return self.poll_cut(cx);
+        }
+        match self.answer.poll_frame(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(bytes) = frame.data_ref() {
+                    self.call.took(bytes, self.answer.last_read());
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(failure))) => {
+                self.is_cut = true;
+                self.call.is_broken(failure);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(None) => {
+                self.is_over = true;
+                self.call.is_whole();
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// Breaks off, once the client has everything that had come: hyper drops what it has not written.
+    fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        ready!(self.line.poll_heard(cx));
+        self.is_over = true;
+        self.break_line();
+        Poll::Ready(Some(Err(Cut)))
+    }
+
+    fn break_line(&self) {
+        if self.ends_with_line {
+            self.line.reset();
+        }
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        // Hyper does not ask for the end of a body whose length it knows.
+        if !self.is_cut && self.answer.settle() {
+            self.call.is_whole();
+        } else {
+            self.break_line();
+        }
+    }
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Own(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Passed(passed) => {
+                let poll = passed.poll(cx);
+                if let Some(flow) = &passed.flow {
+                    flow.hands_out(matches!(poll, Poll::Ready(Some(Ok(_)))));
+                }
+                poll
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own(bytes) => bytes.is_none(),
+            Self::Passed(passed) => passed.is_over || passed.answer.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Passed(passed) => passed.answer.size_hint(),
+        }
+    }
+}

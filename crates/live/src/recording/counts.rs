@@ -1,0 +1,66 @@
+//! What has become of the requests so far, for everybody who asks.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::proxy::Count;
+
+/// Why a request has no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Too much was waiting to be written.
+    Queue,
+    /// Its body was longer than what is kept.
+    Length,
+    /// The disk did not take it.
+    Disk,
+    /// Its answer was not over when its file was.
+    Unanswered,
+}
+
+impl Lost {
+    /// All of them, each with its name and what it means.
+    pub const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Queue, "queue", "too many were waiting to be written"),
+        (Self::Length, "length", "their bodies were too long to be kept"),
+        (Self::Disk, "disk", "the disk did not take them"),
+        (Self::Unanswered, "unanswered", "their answers were not over at the end of the file"),
+    ];
+}
+
+/// Counters; whoever adds to them never waits.
+#[derive(Debug, Default)]
+pub struct RecordCounts {
+    /// Requests to an API that came whole while recording went on.
+    pub asked: Count,
+    /// Requests to other paths.
+    pub other: Count,
+    /// Requests that `--share` left out.
+    pub left_out: Count,
+    /// Rows on disk.
+    pub rows: Count,
+    /// Bytes on disk.
+    pub bytes: Count,
+    /// Files begun.
+    pub files: Count,
+    lost: [Count; 4],
+    /// A limit was reached: nothing more is recorded.
+    pub is_over: AtomicBool,
+    /// The disk refuses at present.
+    pub is_refused: AtomicBool,
+}
+
+impl RecordCounts {
+    /// Requests that have no row for this reason.
+    pub fn lost_by(&self, why: Lost) -> u64 {
+        self.lost[why as usize].get()
+    }
+
+    /// Requests that should have a row and have none.
+    pub fn lost(&self) -> u64 {
+        self.lost.iter().map(Count::get).sum()
+    }
+
+    pub(super) fn lose(&self, why: Lost, requests: u64) {
+        self.lost[why as usize].add(requests);
+    }
+}

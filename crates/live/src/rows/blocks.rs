@@ -1,0 +1,111 @@
+//! A prompt as names of blocks: equal beginnings are equal names, and nothing else can be told.
+
+use goodput_tokens::{Tokenizer, Unit, estimate};
+use sha2::{Digest, Sha256};
+
+use crate::rows::salted::{Key, Salt, Use, number};
+
+/// Hundredths of a token, as estimates count.
+const TOKEN: u64 = 100;
+
+/// Blocks of a prompt that are named; what stands behind them is counted by estimate.
+pub(crate) const MOST_BLOCKS: usize = 65_536;
+
+/// Cuts a prompt into blocks, from its beginning to its end.
+pub(crate) struct Cutter<'a> {
+    tokenizer: &'a Tokenizer,
+    salt: Salt,
+    /// What a block costs.
+    size: u64,
+    /// The block that is being filled, and what it costs so far.
+    open: Sha256,
+    cost: u64,
+    total: u64,
+    blocks: Vec<u64>,
+}
+
+/// What units are, so that none passes for another.
+enum Kind {
+    Id,
+    Run,
+    Mark,
+    Thing,
+}
+
+impl<'a> Cutter<'a> {
+    /// For a prompt behind this beginning: prompts of other models share nothing.
+    pub(crate) fn new(tokenizer: &'a Tokenizer, block: u32, salt: Salt, beginning: &Key) -> Self {
+        let size = u64::from(block.max(1)) * TOKEN;
+        let open = next(salt, beginning);
+        Self { tokenizer, salt, size, open, cost: 0, total: 0, blocks: Vec::new() }
+    }
+
+    /// Text.
+    pub(crate) fn text(&mut self, text: &str) {
+        let tokenizer = self.tokenizer;
+        let done = if self.is_full() { 0 } else { tokenizer.walk(text, |unit| self.unit(unit)) };
+        let rest = text.get(done..).unwrap_or_default();
+        self.total += u64::from(estimate(rest)) * TOKEN;
+    }
+
+    /// A token that somebody else has counted.
+    pub(crate) fn id(&mut self, id: u32) {
+        self.unit(Unit::Id(id));
+    }
+
+    /// A token of the form around the text: who speaks, where a message ends.
+    pub(crate) fn mark(&mut self, what: &str) {
+        self.add(Kind::Mark, what.as_bytes(), TOKEN);
+    }
+
+    /// Something that is no text, such as an image, by its hash. It counts as one token: what it
+    /// costs is the server's to say.
+    pub(crate) fn thing(&mut self, key: &Key) {
+        self.add(Kind::Thing, key, TOKEN);
+    }
+
+    /// Tokens of the prompt, and its blocks. The last block need not be full.
+    pub(crate) fn finish(mut self) -> (u32, Vec<u64>) {
+        if self.cost > 0 {
+            self.close();
+        }
+        (u32::try_from(self.total.div_ceil(TOKEN)).unwrap_or(u32::MAX), self.blocks)
+    }
+
+    fn is_full(&self) -> bool {
+        self.blocks.len() >= MOST_BLOCKS
+    }
+
+    fn unit(&mut self, unit: Unit<'_>) -> bool {
+        match unit {
+            Unit::Id(id) => self.add(Kind::Id, &id.to_le_bytes(), unit.cost()),
+            Unit::Run(text, cost) => self.add(Kind::Run, text.as_bytes(), cost),
+        }
+        !self.is_full()
+    }
+
+    fn add(&mut self, kind: Kind, bytes: &[u8], cost: u64) {
+        self.open.update([kind as u8]);
+        self.open.update((bytes.len() as u32).to_le_bytes());
+        self.open.update(bytes);
+        self.cost += cost;
+        self.total += cost;
+        while self.cost >= self.size {
+            self.cost -= self.size;
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let key: Key = self.open.finalize_reset().into();
+        if !self.is_full() {
+            self.blocks.push(number(&key));
+        }
+        self.open = next(self.salt, &key);
+    }
+}
+
+/// The hash of a block begins with that of the block before it.
+fn next(salt: Salt, before: &Key) -> Sha256 {
+    salt.begin(Use::Block).chain_update(before)
+}

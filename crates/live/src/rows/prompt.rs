@@ -1,0 +1,224 @@
+//! What a body asks: its tokens, its blocks, and what it follows.
+//!
+//! The text is that of the body in one order: tools, then messages with who says them. A server's
+//! template has other words around it, so what the server counts wins once it is known.
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+use crate::rows::blocks::Cutter;
+use crate::rows::json::{Fields, each, text};
+use crate::rows::salted::{Key, Salt, Use};
+
+/// Tokens that templates put behind a conversation, for the answer to begin: about three.
+const PRIMING: u32 = 3;
+
+/// A prompt without its text.
+pub(crate) struct Prompt {
+    /// Its length as we count.
+    pub(crate) tokens: u32,
+    /// Its blocks.
+    pub(crate) blocks: Vec<u64>,
+    /// Messages in it.
+    pub(crate) messages: u64,
+    /// Parts of it that are no text.
+    pub(crate) things: u64,
+    /// What links a conversation.
+    pub(crate) talk: Option<Talk>,
+}
+
+/// A conversation as hashes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Talk {
+    /// All that was said.
+    pub(crate) history: Key,
+    /// All that was said by others than the model.
+    pub(crate) others: Key,
+    /// All that users said; none where they said nothing.
+    pub(crate) users: Option<Key>,
+    /// What it goes on from.
+    pub(crate) follows: Option<Follows>,
+}
+
+/// An exchange before: its history and its answer, what others than the model and what users had said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Follows {
+    pub(crate) exact: Key,
+    pub(crate) others: Key,
+    pub(crate) users: Option<Key>,
+}
+
+/// The key of an exchange.
+pub(crate) fn exchange(salt: Salt, history: &Key, answer: &Key) -> Key {
+    salt.of(Use::Answer, &[history, answer])
+}
+
+/// The hash of what a message says: blanks around it do not count.
+pub(crate) fn content(salt: Salt, said: &str) -> Key {
+    salt.begin(Use::Content).chain_update(said.trim()).finalize().into()
+}
+
+/// Reads the prompt of a chat or of a completion; none where there is neither. Conversations with
+/// another beginning are others.
+pub(crate) fn read(
+    body: &Fields<'_>,
+    (salt, beginning): (Salt, Key),
+    mut cutter: Cutter<'_>,
+) -> Option<Prompt> {
+    if let Some(messages) = body.get("messages") {
+        for name in ["tools", "functions"] {
+            if let Some(tools) = body.get(name) {
+                cutter.mark(name);
+                cutter.text(tools);
+            }
+        }
+        let mut chat = Chat::new(salt, beginning, &mut cutter);
+        if !each(messages, |message| chat.message(message)) {
+            return None;
+        }
+        let (messages, things, talk) = (chat.messages, chat.things, chat.talk());
+        let (tokens, blocks) = cutter.finish();
+        let tokens = tokens.saturating_add(PRIMING);
+        return Some(Prompt { tokens, blocks, messages, things, talk: Some(talk) });
+    }
+    completion(body.get("prompt")?, &mut cutter);
+    let (tokens, blocks) = cutter.finish();
+    Some(Prompt { tokens, blocks, messages: 0, things: 0, talk: None })
+}
+
+/// A text, tokens, or a list of either.
+fn completion(prompt: &str, cutter: &mut Cutter<'_>) {
+    if let Some(said) = text(prompt) {
+        return cutter.text(&said);
+    }
+    let mut is_first = true;
+    each(prompt, |item| {
+        if let Ok(id) = item.parse::<u32>() {
+            return cutter.id(id);
+        }
+        if !std::mem::replace(&mut is_first, false) {
+            cutter.mark("next");
+        }
+        match text(item) {
+            Some(said) => cutter.text(&said),
+            None => {
+                each(item, |id| cutter.id(id.parse().unwrap_or(u32::MAX)));
+            }
+        }
+    });
+}
+
+/// A conversation that is being read.
+struct Chat<'a, 'c> {
+    salt: Salt,
+    cutter: &'a mut Cutter<'c>,
+    messages: u64,
+    things: u64,
+    beginning: Key,
+    history: Key,
+    others: Key,
+    users: Option<Key>,
+    /// The latest answer in it, with what stood before.
+    answered: Option<Follows>,
+    /// The latest answer behind which something was asked.
+    follows: Option<Follows>,
+}
+
+impl<'a, 'c> Chat<'a, 'c> {
+    fn new(salt: Salt, beginning: Key, cutter: &'a mut Cutter<'c>) -> Self {
+        Self {
+            salt,
+            cutter,
+            messages: 0,
+            things: 0,
+            beginning,
+            history: [0; 32],
+            others: beginning,
+            users: None,
+            answered: None,
+            follows: None,
+        }
+    }
+
+    fn talk(self) -> Talk {
+        let Self { history, others, users, follows, .. } = self;
+        Talk { history, others, users, follows }
+    }
+
+    fn message(&mut self, json: &str) {
+        const NAMES: &[&str] = &["role", "content", "name", "tool_calls", "function_call"];
+        self.messages += 1;
+        let mut said = self.salt.begin(Use::Content);
+        let Some(message) = Fields::of(json, NAMES) else {
+            self.cutter.text(json);
+            return;
+        };
+        let role = message.text("role").unwrap_or_default();
+        self.cutter.mark("message");
+        self.cutter.mark(&role);
+        if let Some(name) = message.text("name") {
+            self.cutter.text(&name);
+        }
+        if let Some(content) = message.get("content") {
+            self.content(content, &mut said);
+        }
+        for name in ["tool_calls", "function_call"] {
+            if let Some(calls) = message.get(name) {
+                self.cutter.text(calls);
+            }
+        }
+        self.cutter.mark("end");
+        self.say(&role, said.finalize().into());
+    }
+
+    fn content(&mut self, json: &str, said: &mut Sha256) {
+        let is_list = each(json, |part| {
+            if let Some(words) = plain(part) {
+                said.update(words.trim());
+                return self.cutter.text(&words);
+            }
+            // Images, audio, files: what they are is their hash.
+            let key = self.salt.of(Use::Thing, &[part.as_bytes()]);
+            said.update(key);
+            self.cutter.thing(&key);
+            self.things += 1;
+        });
+        if !is_list {
+            let words = text(json).unwrap_or(Cow::Borrowed(json));
+            said.update(words.trim());
+            self.cutter.text(&words);
+        }
+    }
+
+    /// Notes who said something.
+    fn say(&mut self, role: &str, said: Key) {
+        match role {
+            "assistant" => {
+                let exact = exchange(self.salt, &self.history, &said);
+                self.answered = Some(Follows { exact, others: self.others, users: self.users });
+            }
+            "user" | "tool" | "function" => self.follows = self.answered,
+            _ => {}
+        }
+        if role != "assistant" {
+            self.others = self.salt.of(Use::Others, &[&self.others, role.as_bytes(), &said]);
+        }
+        if role == "user" {
+            let before = self.users.unwrap_or(self.beginning);
+            self.users = Some(self.salt.of(Use::Users, &[&before, &said]));
+        }
+        self.history = self.salt.of(Use::History, &[&self.history, role.as_bytes(), &said]);
+    }
+}
+
+/// The words of a part that is text.
+fn plain(part: &str) -> Option<Cow<'_, str>> {
+    if let Some(words) = text(part) {
+        return Some(words);
+    }
+    let part = Fields::of(part, &["type", "text"])?;
+    let kind = part.text("type");
+    let is_text = matches!(kind.as_deref(), None | Some("text" | "input_text" | "output_text"));
+    part.text("text").filter(|_| is_text)
+}

@@ -1,0 +1,223 @@
+//! From a request and its answer to a row.
+
+use goodput_dataset::trace::MOST_GAPS;
+use goodput_dataset::{Counted, Param, Row};
+use goodput_model::{Api, ErrorClass, Exchange, Nanos, TokenSource, known_finish};
+use goodput_tokens::{Tokenizer, estimate};
+
+use crate::rows::blocks::Cutter;
+use crate::rows::json::Fields;
+use crate::rows::params::{self, params};
+use crate::rows::prompt::{self, Talk};
+use crate::rows::salted::{Key, Salt, Use, number};
+use crate::rows::sessions::{Ended, Sessions};
+
+/// The longest prompt or answer that a row states: readers take no longer one.
+const MOST_TOKENS: u32 = 10_000_000;
+
+/// How rows are made.
+#[derive(Clone)]
+pub struct Settings {
+    /// Counts prompts, and cuts them into blocks.
+    pub tokenizer: Tokenizer,
+    /// Tokens of a block.
+    pub block_tokens: u32,
+    /// Drawn for this file alone.
+    pub salt: [u8; 32],
+    /// Whether rows hold the text itself.
+    pub save_text: bool,
+}
+
+/// Makes rows; knows which requests follow which.
+pub struct Recorder {
+    settings: Settings,
+    salt: Salt,
+    sessions: Sessions,
+}
+
+/// What is kept of a request until its answer is over: nothing of its text, unless asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// What is known so far.
+    pub row: Row,
+    /// The name of its session.
+    named: Option<Key>,
+    /// Its conversation.
+    talk: Option<Talk>,
+}
+
+impl Recorder {
+    /// For one file.
+    pub fn new(settings: Settings) -> Self {
+        let salt = Salt(settings.salt);
+        Self { settings, salt, sessions: Sessions::default() }
+    }
+
+    /// A request that came whole, `at` after the file's first instant. Its body is whatever came;
+    /// empty where nobody has it.
+    pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> Question {
+        let name = session.map(str::trim).filter(|name| !name.is_empty());
+        let named = name.map(|name| self.salt.of(Use::Session, &[name.as_bytes()]));
+        let mut question = Question { named, ..Question::default() };
+        question.row.at = at;
+        question.row.endpoint = Some(api);
+        let Ok(text) = std::str::from_utf8(body) else { return question };
+        if self.settings.save_text && !text.is_empty() {
+            question.row.body = Some(text.to_owned());
+        }
+        if let Some(fields) = Fields::of(text, params::NAMES) {
+            self.read(&fields, &mut question);
+        }
+        question
+    }
+
+    fn read(&self, fields: &Fields<'_>, question: &mut Question) {
+        let row = &mut question.row;
+        let model = fields.text("model");
+        row.model = model.as_deref().map(|name| self.model(name));
+        row.params = params(fields);
+        // A cache is one model's, and with a salt of its own one client's.
+        let apart = fields.text("cache_salt");
+        let names = [model, apart].map(Option::unwrap_or_default);
+        let beginning = self.salt.of(Use::Prompt, &names.each_ref().map(|name| name.as_bytes()));
+        let Settings { tokenizer, block_tokens, .. } = &self.settings;
+        let cutter = Cutter::new(tokenizer, *block_tokens, self.salt, &beginning);
+        let Some(prompt) = prompt::read(fields, (self.salt, beginning), cutter) else { return };
+        row.input_tokens = prompt.tokens.min(MOST_TOKENS);
+        row.input_by = (row.input_tokens > 0).then_some(self.counted());
+        row.blocks = prompt.blocks;
+        for (name, count) in [("messages", prompt.messages), ("attachments", prompt.things)] {
+            if count > 0 {
+                row.params.set(name, Param::Whole(count));
+            }
+        }
+        question.talk = prompt.talk;
+    }
+
+    /// Its answer is over; `arrived` is the instant of the request on the exchange's clock.
+    pub fn answered(&mut self, question: Question, arrived: Nanos, exchange: &Exchange) -> Row {
+        let Question { mut row, named, talk } = question;
+        let stamps = &exchange.stamps;
+        let done = stamps.done.filter(|_| exchange.failure.is_none());
+        let took = done.unwrap_or(stamps.ended) - arrived;
+        row.took = Some(took);
+        row.ttft = stamps.first_token.map(|first| first - arrived);
+        let gap = |pair: &[goodput_model::Chunk]| match pair {
+            [one, next] => u32::try_from((next.at - one.at).0 / 1_000).unwrap_or(u32::MAX),
+            _ => 0,
+        };
+        row.gaps = exchange.chunks.windows(2).take(MOST_GAPS).map(gap).collect();
+        row.status = exchange.status;
+        row.finish = exchange.finish.as_deref().map(known_finish).map(str::to_owned);
+        let failure = exchange.failure.as_ref().map(|failure| failure.class);
+        row.failure = failure.filter(|class| !matches!(class, ErrorClass::Http(_)));
+        row.cached_tokens = exchange.cached_tokens;
+        self.count(&mut row, exchange);
+        if self.settings.save_text {
+            row.answer.clone_from(&exchange.text);
+        }
+        let is_good = exchange.status.is_some_and(|status| (200..300).contains(&status));
+        let answer = is_good.then(|| exchange.text.as_deref().unwrap_or_default());
+        match (named, talk) {
+            (Some(name), _) => self.name(&mut row, name, took),
+            (None, Some(talk)) => self.link(&mut row, &talk, took, answer),
+            (None, None) => {}
+        }
+        row
+    }
+
+    /// Sets the lengths: what the server counts wins.
+    fn count(&self, row: &mut Row, exchange: &Exchange) {
+        let is_sound = |n: &u32| (1..=MOST_TOKENS).contains(n);
+        let usage = exchange.input_tokens.filter(|count| count.source == TokenSource::Usage);
+        if let Some(tokens) = usage.map(|count| count.n).filter(is_sound) {
+            row.input_tokens = tokens;
+            row.input_by = Some(Counted::Usage);
+        }
+        let (tokens, by) = self.output(exchange);
+        row.output_tokens = tokens.min(MOST_TOKENS);
+        row.output_by = by.filter(|_| tokens > 0);
+    }
+
+    /// Answer tokens: by the server, by what its events list, by a tokenizer, by events, by estimate.
+    fn output(&self, exchange: &Exchange) -> (u32, Option<Counted>) {
+        let said = exchange.output_tokens.filter(|count| count.n <= MOST_TOKENS);
+        let mut events = u32::try_from(exchange.chunks.len()).unwrap_or(u32::MAX);
+        match said.map(|count| (count.n, count.source)) {
+            Some((tokens, TokenSource::Usage)) => return (tokens, Some(Counted::Usage)),
+            Some((tokens, TokenSource::Chunks)) => return (tokens, Some(Counted::Chunks)),
+            // Of a long answer not all chunks are kept.
+            Some((tokens, TokenSource::Events)) => events = tokens,
+            _ => {}
+        }
+        let text = exchange.text.as_deref().filter(|text| !text.is_empty());
+        match text {
+            Some(text) if self.settings.tokenizer.is_exact() => {
+                let mut cost = 0u64;
+                self.settings.tokenizer.walk(text, |unit| {
+                    cost += unit.cost();
+                    true
+                });
+                let tokens = u32::try_from(cost.div_ceil(100)).unwrap_or(u32::MAX);
+                (tokens, Some(Counted::Tokenizer))
+            }
+            Some(text) if events == 0 => (estimate(text), Some(Counted::Estimate)),
+            _ => (events, Some(Counted::Chunks)),
+        }
+    }
+
+    /// A session that the client named.
+    fn name(&mut self, row: &mut Row, name: Key, took: Nanos) {
+        let session = format!("n{}", number(&name));
+        row.after = self.sessions.before(&name, row.at).map(|ended| row.at - ended);
+        row.session = Some(session.clone());
+        let at = row.at + took;
+        self.sessions.end(Ended {
+            session,
+            at,
+            exact: Some(name),
+            others: None,
+            users: None,
+            is_followed: false,
+        });
+    }
+
+    /// A conversation: it goes on from an exchange that is known, or begins.
+    fn link(&mut self, row: &mut Row, talk: &Talk, took: Nanos, answer: Option<&str>) {
+        let found = talk.follows.and_then(|follows| {
+            let keys = [Some(follows.exact), Some(follows.others), follows.users];
+            keys.iter().flatten().find_map(|key| self.sessions.follow(key, row.at))
+        });
+        row.after = found.as_ref().map(|(_, ended)| row.at - *ended);
+        let session = found.map_or_else(|| self.sessions.begin(), |(session, _)| session);
+        row.session = Some(session.clone());
+        // What failed has no answer that could be followed.
+        let Some(answer) = answer else { return };
+        let answer = prompt::content(self.salt, answer);
+        let exact = Some(prompt::exchange(self.salt, &talk.history, &answer));
+        let (others, users) = (Some(talk.others), talk.users);
+        let at = row.at + took;
+        self.sessions.end(Ended { session, at, exact, others, users, is_followed: false });
+    }
+
+    /// A model's name, where it is one: whatever else stands there is not written.
+    fn model(&self, name: &str) -> String {
+        if is_model_name(name) {
+            return name.to_owned();
+        }
+        format!("#{}", number(&self.salt.of(Use::Model, &[name.as_bytes()])))
+    }
+
+    fn counted(&self) -> Counted {
+        if self.settings.tokenizer.is_exact() { Counted::Tokenizer } else { Counted::Estimate }
+    }
+}
+
+/// Whether this can be a model's name: clients write there what they like.
+pub fn is_model_name(name: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@+".contains(&byte);
+    !name.is_empty() && name.len() <= 128 && name.bytes().all(is_sign)
+}
+
+#[cfg(test)]
+mod tests;
