@@ -10,6 +10,7 @@ use goodput_lab::{Interrupt, Lab, RunContext, Silent};
 use goodput_model::Plan;
 use goodput_workload::preset;
 
+#[expect(clippy::print_stdout, reason = "an example shows what it found")]
 fn main() -> Result<(), Box<dyn Error>> {
     let class = preset("chat").ok_or("no such preset")?;
     let plan = Plan::open_loop("mock:fast", class, 20.0, Duration::from_secs(2));

@@ -95,13 +95,17 @@ impl Interrupt {
             return if is_first { Stopping::Next } else { Stopping::Leave };
         }
         if runs.iter().any(|(_, run)| !run.is_draining() && !run.is_stopping()) {
-            runs.iter().for_each(|(_, run)| run.stop());
+            for (_, run) in &runs {
+                run.stop();
+            }
             return Stopping::Sending;
         }
         if runs.iter().all(|(_, run)| run.is_aborting()) {
             return Stopping::Leave;
         }
-        runs.iter().for_each(|(_, run)| run.abort());
+        for (_, run) in &runs {
+            run.abort();
+        }
         Stopping::AtOnce
     }
 

@@ -113,17 +113,13 @@ impl Prepared {
         let tracer = hooks::tracer(&plan, &mut manifest);
         let (mut folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
-        let answers = judge.is_some().then(|| Spool::new(path)).transpose().map_err(|error| {
-            Failed::usage(format!("cannot write to `{}`: {error}", path.display()))
-        })?;
+        let answers = judge.is_some().then(|| spool(path)).transpose()?;
         let texts = texts(&plan, &mut folder)?;
         let (handle, label) = (context.handle.clone(), context.label.clone());
         let seen = seen_by(&plan, lab);
         // Until the report is written a signal stops the run, not the process.
-        let _watched = lab
-            .interrupt
-            .watch(&handle.control)
-            .map_err(|error| Failed::internal(error.to_string()))?;
+        let internal = |error: std::io::Error| Failed::internal(error.to_string());
+        let _watched = lab.interrupt.watch(&handle.control).map_err(internal)?;
         let hooks = RunHooks::new(
             &lab.hooks,
             &*lab.observer,
@@ -178,17 +174,23 @@ impl Prepared {
         manifest.workload.cache_counters = server.cache_counters();
         sent.ended.sink.flush();
         keep_open(&mut folder, &plan, &manifest, &*lab.observer);
-        // The run is over: its numbers must not be lost with its judgements.
         if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
-            judge
-                .judge(answers, path, &*lab.observer)
-                .unwrap_or_else(|failed| lab.observer.warn(failed.to_string()));
+            // The run is over: its numbers must not be lost with its judgements.
+            let judged = judge.judge(answers, path, &*lab.observer);
+            judged.unwrap_or_else(|failed| lab.observer.warn(failed.to_string()));
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
         hooks.export();
         ready.mock.as_ref().map(|mock| warn_if_late(mock, (0, 0), &*lab.observer));
         Ok(summary)
     }
+}
+
+/// Where answers wait until they are judged.
+fn spool(path: &Path) -> Result<Spool, Failed> {
+    let unwritable =
+        |error| Failed::usage(format!("cannot write to `{}`: {error}", path.display()));
+    Spool::new(path).map_err(unwritable)
 }
 
 /// The file for prompts and answers, where they are kept.

@@ -102,6 +102,7 @@ impl ServerWatch {
 
     /// The load is over: looks once more, unless the user is in a hurry, and ends. What was seen is left
     /// to be taken.
+    #[must_use]
     pub fn finish(mut self, plan: &Plan, is_hurried: bool, observer: &dyn Observer) -> Self {
         drop(self.driver.take());
         if let Some(pages) = self.pages.take() {

@@ -73,7 +73,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
                 .hint("of the target only its model can vary: --vary target.model=a,b"));
         }
         Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(&setup, &asked.plan, true)?)
+            setup.lab.runner = Box::new(first.gather(&setup, &asked.plan, true)?);
         }
         Part::Alone(_) => {
             return Err(Failed::usage("a sweep of several clients needs one that decides").hint(

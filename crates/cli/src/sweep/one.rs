@@ -229,7 +229,7 @@ impl Planner for Sweep<'_> {
         let done = self.done();
         match next(&self.asked.sweep, &done) {
             Step::Measure(ask) => Next::Measure(ask),
-            _ => Next::Over(ended(&done, &self.asked.sweep)),
+            Step::Done => Next::Over(ended(&done, &self.asked.sweep)),
         }
     }
 

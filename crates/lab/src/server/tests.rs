@@ -104,7 +104,7 @@ fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
     let flags = ["--metrics-url", &url, "--metrics-interval", "5s"];
     let (plan, _ready, observer) = observe("mock:fast", &flags);
     let (observer, begin) = (observer.unwrap(), now());
-    observer.finish(&plan, true, &Silent);
+    let _ = observer.finish(&plan, true, &Silent);
     // The last look would take the 5 s that an answer may take.
     assert!(now() - begin < Nanos::from_millis(4_000));
     assert_eq!(server.requests().len(), 1);
@@ -129,7 +129,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
     let observer = observer.unwrap();
     let looks = observer.looks();
     wait_for(&server, 8);
-    observer.finish(&plan, false, &Silent);
+    let _ = observer.finish(&plan, false, &Silent);
     let scrapes: Vec<Scrape> = looks.take(Nanos::ZERO).0;
     let said: Vec<&str> =
         scrapes.iter().map(|scrape| scrape.outcome.as_ref().err().map_or("", |e| e)).collect();
