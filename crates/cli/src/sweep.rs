@@ -1,37 +1,29 @@
 //! `goodput sweep`: points at rising load, each a run folder of its own, until it is known how much
 //! load keeps the SLO.
 
-mod asked;
-mod many;
-mod one;
-mod point;
-mod saved;
-mod screen;
+mod request;
 
-pub(crate) use asked::promise;
-pub(crate) use one::{ABSENCE, EMPTYING, unwritable};
-pub(crate) use point::at_level;
-pub(crate) use saved::{Saved, read};
+pub(crate) use goodput_lab::sweep::{
+    ABSENCE, EMPTYING, SavedSweep as Saved, at_level, promise, search, unwritable,
+};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use goodput_campaign::sweep::{GoodputState, SweepPlan, SweepState, SweepSummary};
+use goodput_campaign::sweep::{Configuration, GoodputState, SweepState, SweepSummary, Sweeps};
+use goodput_lab::run::prepare;
+use goodput_lab::sweep::{self as lab, SweepRequest};
+use goodput_lab::{folder_failed, host};
 use goodput_model::{Plan, Verdict};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
 use crate::fleet::Part;
+use crate::printer::Printer;
 use crate::run::{Setup, folder_path, show};
 use crate::workload::dry_run;
 use crate::{plan, report, typed};
-use asked::Asked;
-use goodput_lab::folder_failed;
-use goodput_lab::host;
-use goodput_lab::readiness::Ready;
-use goodput_lab::run::prepare;
 
 /// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
 const BESIDE_RESUME: [&str; 6] =
@@ -55,14 +47,14 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
             let (folder, asked) = resume(path, args)?;
             (Some(folder), asked)
         }
-        None => (None, Asked::of(args)?),
+        None => (None, request::from_flags(args)?),
     };
     if args.output.dry_run {
         return dry_run(asked.plan, &setup.hub, args.output.json);
     }
     if let (Some(folder), Some(path)) = (&resumed, &args.resume) {
-        let commands = asked.commands(path, args)?;
-        if !many::is_over(&asked, folder)? {
+        let commands = request::commands(&asked, path, args)?;
+        if !lab::is_over(&asked, folder, &*setup.observer)? {
             commands.permit()?;
         }
     }
@@ -87,60 +79,50 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
         let prepared = prepare(&setup, asked.plan.clone())?;
         let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
         let path = folder.path().to_owned();
-        let summary = one::sweep(&setup, &asked, folder, (prepared.plan, prepared.ready))?;
+        let summary = lab::sweep(&setup, &asked, folder, (prepared.plan, prepared.ready))?;
         show(&args.output, &path, &report::json(&summary), || {
             goodput_report::sweep_text(&summary)
         })?;
         return Ok(ExitCode::from(code(&summary)));
     }
-    many::check(&asked)?;
+    lab::check(&asked)?;
     let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
     let path = folder.path().to_owned();
-    let sweeps = many::sweep(&setup, &asked, &folder)?;
+    let sweeps = lab::sweep_all(&setup, &asked, &folder)?;
     report::keep_sweeps(&path, &sweeps);
     show(&args.output, &path, &report::json(&sweeps), || goodput_report::sweeps_text(&sweeps))?;
     let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
-    Ok(ExitCode::from(stopped.unwrap_or_else(|| many::code(&sweeps))))
+    Ok(ExitCode::from(stopped.unwrap_or_else(|| code_of_all(&sweeps))))
 }
 
-/// A sweep as part of something larger, in a folder of its own; one that was begun there goes on.
-pub(crate) fn search(
-    setup: &Setup,
-    path: &Path,
-    sweep: SweepPlan,
-    asked: Plan,
-    settled: (Plan, Arc<Ready>),
-) -> Result<SweepSummary, Failed> {
-    let asked = Asked::search(sweep, asked);
-    let folder = match CampaignFolder::open(Campaign::Sweep, path) {
-        Some(_) => CampaignFolder::resume(Campaign::Sweep, path),
-        None => CampaignFolder::create(Campaign::Sweep, path, &asked),
-    };
-    one::sweep(setup, &asked, folder.map_err(|error| folder_failed(&error))?, settled)
+/// A saved sweep, computed anew; none where the folder holds no sweep.
+pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
+    lab::read(path, &Printer::new(false))
 }
 
 /// What a client that is led settles for itself. The sweep is another's to go on with.
 fn own_plan(args: &SweepArgs) -> Result<Plan, Failed> {
-    let Some(path) = &args.resume else { return Asked::of(args).map(|asked| asked.plan) };
-    let asked = CampaignFolder::open(Campaign::Sweep, path).map(|folder| folder.asked::<Asked>());
+    let Some(path) = &args.resume else { return request::from_flags(args).map(|asked| asked.plan) };
+    let asked =
+        CampaignFolder::open(Campaign::Sweep, path).map(|folder| folder.asked::<SweepRequest>());
     match (asked, &args.target) {
         (Some(asked), _) => {
             complete(asked.map_err(|error| folder_failed(&error))?, args).map(|asked| asked.plan)
         }
-        (None, Some(_)) => Asked::of(args).map(|asked| asked.plan),
+        (None, Some(_)) => request::from_flags(args).map(|asked| asked.plan),
         (None, None) => Err(Failed::usage("the folder of this sweep is not on this machine")
             .hint("say the target too: goodput sweep URL --resume FOLDER")),
     }
 }
 
-fn create(args: &SweepArgs, asked: &Asked) -> Result<CampaignFolder, Failed> {
+fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Failed> {
     let path: PathBuf = folder_path(args.output.out.as_deref(), &asked.plan, "sweep");
     CampaignFolder::create(Campaign::Sweep, &path, &asked.written())
         .map_err(|error| folder_failed(&error))
 }
 
 /// The folder of a sweep that was stopped, and what was asked of it.
-fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, Asked), Failed> {
+fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {
@@ -154,9 +136,9 @@ fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, Asked), Fail
 }
 
 /// What was asked, with what is never saved.
-fn complete(mut asked: Asked, args: &SweepArgs) -> Result<Asked, Failed> {
+fn complete(mut asked: SweepRequest, args: &SweepArgs) -> Result<SweepRequest, Failed> {
     if let Some(target) = &args.target {
-        asked.plan.target.url = asked::target(target);
+        asked.plan.target.url = request::target(target);
     }
     asked.check()?;
     plan::complete_headers(&mut asked.plan, &args.endpoint)?;
@@ -173,5 +155,23 @@ fn code(summary: &SweepSummary) -> u8 {
         (_, Some(GoodputState::Unreachable)) => exit::MISSED,
         (_, Some(GoodputState::Unclear)) => exit::VOID,
         (_, Some(GoodputState::Found | GoodputState::AtLeast) | None) => exit::OK,
+    }
+}
+
+/// The exit code: of the best one, unless the user stopped, or there is none.
+fn code_of_all(sweeps: &Sweeps) -> u8 {
+    let all = || sweeps.configurations.iter();
+    let best = sweeps.best.and_then(|place| sweeps.configurations.get(place));
+    let is_stopped = |one: &Configuration| {
+        one.sweep.as_ref().is_some_and(|sweep| sweep.sweep.state == SweepState::Interrupted)
+    };
+    if all().any(is_stopped) {
+        return exit::INTERRUPTED;
+    }
+    match best.and_then(|best| best.sweep.as_ref()) {
+        Some(sweep) => code(sweep),
+        None if all().all(|one| one.failed.is_some()) => exit::TARGET,
+        // The mildest: one that reaches its end says that the others could have.
+        None => all().filter_map(|one| one.sweep.as_ref()).map(code).min().unwrap_or(exit::VOID),
     }
 }

@@ -1,20 +1,23 @@
-//! `goodput cold-start`: a server from nothing to its first token, and back to nothing.
+//! The verbs around a server of our own: `goodput cold-start` takes one from nothing to its first token
+//! and back to nothing, `goodput supervise` runs one for another goodput.
 
 use std::io::Read;
 use std::process::ExitCode;
 use std::time::Duration;
+
+pub(crate) use goodput_lab::serve::{LAST_LINES, is_secret, last_lines, without_secrets};
 
 use clap::Parser;
 use goodput_clock::now;
 use goodput_model::{Plan, Scrape, Signal, SignalValue};
 use serde_json::json;
 
-use super::{Command, Place, Server};
-use crate::args::{Arguments, ColdStartArgs, Verb};
+use crate::args::{Arguments, ColdStartArgs, SuperviseArgs, Verb};
 use crate::error::{Failed, exit};
 use crate::{output, plan, signals};
 use goodput_lab::Silent;
 use goodput_lab::emptying::wait_empty;
+use goodput_lab::serve::{Command, Exit, Place, Server};
 use goodput_lab::server::ServerWatch;
 
 /// How long the server has to become empty.
@@ -23,9 +26,9 @@ const EMPTY_LIMIT: Duration = Duration::from_secs(30);
 /// Starts the server, waits until it answers, and stops it; each step is said in a line of JSON.
 pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
     let mut plan = plan(args)?;
-    let place = Place::of(&plan)?;
+    let place = Place::from_plan(&plan)?;
     let values = args.value.iter().cloned().collect();
-    let command = Command::read(&args.serve, &values, &place.offered())?;
+    let command = Command::parse(&args.serve, &values, &place.offered())?;
     let server = Server::start(&command, &args.log, &place, args.grace)?;
     say(&json!({"group": server.group()}))?;
     let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, &Silent)?;
@@ -86,4 +89,19 @@ fn plan(args: &ColdStartArgs) -> Result<Plan, Failed> {
 
 fn say(line: &serde_json::Value) -> Result<(), Failed> {
     output::data(format!("{line}\n").as_bytes())
+}
+
+/// Exit code where the server could not be started, as shells have it.
+const NOT_STARTED: u8 = 127;
+
+/// Runs a server for another goodput; ends with its status.
+pub(crate) fn supervise(args: &SuperviseArgs) -> Result<ExitCode, Failed> {
+    let mut out = std::io::stdout().lock();
+    let exit = goodput_lab::serve::supervise(&args.command, &args.log, args.grace, &mut out)?;
+    Ok(ExitCode::from(match exit {
+        None => NOT_STARTED,
+        Some(Exit::Code(code)) => u8::try_from(code).unwrap_or(1),
+        Some(Exit::Signal(signal)) => u8::try_from(signal).unwrap_or(0).saturating_add(128),
+        Some(Exit::Lost) => 1,
+    }))
 }
