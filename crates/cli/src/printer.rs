@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use goodput_lab::{Event, Observer, RunSink, RunView, SweepProgress};
+use goodput_model::{Mode, Plan, Rate};
 use goodput_report::plain;
 use goodput_stats::Summary;
 
@@ -70,6 +71,19 @@ impl Observer for Printer {
             Event::Warning(text) => self.say(&format!("warning: {}", plain(&text))),
             Event::KeyUsed { variable, host } => self.say_whose_key(&variable, &host),
             _ => {}
+        }
+    }
+
+    /// How long a run at a fixed rate takes to be sure. Said once the target has answered: before an error
+    /// it would be noise.
+    fn prepared(&self, plan: &Plan) {
+        let has_sessions = plan.workload.classes.iter().any(|class| class.session.is_some());
+        if let Mode::Open { rate: Rate::PerSecond(rate), .. } = plan.load.mode
+            && !self.quiet
+            && !has_sessions
+        {
+            let goals = goodput_stats::goals(plan);
+            output::note(&goodput_report::confidence_before(&goals, rate));
         }
     }
 

@@ -35,6 +35,11 @@ pub trait Observer: Send + Sync {
     /// Something happened. Called from any thread; it must not block.
     fn event(&self, event: Event);
 
+    /// The target of a run, or of the first of several, answers, and its plan is settled.
+    fn prepared(&self, plan: &Plan) {
+        let _ = plan;
+    }
+
     /// A run is about to begin: whoever wants to follow it gets its requests as they end.
     fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
         let _ = run;

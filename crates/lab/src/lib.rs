@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`run`] | one run: [`prepare`](run::prepare), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
 //! | [`campaign`] | many runs, each decided by those before it |
+//! | [`series`] | the same plan several times |
 //! | [`sweep`] | points at rising load, for one configuration or several |
 //! | [`serve`] | a server that is ours to start, watch and end |
 //! | [`handle`], [`interrupt`] | how another thread, or the user, sees and stops a run |
@@ -38,6 +39,7 @@ pub mod merge;
 pub mod readiness;
 pub mod run;
 pub mod saved;
+pub mod series;
 pub mod serve;
 pub mod server;
 pub mod shell;
