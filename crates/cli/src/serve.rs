@@ -3,77 +3,35 @@
 
 use std::io::Read;
 use std::process::ExitCode;
-use std::time::Duration;
 
 pub(crate) use goodput_lab::serve::{LAST_LINES, is_secret, last_lines, without_secrets};
 
 use clap::Parser;
-use goodput_clock::now;
-use goodput_model::{Plan, Scrape, Signal, SignalValue};
+use goodput_lab::serve::{ColdStartStep, ColdStartTrial, Exit};
+use goodput_model::Plan;
 use serde_json::json;
 
 use crate::args::{Arguments, ColdStartArgs, SuperviseArgs, Verb};
 use crate::error::{Failed, exit};
 use crate::{output, plan, signals};
-use goodput_lab::Silent;
-use goodput_lab::emptying::wait_empty;
-use goodput_lab::serve::{Command, Exit, Place, Server};
-use goodput_lab::server::ServerWatch;
-
-/// How long the server has to become empty.
-const EMPTY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Starts the server, waits until it answers, and stops it; each step is said in a line of JSON.
 pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
-    let mut plan = plan(args)?;
-    let place = Place::from_plan(&plan)?;
-    let values = args.value.iter().cloned().collect();
-    let command = Command::parse(&args.serve, &values, &place.offered())?;
-    let server = Server::start(&command, &args.log, &place, args.grace)?;
-    say(&json!({"group": server.group()}))?;
-    let (ready, start) = server.wait_ready(&mut plan, args.serve_timeout, &Silent)?;
-    say(&json!({"start": start}))?;
-    if args.hold {
-        let interrupt = signals::interrupt();
-        let (from, watch) = (now(), ServerWatch::start(&plan, &ready, &Silent, &interrupt)?);
+    let trial = ColdStartTrial {
+        plan: plan(args)?,
+        command: &args.serve,
+        values: args.value.iter().cloned().collect(),
+        log: &args.log,
+        within: args.serve_timeout,
+        grace: args.grace,
         // An end of stdin is all that is waited for.
-        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        say(&json!({"batch": batch(&watch.finish(&plan, false, &Silent).scrapes(from))}))?;
-        if let Some(failed) = server.crash() {
-            return Err(failed);
-        }
-        say(
-            &json!({"empty": wait_empty(&plan, &ready, EMPTY_LIMIT, &|| interrupt.is_interrupted())}),
-        )?;
-    }
-    let exit = server.stop()?;
-    say(&json!({"end": exit.to_string()}))?;
+        hold: args.hold.then_some(&|| {
+            let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        }),
+    };
+    let say = |step: &ColdStartStep| output::data(format!("{}\n", json!(step)).as_bytes());
+    trial.run(&signals::interrupt(), say)?;
     Ok(ExitCode::from(exit::OK))
-}
-
-/// What the server said about its batch and its queue; null where it said nothing.
-fn batch(scrapes: &[Scrape]) -> serde_json::Value {
-    let levels = scrapes.iter().filter_map(|scrape| {
-        let reading = scrape.outcome.as_ref().ok()?;
-        let level = |signal| match reading.values.get(&signal) {
-            Some(SignalValue::Number(number)) => Some(*number),
-            _ => None,
-        };
-        Some((level(Signal::Running)?, level(Signal::Waiting)?))
-    });
-    let (running, waiting): (Vec<f64>, Vec<f64>) = levels.unzip();
-    if running.is_empty() {
-        return serde_json::Value::Null;
-    }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let max = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    json!({
-        "running_mean": mean(&running),
-        "running_max": max(&running),
-        "waiting_mean": mean(&waiting),
-        "waiting_max": max(&waiting),
-        "samples": running.len(),
-    })
 }
 
 /// That of a run with these flags.
@@ -85,10 +43,6 @@ fn plan(args: &ColdStartArgs) -> Result<Plan, Failed> {
         Ok(_) => Err(Failed::internal("this is not a run")),
         Err(error) => Err(Failed::usage(error.to_string())),
     }
-}
-
-fn say(line: &serde_json::Value) -> Result<(), Failed> {
-    output::data(format!("{line}\n").as_bytes())
 }
 
 /// Exit code where the server could not be started, as shells have it.

@@ -29,70 +29,102 @@ use crate::{plan, report, typed};
 const BESIDE_RESUME: [&str; 6] =
     ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
 
-/// Runs the verb.
+/// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
+/// one configuration or several.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
     setup.lab.shard = part.shard();
     if let Part::Other(other) = part {
-        let path = args.output.out.clone().unwrap_or_else(|| {
-            PathBuf::from(format!("runs/{}-sweep", host::timestamp().replace(':', "-")))
-        });
-        return other.follow(setup, &own_plan(args)?, &path);
+        return other.follow(setup, &own_plan(args)?, &led_path(args));
     }
     let setup = setup.hooked(&args.endpoint)?;
-    let (resumed, asked) = match &args.resume {
-        Some(path) => {
-            typed::refuse_beside("resume", &BESIDE_RESUME)?;
-            let (folder, asked) = resume(path, args)?;
-            (Some(folder), asked)
-        }
+    let (resumed, request) = match &args.resume {
+        Some(path) => resume(path, args).map(|(folder, request)| (Some(folder), request))?,
         None => (None, request::from_flags(args)?),
     };
     if args.output.dry_run {
-        return dry_run(asked.plan, &setup.hub, args.output.json);
+        return dry_run(request.plan, &setup.hub, args.output.json);
     }
-    if let (Some(folder), Some(path)) = (&resumed, &args.resume) {
-        let commands = request::commands(&asked, path, args)?;
-        if !lab::is_over(&asked, folder, &*setup.observer)? {
-            commands.permit()?;
-        }
+    if let Some(folder) = &resumed {
+        permit(&setup, folder, &request, args)?;
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
-    match part {
-        Part::First(_) if asked.varies_target() => {
-            return Err(Failed::usage("each client says for itself where it sends requests")
-                .hint("of the target only its model can vary: --vary target.model=a,b"));
-        }
-        Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(&setup, &asked.plan, true)?);
-        }
-        Part::Alone(_) => {
-            return Err(Failed::usage("a sweep of several clients needs one that decides").hint(
-                "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
-            ));
-        }
-        Part::Whole | Part::Other(_) => {}
+    take_part(&mut setup, part, &request)?;
+    if request.is_one() {
+        one(&setup, &request, resumed, args)
+    } else {
+        all(&setup, &request, resumed, args)
     }
-    if asked.is_one() {
-        // A target that is not there leaves no folder behind.
-        let prepared = prepare(&setup, asked.plan.clone())?;
-        let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
-        let path = folder.path().to_owned();
-        let summary = lab::sweep(&setup, &asked, folder, (prepared.plan, prepared.ready))?;
-        show(&args.output, &path, &report::json(&summary), || {
-            goodput_report::sweep_text(&summary)
-        })?;
-        return Ok(ExitCode::from(code(&summary)));
-    }
-    lab::check(&asked)?;
-    let folder = resumed.map_or_else(|| create(args, &asked), Ok)?;
+}
+
+/// Sweeps one configuration, and shows what came of it.
+fn one(
+    setup: &Setup,
+    request: &SweepRequest,
+    resumed: Option<CampaignFolder>,
+    args: &SweepArgs,
+) -> Result<ExitCode, Failed> {
+    // A target that is not there leaves no folder behind.
+    let prepared = prepare(setup, request.plan.clone())?;
+    let folder = resumed.map_or_else(|| create(args, request), Ok)?;
     let path = folder.path().to_owned();
-    let sweeps = lab::sweep_all(&setup, &asked, &folder)?;
-    report::keep_sweeps(&path, &sweeps);
-    show(&args.output, &path, &report::json(&sweeps), || goodput_report::sweeps_text(&sweeps))?;
+    let summary = lab::sweep(setup, request, folder, (prepared.plan, prepared.ready))?;
+    let text = || goodput_report::sweep_text(&summary);
+    show(&args.output, &path, &report::json(&summary), text)?;
+    Ok(ExitCode::from(code(&summary)))
+}
+
+/// Sweeps several configurations, and shows what they say together.
+fn all(
+    setup: &Setup,
+    request: &SweepRequest,
+    resumed: Option<CampaignFolder>,
+    args: &SweepArgs,
+) -> Result<ExitCode, Failed> {
+    lab::check(request)?;
+    let folder = resumed.map_or_else(|| create(args, request), Ok)?;
+    let sweeps = lab::sweep_all(setup, request, &folder)?;
+    report::keep_sweeps(folder.path(), &sweeps);
+    let text = || goodput_report::sweeps_text(&sweeps);
+    show(&args.output, folder.path(), &report::json(&sweeps), text)?;
     let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
     Ok(ExitCode::from(stopped.unwrap_or_else(|| code_of_all(&sweeps))))
+}
+
+/// Takes this client's place among others: a sweep needs one that decides.
+fn take_part(setup: &mut Setup, part: Part, request: &SweepRequest) -> Result<(), Failed> {
+    match part {
+        Part::First(_) if request.varies_target() => {
+            Err(Failed::usage("each client says for itself where it sends requests")
+                .hint("of the target only its model can vary: --vary target.model=a,b"))
+        }
+        Part::First(first) => {
+            setup.lab.runner = Box::new(first.gather(setup, &request.plan, true)?);
+            Ok(())
+        }
+        Part::Alone(_) => Err(Failed::usage("a sweep of several clients needs one that decides")
+            .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together")),
+        Part::Whole | Part::Other(_) => Ok(()),
+    }
+}
+
+/// Refuses to run what only the folder names; one that is over runs nothing any more.
+fn permit(
+    setup: &Setup,
+    folder: &CampaignFolder,
+    request: &SweepRequest,
+    args: &SweepArgs,
+) -> Result<(), Failed> {
+    let path = args.resume.as_deref().unwrap_or(folder.path());
+    let commands = request::commands(request, path, args)?;
+    if lab::is_over(request, folder, &*setup.observer)? { Ok(()) } else { commands.permit() }
+}
+
+/// Where a client that is led keeps what it measures.
+fn led_path(args: &SweepArgs) -> PathBuf {
+    let named = || format!("runs/{}-sweep", host::timestamp().replace(':', "-")).into();
+    args.output.out.clone().unwrap_or_else(named)
 }
 
 /// A saved sweep, computed anew; none where the folder holds no sweep.
@@ -123,6 +155,7 @@ fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Fail
 
 /// The folder of a sweep that was stopped, and what was asked of it.
 fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
+    typed::refuse_beside("resume", &BESIDE_RESUME)?;
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {

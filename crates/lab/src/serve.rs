@@ -5,11 +5,13 @@
 //! A program that starts servers must therefore have the verb `supervise --log FILE --grace TIME --
 //! COMMAND`, which calls [`supervise`].
 
+mod cold_start;
 mod command;
 mod log;
 mod place;
 mod supervise;
 
+pub use cold_start::{BatchLevels, ColdStartStep, ColdStartTrial};
 pub use command::{Command, Values, is_secret, without_secrets};
 pub use log::last_lines;
 pub use place::Place;
