@@ -113,7 +113,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     }
     let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
-        return dry_run(&setup, plan, args.output.json);
+        return dry_run(&setup, &plan, args.output.json);
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
     let shard = take_part(&mut setup, part, &plan, args.repeat.is_some())?;
@@ -124,9 +124,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
 }
 
 /// What would be sent, and how long it takes to be sure.
-fn dry_run(setup: &Setup, plan: Plan, json: bool) -> Result<ExitCode, Failed> {
+fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
     let code = workload::dry_run(plan.clone(), &setup.hub, json)?;
-    setup.observer.prepared(&plan);
+    setup.observer.prepared(plan);
     Ok(code)
 }
 

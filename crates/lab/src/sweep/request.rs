@@ -49,6 +49,7 @@ impl SweepRequest {
     }
 
     /// As it may be written down.
+    #[must_use]
     pub fn written(&self) -> Self {
         let hidden = |serve: &ServerRequest| ServerRequest {
             command: without_secrets(&serve.command),
