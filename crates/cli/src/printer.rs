@@ -1,11 +1,14 @@
 //! [`Printer`]: what the lab tells, on stderr, on the screen and on the metrics page.
 
+mod sweep;
+
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use goodput_lab::{Event, Observer, RunSink, RunView};
+use goodput_lab::{Event, Observer, RunSink, RunView, SweepProgress};
+use goodput_model::{Mode, Plan, Rate};
 use goodput_report::plain;
 use goodput_stats::Summary;
 
@@ -13,6 +16,7 @@ use crate::listen::Listen;
 use crate::progress::ProgressLine;
 use crate::screen::Progress;
 use crate::{output, report, terminal, typed};
+use sweep::Drawn;
 
 /// Prints what happens. Warnings are printed even where notes are not wanted.
 #[derive(Debug)]
@@ -24,12 +28,19 @@ pub(crate) struct Printer {
     pub(crate) listen: OnceLock<Listen>,
     /// How runs show how far they are.
     pub(crate) progress: OnceLock<Progress>,
+    /// The curve of a sweep.
+    drawn: Drawn,
 }
 
 impl Printer {
     pub(crate) fn new(quiet: bool) -> Self {
         let (listen, progress) = (OnceLock::new(), OnceLock::new());
-        Self { quiet, said: Mutex::default(), listen, progress }
+        Self { quiet, said: Mutex::default(), listen, progress, drawn: Drawn::default() }
+    }
+
+    fn say(&self, line: &str) {
+        output::note(line);
+        self.drawn.leave();
     }
 
     fn is_new(&self, line: &str) -> bool {
@@ -55,11 +66,24 @@ impl Observer for Printer {
     fn event(&self, event: Event) {
         match event {
             Event::Note(_) | Event::NoteOnce(_) if self.quiet => {}
-            Event::Note(text) => output::note(&plain(&text)),
-            Event::NoteOnce(text) if self.is_new(&text) => output::note(&plain(&text)),
-            Event::Warning(text) => output::note(&format!("warning: {}", plain(&text))),
+            Event::Note(text) => self.say(&plain(&text)),
+            Event::NoteOnce(text) if self.is_new(&text) => self.say(&plain(&text)),
+            Event::Warning(text) => self.say(&format!("warning: {}", plain(&text))),
             Event::KeyUsed { variable, host } => self.say_whose_key(&variable, &host),
             _ => {}
+        }
+    }
+
+    /// How long a run at a fixed rate takes to be sure. Said once the target has answered: before an error
+    /// it would be noise.
+    fn prepared(&self, plan: &Plan) {
+        let has_sessions = plan.workload.classes.iter().any(|class| class.session.is_some());
+        if let Mode::Open { rate: Rate::PerSecond(rate), .. } = plan.load.mode
+            && !self.quiet
+            && !has_sessions
+        {
+            let goals = goodput_stats::goals(plan);
+            output::note(&goodput_report::confidence_before(&goals, rate));
         }
     }
 
@@ -81,6 +105,10 @@ impl Observer for Printer {
 
     fn saved(&self, folder: &Path, summary: &Summary) {
         report::keep_run(folder, summary);
+    }
+
+    fn sweep(&self, progress: &SweepProgress<'_>) {
+        self.show_sweep(progress);
     }
 
     fn lend_terminal(&self) -> Box<dyn Any> {

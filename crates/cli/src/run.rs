@@ -1,7 +1,5 @@
 //! `goodput run`: one load level, measured once or several times, recorded, reported.
 
-mod series;
-
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,10 +7,11 @@ use std::sync::Arc;
 
 use goodput_lab::hooks::Hooks;
 use goodput_lab::run::prepare;
+use goodput_lab::series::{Series, repeat};
 use goodput_lab::{Lab, RunContext, host};
-use goodput_model::{EndedBy, Mode, Plan, Rate, Verdict};
+use goodput_model::{EndedBy, Plan, ShardFacts, Verdict};
 use goodput_record::CampaignFolder;
-use goodput_stats::{RunState, SloState, Summary};
+use goodput_stats::{RunState, SloState, Summary, repeats};
 
 use crate::args::{EndpointArgs, OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
@@ -98,7 +97,8 @@ const BESIDE_PLAN: [&str; 19] = [
     "trace_share",
 ];
 
-/// Runs the verb.
+/// Runs the verb: a plan by what was typed, the part of it that this client sends, and one run of it or
+/// several.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
         typed::refuse_beside("plan", &BESIDE_PLAN)?;
@@ -113,55 +113,89 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     }
     let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
-        let code = workload::dry_run(plan.clone(), &setup.hub, args.output.json)?;
-        say_what_it_takes(&plan, args.output.quiet);
-        return Ok(code);
+        return dry_run(&setup, &plan, args.output.json);
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
-    let mut context = RunContext::default();
-    match part {
-        Part::Whole | Part::Other(_) => {}
-        Part::Alone(_) if args.repeat.is_some() => {
-            return Err(Failed::usage("several runs of several clients need one that leads").hint(
-                "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
-            ));
-        }
-        Part::Alone(shard) => context.shard = Some(fleet::alone(shard, &plan)?),
-        Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(&setup, &plan, args.repeat.is_some())?);
-        }
-    }
+    let shard = take_part(&mut setup, part, &plan, args.repeat.is_some())?;
     match args.repeat {
-        None => {
-            let prepared = prepare(&setup, plan)?;
-            say_what_it_takes(&prepared.plan, setup.quiet);
-            let summary = prepared.run(&setup, &path, context)?;
-            report::keep_run(&path, &summary);
-            show(&args.output, &path, &report::json(&summary), || goodput_report::text(&summary))?;
-            Ok(ExitCode::from(code(&summary)))
+        None => once(&setup, plan, &path, shard, &args.output),
+        Some(repeats) => repeatedly(&setup, &plan, &path, repeats, &args.output),
+    }
+}
+
+/// What would be sent, and how long it takes to be sure.
+fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
+    let code = workload::dry_run(plan.clone(), &setup.hub, json)?;
+    setup.observer.prepared(plan);
+    Ok(code)
+}
+
+/// Takes this client's place among others: the one that leads gathers them; one that is alone says which
+/// shard it sends.
+fn take_part(
+    setup: &mut Setup,
+    part: Part,
+    plan: &Plan,
+    is_repeated: bool,
+) -> Result<Option<ShardFacts>, Failed> {
+    match part {
+        Part::Whole | Part::Other(_) => Ok(None),
+        Part::Alone(_) if is_repeated => {
+            Err(Failed::usage("several runs of several clients need one that leads")
+                .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
         }
-        Some(repeats) => {
-            let series = series::measure(&setup, &plan, &path, repeats)?;
-            let found = series.repeats();
-            report::keep_repeats(&path, &found);
-            show(&args.output, &path, &report::json(&found), || {
-                goodput_report::repeats_text(&found)
-            })?;
-            series.code()
+        Part::Alone(shard) => fleet::alone(shard, plan).map(Some),
+        Part::First(first) => {
+            setup.lab.runner = Box::new(first.gather(setup, plan, is_repeated)?);
+            Ok(None)
         }
     }
 }
 
-/// Before a run at a fixed rate: how long it takes to be sure. Said once the target has answered: before
-/// an error it would be noise.
-fn say_what_it_takes(plan: &Plan, is_quiet: bool) {
-    let has_sessions = plan.workload.classes.iter().any(|class| class.session.is_some());
-    if let Mode::Open { rate: Rate::PerSecond(rate), .. } = plan.load.mode
-        && !is_quiet
-        && !has_sessions
-    {
-        let goals = goodput_stats::goals(plan);
-        output::note(&goodput_report::confidence_before(&goals, rate));
+/// Measures the plan once, and shows what came of it.
+fn once(
+    setup: &Setup,
+    plan: Plan,
+    path: &Path,
+    shard: Option<ShardFacts>,
+    output: &OutputArgs,
+) -> Result<ExitCode, Failed> {
+    let prepared = prepare(setup, plan)?;
+    setup.observer.prepared(&prepared.plan);
+    let summary = prepared.run(setup, path, RunContext { shard, ..RunContext::default() })?;
+    report::keep_run(path, &summary);
+    show(output, path, &report::json(&summary), || goodput_report::text(&summary))?;
+    Ok(ExitCode::from(code(&summary)))
+}
+
+/// Measures the plan several times, and shows what the runs say together. The worst of them decides.
+fn repeatedly(
+    setup: &Setup,
+    plan: &Plan,
+    path: &Path,
+    times: u32,
+    output: &OutputArgs,
+) -> Result<ExitCode, Failed> {
+    let Series { summaries, failed } = repeat(setup, plan, path, times)?;
+    let found = repeats(&summaries);
+    report::keep_repeats(path, &found);
+    show(output, path, &report::json(&found), || goodput_report::repeats_text(&found))?;
+    if let Some(failed) = failed {
+        return Err(failed);
+    }
+    let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
+    let codes = summaries.iter().map(code).chain(stopped);
+    Ok(ExitCode::from(codes.max_by_key(|code| weight(*code)).unwrap_or(exit::OK)))
+}
+
+/// How bad an exit code is: stopped, target gone, void, anything else, good.
+fn weight(code: u8) -> u8 {
+    match code {
+        exit::INTERRUPTED => 4,
+        exit::TARGET => 3,
+        exit::VOID => 2,
+        exit::OK => 0,
+        _ => 1,
     }
 }
 
@@ -228,5 +262,17 @@ pub(crate) fn code(summary: &Summary) -> u8 {
             Some(SloState::Undecided) => exit::VOID,
             Some(SloState::Met | SloState::Reported) | None => exit::OK,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_code_weighs_most() {
+        let mut codes = [0, 5, 130, 4, 3];
+        codes.sort_by_key(|code| weight(*code));
+        assert_eq!(codes, [0, 4, 5, 3, 130]);
     }
 }

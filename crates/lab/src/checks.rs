@@ -1,14 +1,169 @@
 //! What a plan and its workload must satisfy before a run, beyond what their types say.
 
 use std::path::Path;
+use std::time::Duration;
 
-use goodput_model::{Api, Mode, Plan, WorkloadPlan};
+use goodput_model::{
+    Api, GpuPlan, Load, Measure, MetricName, Mode, Plan, REDACTED, Rate, WorkloadPlan,
+};
 use goodput_observe::MetricsMap;
 use goodput_record::read_toml;
 use goodput_wire::{BaseUrl, SessionHeader, UrlError};
 use goodput_workload::Workload;
 
 use crate::error::Failed;
+
+/// Pages are not read more often than this.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Threads that send and receive, at most.
+const MOST_WORKERS: u32 = 256;
+
+/// What flags and plan files can both get wrong.
+pub fn check_plan(plan: &Plan) -> Result<(), Failed> {
+    if plan.schema != Plan::SCHEMA {
+        return Err(Failed::usage(format!(
+            "the plan's format is `{}`, not `{}`",
+            plan.schema,
+            Plan::SCHEMA
+        )));
+    }
+    if plan.target.url.contains(REDACTED) {
+        return Err(Failed::usage("the plan does not hold the query values of its URL")
+            .hint("give the target again: goodput run URL --plan FILE"));
+    }
+    if !(1..=MOST_WORKERS).contains(&plan.load.workers)
+        || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
+    {
+        return Err(Failed::usage(format!(
+            "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
+        )));
+    }
+    check_observed(plan)?;
+    check_slo(plan)?;
+    check_until(plan)?;
+    check_load(&plan.load)
+}
+
+/// What is looked at on the server's side.
+fn check_observed(plan: &Plan) -> Result<(), Failed> {
+    let observe = &plan.observe;
+    let exporters: &[String] = match &observe.gpu {
+        GpuPlan::Exporters(urls) => urls,
+        _ => &[],
+    };
+    for (urls, flag) in [(&observe.metrics_urls[..], "--metrics-url"), (exporters, "--gpu")] {
+        for (place, url) in urls.iter().enumerate() {
+            let shown = page_url(url)?.shown();
+            if url.contains(REDACTED) {
+                return Err(Failed::usage(format!(
+                    "the plan does not hold the query of `{shown}`"
+                ))
+                .hint(format!("query values are never saved; add {flag} URL")));
+            }
+            if urls.iter().take(place).any(|other| other == url) {
+                return Err(Failed::usage(format!("`{shown}` is named twice"))
+                    .hint("what it says would count twice"));
+            }
+        }
+    }
+    if observe.interval < SHORTEST {
+        return Err(Failed::usage("a page of metrics is not read so often")
+            .hint("--metrics-interval is 100ms or longer"));
+    }
+    metrics_map(plan).map(drop)
+}
+
+/// What users were promised.
+fn check_slo(plan: &Plan) -> Result<(), Failed> {
+    let Measure { slo, attainment, .. } = &plan.measure;
+    if attainment.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err(Failed::usage("the plan's attainment lies outside 0 to 1"));
+    }
+    let Some(slo) = slo else {
+        return match attainment {
+            None => Ok(()),
+            Some(_) => Err(Failed::usage("--attainment: of what? there is no SLO")
+                .hint("add --slo 'ttft < 500ms, tpot < 50ms'")),
+        };
+    };
+    match slo.terms.iter().find(|term| term.metric.needs_stream()) {
+        Some(term) if !plan.target.stream => {
+            let message = format!("without streams there is nothing to say about `{term}`");
+            Err(Failed::usage(message).hint("promise e2e, or leave --no-stream out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What rules of `--until` cannot be about.
+fn check_until(plan: &Plan) -> Result<(), Failed> {
+    let Some(until) = &plan.measure.until else { return Ok(()) };
+    match plan.load.mode {
+        Mode::Open { rate: Rate::Infinite, .. } => {
+            return Err(Failed::usage("a burst is sent before anything is known of it")
+                .hint("leave --until out"));
+        }
+        Mode::Shaped { .. } => {
+            return Err(Failed::usage(
+                "what a changing rate leads to is not known better with time",
+            )
+            .hint("leave --until out, or give a --rate"));
+        }
+        _ => {}
+    }
+    if plan.measure.min_duration > plan.load.duration && plan.load.duration.is_some() {
+        return Err(Failed::usage("the least time of --until is longer than the run")
+            .hint("a longer --duration, or a shorter --min-duration"));
+    }
+    let of_streams = [MetricName::Ttft, MetricName::Ttfa, MetricName::Tpot, MetricName::MaxGap];
+    match until.0.iter().find(|goal| of_streams.contains(&goal.metric)) {
+        Some(goal) if !plan.target.stream => {
+            let message = format!("answers in one piece have no {}", goal.metric);
+            Err(Failed::usage(message).hint("write --until 'p95 e2e ±10%', or stream"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How much load, when, and for how long.
+fn check_load(load: &Load) -> Result<(), Failed> {
+    let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
+    let ends = load.duration.is_some() || load.num_requests.is_some();
+    match load.mode {
+        _ if load.num_requests == Some(0) => {
+            Err(Failed::usage("the plan asks for no requests at all")
+                .hint("leave num_requests out"))
+        }
+        _ if load.mode.cap() == Some(0) => no_room,
+        Mode::Closed { concurrency: 0, .. } => no_room,
+        Mode::Open { rate: Rate::Infinite, .. } => check_burst(load),
+        Mode::Replay { time_scale, .. } if !(1e-6..=1e6).contains(&time_scale) => {
+            Err(Failed::usage(format!("a time scale of {time_scale} is of no use")))
+        }
+        Mode::Replay { .. } => Ok(()),
+        _ if !ends => {
+            Err(Failed::usage("the plan has neither a duration nor a number of requests"))
+        }
+        Mode::Shaped { .. } if load.duration.is_some_and(|duration| duration.is_zero()) => {
+            Err(Failed::usage("warm-up and cooldown leave nothing of the schedule to measure"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Everything at one instant: nothing comes before or after it, and it must end.
+fn check_burst(load: &Load) -> Result<(), Failed> {
+    if load.num_requests.is_none() {
+        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
+            .hint("add --num-requests N"));
+    }
+    if !load.warmup.is_none() || !load.cooldown.is_zero() {
+        return Err(Failed::usage("a burst has neither warm-up nor cooldown")
+            .hint("warm the server up with a run of its own"));
+    }
+    Ok(())
+}
 
 /// What is only known once the workload is there.
 pub fn check_workload(plan: &Plan, workload: &Workload) -> Result<(), Failed> {

@@ -3,9 +3,12 @@
 use std::any::Any;
 use std::path::Path;
 
+use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps};
 use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
+use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
 
+use crate::error::Failed;
 use crate::handle::RunHandle;
 
 /// Something that happened.
@@ -32,6 +35,11 @@ pub trait Observer: Send + Sync {
     /// Something happened. Called from any thread; it must not block.
     fn event(&self, event: Event);
 
+    /// The target of a run, or of the first of several, answers, and its plan is settled.
+    fn prepared(&self, plan: &Plan) {
+        let _ = plan;
+    }
+
     /// A run is about to begin: whoever wants to follow it gets its requests as they end.
     fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
         let _ = run;
@@ -41,6 +49,11 @@ pub trait Observer: Send + Sync {
     /// The folder of a run is complete: pages can be put there.
     fn saved(&self, folder: &Path, summary: &Summary) {
         let _ = (folder, summary);
+    }
+
+    /// A sweep came further: it can be shown, and pages can be put into its folder.
+    fn sweep(&self, progress: &SweepProgress<'_>) {
+        let _ = progress;
     }
 
     /// A user's own command is about to run: the terminal is its own until the result is dropped.
@@ -70,6 +83,45 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn event(&self, _: Event) {}
+}
+
+/// How far a sweep is.
+#[derive(Clone, Copy)]
+pub enum SweepProgress<'a> {
+    /// One of several configurations is next.
+    Configuration {
+        /// Its number, from 1.
+        number: u32,
+        /// How many there are.
+        of: usize,
+        /// What sets it apart.
+        name: &'a str,
+    },
+    /// That configuration could not be swept to its end.
+    ConfigurationFailed(&'a Failed),
+    /// So long it takes in all.
+    Estimated(&'a Estimate),
+    /// The points so far, after each and before the first.
+    Points(SweepView<'a>),
+    /// The numbers of a sweep were written.
+    Saved(&'a CampaignFolder, &'a SweepSummary),
+    /// The numbers of several configurations were written.
+    AllSaved(&'a CampaignFolder, &'a Sweeps),
+}
+
+/// What a sweep has found so far.
+#[derive(Clone, Copy)]
+pub struct SweepView<'a> {
+    /// What is asked of it.
+    pub plan: &'a SweepPlan,
+    /// Every point, in the order measured.
+    pub points: &'a [PointSummary],
+    /// Whether the last of them was measured just now.
+    pub is_new: bool,
+    /// What they say about the SLO.
+    pub answer: Option<&'a Goodput>,
+    /// What is left to do.
+    pub left: Option<&'a Estimate>,
 }
 
 /// A run that is about to begin.

@@ -5,6 +5,9 @@
 //! |---|---|
 //! | [`run`] | one run: [`prepare`](run::prepare), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
 //! | [`campaign`] | many runs, each decided by those before it |
+//! | [`series`] | the same plan several times |
+//! | [`sweep`] | points at rising load, for one configuration or several |
+//! | [`serve`] | a server that is ours to start, watch and end |
 //! | [`handle`], [`interrupt`] | how another thread, or the user, sees and stops a run |
 //! | [`readiness`] | from a plan to a target that answers |
 //! | [`materials`] | the files a workload is made of, from disk or from the [`hub`] |
@@ -36,13 +39,18 @@ pub mod merge;
 pub mod readiness;
 pub mod run;
 pub mod saved;
+pub mod series;
+pub mod serve;
 pub mod server;
 pub mod shell;
+pub mod sweep;
 pub mod system;
 pub mod vocabulary;
 
 pub use error::{Failed, Problem, folder_failed};
-pub use events::{Event, Observation, Observer, RunSink, RunView, Silent};
+pub use events::{
+    Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress, SweepView,
+};
 pub use handle::RunHandle;
 pub use interrupt::{Interrupt, Patience, Stopping};
 pub use run::{InProcess, Lab, Prepared, RunContext, Runner};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, MetricName, Mode, ParseError, Plan, Rate, SessionPlan,
-    SharedPlan, SourcePlan, WorkloadPlan,
+    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SessionPlan, SharedPlan,
+    SourcePlan, WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -133,36 +133,6 @@ pub(super) fn floor(args: &LoadArgs, load: &Load) -> Option<Duration> {
     args.until.as_ref().map(|_| args.min_duration.unwrap_or(usual))
 }
 
-/// What rules of `--until` cannot be about.
-pub(super) fn check_until(plan: &Plan) -> Result<(), Failed> {
-    let Some(until) = &plan.measure.until else { return Ok(()) };
-    match plan.load.mode {
-        Mode::Open { rate: Rate::Infinite, .. } => {
-            return Err(Failed::usage("a burst is sent before anything is known of it")
-                .hint("leave --until out"));
-        }
-        Mode::Shaped { .. } => {
-            return Err(Failed::usage(
-                "what a changing rate leads to is not known better with time",
-            )
-            .hint("leave --until out, or give a --rate"));
-        }
-        _ => {}
-    }
-    if plan.measure.min_duration > plan.load.duration && plan.load.duration.is_some() {
-        return Err(Failed::usage("the least time of --until is longer than the run")
-            .hint("a longer --duration, or a shorter --min-duration"));
-    }
-    let of_streams = [MetricName::Ttft, MetricName::Ttfa, MetricName::Tpot, MetricName::MaxGap];
-    match until.0.iter().find(|goal| of_streams.contains(&goal.metric)) {
-        Some(goal) if !plan.target.stream => {
-            let message = format!("answers in one piece have no {}", goal.metric);
-            Err(Failed::usage(message).hint("write --until 'p95 e2e ±10%', or stream"))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
     let Some(shape) = args.burstiness else { return Ok(args.arrivals) };
     let wrong = |error: ParseError| Failed::usage(error.to_string());
@@ -176,43 +146,4 @@ fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
 pub(crate) fn default_workers() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     u32::try_from(cores.saturating_sub(1).clamp(1, 64)).unwrap_or(1)
-}
-
-/// What flags and plan files can both get wrong.
-pub(super) fn check(load: &Load) -> Result<(), Failed> {
-    let no_room = Err(Failed::usage("the plan leaves no room for a single request in flight"));
-    let ends = load.duration.is_some() || load.num_requests.is_some();
-    match load.mode {
-        _ if load.num_requests == Some(0) => {
-            Err(Failed::usage("the plan asks for no requests at all")
-                .hint("leave num_requests out"))
-        }
-        _ if load.mode.cap() == Some(0) => no_room,
-        Mode::Closed { concurrency: 0, .. } => no_room,
-        Mode::Open { rate: Rate::Infinite, .. } => check_burst(load),
-        Mode::Replay { time_scale, .. } if !(1e-6..=1e6).contains(&time_scale) => {
-            Err(Failed::usage(format!("a time scale of {time_scale} is of no use")))
-        }
-        Mode::Replay { .. } => Ok(()),
-        _ if !ends => {
-            Err(Failed::usage("the plan has neither a duration nor a number of requests"))
-        }
-        Mode::Shaped { .. } if load.duration.is_some_and(|duration| duration.is_zero()) => {
-            Err(Failed::usage("warm-up and cooldown leave nothing of the schedule to measure"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Everything at one instant: nothing comes before or after it, and it must end.
-fn check_burst(load: &Load) -> Result<(), Failed> {
-    if load.num_requests.is_none() {
-        return Err(Failed::usage("--rate inf sends everything at once: how many requests?")
-            .hint("add --num-requests N"));
-    }
-    if !load.warmup.is_none() || !load.cooldown.is_zero() {
-        return Err(Failed::usage("a burst has neither warm-up nor cooldown")
-            .hint("warm the server up with a run of its own"));
-    }
-    Ok(())
 }

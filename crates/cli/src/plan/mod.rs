@@ -5,6 +5,7 @@ mod observe;
 mod slo;
 mod workload;
 
+pub(crate) use goodput_lab::checks::check_plan as check;
 pub(crate) use load::default_workers;
 pub(crate) use slo::resolve as promise;
 pub(crate) use workload::resolve as workload;
@@ -175,35 +176,6 @@ pub(crate) fn complete_headers(plan: &mut Plan, args: &EndpointArgs) -> Result<(
             Err(Failed::usage(message).hint(hint))
         }
     }
-}
-
-/// Threads that send and receive, at most.
-const MOST_WORKERS: u32 = 256;
-
-/// What flags and plan files can both get wrong.
-pub(crate) fn check(plan: &Plan) -> Result<(), Failed> {
-    if plan.schema != Plan::SCHEMA {
-        return Err(Failed::usage(format!(
-            "the plan's format is `{}`, not `{}`",
-            plan.schema,
-            Plan::SCHEMA
-        )));
-    }
-    if plan.target.url.contains(REDACTED) {
-        return Err(Failed::usage("the plan does not hold the query values of its URL")
-            .hint("give the target again: goodput run URL --plan FILE"));
-    }
-    if !(1..=MOST_WORKERS).contains(&plan.load.workers)
-        || plan.measure.percentiles.iter().any(|p| !(*p > 0.0 && *p < 100.0))
-    {
-        return Err(Failed::usage(format!(
-            "the plan has no workers or more than {MOST_WORKERS}, or a percentile outside 0 to 100"
-        )));
-    }
-    observe::check(plan)?;
-    slo::check(plan)?;
-    load::check_until(plan)?;
-    load::check(&plan.load)
 }
 
 #[cfg(test)]

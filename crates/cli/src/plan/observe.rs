@@ -1,18 +1,12 @@
 //! What shall be looked at on the server's side.
 
-use std::time::Duration;
-
-use goodput_model::{GpuPlan, Plan, REDACTED};
+use goodput_model::Plan;
 
 use crate::args::{EndpointArgs, MetricsSwitch};
 use crate::error::Failed;
-use goodput_lab::checks::{metrics_map, page_url};
 
 /// The share of requests that are traced when nothing is said.
 const TRACE_SHARE: f64 = 0.01;
-
-/// Pages are not read more often than this.
-const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Takes over what was typed; what was not stays as the plan has it.
 pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed> {
@@ -56,33 +50,4 @@ pub(super) fn complete_urls(args: &EndpointArgs, plan: &mut Plan) {
     if let Some(gpu) = &typed.gpu {
         observe.gpu = gpu.clone();
     }
-}
-
-/// What flags and plan files can both get wrong.
-pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
-    let observe = &plan.observe;
-    let exporters: &[String] = match &observe.gpu {
-        GpuPlan::Exporters(urls) => urls,
-        _ => &[],
-    };
-    for (urls, flag) in [(&observe.metrics_urls[..], "--metrics-url"), (exporters, "--gpu")] {
-        for (place, url) in urls.iter().enumerate() {
-            let shown = page_url(url)?.shown();
-            if url.contains(REDACTED) {
-                return Err(Failed::usage(format!(
-                    "the plan does not hold the query of `{shown}`"
-                ))
-                .hint(format!("query values are never saved; add {flag} URL")));
-            }
-            if urls.iter().take(place).any(|other| other == url) {
-                return Err(Failed::usage(format!("`{shown}` is named twice"))
-                    .hint("what it says would count twice"));
-            }
-        }
-    }
-    if observe.interval < SHORTEST {
-        return Err(Failed::usage("a page of metrics is not read so often")
-            .hint("--metrics-interval is 100ms or longer"));
-    }
-    metrics_map(plan).map(drop)
 }

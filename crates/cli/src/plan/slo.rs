@@ -1,6 +1,6 @@
 //! What users were promised.
 
-use goodput_model::{Measure, Plan, Slo, SloError};
+use goodput_model::{Measure, Slo, SloError};
 
 use crate::args::SloArgs;
 use crate::error::Failed;
@@ -37,28 +37,6 @@ fn share(text: &str) -> Result<f64, Failed> {
         Failed::usage(format!("--attainment `{shown}` is no share of requests"))
             .hint("write --attainment 99% or --attainment 0.99")
     })
-}
-
-/// What flags and plan files can both get wrong.
-pub(super) fn check(plan: &Plan) -> Result<(), Failed> {
-    let Measure { slo, attainment, .. } = &plan.measure;
-    if attainment.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-        return Err(Failed::usage("the plan's attainment lies outside 0 to 1"));
-    }
-    let Some(slo) = slo else {
-        return match attainment {
-            None => Ok(()),
-            Some(_) => Err(Failed::usage("--attainment: of what? there is no SLO")
-                .hint("add --slo 'ttft < 500ms, tpot < 50ms'")),
-        };
-    };
-    match slo.terms.iter().find(|term| term.metric.needs_stream()) {
-        Some(term) if !plan.target.stream => {
-            let message = format!("without streams there is nothing to say about `{term}`");
-            Err(Failed::usage(message).hint("promise e2e, or leave --no-stream out"))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use super::{Read, points, read_as};
 use crate::args::Format;
 use crate::error::Failed;
 use crate::output;
-use crate::sweep;
+use crate::printer::Printer;
+use goodput_lab::sweep;
 
 /// To this file, whole or not at all, or to stdout.
 pub(super) fn write(to: Option<&Path>, text: &str) -> Result<(), Failed> {
@@ -79,7 +80,7 @@ pub(super) fn export(
         return Err(Failed::usage("--detailed goes with --format vllm and --format sglang")
             .hint("`--format csv` and `--format parquet` hold every request anyway"));
     }
-    if let Some(saved) = sweep::read(folder) {
+    if let Some(saved) = sweep::read(folder, &Printer::new(false)) {
         if format != Format::Csv {
             return Err(Failed::usage("a sweep is several runs, and this format holds one").hint(
                 "export one of the folders in its `points`, or all points with --format csv",

@@ -19,9 +19,9 @@ use super::Read;
 use super::export;
 use crate::error::Failed;
 use crate::printer::Printer;
-use crate::sweep::{self, Saved};
 use crate::{compare, output, shadow};
 use goodput_lab::saved::read_series;
+use goodput_lab::sweep::{self, SavedSweep};
 
 /// What a page is called in its folder.
 pub(crate) const PAGE: &str = "report.html";
@@ -60,10 +60,10 @@ impl Found {
         if let Some(saved) = compare::read(folder) {
             return Ok(Self::Comparison(Box::new(saved?)));
         }
-        if let Some(saved) = sweep::read(folder) {
+        if let Some(saved) = sweep::read(folder, &Printer::new(false)) {
             return Ok(match saved? {
-                Saved::One(summary) => Self::Sweep(summary),
-                Saved::Many(sweeps) => Self::Sweeps(sweeps),
+                SavedSweep::One(summary) => Self::Sweep(summary),
+                SavedSweep::Many(sweeps) => Self::Sweeps(sweeps),
             });
         }
         // A run may lie in a folder with any name beside it.

@@ -20,10 +20,10 @@ pub(crate) use html::{
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
 use crate::printer::Printer;
-use crate::sweep::{self, Saved};
 use crate::{compare, output};
 use goodput_lab::hooks;
 use goodput_lab::saved::read_series;
+use goodput_lab::sweep::{self, SavedSweep};
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
@@ -74,16 +74,20 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
             Format::Junit => goodput_report::compare_junit(&comparison),
             _ => goodput_report::compare_text(&comparison),
         }
-    } else if let Some(saved) = sweep::read(&args.folder) {
+    } else if let Some(saved) = sweep::read(&args.folder, &Printer::new(false)) {
         match (saved?, format) {
-            (Saved::One(summary), Format::Json) => json(&summary),
-            (Saved::One(summary), Format::Markdown) => goodput_report::sweep_markdown(&summary),
-            (Saved::One(summary), Format::Junit) => goodput_report::sweep_junit(&summary),
-            (Saved::One(summary), _) => goodput_report::sweep_text(&summary),
-            (Saved::Many(sweeps), Format::Json) => json(&sweeps),
-            (Saved::Many(sweeps), Format::Markdown) => goodput_report::sweeps_markdown(&sweeps),
-            (Saved::Many(sweeps), Format::Junit) => goodput_report::sweeps_junit(&sweeps),
-            (Saved::Many(sweeps), _) => goodput_report::sweeps_text(&sweeps),
+            (SavedSweep::One(summary), Format::Json) => json(&summary),
+            (SavedSweep::One(summary), Format::Markdown) => {
+                goodput_report::sweep_markdown(&summary)
+            }
+            (SavedSweep::One(summary), Format::Junit) => goodput_report::sweep_junit(&summary),
+            (SavedSweep::One(summary), _) => goodput_report::sweep_text(&summary),
+            (SavedSweep::Many(sweeps), Format::Json) => json(&sweeps),
+            (SavedSweep::Many(sweeps), Format::Markdown) => {
+                goodput_report::sweeps_markdown(&sweeps)
+            }
+            (SavedSweep::Many(sweeps), Format::Junit) => goodput_report::sweeps_junit(&sweeps),
+            (SavedSweep::Many(sweeps), _) => goodput_report::sweeps_text(&sweeps),
         }
     } else if let Some(series) = series {
         let found = repeats(&read_series(&series, &Printer::new(false)));

@@ -7,7 +7,7 @@ use goodput_exchange::{ExchangeError, Field, csv};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::sweep::Saved;
+use goodput_lab::sweep::SavedSweep;
 
 /// The names of the columns; `docs/exports.md` says what they mean.
 const NAMES: [&str; 58] = [
@@ -72,11 +72,11 @@ const NAMES: [&str; 58] = [
 ];
 
 /// Writes them, those of every configuration.
-pub(super) fn write(out: &mut dyn Write, saved: &Saved) -> Result<(), ExchangeError> {
+pub(super) fn write(out: &mut dyn Write, saved: &SavedSweep) -> Result<(), ExchangeError> {
     let mut lines = Vec::new();
     match saved {
-        Saved::One(sweep) => add(&mut lines, "", sweep),
-        Saved::Many(sweeps) => {
+        SavedSweep::One(sweep) => add(&mut lines, "", sweep),
+        SavedSweep::Many(sweeps) => {
             for configuration in &sweeps.configurations {
                 let values = configuration.values.iter();
                 let name: Vec<_> = values.map(|(name, value)| format!("{name}={value}")).collect();

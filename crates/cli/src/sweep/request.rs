@@ -1,153 +1,67 @@
-//! From what was typed to what `sweep.toml` holds.
+//! From what was typed to a [`SweepRequest`].
 
 use std::path::Path;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{Axis, Effort, Level, SweepPlan};
-use goodput_model::{Extent, Measure, Plan, REDACTED, Rate, SloTerm};
-use goodput_record::Vary;
-use serde::{Deserialize, Serialize};
+use goodput_lab::serve::Command;
+use goodput_lab::sweep::{ServerRequest, SweepRequest, promise};
+use goodput_model::{Extent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
 use crate::commands::FolderCommands;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
-use crate::serve::{self, Command};
 
-/// Everything that was asked of a sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
-    /// Format name and version.
-    pub(super) schema: String,
-    /// GPUs behind the target.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) gpus: Option<u32>,
-    /// The server that is ours to start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) serve: Option<Serve>,
-    /// What differs between configurations, as `name=value,value`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) vary: Vec<String>,
-    /// Levels and effort.
-    pub(super) sweep: SweepPlan,
-    /// What every point has in common.
-    pub(super) plan: Plan,
+/// What was typed.
+pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
+    let target = args.target.as_deref().map(target);
+    let slo = promised(args);
+    let load = load(&args.point);
+    let flags = Flags {
+        target: target.as_deref(),
+        load: &load,
+        workload: &args.workload,
+        slo: &slo,
+        endpoint: &args.endpoint,
+        output: &args.output,
+    };
+    let mut plan = plan::of_flags(&flags)?;
+    promise(&mut plan.measure);
+    let is_default = args.target.as_deref() == Some(BARE);
+    let sweep = sweep(&args.levels, &args.point, is_default, &plan)?;
+    let serve = args.serve.serve.as_ref().map(|command| ServerRequest {
+        command: command.clone(),
+        timeout_s: args.serve.serve_timeout.as_secs_f64(),
+    });
+    let request = SweepRequest {
+        gpus: args.levels.gpus,
+        serve,
+        vary: args.levels.vary.clone(),
+        ..SweepRequest::new(sweep, plan)
+    };
+    request.check()?;
+    Ok(request)
 }
 
-/// A server that is ours to start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Serve {
-    /// The command, with its placeholders.
-    pub(super) command: String,
-    /// How long it may take to become ready, in seconds.
-    pub(super) timeout_s: f64,
-}
-
-impl Asked {
-    const SCHEMA: &'static str = "goodput.sweep-plan/1";
-
-    /// What was typed.
-    pub(super) fn of(args: &SweepArgs) -> Result<Self, Failed> {
-        let target = args.target.as_deref().map(target);
-        let slo = promised(args);
-        let load = load(&args.point);
-        let flags = Flags {
-            target: target.as_deref(),
-            load: &load,
-            workload: &args.workload,
-            slo: &slo,
-            endpoint: &args.endpoint,
-            output: &args.output,
-        };
-        let mut plan = plan::of_flags(&flags)?;
-        promise(&mut plan.measure);
-        let is_default = args.target.as_deref() == Some(BARE);
-        let sweep = sweep(&args.levels, &args.point, is_default, &plan)?;
-        let serve = args.serve.serve.as_ref().map(|command| Serve {
-            command: command.clone(),
-            timeout_s: args.serve.serve_timeout.as_secs_f64(),
-        });
-        let asked = Self {
-            schema: Self::SCHEMA.to_owned(),
-            gpus: args.levels.gpus,
-            serve,
-            vary: args.levels.vary.clone(),
-            sweep,
-            plan,
-        };
-        asked.check()?;
-        Ok(asked)
-    }
-
-    /// A search as part of something larger.
-    pub(super) fn search(sweep: SweepPlan, plan: Plan) -> Self {
-        let schema = Self::SCHEMA.to_owned();
-        Self { schema, gpus: None, serve: None, vary: Vec::new(), sweep, plan }
-    }
-
-    /// As it may be written down.
-    pub(super) fn written(&self) -> Self {
-        let hidden = |serve: &Serve| Serve {
-            command: serve::without_secrets(&serve.command),
-            ..serve.clone()
-        };
-        Self { serve: self.serve.as_ref().map(hidden), ..self.clone() }
-    }
-
-    /// What the folder at `path` would run: the server's command, and the values in it.
-    pub(super) fn commands(&self, path: &Path, args: &SweepArgs) -> Result<FolderCommands, Failed> {
-        let command = self.serve.as_ref().map(|serve| &serve.command);
-        let names = command.map(|text| Command::names(text)).transpose()?.unwrap_or_default();
-        let is_value = |text: &&String| {
-            text.split_once('=').is_some_and(|(name, _)| names.contains(name.trim()))
-        };
-        let flags = |command: Option<&String>, vary: Vec<&String>| -> Vec<_> {
-            let command = command.map(|text| ("--serve", text.clone()));
-            let vary = vary.into_iter().map(|text| ("--vary", text.clone()));
-            command.into_iter().chain(vary).collect()
-        };
-        let found = flags(command, self.vary.iter().filter(is_value).collect());
-        let typed = flags(args.serve.serve.as_ref(), args.levels.vary.iter().collect());
-        FolderCommands::new(path, found, &typed, args.allow_commands)
-    }
-
-    /// Whether there is one configuration, of a server that is not ours.
-    pub(super) fn is_one(&self) -> bool {
-        self.vary.is_empty() && self.serve.is_none()
-    }
-
-    /// Whether configurations differ in where requests go, or how.
-    pub(super) fn varies_target(&self) -> bool {
-        let is_of_target =
-            |text: &&String| text.starts_with("target.") && !text.starts_with("target.model=");
-        self.vary.iter().any(|text| is_of_target(&text))
-    }
-
-    /// What flags and files can both get wrong.
-    pub(super) fn check(&self) -> Result<(), Failed> {
-        if self.schema != Self::SCHEMA {
-            let found = &self.schema;
-            let message = format!("the sweep's format is `{found}`, not `{}`", Self::SCHEMA);
-            return Err(Failed::usage(message));
-        }
-        if self.serve.as_ref().is_some_and(|serve| serve.command.contains(REDACTED)) {
-            return Err(Failed::usage("the server's command holds a secret, which is not kept")
-                .hint("give it in the environment instead; --resume then knows the command"));
-        }
-        self.variations().map(drop)
-    }
-
-    /// What differs between configurations.
-    pub(super) fn variations(&self) -> Result<Vec<Vary>, Failed> {
-        let read = |text: &String| {
-            text.parse().map_err(|error: goodput_record::VaryError| {
-                Failed::usage(error.to_string()).hint("write --vary workload.isl=512,2048,8192")
-            })
-        };
-        self.vary.iter().map(read).collect()
-    }
+/// What the folder at `path` would run: the server's command, and the values in it.
+pub(super) fn commands(
+    request: &SweepRequest,
+    path: &Path,
+    args: &SweepArgs,
+) -> Result<FolderCommands, Failed> {
+    let command = request.serve.as_ref().map(|serve| &serve.command);
+    let names = command.map(|text| Command::names(text)).transpose()?.unwrap_or_default();
+    let is_value =
+        |text: &&String| text.split_once('=').is_some_and(|(name, _)| names.contains(name.trim()));
+    let flags = |command: Option<&String>, vary: Vec<&String>| -> Vec<_> {
+        let command = command.map(|text| ("--serve", text.clone()));
+        let vary = vary.into_iter().map(|text| ("--vary", text.clone()));
+        command.into_iter().chain(vary).collect()
+    };
+    let found = flags(command, request.vary.iter().filter(is_value).collect());
+    let typed = flags(args.serve.serve.as_ref(), args.levels.vary.iter().collect());
+    FolderCommands::new(path, found, &typed, args.allow_commands)
 }
 
 /// The target that stands for "no server at all".
@@ -167,17 +81,6 @@ fn promised(args: &SweepArgs) -> SloArgs {
     }
     slo
 }
-
-/// Promises about single requests are kept by a share of them: without a word, by 99 %.
-pub(crate) fn promise(measure: &mut Measure) {
-    let is_of_each = measure.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
-    if is_of_each {
-        measure.attainment.get_or_insert(USUAL);
-    }
-}
-
-/// The share of requests that shall be good where nothing is said.
-const USUAL: f64 = 0.99;
 
 /// Load flags as `run` has them; the rate stands for the levels to come.
 fn load(args: &PointArgs) -> LoadArgs {
@@ -288,12 +191,12 @@ mod tests {
     use super::*;
     use crate::args::{Arguments, Verb};
 
-    fn asked(line: &str) -> Result<Asked, Failed> {
+    fn asked(line: &str) -> Result<SweepRequest, Failed> {
         let words = ["goodput", "sweep"].into_iter().chain(line.split_whitespace());
         let Verb::Sweep(args) = Arguments::try_parse_from(words).unwrap().verb else {
             panic!("another verb")
         };
-        Asked::of(&args)
+        from_flags(&args)
     }
 
     #[test]

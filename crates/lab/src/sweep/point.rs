@@ -16,12 +16,7 @@ pub(super) fn plan(base: &Plan, ask: &Ask) -> Plan {
 }
 
 /// The plan at this level, for so many seconds of load before the measured part, and in it.
-pub(crate) fn at_level(
-    base: &Plan,
-    level: Level,
-    seed: u64,
-    (burn_in_s, measured_s): (f64, f64),
-) -> Plan {
+pub fn at_level(base: &Plan, level: Level, seed: u64, (burn_in_s, measured_s): (f64, f64)) -> Plan {
     let mut plan = base.clone();
     plan.load.seed = seed;
     plan.load.mode = mode(&base.load.mode, level);
@@ -40,7 +35,7 @@ fn mode(base: &Mode, level: Level) -> Mode {
             arrivals: *arrivals,
             max_concurrency: *max_concurrency,
         },
-        // A base is always open; see `asked.rs` of sweeps and comparisons, and `many.rs`.
+        // A base is always open: sweeps and comparisons see to it, and `many.rs`.
         (Level::Rate(_), other) => other.clone(),
     }
 }

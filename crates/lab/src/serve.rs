@@ -2,6 +2,8 @@
 //!
 //! It runs in a process group of its own under a supervisor: this same program once more, which
 //! outlives whatever ends this process, `kill -9` included, for as long as it takes to end the server.
+//! A program that starts servers must therefore have the verb `supervise --log FILE --grace TIME --
+//! COMMAND`, which calls [`supervise`].
 
 mod cold_start;
 mod command;
@@ -9,17 +11,17 @@ mod log;
 mod place;
 mod supervise;
 
-pub(crate) use cold_start::cold_start;
-pub(crate) use command::{Command, is_secret, without_secrets};
-pub(crate) use log::last_lines;
-pub(crate) use place::Place;
-pub(crate) use supervise::supervise;
+pub use cold_start::{BatchLevels, ColdStartStep, ColdStartTrial};
+pub use command::{Command, Values, is_secret, without_secrets};
+pub use log::last_lines;
+pub use place::Place;
+pub use supervise::supervise;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +31,8 @@ use goodput_model::{Nanos, Plan};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::Failed;
-use goodput_lab::readiness::{self, Ready};
+use crate::events::Observer;
+use crate::readiness::{self, Ready};
 use supervise::Word;
 
 /// How long its port may stay taken after it has ended.
@@ -39,17 +42,26 @@ const PORT_LIMIT: Duration = Duration::from_secs(10);
 const SUPERVISOR_LIMIT: Duration = Duration::from_secs(10);
 
 /// Lines of its log that an error shows.
-pub(crate) const LAST_LINES: usize = 20;
+pub const LAST_LINES: usize = 20;
 
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// With this status.
     Code(i32),
     /// By this signal.
     Signal(i32),
     /// Nobody knows: its supervisor is gone.
     Lost,
+}
+
+impl Exit {
+    fn from_status(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => Self::Signal(signal),
+            None => Self::Code(status.code().unwrap_or_default()),
+        }
+    }
 }
 
 impl fmt::Display for Exit {
@@ -111,7 +123,7 @@ impl Ear {
 
 /// A server that we started. It is ended when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     supervisor: Child,
     ear: Arc<Ear>,
     started: Nanos,
@@ -125,7 +137,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server that is to listen at `place`, where nothing may listen yet; what it says is
     /// added to the file `log`.
-    pub(crate) fn start(
+    pub fn start(
         command: &Command,
         log: &Path,
         place: &Place,
@@ -167,18 +179,18 @@ impl Server {
     }
 
     /// The server's process group.
-    pub(crate) fn group(&self) -> Option<i32> {
+    pub fn group(&self) -> Option<i32> {
         self.ear.heard().group
     }
 
     /// How it ended, if it did.
-    pub(crate) fn exited(&self) -> Option<Exit> {
+    pub fn exited(&self) -> Option<Exit> {
         let heard = self.ear.heard();
         heard.exit.or_else(|| heard.is_over.then_some(Exit::Lost))
     }
 
     /// The error to show if it has ended though nobody told it to.
-    pub(crate) fn crash(&self) -> Option<Failed> {
+    pub fn crash(&self) -> Option<Failed> {
         let exit = self.exited()?;
         let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
         Some(failed.hint(match exit {
@@ -190,7 +202,7 @@ impl Server {
     }
 
     /// The last lines that it said, made harmless.
-    pub(crate) fn last_lines(&self, n: usize) -> Vec<String> {
+    pub fn last_lines(&self, n: usize) -> Vec<String> {
         last_lines(&self.log, self.log_start, n)
     }
 
@@ -205,11 +217,11 @@ impl Server {
     }
 
     /// Waits until it answers a small request. The end of the server ends the waiting too.
-    pub(crate) fn wait_ready(
+    pub fn wait_ready(
         &self,
         plan: &mut Plan,
         within: Duration,
-        observer: &dyn goodput_lab::Observer,
+        observer: &dyn Observer,
     ) -> Result<(Ready, ColdStart), Failed> {
         let asked = std::mem::replace(&mut plan.target.wait_ready, within);
         let outcome = readiness::wait_unless(plan, observer, &|| self.crash());
@@ -226,7 +238,7 @@ impl Server {
     }
 
     /// Ends it, and waits until its place is free again.
-    pub(crate) fn stop(mut self) -> Result<Exit, Failed> {
+    pub fn stop(mut self) -> Result<Exit, Failed> {
         let exit = self.end();
         match self.place.wait_free(PORT_LIMIT) {
             None => Ok(exit),

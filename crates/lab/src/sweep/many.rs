@@ -11,15 +11,14 @@ use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text_inside};
 use goodput_model::Verdict;
 use goodput_record::{Campaign, CampaignFolder, vary};
 
-use super::asked::{Asked, Serve};
-use super::{code as code_of, one, saved};
-use crate::error::{Failed, exit};
-use crate::run::Setup;
-use crate::serve::{self, Command, Server};
-use crate::{output, plan};
-use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
-use goodput_lab::folder_failed;
-use goodput_lab::run::prepare;
+use super::request::{ServerRequest, SweepRequest};
+use super::{begin_or_go_on, one, saved};
+use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::checks::check_plan;
+use crate::error::Failed;
+use crate::events::{Observer, SweepProgress};
+use crate::run::{Lab, prepare};
+use crate::serve::{Command, Place, Server};
 
 /// The values of one configuration, in the order given.
 type Values = Vec<(String, String)>;
@@ -37,30 +36,26 @@ const LOG: &str = "server.log";
 const START: &str = "start.json";
 const FAILED: &str = "failed.txt";
 
-/// What cannot be asked for is found before anything is measured.
-pub(super) fn check(asked: &Asked) -> Result<(), Failed> {
-    for values in &configurations(asked)? {
-        let (own, filled) = own(asked, values)?;
-        if let Some(serve) = &asked.serve {
-            command(serve, &filled, &serve::Place::of(&own.plan)?)?;
+/// What cannot be request for is found before anything is measured.
+pub fn check(request: &SweepRequest) -> Result<(), Failed> {
+    for values in &configurations(request)? {
+        let (own, filled) = own(request, values)?;
+        if let Some(serve) = &request.serve {
+            command(serve, &filled, &Place::from_plan(&own.plan)?)?;
         }
     }
     Ok(())
 }
 
-fn command(serve: &Serve, filled: &Values, place: &serve::Place) -> Result<Command, Failed> {
-    Command::read(&serve.command, &filled.iter().cloned().collect(), &place.offered())
+fn command(serve: &ServerRequest, filled: &Values, place: &Place) -> Result<Command, Failed> {
+    Command::parse(&serve.command, &filled.iter().cloned().collect(), &place.offered())
 }
 
 /// Sweeps each configuration that is not done yet.
-pub(super) fn sweep(
-    setup: &Setup,
-    asked: &Asked,
-    folder: &CampaignFolder,
-) -> Result<Sweeps, Failed> {
-    let all = configurations(asked)?;
-    let mut settings = Settings { setup, asked, folder, all, done: Vec::new() };
-    carry_out(&mut settings, &setup.interrupt)?;
+pub fn sweep(lab: &Lab, request: &SweepRequest, folder: &CampaignFolder) -> Result<Sweeps, Failed> {
+    let all = configurations(request)?;
+    let mut settings = Settings { lab, request, folder, all, done: Vec::new() };
+    carry_out(&mut settings, &lab.interrupt)?;
     settings.take_done();
     // One that could never begin is an error like any other.
     match settings.done.as_slice() {
@@ -71,8 +66,8 @@ pub(super) fn sweep(
 
 /// Configurations, one after the other.
 struct Settings<'a> {
-    setup: &'a Setup,
-    asked: &'a Asked,
+    lab: &'a Lab,
+    request: &'a SweepRequest,
     folder: &'a CampaignFolder,
     all: Vec<Values>,
     done: Vec<Configuration>,
@@ -90,7 +85,7 @@ impl Settings<'_> {
     /// Takes over what was measured before, up to the first configuration that is not done.
     fn take_done(&mut self) {
         while let Some((_, values, path)) = self.following() {
-            let configuration = read_one(&path, &values);
+            let configuration = read_one(&path, &values, &*self.lab.observer);
             if !is_done(&configuration) {
                 return;
             }
@@ -100,7 +95,12 @@ impl Settings<'_> {
 
     fn keep(&mut self, configuration: Configuration) {
         self.done.push(configuration);
-        write(self.folder, &together(self.done.clone()));
+        let sweeps = together(self.done.clone());
+        // A full disk must not end a sweep.
+        if let Err(error) = self.folder.write_summary(&sweeps) {
+            self.lab.observer.warn(error.to_string());
+        }
+        self.lab.observer.sweep(&SweepProgress::AllSaved(self.folder, &sweeps));
     }
 }
 
@@ -114,18 +114,15 @@ impl Planner for Settings<'_> {
     }
 
     fn measure(&mut self, (number, values, path): &Self::Step) -> Result<Outcome, Failed> {
-        let (shown, of) = (said(values), self.all.len());
-        if !self.setup.quiet {
-            let shown = goodput_report::plain(&shown);
-            output::note(&format!("\nconfiguration {number} of {of}: {shown}"));
-        }
+        let (number, of, name) = (*number, self.all.len(), &*said(values));
+        let observer = &self.lab.observer;
+        observer.sweep(&SweepProgress::Configuration { number, of, name });
         let _ = std::fs::remove_file(path.join(FAILED));
-        if let Err(failed) = measure(self.setup, self.asked, values, path) {
-            let why = failed.lines();
-            output::note(&format!("warning: {why}"));
-            keep(&path.join(FAILED), why.as_bytes());
+        if let Err(failed) = measure(self.lab, self.request, values, path) {
+            observer.sweep(&SweepProgress::ConfigurationFailed(&failed));
+            keep(&path.join(FAILED), failed.lines().as_bytes());
         }
-        self.keep(read_one(path, values));
+        self.keep(read_one(path, values, &*self.lab.observer));
         Ok(Outcome::Measured)
     }
 
@@ -135,44 +132,34 @@ impl Planner for Settings<'_> {
 }
 
 /// Whether every configuration is done: then nothing is started any more.
-pub(super) fn is_over(asked: &Asked, folder: &CampaignFolder) -> Result<bool, Failed> {
-    let all = configurations(asked)?;
+pub fn is_over(
+    request: &SweepRequest,
+    folder: &CampaignFolder,
+    observer: &dyn Observer,
+) -> Result<bool, Failed> {
+    let all = configurations(request)?;
     let is_done = |(number, values): (u32, &Values)| {
-        is_done(&read_one(&folder.configuration(number, values), values))
+        is_done(&read_one(&folder.configuration(number, values), values, observer))
     };
     Ok((1..).zip(&all).all(is_done))
 }
 
 /// Sweeps that are there already.
-pub(super) fn read(folder: &CampaignFolder, asked: &Asked) -> Result<Sweeps, Failed> {
-    let all = configurations(asked)?;
+pub(super) fn read(
+    folder: &CampaignFolder,
+    request: &SweepRequest,
+    observer: &dyn Observer,
+) -> Result<Sweeps, Failed> {
+    let all = configurations(request)?;
     let paths =
         (1..).zip(&all).map(|(number, values)| (folder.configuration(number, values), values));
     let begun = paths.filter(|(path, _)| path.is_dir());
-    Ok(together(begun.map(|(path, values)| read_one(&path, values)).collect()))
-}
-
-/// The exit code: of the best one, unless the user stopped, or there is none.
-pub(super) fn code(sweeps: &Sweeps) -> u8 {
-    let all = || sweeps.configurations.iter();
-    let best = sweeps.best.and_then(|place| sweeps.configurations.get(place));
-    let is_stopped = |one: &Configuration| {
-        one.sweep.as_ref().is_some_and(|sweep| sweep.sweep.state == SweepState::Interrupted)
-    };
-    if all().any(is_stopped) {
-        return exit::INTERRUPTED;
-    }
-    match best.and_then(|best| best.sweep.as_ref()) {
-        Some(sweep) => code_of(sweep),
-        None if all().all(|one| one.failed.is_some()) => exit::TARGET,
-        // The mildest: one that reaches its end says that the others could have.
-        None => all().filter_map(|one| one.sweep.as_ref()).map(code_of).min().unwrap_or(exit::VOID),
-    }
+    Ok(together(begun.map(|(path, values)| read_one(&path, values, observer)).collect()))
 }
 
 /// Every configuration in order; a server without anything that varies is one.
-fn configurations(asked: &Asked) -> Result<Vec<Values>, Failed> {
-    let varied = asked.variations()?;
+fn configurations(request: &SweepRequest) -> Result<Vec<Values>, Failed> {
+    let varied = request.variations()?;
     vary::configurations(&varied).map_err(|error| Failed::usage(error.to_string()))
 }
 
@@ -181,11 +168,11 @@ fn said(values: &Values) -> String {
     if pairs.is_empty() { "the server as it is".to_owned() } else { pairs.join(", ") }
 }
 
-/// What is asked of this configuration, and what fills the placeholders of its server's command.
-fn own(asked: &Asked, values: &Values) -> Result<(Asked, Values), Failed> {
-    let mut own = Asked { vary: Vec::new(), serve: None, ..asked.clone() };
+/// What is request of this configuration, and what fills the placeholders of its server's command.
+fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values), Failed> {
+    let mut own = SweepRequest { vary: Vec::new(), serve: None, ..request.clone() };
     let mut filled = Values::new();
-    let command = asked.serve.as_ref().map(|serve| Command::names(&serve.command)).transpose()?;
+    let command = request.serve.as_ref().map(|serve| Command::names(&serve.command)).transpose()?;
     let placeholders = command.unwrap_or_default();
     for (name, value) in values {
         if placeholders.contains(name) {
@@ -194,7 +181,7 @@ fn own(asked: &Asked, values: &Values) -> Result<(Asked, Values), Failed> {
         }
         own.plan = vary::set(&own.plan, name, value).map_err(|error| {
             let failed = Failed::usage(error.to_string());
-            match &asked.serve {
+            match &request.serve {
                 Some(_) => failed.hint(format!("`{{{name}}}` in --serve would take it as well")),
                 None => {
                     failed.hint("paths are those of plan.toml: `goodput run --dry-run` shows one")
@@ -202,7 +189,7 @@ fn own(asked: &Asked, values: &Values) -> Result<(Asked, Values), Failed> {
             }
         })?;
     }
-    let (load, base) = (&own.plan.load, &asked.plan.load);
+    let (load, base) = (&own.plan.load, &request.plan.load);
     if (&load.mode, load.duration, load.num_requests)
         != (&base.mode, base.duration, base.num_requests)
     {
@@ -211,38 +198,34 @@ fn own(asked: &Asked, values: &Values) -> Result<(Asked, Values), Failed> {
         return Err(Failed::usage(message)
             .hint("--rates, --concurrency, --duration and --num-requests say how"));
     }
-    plan::check(&own.plan)?;
+    check_plan(&own.plan)?;
     own.sweep.slo.clone_from(&own.plan.measure.slo);
     own.sweep.attainment = own.plan.measure.attainment;
     own.sweep.seed = own.plan.load.seed;
     Ok((own, filled))
 }
 
-/// Sweeps one configuration, with a server of its own where that was asked for.
-fn measure(setup: &Setup, asked: &Asked, values: &Values, path: &Path) -> Result<(), Failed> {
-    let (own, filled) = own(asked, values)?;
-    let folder = match CampaignFolder::open(Campaign::Sweep, path) {
-        Some(_) => CampaignFolder::resume(Campaign::Sweep, path),
-        None => CampaignFolder::create(Campaign::Sweep, path, &own),
-    };
-    let folder = folder.map_err(|error| folder_failed(&error))?;
-    match &asked.serve {
+/// Sweeps one configuration, with a server of its own where that was request for.
+fn measure(lab: &Lab, request: &SweepRequest, values: &Values, path: &Path) -> Result<(), Failed> {
+    let (own, filled) = own(request, values)?;
+    let folder = begin_or_go_on(path, &own)?;
+    match &request.serve {
         None => {
-            let prepared = prepare(setup, own.plan.clone())?;
-            one::sweep(setup, &own, folder, (prepared.plan, prepared.ready)).map(drop)
+            let prepared = prepare(lab, own.plan.clone())?;
+            one::sweep(lab, &own, folder, (prepared.plan, prepared.ready)).map(drop)
         }
-        Some(serve) => with_server(setup, &own, folder, (serve, &filled)),
+        Some(serve) => with_server(lab, &own, folder, (serve, &filled)),
     }
 }
 
 fn with_server(
-    setup: &Setup,
-    own: &Asked,
+    lab: &Lab,
+    own: &SweepRequest,
     folder: CampaignFolder,
-    (serve, filled): (&Serve, &Values),
+    (serve, filled): (&ServerRequest, &Values),
 ) -> Result<(), Failed> {
     let mut plan = own.plan.clone();
-    let place = serve::Place::of(&plan)?;
+    let place = Place::from_plan(&plan)?;
     let command = command(serve, filled, &place)?;
     let path = folder.path().to_owned();
     let log = path.join(LOG);
@@ -251,12 +234,10 @@ fn with_server(
     })?;
     let server = Server::start(&command, &log, &place, GRACE)?;
     let within = Duration::try_from_secs_f64(serve.timeout_s).unwrap_or(LONGEST_START);
-    let (ready, start) = server.wait_ready(&mut plan, within, &*setup.observer)?;
+    let (ready, start) = server.wait_ready(&mut plan, within, &*lab.observer)?;
     keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
-    if !setup.quiet {
-        output::note(&format!("the server was ready after {:.1} s", start.ready_s));
-    }
-    let outcome = one::sweep_on(setup, own, folder, (plan, Arc::new(ready)), &|| server.crash());
+    lab.observer.note(format!("the server was ready after {:.1} s", start.ready_s));
+    let outcome = one::sweep_on(lab, own, folder, (plan, Arc::new(ready)), &|| server.crash());
     let crash = server.crash();
     server.stop()?;
     match (outcome, crash) {
@@ -279,10 +260,10 @@ fn keep(path: &Path, bytes: &[u8]) {
 }
 
 /// What a configuration's folder holds.
-fn read_one(path: &Path, values: &Values) -> Configuration {
+fn read_one(path: &Path, values: &Values, observer: &dyn Observer) -> Configuration {
     let sweep = CampaignFolder::open(Campaign::Sweep, path).and_then(|folder| {
-        let asked: Asked = folder.asked().ok()?;
-        saved::summary(&folder, &asked).ok()
+        let request: SweepRequest = folder.asked().ok()?;
+        saved::summary(&folder, &request, observer).ok()
     });
     let start: Option<ColdStart> = read_inside(&path.join(START), MOST_SMALL)
         .ok()
@@ -313,15 +294,5 @@ fn together(configurations: Vec<Configuration>) -> Sweeps {
         configurations,
         best,
         because,
-    }
-}
-
-/// A full disk must not end a sweep.
-fn write(folder: &CampaignFolder, sweeps: &Sweeps) {
-    let page = goodput_report::sweeps_text(sweeps);
-    for outcome in [folder.write_summary(sweeps), folder.write_report(&page)] {
-        if let Err(error) = outcome {
-            output::note(&format!("warning: {error}"));
-        }
     }
 }

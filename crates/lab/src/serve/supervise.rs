@@ -1,14 +1,14 @@
-//! `goodput supervise`: runs a server for another goodput and ends it, whatever becomes of that one.
+//! Runs a server for another process and ends it, whatever becomes of that one.
 //!
 //! The other holds the writing end of this process' stdin. When it lets go, or dies of anything, the
-//! server's process group is told to end, and killed if it does not. What happens is said in words
-//! on stdout: see [`Word`].
+//! server's process group is told to end, and killed if it does not. What happens is said in words:
+//! see [`Word`].
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
@@ -19,8 +19,7 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::log;
-use crate::args::SuperviseArgs;
+use super::{Exit, log};
 use crate::error::Failed;
 
 /// How often a group that is ending is looked at.
@@ -28,9 +27,6 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(10);
 
 /// What was killed is gone at once, unless the kernel itself holds it (a driver that hangs).
 const KILLED_LIMIT: Duration = Duration::from_secs(3);
-
-/// Exit code where the server could not be started, as shells have it.
-const NOT_STARTED: u8 = 127;
 
 /// What a supervisor says, one to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,21 +42,20 @@ pub(super) enum Word {
 }
 
 impl Word {
-    fn of(status: ExitStatus) -> Self {
+    fn from_status(status: ExitStatus) -> Self {
         match status.signal() {
             Some(signal) => Self::Killed(signal),
             None => Self::Exited(status.code().unwrap_or_default()),
         }
     }
 
-    fn say(&self) {
+    fn say(&self, out: &mut dyn Write) {
         let line = match self {
             Self::Started(id) => format!("started {id}\n"),
             Self::Cannot(why) => format!("cannot {}\n", why.replace('\n', " ")),
             Self::Exited(code) => format!("exited {code}\n"),
             Self::Killed(signal) => format!("killed {signal}\n"),
         };
-        let mut out = std::io::stdout().lock();
         // Nobody may be left to hear it.
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
@@ -77,37 +72,37 @@ impl Word {
     }
 }
 
-/// Runs the server until it ends, or until nobody wants it any more; ends with its status.
-pub(crate) fn supervise(args: &SuperviseArgs) -> Result<ExitCode, Failed> {
+/// Runs the server until it ends, or until nobody wants it any more: how it ended, or none where it could
+/// not be started. What happens is said to `out`.
+pub fn supervise(
+    command: &[String],
+    log: &Path,
+    grace: Duration,
+    out: &mut dyn Write,
+) -> Result<Option<Exit>, Failed> {
     // Whatever the server leaves behind becomes a child of this process and can be found.
     let _ = set_child_subreaper(Some(getpid()));
-    let mut server = match start(&args.command, &args.log) {
+    let mut server = match start(command, log) {
         Ok(server) => server,
         Err(why) => {
-            Word::Cannot(why).say();
-            return Ok(ExitCode::from(NOT_STARTED));
+            Word::Cannot(why).say(out);
+            return Ok(None);
         }
     };
     // Before anything that may fail: who starts something also ends it.
     let group = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
-    Word::Started(group.map_or(0, |group| group.as_raw_nonzero().get())).say();
+    Word::Started(group.map_or(0, |group| group.as_raw_nonzero().get())).say(out);
     let own = wait(&mut server);
-    let word = own.as_ref().ok().copied().flatten().map(Word::of);
-    if let Some(word) = &word {
-        word.say();
+    let early = own.as_ref().ok().copied().flatten();
+    if let Some(status) = early {
+        Word::from_status(status).say(out);
     }
-    let status = end(&mut server, group, args.grace);
-    let word = word.or_else(|| {
-        let word = status.map(Word::of)?;
-        word.say();
-        Some(word)
-    });
+    let late = end(&mut server, group, grace);
+    if let (None, Some(status)) = (early, late) {
+        Word::from_status(status).say(out);
+    }
     own.map_err(|error| Failed::internal(format!("cannot watch the server: {error}")))?;
-    Ok(ExitCode::from(match word {
-        Some(Word::Exited(code)) => u8::try_from(code).unwrap_or(1),
-        Some(Word::Killed(signal)) => u8::try_from(signal).unwrap_or(0).saturating_add(128),
-        _ => 1,
-    }))
+    Ok(Some(early.or(late).map_or(Exit::Lost, Exit::from_status)))
 }
 
 fn start(command: &[String], path: &Path) -> Result<Child, String> {

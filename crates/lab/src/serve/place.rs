@@ -8,7 +8,7 @@ use goodput_model::{Nanos, Plan};
 
 use super::command::Values;
 use crate::error::Failed;
-use goodput_lab::readiness;
+use crate::readiness;
 
 /// For one attempt to connect; on this machine it is answered at once.
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -18,13 +18,13 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(50);
 
 /// The place of a server that we start.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub struct Place {
     addresses: Vec<SocketAddr>,
 }
 
 impl Place {
     /// Where the plan's requests go.
-    pub(crate) fn of(plan: &Plan) -> Result<Self, Failed> {
+    pub fn from_plan(plan: &Plan) -> Result<Self, Failed> {
         let url = &plan.target.url;
         if url == "mock" || url.starts_with("mock:") {
             return Err(Failed::usage("the simulated engine inside the process needs no server")
@@ -36,7 +36,7 @@ impl Place {
     }
 
     /// What a command may want to know: `port` and `host`.
-    pub(crate) fn offered(&self) -> Values {
+    pub fn offered(&self) -> Values {
         let named = |address: &SocketAddr| {
             [("host", address.ip().to_string()), ("port", address.port().to_string())]
         };
@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// The address at which something listens.
-    pub(crate) fn taken(&self) -> Option<SocketAddr> {
+    pub fn taken(&self) -> Option<SocketAddr> {
         self.addresses.iter().copied().find(|address| {
             TcpStream::connect_timeout(address, CONNECT_LIMIT).is_ok_and(|stream| {
                 // A port that nobody has may be given to the caller himself, who then meets himself.
@@ -55,7 +55,7 @@ impl Place {
     }
 
     /// Fails if something listens already.
-    pub(crate) fn must_be_free(&self) -> Result<(), Failed> {
+    pub fn must_be_free(&self) -> Result<(), Failed> {
         match self.taken() {
             None => Ok(()),
             Some(address) => Err(Failed::usage(format!("something already listens at {address}"))
@@ -64,7 +64,7 @@ impl Place {
     }
 
     /// Waits until nothing listens any more; the address at which something still does.
-    pub(crate) fn wait_free(&self, within: Duration) -> Option<SocketAddr> {
+    pub fn wait_free(&self, within: Duration) -> Option<SocketAddr> {
         let deadline = now() + within.into();
         loop {
             match self.taken() {

@@ -5,48 +5,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{
-    Ask, Estimate, Figures, Point, Purpose, Standing, Step, SweepFacts, SweepPlan, SweepState,
-    SweepSummary, Unclear, answer, estimate, judge, next,
+    Ask, Estimate, Figures, Point, PointSummary, Purpose, Standing, Step, SweepFacts, SweepPlan,
+    SweepState, SweepSummary, Unclear, answer, estimate, judge, next,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
 use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::Summary;
 
-use super::asked::Asked;
+use super::request::SweepRequest;
 use super::saved::Kept;
-use super::screen::Screen;
 use super::{point, saved};
+use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
-use crate::run::Setup;
-use crate::{output, report};
-use goodput_lab::RunContext;
-use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
-use goodput_lab::emptying::{By, wait_empty};
-use goodput_lab::host;
-use goodput_lab::readiness::{self, Ready};
-use goodput_lab::run::prepare_on;
+use crate::events::{SweepProgress, SweepView};
+use crate::host;
+use crate::readiness::{self, Ready};
+use crate::run::prepare_on;
+use crate::run::{Lab, RunContext};
 
 /// How long a server that went away may stay away.
-pub(crate) const ABSENCE: Duration = Duration::from_mins(2);
+pub const ABSENCE: Duration = Duration::from_mins(2);
 
 /// Load that warms a server up which has stood idle, in seconds.
 const REWARM_S: f64 = 10.0;
 
 /// How long a server may take to be empty after a point.
-pub(crate) const EMPTYING: Duration = Duration::from_mins(1);
+pub const EMPTYING: Duration = Duration::from_mins(1);
 
 /// A sweep that goes on.
 struct Sweep<'a> {
-    setup: &'a Setup,
-    asked: &'a Asked,
+    lab: &'a Lab,
+    request: &'a SweepRequest,
     folder: CampaignFolder,
     /// The plan of all points, with everything settled that it left open.
     plan: Plan,
     ready: Arc<Ready>,
     points: Vec<(String, Point)>,
     facts: SweepFacts,
-    screen: Screen,
     /// When it began, or went on.
     began: Nanos,
     /// What it took before.
@@ -58,37 +55,37 @@ struct Sweep<'a> {
 }
 
 /// Measures until everything is known, or the user or the target ends it.
-pub(super) fn sweep(
-    setup: &Setup,
-    asked: &Asked,
+pub fn sweep(
+    lab: &Lab,
+    request: &SweepRequest,
     folder: CampaignFolder,
     settled: (Plan, Arc<Ready>),
 ) -> Result<SweepSummary, Failed> {
-    Sweep::new(setup, asked, folder, settled)?.run()
+    Sweep::new(lab, request, folder, settled)?.run()
 }
 
 /// The same with a server of ours, which may end.
 pub(super) fn sweep_on(
-    setup: &Setup,
-    asked: &Asked,
+    lab: &Lab,
+    request: &SweepRequest,
     folder: CampaignFolder,
     (plan, ready): (Plan, Arc<Ready>),
     crash: &dyn Fn() -> Option<Failed>,
 ) -> Result<SweepSummary, Failed> {
-    let prepared = prepare_on(setup, plan, ready)?;
-    let mut sweep = Sweep::new(setup, asked, folder, (prepared.plan, prepared.ready))?;
+    let prepared = prepare_on(lab, plan, ready)?;
+    let mut sweep = Sweep::new(lab, request, folder, (prepared.plan, prepared.ready))?;
     sweep.crash = Some(crash);
     sweep.run()
 }
 
 impl<'a> Sweep<'a> {
     fn new(
-        setup: &'a Setup,
-        asked: &'a Asked,
+        lab: &'a Lab,
+        request: &'a SweepRequest,
         folder: CampaignFolder,
         (plan, ready): (Plan, Arc<Ready>),
     ) -> Result<Self, Failed> {
-        let kept = saved::points(&folder)?;
+        let kept = saved::points(&folder, &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
         let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
         let points: Vec<_> = kept.into_iter().map(Kept::named).collect();
@@ -100,7 +97,7 @@ impl<'a> Sweep<'a> {
             target: ready.shown.clone(),
             model: ready.model.clone(),
             workload: goodput_workload::describe(&plan.workload),
-            gpus: asked.gpus,
+            gpus: request.gpus,
             estimated: None,
             took_s: 0.0,
         };
@@ -110,17 +107,15 @@ impl<'a> Sweep<'a> {
         };
         let took_s = facts.took_s.max(took_s);
         let is_cold = !points.is_empty();
-        let screen = Screen::new(setup.progress());
         let began = now();
         Ok(Self {
-            setup,
-            asked,
+            lab,
+            request,
             folder,
             plan,
             ready,
             points,
             facts,
-            screen,
             began,
             took_s,
             crash: None,
@@ -129,32 +124,29 @@ impl<'a> Sweep<'a> {
     }
 
     fn run(mut self) -> Result<SweepSummary, Failed> {
-        let path = self.folder.path().display().to_string();
-        let shown = goodput_report::plain(&path);
+        let shown = self.folder.path().display();
         if self.points.is_empty() {
-            self.screen.note(&format!("sweep of {} into {shown}", self.facts.target));
+            self.note(format!("sweep of {} into {shown}", self.facts.target));
         } else {
             let done = self.points.len();
-            self.screen.note(&format!("going on with {shown}: {done} points are there"));
+            self.note(format!("going on with {shown}: {done} points are there"));
         }
-        let (plan, points) = (self.asked.sweep.clone(), self.points.clone());
+        let (plan, points) = (self.request.sweep.clone(), self.points.clone());
         let known = SweepSummary::new(self.facts.clone(), plan, points);
-        self.screen.begin(&known.points, &self.asked.sweep);
-        let interrupt = self.setup.interrupt.clone();
+        self.show(&known.points, false);
+        let interrupt = self.lab.interrupt.clone();
         self.facts.state = carry_out(&mut self, &interrupt)?;
-        let summary = self.write();
-        report::keep_sweep(self.folder.path(), &summary);
-        Ok(summary)
+        Ok(self.write())
     }
 
     /// How long it takes from here; said once, before the first point that counts.
     fn say_what_it_takes(&mut self, done: &[Point], more_s: f64) -> Option<f64> {
-        let mut left = estimate(&self.asked.sweep, done)?;
+        let mut left = estimate(&self.request.sweep, done)?;
         left.seconds += more_s;
         if self.facts.estimated.is_none() {
             let so_far = self.took();
             let whole = Estimate { seconds: left.seconds + so_far, ..left.clone() };
-            self.screen.before(&whole);
+            self.lab.observer.sweep(&SweepProgress::Estimated(&whole));
             self.facts.estimated = Some(whole);
         }
         Some(left.seconds)
@@ -174,10 +166,10 @@ impl<'a> Sweep<'a> {
         self.folder.begin(ask.number, ask).map_err(unwritable)?;
         let path = self.folder.point(ask.number, &ask.level.folder_name());
         let plan = point::plan(&self.plan, ask);
-        let prepared = prepare_on(self.setup, plan, Arc::clone(&self.ready))?;
+        let prepared = prepare_on(self.lab, plan, Arc::clone(&self.ready))?;
         let label = progress_label(ask, left_s);
         let place = RunContext { label, ..RunContext::default() };
-        let summary = prepared.run(self.setup, &path, place)?;
+        let summary = prepared.run(self.lab, &path, place)?;
         Ok((path, summary))
     }
 
@@ -191,13 +183,10 @@ impl<'a> Sweep<'a> {
     ) -> Result<Outcome, Failed> {
         self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
         let figures = Figures::of(summary);
-        let standing = judge(&figures, &self.asked.sweep);
+        let standing = judge(&figures, &self.request.sweep);
         self.points.push((saved::name(path), Point { ask, figures }));
         let summary = self.write();
-        let done = self.done();
-        let left = estimate(&self.asked.sweep, &done);
-        let found = answer(&self.asked.sweep, &done);
-        self.screen.point(&summary.points, &self.asked.sweep, found.as_ref(), left.as_ref());
+        self.show(&summary.points, true);
         let is_gone = standing == Standing::Unclear(Unclear::ServerGone);
         Ok(if is_gone { Outcome::CutShort } else { Outcome::Measured })
     }
@@ -206,14 +195,26 @@ impl<'a> Sweep<'a> {
     fn write(&mut self) -> SweepSummary {
         self.facts.took_s = self.took();
         let summary =
-            SweepSummary::new(self.facts.clone(), self.asked.sweep.clone(), self.points.clone());
-        let page = goodput_report::sweep_text(&summary);
-        for outcome in [self.folder.write_summary(&summary), self.folder.write_report(&page)] {
-            if let Err(error) = outcome {
-                output::note(&format!("warning: {error}"));
-            }
+            SweepSummary::new(self.facts.clone(), self.request.sweep.clone(), self.points.clone());
+        if let Err(error) = self.folder.write_summary(&summary) {
+            self.lab.observer.warn(error.to_string());
         }
+        self.lab.observer.sweep(&SweepProgress::Saved(&self.folder, &summary));
         summary
+    }
+
+    /// Shows the points so far, the last of them measured just now or all of them before.
+    fn show(&self, points: &[PointSummary], is_new: bool) {
+        let (plan, done) = (&self.request.sweep, self.done());
+        let (answer, left) =
+            if is_new { (answer(plan, &done), estimate(plan, &done)) } else { (None, None) };
+        let (answer, left) = (answer.as_ref(), left.as_ref());
+        let view = SweepView { plan, points, is_new, answer, left };
+        self.lab.observer.sweep(&SweepProgress::Points(view));
+    }
+
+    fn note(&self, text: String) {
+        self.lab.observer.note(text);
     }
 
     fn done(&self) -> Vec<Point> {
@@ -227,9 +228,9 @@ impl Planner for Sweep<'_> {
 
     fn next(&mut self) -> Next<Ask, SweepState> {
         let done = self.done();
-        match next(&self.asked.sweep, &done) {
+        match next(&self.request.sweep, &done) {
             Step::Measure(ask) => Next::Measure(ask),
-            Step::Done => Next::Over(ended(&done, &self.asked.sweep)),
+            Step::Done => Next::Over(ended(&done, &self.request.sweep)),
         }
     }
 
@@ -242,13 +243,13 @@ impl Planner for Sweep<'_> {
         let left = self.say_what_it_takes(&self.done(), ask.burn_in_s - planned_s);
         let begin = now();
         let measured = self.measure_point(&ask, left);
-        if self.setup.interrupt.is_interrupted() {
+        if self.lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
         match measured {
             Ok((path, summary)) => self.keep(ask, &path, &summary, now() - begin),
             Err(failed) if failed.is_of_target() && !self.points.is_empty() => {
-                self.screen.note(&format!("warning: {failed}"));
+                self.note(format!("warning: {failed}"));
                 Ok(Outcome::TargetGone)
             }
             Err(failed) => Err(failed),
@@ -262,37 +263,36 @@ impl Planner for Sweep<'_> {
         }
         let mut plan = self.plan.clone();
         // With what a plan does not hold once it is settled: secrets of the URL.
-        plan.target.url.clone_from(&self.asked.plan.target.url);
+        plan.target.url.clone_from(&self.request.plan.target.url);
         plan.target.wait_ready = plan.target.wait_ready.max(ABSENCE);
-        self.screen.note("the server went away in mid-point: waiting for it");
+        self.note("the server went away in mid-point: waiting for it".to_owned());
         let given_up = || {
             let crash = self.crash.and_then(|crash| crash());
-            let stopped = self.setup.interrupt.is_interrupted();
+            let stopped = self.lab.interrupt.is_interrupted();
             crash.or_else(|| stopped.then(|| Failed::target("stopped while waiting")))
         };
-        match readiness::wait_unless(&mut plan, &*self.setup.observer, &given_up) {
+        match readiness::wait_unless(&mut plan, &*self.lab.observer, &given_up) {
             Ok(ready) => {
                 self.ready = Arc::new(ready);
                 self.is_cold = true;
                 true
             }
             Err(failed) => {
-                self.screen.note(&format!("warning: {failed}"));
+                self.note(format!("warning: {failed}"));
                 false
             }
         }
     }
 
     fn settle(&mut self, _: &Ask) {
-        pause(Nanos::from_secs_f64(self.asked.sweep.settle_s.clamp(0.0, 3600.0)));
-        let emptied = wait_empty(&self.plan, &self.ready, EMPTYING, &|| {
-            self.setup.interrupt.is_interrupted()
-        });
+        pause(Nanos::from_secs_f64(self.request.sweep.settle_s.clamp(0.0, 3600.0)));
+        let emptied =
+            wait_empty(&self.plan, &self.ready, EMPTYING, &|| self.lab.interrupt.is_interrupted());
         if let By::Unknown(why) = emptied.by
             && self.plan.target.probe
         {
             let seconds = emptied.after_s;
-            self.screen.note(&format!(
+            self.note(format!(
                 "warning: nobody knows whether the server is empty after {seconds:.0} s: {why}"
             ));
         }
@@ -317,8 +317,9 @@ fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
     }
 }
 
+/// A folder that could not be written to while something went on.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-pub(crate) fn unwritable(error: FolderError) -> Failed {
+pub fn unwritable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint("is there room on the disk? `--resume` goes on")
 }
 

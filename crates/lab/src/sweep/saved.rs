@@ -7,13 +7,14 @@ use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, Sweep
 use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 
-use super::asked::Asked;
 use super::many;
+use super::request::SweepRequest;
 use crate::error::Failed;
-use crate::{output, report};
+use crate::events::Observer;
+use crate::saved as runs;
 
 /// A sweep, or several.
-pub(crate) enum Saved {
+pub enum SavedSweep {
     /// Of one configuration.
     One(Box<SweepSummary>),
     /// Of several.
@@ -22,29 +23,33 @@ pub(crate) enum Saved {
 
 /// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
 /// holds no sweep.
-pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
+pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
     let folder = CampaignFolder::open(Campaign::Sweep, path)?;
     let read = || {
-        let asked: Asked =
+        let request: SweepRequest =
             folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
-        if asked.is_one() {
-            Ok(Saved::One(Box::new(summary(&folder, &asked)?)))
+        if request.is_one() {
+            Ok(SavedSweep::One(Box::new(summary(&folder, &request, observer)?)))
         } else {
-            many::read(&folder, &asked).map(Saved::Many)
+            many::read(&folder, &request, observer).map(SavedSweep::Many)
         }
     };
     Some(read())
 }
 
 /// The numbers of a sweep of one configuration.
-pub(super) fn summary(folder: &CampaignFolder, asked: &Asked) -> Result<SweepSummary, Failed> {
-    let kept = points(folder)?;
+pub(super) fn summary(
+    folder: &CampaignFolder,
+    request: &SweepRequest,
+    observer: &dyn Observer,
+) -> Result<SweepSummary, Failed> {
+    let kept = points(folder, observer)?;
     let written = written(folder).map(|summary| summary.sweep);
-    let facts = written.or_else(|| facts(folder, asked)).ok_or_else(|| {
+    let facts = written.or_else(|| facts(folder, request)).ok_or_else(|| {
         Failed::usage(format!("`{}` holds no point yet", folder.path().display()))
             .hint("`goodput sweep --resume` goes on with it")
     })?;
-    Ok(SweepSummary::new(facts, asked.sweep.clone(), kept.into_iter().map(Kept::named).collect()))
+    Ok(SweepSummary::new(facts, request.sweep.clone(), kept.into_iter().map(Kept::named).collect()))
 }
 
 /// The summary as it was written last.
@@ -54,9 +59,9 @@ pub(super) fn written(folder: &CampaignFolder) -> Option<SweepSummary> {
 }
 
 /// Without a summary: what the first point says.
-fn facts(folder: &CampaignFolder, asked: &Asked) -> Option<SweepFacts> {
+fn facts(folder: &CampaignFolder, request: &SweepRequest) -> Option<SweepFacts> {
     let (_, first) = folder.points().into_iter().next()?;
-    let run = report::read(&first).ok()?.run;
+    let run = runs::read(&first).ok()?.run;
     Some(SweepFacts {
         version: run.version,
         started: run.started,
@@ -64,7 +69,7 @@ fn facts(folder: &CampaignFolder, asked: &Asked) -> Option<SweepFacts> {
         target: run.target,
         model: run.model,
         workload: run.workload,
-        gpus: asked.gpus,
+        gpus: request.gpus,
         estimated: None,
         took_s: 0.0,
     })
@@ -85,19 +90,22 @@ impl Kept {
 }
 
 /// Every whole point, in the order measured; what cannot be read is named and left out.
-pub(super) fn points(folder: &CampaignFolder) -> Result<Vec<Kept>, Failed> {
+pub(super) fn points(
+    folder: &CampaignFolder,
+    observer: &dyn Observer,
+) -> Result<Vec<Kept>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let read = |begun: goodput_record::Asked<Ask>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
-        match report::read(path) {
+        match runs::read(path) {
             Ok(summary) => Some(Kept {
                 folder: name(path),
                 point: Point { ask: begun.ask, figures: Figures::of(&summary) },
                 took_s,
             }),
             Err(failed) => {
-                output::note(&format!("warning: left out: {failed}"));
+                observer.warn(format!("left out: {failed}"));
                 None
             }
         }

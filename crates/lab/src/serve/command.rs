@@ -7,17 +7,17 @@ use goodput_model::REDACTED;
 use crate::error::Failed;
 
 /// Names and what stands for them.
-pub(crate) type Values = BTreeMap<String, String>;
+pub type Values = BTreeMap<String, String>;
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Command {
+pub struct Command {
     pub(super) words: Vec<String>,
 }
 
 impl Command {
     /// The names that stand in braces in a command.
-    pub(crate) fn names(text: &str) -> Result<BTreeSet<String>, Failed> {
+    pub fn names(text: &str) -> Result<BTreeSet<String>, Failed> {
         let mut names = BTreeSet::new();
         for word in split(text)? {
             fill(&word, &mut |name| {
@@ -33,7 +33,7 @@ impl Command {
     ///
     /// `{{name}}` stands for `{name}` itself, `${name}` is left to a shell, and braces around
     /// anything but a name (JSON) are left alone.
-    pub(crate) fn read(text: &str, values: &Values, offered: &Values) -> Result<Self, Failed> {
+    pub fn parse(text: &str, values: &Values, offered: &Values) -> Result<Self, Failed> {
         let words = split(text)?;
         let mut used = BTreeSet::new();
         let mut filled = Vec::with_capacity(words.len());
@@ -55,7 +55,7 @@ impl Command {
 /// The command as it may be written down: words that hold or follow a key, token, secret or password,
 /// headers that say who asks, and URLs with a user are hidden, and all of it where its words cannot be
 /// told apart.
-pub(crate) fn without_secrets(text: &str) -> String {
+pub fn without_secrets(text: &str) -> String {
     let Ok(words) = split(text) else { return REDACTED.to_owned() };
     let mut shown: Vec<String> = Vec::new();
     let (mut is_next, mut has_secret) = (false, false);
@@ -90,7 +90,7 @@ fn is_bearer(word: &str) -> bool {
 
 /// Whether a flag or a variable has a secret for its value. `--max-num-batched-tokens` counts, and
 /// hides nothing.
-pub(crate) fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["key", "token", "secret", "password", "authorization", "bearer"];
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| words.contains(&part))
@@ -213,7 +213,7 @@ mod tests {
 
     fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let offered = values(&[("port", "8123")]);
-        Command::read(text, &values(pairs), &offered)
+        Command::parse(text, &values(pairs), &offered)
             .map(|command| command.words)
             .map_err(|failed| format!("{failed:?}"))
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use goodput_report::plain;
+use goodput_model::plain;
 
 /// The most that is read of the end of a log.
 const TAIL: u64 = 64 * 1024;
@@ -19,7 +19,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The last lines of a log from `start` on, made harmless; empty ones are left out.
-pub(crate) fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
+pub fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
     let read = || -> io::Result<(bool, Vec<u8>)> {
         let mut file = File::open(path)?;
         let from = file.metadata()?.len().saturating_sub(TAIL).max(start);

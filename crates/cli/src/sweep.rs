@@ -1,0 +1,210 @@
+//! `goodput sweep`: points at rising load, each a run folder of its own, until it is known how much
+//! load keeps the SLO.
+
+mod request;
+
+pub(crate) use goodput_lab::sweep::{
+    ABSENCE, EMPTYING, SavedSweep as Saved, at_level, promise, search, unwritable,
+};
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use goodput_campaign::sweep::{Configuration, GoodputState, SweepState, SweepSummary, Sweeps};
+use goodput_lab::run::prepare;
+use goodput_lab::sweep::{self as lab, SweepRequest};
+use goodput_lab::{folder_failed, host};
+use goodput_model::{Plan, Verdict};
+use goodput_record::{Campaign, CampaignFolder, FolderError};
+
+use crate::args::SweepArgs;
+use crate::error::{Failed, exit};
+use crate::fleet::Part;
+use crate::printer::Printer;
+use crate::run::{Setup, folder_path, show};
+use crate::workload::dry_run;
+use crate::{plan, report, typed};
+
+/// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
+const BESIDE_RESUME: [&str; 6] =
+    ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
+
+/// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
+/// one configuration or several.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
+    let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
+    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
+    setup.lab.shard = part.shard();
+    if let Part::Other(other) = part {
+        return other.follow(setup, &own_plan(args)?, &led_path(args));
+    }
+    let setup = setup.hooked(&args.endpoint)?;
+    let (resumed, request) = match &args.resume {
+        Some(path) => resume(path, args).map(|(folder, request)| (Some(folder), request))?,
+        None => (None, request::from_flags(args)?),
+    };
+    if args.output.dry_run {
+        return dry_run(request.plan, &setup.hub, args.output.json);
+    }
+    if let Some(folder) = &resumed {
+        permit(&setup, folder, &request, args)?;
+    }
+    let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
+    take_part(&mut setup, part, &request)?;
+    if request.is_one() {
+        one(&setup, &request, resumed, args)
+    } else {
+        all(&setup, &request, resumed, args)
+    }
+}
+
+/// Sweeps one configuration, and shows what came of it.
+fn one(
+    setup: &Setup,
+    request: &SweepRequest,
+    resumed: Option<CampaignFolder>,
+    args: &SweepArgs,
+) -> Result<ExitCode, Failed> {
+    // A target that is not there leaves no folder behind.
+    let prepared = prepare(setup, request.plan.clone())?;
+    let folder = resumed.map_or_else(|| create(args, request), Ok)?;
+    let path = folder.path().to_owned();
+    let summary = lab::sweep(setup, request, folder, (prepared.plan, prepared.ready))?;
+    let text = || goodput_report::sweep_text(&summary);
+    show(&args.output, &path, &report::json(&summary), text)?;
+    Ok(ExitCode::from(code(&summary)))
+}
+
+/// Sweeps several configurations, and shows what they say together.
+fn all(
+    setup: &Setup,
+    request: &SweepRequest,
+    resumed: Option<CampaignFolder>,
+    args: &SweepArgs,
+) -> Result<ExitCode, Failed> {
+    lab::check(request)?;
+    let folder = resumed.map_or_else(|| create(args, request), Ok)?;
+    let sweeps = lab::sweep_all(setup, request, &folder)?;
+    report::keep_sweeps(folder.path(), &sweeps);
+    let text = || goodput_report::sweeps_text(&sweeps);
+    show(&args.output, folder.path(), &report::json(&sweeps), text)?;
+    let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
+    Ok(ExitCode::from(stopped.unwrap_or_else(|| code_of_all(&sweeps))))
+}
+
+/// Takes this client's place among others: a sweep needs one that decides.
+fn take_part(setup: &mut Setup, part: Part, request: &SweepRequest) -> Result<(), Failed> {
+    match part {
+        Part::First(_) if request.varies_target() => {
+            Err(Failed::usage("each client says for itself where it sends requests")
+                .hint("of the target only its model can vary: --vary target.model=a,b"))
+        }
+        Part::First(first) => {
+            setup.lab.runner = Box::new(first.gather(setup, &request.plan, true)?);
+            Ok(())
+        }
+        Part::Alone(_) => Err(Failed::usage("a sweep of several clients needs one that decides")
+            .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together")),
+        Part::Whole | Part::Other(_) => Ok(()),
+    }
+}
+
+/// Refuses to run what only the folder names; one that is over runs nothing any more.
+fn permit(
+    setup: &Setup,
+    folder: &CampaignFolder,
+    request: &SweepRequest,
+    args: &SweepArgs,
+) -> Result<(), Failed> {
+    let path = args.resume.as_deref().unwrap_or(folder.path());
+    let commands = request::commands(request, path, args)?;
+    if lab::is_over(request, folder, &*setup.observer)? { Ok(()) } else { commands.permit() }
+}
+
+/// Where a client that is led keeps what it measures.
+fn led_path(args: &SweepArgs) -> PathBuf {
+    let named = || format!("runs/{}-sweep", host::timestamp().replace(':', "-")).into();
+    args.output.out.clone().unwrap_or_else(named)
+}
+
+/// A saved sweep, computed anew; none where the folder holds no sweep.
+pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
+    lab::read(path, &Printer::new(false))
+}
+
+/// What a client that is led settles for itself. The sweep is another's to go on with.
+fn own_plan(args: &SweepArgs) -> Result<Plan, Failed> {
+    let Some(path) = &args.resume else { return request::from_flags(args).map(|asked| asked.plan) };
+    let asked =
+        CampaignFolder::open(Campaign::Sweep, path).map(|folder| folder.asked::<SweepRequest>());
+    match (asked, &args.target) {
+        (Some(asked), _) => {
+            complete(asked.map_err(|error| folder_failed(&error))?, args).map(|asked| asked.plan)
+        }
+        (None, Some(_)) => request::from_flags(args).map(|asked| asked.plan),
+        (None, None) => Err(Failed::usage("the folder of this sweep is not on this machine")
+            .hint("say the target too: goodput sweep URL --resume FOLDER")),
+    }
+}
+
+fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Failed> {
+    let path: PathBuf = folder_path(args.output.out.as_deref(), &asked.plan, "sweep");
+    CampaignFolder::create(Campaign::Sweep, &path, &asked.written())
+        .map_err(|error| folder_failed(&error))
+}
+
+/// The folder of a sweep that was stopped, and what was asked of it.
+fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
+    typed::refuse_beside("resume", &BESIDE_RESUME)?;
+    let failed = |error: FolderError| {
+        let failed = Failed::usage(error.to_string());
+        match error {
+            FolderError::Locked(_) => failed.hint("wait for it, or stop it"),
+            _ => failed.hint("--resume takes the folder that a sweep printed when it began"),
+        }
+    };
+    let folder = CampaignFolder::resume(Campaign::Sweep, path).map_err(failed)?;
+    let asked = complete(folder.asked().map_err(failed)?, args)?;
+    Ok((folder, asked))
+}
+
+/// What was asked, with what is never saved.
+fn complete(mut asked: SweepRequest, args: &SweepArgs) -> Result<SweepRequest, Failed> {
+    if let Some(target) = &args.target {
+        asked.plan.target.url = request::target(target);
+    }
+    asked.check()?;
+    plan::complete_headers(&mut asked.plan, &args.endpoint)?;
+    plan::check(&asked.plan)?;
+    Ok(asked)
+}
+
+/// The exit code of a sweep.
+fn code(summary: &SweepSummary) -> u8 {
+    match (summary.sweep.state, summary.goodput.as_ref().map(|goodput| goodput.state)) {
+        (SweepState::Interrupted, _) => exit::INTERRUPTED,
+        (SweepState::TargetLost | SweepState::NoGoodAnswer, _) => exit::TARGET,
+        _ if summary.verdict == Verdict::Void => exit::VOID,
+        (_, Some(GoodputState::Unreachable)) => exit::MISSED,
+        (_, Some(GoodputState::Unclear)) => exit::VOID,
+        (_, Some(GoodputState::Found | GoodputState::AtLeast) | None) => exit::OK,
+    }
+}
+
+/// The exit code: of the best one, unless the user stopped, or there is none.
+fn code_of_all(sweeps: &Sweeps) -> u8 {
+    let all = || sweeps.configurations.iter();
+    let best = sweeps.best.and_then(|place| sweeps.configurations.get(place));
+    let is_stopped = |one: &Configuration| {
+        one.sweep.as_ref().is_some_and(|sweep| sweep.sweep.state == SweepState::Interrupted)
+    };
+    if all().any(is_stopped) {
+        return exit::INTERRUPTED;
+    }
+    match best.and_then(|best| best.sweep.as_ref()) {
+        Some(sweep) => code(sweep),
+        None if all().all(|one| one.failed.is_some()) => exit::TARGET,
+        // The mildest: one that reaches its end says that the others could have.
+        None => all().filter_map(|one| one.sweep.as_ref()).map(code).min().unwrap_or(exit::VOID),
+    }
+}
