@@ -1,13 +1,9 @@
 //! `goodput compare`: is B really faster than A, and by how much.
 
 mod files;
-mod floor;
 mod foreign;
-mod gates;
 mod live;
-mod proof;
 mod saved;
-mod targets;
 mod view;
 
 use std::path::Path;
@@ -18,7 +14,6 @@ use goodput_model::Measure;
 use goodput_record::Host;
 
 pub(crate) use files::{check as check_files, code, write as write_files};
-pub(crate) use gates::read as read_gates;
 pub(crate) use view::html;
 
 use crate::args::CompareArgs;

@@ -17,14 +17,15 @@ use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::Extent;
 use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
 
-use super::targets::each;
-use super::{floor, gates, promised, proof};
+use super::promised;
 use crate::args::{CompareArgs, GateArgs};
 use crate::error::Failed;
 use crate::run::{Setup, folder_path};
 use crate::{report, typed};
 use baseline::{Live, Measured};
 use folders::{Lens, Run, Taken};
+use goodput_lab::compare::names::each;
+use goodput_lab::compare::{floor, gates, proof};
 use goodput_lab::folder_failed;
 use goodput_lab::host;
 use levels::Levels;
@@ -41,7 +42,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
     let targets = targets::read(args)?;
     let is_live = targets.iter().any(Target::is_live);
     refuse_flags(&typed::flags(), is_live)?;
-    let gates = gates::read(&args.gate.gate)?;
+    let gates = gates::read(&args.gate.gate, &*setup.observer)?;
     let lens = Lens { slo: &args.slo, percentiles: gates::percentiles(&gates) };
     let mut sides =
         targets.iter().map(|target| read(target, &lens)).collect::<Result<Vec<_>, _>>()?;
@@ -49,7 +50,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         gates::check(&gates, &run.plan, &format!("`{}`", run.path.display()))?;
     }
     // All that can be refused is refused before anything is measured.
-    let settled = Settled::of(args, gates, &targets, &sides)?;
+    let settled = Settled::of(setup, args, gates, &targets, &sides)?;
     let kept = kept(args, is_live, &sides)?;
     let mut state = CompareState::Complete;
     if let (true, Some(out)) = (is_live, &kept) {
@@ -180,6 +181,7 @@ struct Settled {
 
 impl Settled {
     fn of(
+        setup: &Setup,
         args: &CompareArgs,
         gates: Vec<Gate>,
         targets: &[Target],
@@ -191,7 +193,7 @@ impl Settled {
         }
         let GateArgs { margin, anyway, ref gpus, ref price_per_gpu_hour, .. } = args.gate;
         let mut design = Design { gates, margin, ..design(targets, sides, &levels) };
-        let floor = known_floor(&mut design, sides)?;
+        let floor = known_floor(setup, &mut design, sides)?;
         Ok(Self {
             levels,
             design,
@@ -229,7 +231,11 @@ impl Settled {
 }
 
 /// The floor holds for the machine that measured.
-fn known_floor(design: &mut Design, sides: &[Taken]) -> Result<Option<Floor>, Failed> {
+fn known_floor(
+    setup: &Setup,
+    design: &mut Design,
+    sides: &[Taken],
+) -> Result<Option<Floor>, Failed> {
     let has_slo =
         sides.iter().flat_map(|side| &side.runs).any(|run| run.plan.measure.slo.is_some());
     let is_here = |run: &&Run| {
@@ -246,8 +252,9 @@ fn known_floor(design: &mut Design, sides: &[Taken]) -> Result<Option<Floor>, Fa
             model: &run.manifest.target.model,
             workload: &run.summary.run.workload,
             has_slo,
+            is_margin_chosen: typed::is_typed("margin"),
         };
-        if let Some(floor) = floor::known(design, &rig)? {
+        if let Some(floor) = floor::known(design, &rig, &*setup.observer)? {
             return Ok(Some(floor));
         }
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::args::CompareArgs;
-use crate::compare::targets::{LONGEST, letter, misnamed, refer, split};
 use crate::error::Failed;
+use goodput_lab::compare::names::{LONGEST, letter, misnamed, refer, split};
 
 /// One of those compared.
 #[derive(Debug, Clone, PartialEq)]
