@@ -13,12 +13,12 @@ use super::switch;
 use super::targets::{self, Contestant};
 use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
 use crate::commands::FolderCommands;
-use crate::compare::promised;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
 use crate::printer::Printer;
 use crate::{serve, sweep};
 use goodput_lab::compare::gates;
+use goodput_lab::compare::promised;
 
 /// Everything that was asked of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
