@@ -23,7 +23,7 @@ use crate::error::{Failed, folder_failed};
 use crate::host;
 use crate::run::Lab;
 pub use baseline::Replan;
-use baseline::{Live, Measured};
+use baseline::{Again, Live, Measured};
 use folders::{Lens, Run, Taken};
 use levels::Levels;
 pub use targets::{Place, Target, any_saved, read as read_targets};
@@ -82,7 +82,8 @@ pub fn compare(
     let kept = kept(&request, is_live, &sides)?;
     let mut state = CompareState::Complete;
     if let (true, Some(out)) = (is_live, &kept) {
-        state = measure(lab, request.replan, &targets, &mut sides, &lens, out)?;
+        let again = Again { replan: request.replan, lens: &lens, out };
+        state = measure(lab, &targets, &mut sides, &again)?;
     }
     let facts = CompareFacts { state, took_s: (goodput_clock::now() - begin).as_secs(), ..facts() };
     Ok((kept, settled.conclude(facts, &targets, &sides)))
@@ -115,11 +116,9 @@ fn kept(
 /// Fills in the sides of servers with what the baseline's runs measure there.
 fn measure(
     lab: &Lab,
-    replan: &Replan<'_>,
     targets: &[Target],
     sides: &mut [Taken],
-    lens: &Lens<'_>,
-    out: &Path,
+    again: &Again<'_>,
 ) -> Result<CompareState, Failed> {
     let live = |(side, target): (usize, &'_ Target)| match &target.place {
         Place::Live(url) => Some((side, target.name.clone(), url.clone())),
@@ -131,8 +130,7 @@ fn measure(
     let Some((baseline, others)) = sides.split_first_mut() else {
         return Ok(CompareState::Complete);
     };
-    let Measured { sides: measured, state } =
-        baseline::measure(lab, replan, baseline, lens, &servers, out)?;
+    let Measured { sides: measured, state } = baseline::measure(lab, baseline, &servers, again)?;
     for (server, taken) in servers.iter().zip(measured) {
         if let Some(side) = server.side.checked_sub(1).and_then(|place| others.get_mut(place)) {
             *side = taken;

@@ -15,6 +15,15 @@ use crate::run::{Lab, RunContext, prepare};
 /// The plan of a run of the baseline, for the server at this URL.
 pub type Replan<'a> = dyn Fn(&Plan, &str) -> Result<Plan, Failed> + 'a;
 
+/// How runs are measured again.
+#[derive(Clone, Copy)]
+pub(super) struct Again<'a> {
+    pub(super) replan: &'a Replan<'a>,
+    pub(super) lens: &'a Lens<'a>,
+    /// Where they are kept.
+    pub(super) out: &'a Path,
+}
+
 /// A server, and its place among the sides.
 pub(super) struct Live<'a> {
     pub(super) side: usize,
@@ -32,12 +41,11 @@ pub(super) struct Measured {
 /// what drifts meanwhile meets all of them.
 pub(super) fn measure(
     lab: &Lab,
-    replan: &Replan<'_>,
     baseline: &Taken,
-    lens: &Lens<'_>,
     servers: &[Live<'_>],
-    out: &Path,
+    again: &Again<'_>,
 ) -> Result<Measured, Failed> {
+    let Again { replan, lens, out } = *again;
     if baseline.has_sweep {
         return Err(Failed::usage(
             "a sweep is no baseline: what it measures depends on the server",
