@@ -68,6 +68,7 @@ impl Observer for Printer {
             Event::Note(_) | Event::NoteOnce(_) if self.quiet => {}
             Event::Note(text) => self.say(&plain(&text)),
             Event::NoteOnce(text) if self.is_new(&text) => self.say(&plain(&text)),
+            Event::Notice(text) => self.say(&plain(&text)),
             Event::Warning(text) => self.say(&format!("warning: {}", plain(&text))),
             Event::KeyUsed { variable, host } => self.say_whose_key(&variable, &host),
             _ => {}

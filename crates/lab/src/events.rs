@@ -19,6 +19,8 @@ pub enum Event {
     Note(String),
     /// A note that holds for all runs and is worth saying only once.
     NoteOnce(String),
+    /// Decides what is compared with what: worth knowing whatever else is not.
+    Notice(String),
     /// Changes what the result is worth, or what the user has to do.
     Warning(String),
     /// The key in an environment variable other than the default one goes to this host.
@@ -69,6 +71,11 @@ pub trait Observer: Send + Sync {
     /// A [`Event::NoteOnce`].
     fn note_once(&self, text: &str) {
         self.event(Event::NoteOnce(text.to_owned()));
+    }
+
+    /// A [`Event::Notice`].
+    fn notice(&self, text: String) {
+        self.event(Event::Notice(text));
     }
 
     /// A [`Event::Warning`].

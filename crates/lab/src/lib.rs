@@ -8,6 +8,7 @@
 //! | [`series`] | the same plan several times |
 //! | [`sweep`] | points at rising load, for one configuration or several |
 //! | [`serve`] | a server that is ours to start, watch and end |
+//! | [`compare`] | several targets or saved runs held against each other |
 //! | [`handle`], [`interrupt`] | how another thread, or the user, sees and stops a run |
 //! | [`readiness`] | from a plan to a target that answers |
 //! | [`materials`] | the files a workload is made of, from disk or from the [`hub`] |
@@ -25,6 +26,7 @@ pub mod calibrate;
 pub mod campaign;
 pub mod canary;
 pub mod checks;
+pub mod compare;
 pub mod emptying;
 mod error;
 mod events;

@@ -7,10 +7,10 @@ use goodput_campaign::compare::{FileComparison, ReportedSide};
 use goodput_exchange::{UNDERSTOOD, parse_results, read_results};
 use goodput_model::{Reported, Tool, Verdict};
 
-use super::targets::{LONGEST, letter, split};
 use crate::args::CompareArgs;
 use crate::error::{Failed, exit};
 use crate::{output, report, typed};
+use goodput_lab::compare::names::{LONGEST, letter, split};
 
 /// What may be said about files.
 const ABOUT_FILES: [&str; 3] = ["targets", "json", "quiet"];

@@ -1,24 +1,18 @@
 //! `goodput compare`: is B really faster than A, and by how much.
 
 mod files;
-mod floor;
 mod foreign;
-mod gates;
 mod live;
-mod proof;
 mod saved;
-mod targets;
 mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_campaign::compare::Comparison;
-use goodput_model::Measure;
-use goodput_record::Host;
+use goodput_lab::compare::saved::{any_saved, read_summary};
 
 pub(crate) use files::{check as check_files, code, write as write_files};
-pub(crate) use gates::read as read_gates;
 pub(crate) use view::html;
 
 use crate::args::CompareArgs;
@@ -42,11 +36,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     files::check(&args.gate.files)?;
     let setup =
         Setup::new(args.output.quiet, !args.workload.no_length_check).hooked(&args.endpoint)?;
-    if args.output.dry_run && !saved::is_meant(args) {
+    if args.output.dry_run && !any_saved(&args.targets) {
         return live::dry_run(&setup, args);
     }
     let setup = setup.listening(&args.endpoint)?.showing(&args.output, "compare");
-    let (path, comparison) = if saved::is_meant(args) {
+    let (path, comparison) = if any_saved(&args.targets) {
         saved::compare(&setup, args)?
     } else {
         live::compare(&setup, args)?
@@ -60,18 +54,5 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
 
 /// The comparison in a folder, a shadow's too; none where the folder holds none.
 pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    live::read(path).or_else(|| shadow::read(path)).or_else(|| saved::read_summary(path))
-}
-
-/// An SLO as it is typed, and the share of requests that must keep it; empty where there is none.
-fn promised(measure: &Measure) -> String {
-    let share = measure.attainment.map_or_else(String::new, |share| {
-        format!(", by {} % of the requests", (share * 1e4).round() / 1e2)
-    });
-    measure.slo.as_ref().map_or_else(String::new, |slo| slo.to_string() + &share)
-}
-
-/// The machine that measured, in words.
-fn machine(host: &Host) -> String {
-    format!("{}, {}, {} processors", host.system, host.cpu, host.cpus)
+    live::read(path).or_else(|| shadow::read(path)).or_else(|| read_summary(path))
 }

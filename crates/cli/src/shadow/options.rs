@@ -9,8 +9,9 @@ use goodput_live::shadow::{ShadowPlan, percent};
 use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
 use crate::args::{ByName, CandidateArgs, ShadowArgs};
-use crate::compare::read_gates;
 use crate::error::Failed;
+use crate::printer::Printer;
+use goodput_lab::compare::gates::read as read_gates;
 use goodput_lab::host;
 
 /// Chance of a wrong word about any of the tested figures.
@@ -54,7 +55,7 @@ const TIMES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 /// What must hold, where live traffic can tell it.
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     const HINT: &str = "write --gate 'p99 ttft < +5%, errors < +1%'";
-    let gates = read_gates(texts).map_err(|failed| failed.hint(HINT))?;
+    let gates = read_gates(texts, &Printer::new(false)).map_err(|failed| failed.hint(HINT))?;
     let is_told = |gate: &Gate| {
         let time = gate.metric.rsplit_once("_p").map(|(time, _)| time);
         gate.metric == "error_share" || time.is_some_and(|time| TIMES.contains(&time))

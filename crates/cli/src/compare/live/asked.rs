@@ -13,10 +13,12 @@ use super::switch;
 use super::targets::{self, Contestant};
 use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
 use crate::commands::FolderCommands;
-use crate::compare::{gates, promised};
 use crate::error::Failed;
 use crate::plan::{self, Flags};
+use crate::printer::Printer;
 use crate::{serve, sweep};
+use goodput_lab::compare::gates;
+use goodput_lab::compare::promised;
 
 /// Everything that was asked of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,7 +75,7 @@ impl Asked {
         let mut plan = plan::of_flags(&flags)?;
         tell_sides_apart(&mut plan, args, targets.len())?;
         profile_in_turns(args, args.design.at_once)?;
-        let gates = gates::read(&args.gate.gate)?;
+        let gates = gates::read(&args.gate.gate, &Printer::new(false))?;
         gates::check(&gates, &plan, "this comparison")?;
         if args.design.search {
             gates::check_search(&gates)?;

@@ -15,12 +15,12 @@ use super::round::{Ran, WARM_UP_USERS};
 use super::saved::{self, Kept};
 use super::sides::Contender;
 use super::switch::Switch;
-use crate::compare::floor;
 use crate::error::Failed;
 use crate::run::Setup;
 use crate::sweep::{ABSENCE, EMPTYING, unwritable};
 use crate::{output, report};
 use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
+use goodput_lab::compare::floor;
 use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
 
@@ -471,7 +471,11 @@ impl<'a> Contest<'a> {
             suspect_runs: self.suspect_runs(),
             sd,
         };
-        match floor::save(&found) {
+        let kept = floor::place(&found).and_then(|path| {
+            report::replace(&path, report::json(&found).as_bytes())?;
+            Ok(path)
+        });
+        match kept {
             Ok(path) => {
                 self.say(&goodput_report::compare_floor(&found));
                 let path = goodput_report::plain(&path.display().to_string());

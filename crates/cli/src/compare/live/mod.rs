@@ -16,13 +16,13 @@ use std::process::ExitCode;
 use goodput_campaign::compare::{Comparison, Floor, Step, estimate};
 use goodput_record::{Campaign, CampaignFolder};
 
-use super::floor;
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::output;
 use crate::run::{Setup, folder_path};
+use crate::{output, typed};
 use asked::Asked;
 use contest::Contest;
+use goodput_lab::compare::floor;
 use goodput_lab::folder_failed;
 use sides::Contender;
 use switch::Switch;
@@ -103,8 +103,9 @@ fn known(setup: &Setup, asked: &mut Asked, sides: &[Contender]) -> Result<Option
         model: &reference.ready.model,
         workload: &goodput_workload::describe(&asked.plan.workload),
         has_slo: asked.plan.measure.slo.is_some(),
+        is_margin_chosen: typed::is_typed("margin"),
     };
-    let floor = floor::known(&mut asked.design, &rig)?;
+    let floor = floor::known(&mut asked.design, &rig, &*setup.observer)?;
     if let Some(floor) = floor.as_ref().filter(|_| !setup.quiet) {
         output::note(&goodput_report::compare_floor(floor));
     }

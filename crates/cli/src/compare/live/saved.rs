@@ -15,11 +15,12 @@ use goodput_stats::Summary;
 
 use super::asked::Asked;
 use super::targets::Contestant;
-use crate::compare::saved::answer;
-use crate::compare::{machine, proof};
 use crate::error::Failed;
 use crate::sweep::{self, Saved};
 use crate::{output, report};
+use goodput_lab::compare::machine;
+use goodput_lab::compare::proof;
+use goodput_lab::compare::saved::answer;
 
 /// The numbers of a saved comparison, computed anew from the logs of its runs; none where the folder
 /// holds no comparison.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
 use crate::args::{CompareArgs, GateArgs};
-use crate::compare::targets::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
 use crate::error::Failed;
+use goodput_lab::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
 
 /// One of those compared, as far as it differs from the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use goodput_campaign::compare::{Better, Gate, GateError, Limit, metric};
 use goodput_model::Plan;
 
 use crate::error::Failed;
-use crate::output;
+use crate::events::Observer;
 
 /// Metrics that only an SLO gives a run.
 const BY_SLO: [&str; 3] = ["goodput_rps", "goodput_tokens_per_s", "attainment"];
@@ -13,7 +13,7 @@ const BY_SLO: [&str; 3] = ["goodput_rps", "goodput_tokens_per_s", "attainment"];
 const BY_RECOUNT: [&str; 2] = ["recounted_tokens_per_s", "characters_per_s"];
 
 /// What was typed.
-pub(crate) fn read(texts: &[String]) -> Result<Vec<Gate>, Failed> {
+pub fn read(texts: &[String], observer: &dyn Observer) -> Result<Vec<Gate>, Failed> {
     let mut gates = Vec::new();
     for text in texts {
         gates.extend(Gate::parse_all(text).map_err(|GateError(why)| {
@@ -21,7 +21,7 @@ pub(crate) fn read(texts: &[String]) -> Result<Vec<Gate>, Failed> {
         })?);
     }
     for odd in gates.iter().filter(|gate| asks_for_worse(gate)) {
-        output::note(&format!("warning: the gate `{odd}` holds only where it gets worse"));
+        observer.warn(format!("the gate `{odd}` holds only where it gets worse"));
     }
     Ok(gates)
 }
@@ -36,14 +36,14 @@ fn asks_for_worse(gate: &Gate) -> bool {
 }
 
 /// Percentiles of the table, and those that gates name.
-pub(super) fn percentiles(gates: &[Gate]) -> Vec<f64> {
+pub fn percentiles(gates: &[Gate]) -> Vec<f64> {
     let named = gates.iter().filter_map(|gate| gate.metric.rsplit_once("_p")?.1.parse().ok());
     let fits = |percent: &f64| *percent > 0.0 && *percent < 100.0;
     [50.0, 90.0, 99.0].into_iter().chain(named.filter(fits)).collect()
 }
 
 /// Refuses gates that nothing can be said about from runs of this plan.
-pub(super) fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
+pub fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
     let (has_slo, has_count) = (plan.measure.slo.is_some(), plan.workload.count_with.is_some());
     for gate in gates {
         let (needs, hint) = match gate.metric.as_str() {
@@ -62,7 +62,7 @@ pub(super) fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Fail
 }
 
 /// Refuses gates that nothing can be said about where only searches are compared.
-pub(super) fn check_search(gates: &[Gate]) -> Result<(), Failed> {
+pub fn check_search(gates: &[Gate]) -> Result<(), Failed> {
     let Some(gate) = gates.iter().find(|gate| gate.metric != "goodput_rps") else { return Ok(()) };
     let message = format!("the gate `{gate}` is about runs at one load, and searches have no such");
     Err(Failed::usage(message).hint("write --gate 'goodput > -3%', or compare at a --rate"))

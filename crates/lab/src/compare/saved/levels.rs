@@ -7,7 +7,7 @@ use goodput_model::Verdict;
 use super::folders::{Run, Taken};
 use super::targets::Target;
 use crate::error::Failed;
-use crate::output;
+use crate::events::Observer;
 
 /// The loads.
 pub(super) struct Levels {
@@ -21,7 +21,11 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Known before anything is measured.
-    pub(super) fn of(targets: &[Target], sides: &[Taken]) -> Result<Self, Failed> {
+    pub(super) fn of(
+        targets: &[Target],
+        sides: &[Taken],
+        observer: &dyn Observer,
+    ) -> Result<Self, Failed> {
         let has_answer = |side: &Taken| !side.answers.is_empty();
         let has_answers = sides.first().is_some_and(has_answer)
             && sides.iter().skip(1).any(has_answer)
@@ -35,7 +39,7 @@ impl Levels {
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
         let (levels, left) = Self::between(&who, &all, has_answers)?;
         if !left.is_empty() {
-            output::note(&format!("left out, not measured on both: {}", shown(&left)));
+            observer.notice(format!("left out, not measured on both: {}", shown(&left)));
         }
         Ok(levels)
     }
@@ -164,6 +168,7 @@ mod tests {
     use goodput_campaign::compare::{Design, Figure, Outcome, Quantity, SavedSide, Side};
 
     use super::*;
+    use crate::events::Silent;
 
     const NAMES: [&str; 2] = ["a", "b"];
 
@@ -213,14 +218,14 @@ mod tests {
             place: super::super::targets::Place::Saved(Vec::new()),
         };
         let targets = NAMES.map(target);
-        let levels = Levels::of(&targets, &[side(&[found, None]), side(&[None])]).unwrap();
+        let levels = Levels::of(&targets, &[side(&[found, None]), side(&[None])], &Silent).unwrap();
         let figures = |taken: &Taken| -> Vec<usize> {
             levels.cells(0, taken).iter().map(|cell| cell.figures.len()).collect()
         };
         assert_eq!(figures(&side(&[found, None])), [1, 0]);
         assert_eq!(figures(&side(&[None])), [0]);
         // Where no side has an answer there is nothing to compare.
-        assert!(Levels::of(&targets, &[side(&[None]), side(&[None])]).is_err());
+        assert!(Levels::of(&targets, &[side(&[None]), side(&[None])], &Silent).is_err());
     }
 
     #[test]

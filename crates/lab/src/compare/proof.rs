@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 /// A request that one side lacks is not compared: a closed loop asks a slower server less. Nor is
 /// one that quotes a server's answer. Of those that are, only the first of a session is due at an
 /// instant of the plan; what follows an answer is due when the server lets it.
-pub(super) fn prove(groups: &[Vec<PathBuf>]) -> Option<Proof> {
+pub fn prove(groups: &[Vec<PathBuf>]) -> Option<Proof> {
     let mut proof = Proof::default();
     let mut all = Sha256::new();
     for group in groups.iter().filter(|group| group.len() > 1) {

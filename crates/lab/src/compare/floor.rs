@@ -7,22 +7,22 @@ use goodput_campaign::compare::{
 };
 use goodput_campaign::sweep::Level;
 
+use crate::calibrate::{self, read_state, state_folder};
 use crate::error::Failed;
-use crate::{output, report, typed};
-use goodput_lab::calibrate::{self, read_state, state_folder};
+use crate::events::Observer;
 
 /// The floor that was measured from this machine on this target (URL without secrets, model); none
 /// where nobody did.
-fn load(target: &str, model: &str) -> Option<Floor> {
+fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
     let machine = calibrate::machine();
     let path = file(&machine, target, model)?;
     let bytes = read_state(&path)?;
     let ignored = |why: &str| {
-        let path = goodput_report::plain(&path.display().to_string());
-        output::note(&format!("warning: the noise floor in {path} is left out: {why}"));
+        let path = path.display();
+        observer.warn(format!("the noise floor in {path} is left out: {why}"));
     };
     let mut floor = serde_json::from_slice::<Floor>(&bytes)
-        .map_err(|error| ignored(&goodput_report::plain(&error.to_string())))
+        .map_err(|error| ignored(&error.to_string()))
         .ok()?;
     if floor.schema != Floor::SCHEMA {
         ignored("another version wrote it");
@@ -36,15 +36,14 @@ fn load(target: &str, model: &str) -> Option<Floor> {
     Some(floor)
 }
 
-/// Keeps it; where.
-pub(super) fn save(floor: &Floor) -> Result<PathBuf, Failed> {
+/// The file that keeps it, in a folder that is there.
+pub fn place(floor: &Floor) -> Result<PathBuf, Failed> {
     let path = file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
         Failed::usage("the noise floor is not kept: neither XDG_STATE_HOME nor HOME is set")
             .hint("set one of them")
     })?;
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.map_err(|error| Failed::usage(format!("cannot write `{}`: {error}", path.display())))?;
-    report::replace(&path, report::json(floor).as_bytes())?;
     Ok(path)
 }
 
@@ -56,34 +55,41 @@ fn file(machine: &str, target: &str, model: &str) -> Option<PathBuf> {
 }
 
 /// What is measured, as far as chance depends on it; load and time are the design's.
-pub(super) struct Rig<'a> {
+pub struct Rig<'a> {
     /// URL without secrets.
-    pub(super) target: &'a str,
-    pub(super) model: &'a str,
+    pub target: &'a str,
+    /// The model that answers.
+    pub model: &'a str,
     /// In one line.
-    pub(super) workload: &'a str,
-    pub(super) has_slo: bool,
+    pub workload: &'a str,
+    /// Whether goodput and attainment are known.
+    pub has_slo: bool,
+    /// Whether the user chose the margin.
+    pub is_margin_chosen: bool,
 }
 
 /// The floor of this rig, where somebody has measured it as this is measured. Margins that nobody
 /// chose rise to it; margins that the user chose, and gates, are refused below it.
-pub(super) fn known(design: &mut Design, rig: &Rig<'_>) -> Result<Option<Floor>, Failed> {
-    let Some(floor) = load(rig.target, rig.model) else { return Ok(None) };
+pub fn known(
+    design: &mut Design,
+    rig: &Rig<'_>,
+    observer: &dyn Observer,
+) -> Result<Option<Floor>, Failed> {
+    let Some(floor) = load(rig.target, rig.model, observer) else { return Ok(None) };
     if let Some(why) = unlike(&floor, design, rig.workload) {
-        let why = goodput_report::plain(&why);
-        output::note(&format!("the noise floor of this rig is left out: {why}"));
+        observer.notice(format!("the noise floor of this rig is left out: {why}"));
         return Ok(None);
     }
     // A gate is no margin: what nobody chose rises with and without gates.
-    if let Some(raised) = raise(design, &floor, rig.has_slo, typed::is_typed("margin")) {
-        output::note(&raised);
+    if let Some(raised) = raise(design, &floor, rig.has_slo, rig.is_margin_chosen) {
+        observer.notice(raised);
     }
     check(design, &floor, rig.has_slo)?;
     Ok(Some(floor))
 }
 
 /// The load of a floor, in one line.
-pub(super) fn loads(levels: &[Level]) -> String {
+pub fn loads(levels: &[Level]) -> String {
     let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
     levels.join(", ")
 }

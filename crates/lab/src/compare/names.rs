@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::error::Failed;
 
 /// Targets that can be told apart, and no more than letters for names.
-pub(super) const MOST: usize = 26;
+pub const MOST: usize = 26;
 
 /// Longest name: it stands in tables and folders.
-pub(super) const LONGEST: usize = 24;
+pub const LONGEST: usize = 24;
 
 /// `NAME=TARGET`. A name is plain: `mock:ttft=20ms` has none, nor has a folder that is there.
-pub(super) fn split(text: &str) -> (Option<&str>, &str) {
+pub fn split(text: &str) -> (Option<&str>, &str) {
     let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
     match text.split_once('=') {
         Some((name, target))
@@ -25,7 +25,7 @@ pub(super) fn split(text: &str) -> (Option<&str>, &str) {
 }
 
 /// A name that is none, with the word that should be one.
-pub(super) fn misnamed(text: &str) -> Option<Failed> {
+pub fn misnamed(text: &str) -> Option<Failed> {
     let (name, target) = text.split_once('=')?;
     let is_meant = target.contains("://") || target == "mock" || target.starts_with("mock:");
     // A URL may have `=` in its query, and an engine in its settings.
@@ -38,16 +38,16 @@ pub(super) fn misnamed(text: &str) -> Option<Failed> {
 }
 
 /// Words of the tables' last column.
-pub(super) const RESERVED: [&str; 3] = ["same", "tie", "void"];
+pub const RESERVED: [&str; 3] = ["same", "tie", "void"];
 
 /// A, B, C…
-pub(super) fn letter(place: usize) -> String {
+pub fn letter(place: usize) -> String {
     let letter = u8::try_from(place % MOST).map_or('?', |place| char::from(b'A' + place));
     letter.to_string()
 }
 
 /// Puts the one of this name first: the others are held against it.
-pub(super) fn refer<T>(
+pub fn refer<T>(
     all: &mut [T],
     reference: Option<&str>,
     name: impl Fn(&T) -> &str,
@@ -65,11 +65,7 @@ pub(super) fn refer<T>(
 }
 
 /// One for all, or one for each.
-pub(super) fn each<T: Copy>(
-    given: &[T],
-    sides: usize,
-    flag: &str,
-) -> Result<Vec<Option<T>>, Failed> {
+pub fn each<T: Copy>(given: &[T], sides: usize, flag: &str) -> Result<Vec<Option<T>>, Failed> {
     match given {
         [] => Ok(vec![None; sides]),
         [one] => Ok(vec![Some(*one); sides]),

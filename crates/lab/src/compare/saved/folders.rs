@@ -4,40 +4,46 @@ use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::{Figure, SideFacts};
 use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Level, Purpose, SweepSummary};
-use goodput_model::{Mode, Plan, Rate};
+use goodput_model::{Mode, Plan, Rate, Slo};
 use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder};
 use goodput_stats::Summary;
 
-use crate::args::SloArgs;
 use crate::compare::machine;
 use crate::error::Failed;
-use crate::report::{self, Read};
-use crate::sweep::{self, Saved};
-use crate::{output, plan};
+use crate::events::Observer;
+use crate::saved::{SavedRun, read_as};
+use crate::sweep::{self, SavedSweep};
 
 /// What is asked of every run, whatever was asked when it was measured.
 pub(super) struct Lens<'a> {
-    pub(super) slo: &'a SloArgs,
+    /// An SLO in the place of theirs.
+    pub(super) slo: Option<&'a Slo>,
+    /// And the share of requests that must keep it.
+    pub(super) attainment: Option<f64>,
     /// Percentiles that are looked at.
     pub(super) percentiles: Vec<f64>,
+    /// Hears what is left out.
+    pub(super) observer: &'a dyn Observer,
 }
 
 impl Lens<'_> {
     fn ask(&self, plan: &mut Plan) -> Result<(), Failed> {
         let measure = &mut plan.measure;
-        plan::promise(self.slo, measure)?;
+        measure.slo = self.slo.cloned().or(measure.slo.take());
+        measure.attainment = self.attainment.or(measure.attainment);
         if measure.slo.is_none() && measure.attainment.is_some() {
             return Err(Failed::usage("--attainment: of what? a run has no SLO")
                 .hint("add --slo 'ttft < 500ms, tpot < 50ms'"));
         }
-        let all = [&measure.percentiles[..], &self.percentiles].concat();
-        measure.percentiles = plan::percentiles(Some(&all));
+        measure.percentiles.extend(&self.percentiles);
+        measure.percentiles.sort_by(f64::total_cmp);
+        measure.percentiles.dedup();
         Ok(())
     }
 
     /// Whether the SLO is another than that of the runs, or may be.
     fn has_slo(&self) -> bool {
-        self.slo.slo.is_some() || !self.slo.goodput.is_empty() || self.slo.attainment.is_some()
+        self.slo.is_some() || self.attainment.is_some()
     }
 }
 
@@ -52,7 +58,7 @@ pub(super) struct Run {
 impl Run {
     /// From its folder.
     pub(super) fn read(path: &Path, lens: &Lens<'_>) -> Result<Self, Failed> {
-        let Read { plan, manifest, summary } = report::read_as(path, |plan| lens.ask(plan))?;
+        let SavedRun { plan, manifest, summary } = read_as(path, |plan| lens.ask(plan))?;
         Ok(Self { path: path.to_owned(), plan, manifest, summary })
     }
 
@@ -101,10 +107,10 @@ impl Taken {
             return Err(Failed::usage(message)
                 .hint("name the folders of the runs in it; `goodput report` shows what it says"));
         }
-        if let Some(saved) = sweep::read(path) {
+        if let Some(saved) = sweep::read(path, lens.observer) {
             return match saved? {
-                Saved::One(sweep) => self.add_sweep(path, &sweep, lens),
-                Saved::Many(_) => Err(several(path)),
+                SavedSweep::One(sweep) => self.add_sweep(path, &sweep, lens),
+                SavedSweep::Many(_) => Err(several(path)),
             };
         }
         // A run may lie in a folder with any name beside it; only one without a run of its own is
@@ -120,7 +126,7 @@ impl Taken {
             match Run::read(&series.run(*number), lens) {
                 Ok(run) => self.runs.push(run),
                 Err(failed) => {
-                    output::note(&format!("warning: left out: {failed}"));
+                    lens.observer.warn(format!("left out: {failed}"));
                     first.get_or_insert(failed);
                 }
             }
@@ -149,9 +155,9 @@ impl Taken {
         if let Some(goodput) = sweep.goodput.as_ref().filter(|_| !lens.has_slo()) {
             let answer = answer(goodput);
             if answer.is_none() {
-                let path = goodput_report::plain(&path.display().to_string());
-                let why = goodput_report::plain(&goodput.because);
-                output::note(&format!("{path} has no goodput that can be compared: {why}"));
+                let (path, why) = (path.display(), &goodput.because);
+                let line = format!("{path} has no goodput that can be compared: {why}");
+                lens.observer.notice(line);
             }
             self.answers.push(answer);
         }
@@ -161,7 +167,7 @@ impl Taken {
 
 /// What a sweep found, in requests per second. A bound is no value: where this client was the limit,
 /// both sides would seem the same.
-pub(in crate::compare) fn answer(goodput: &Goodput) -> Option<Figure> {
+pub fn answer(goodput: &Goodput) -> Option<Figure> {
     let value = match goodput.state {
         GoodputState::Found => goodput.confirmed_rps?,
         GoodputState::Unreachable => return Some(Figure { value: 0.0, low: None, high: None }),

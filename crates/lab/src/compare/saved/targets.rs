@@ -2,20 +2,21 @@
 
 use std::path::PathBuf;
 
-use crate::args::CompareArgs;
-use crate::compare::targets::{LONGEST, letter, misnamed, refer, split};
+use crate::compare::names::{LONGEST, letter, misnamed, refer, split};
 use crate::error::Failed;
 
 /// One of those compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Target {
-    pub(super) name: String,
-    pub(super) place: Place,
+pub struct Target {
+    /// What it is called.
+    pub name: String,
+    /// Where its runs come from.
+    pub place: Place,
 }
 
 /// Where its runs come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub enum Place {
     /// From these folders.
     Saved(Vec<PathBuf>),
     /// From a server that answers now.
@@ -23,13 +24,14 @@ pub(super) enum Place {
 }
 
 impl Target {
-    pub(super) fn is_live(&self) -> bool {
+    /// Whether its runs are measured now.
+    pub fn is_live(&self) -> bool {
         matches!(self.place, Place::Live(_))
     }
 }
 
 /// Whether any of them is not a server.
-pub(super) fn any_saved(targets: &[String]) -> bool {
+pub fn any_saved(targets: &[String]) -> bool {
     targets.iter().any(|text| !is_live(split(text).1) && misnamed(text).is_none())
 }
 
@@ -39,9 +41,10 @@ fn is_live(text: &str) -> bool {
 }
 
 /// Everybody in order, the reference first. Folders of one name are runs of one side.
-pub(super) fn read(args: &CompareArgs) -> Result<Vec<Target>, Failed> {
+pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<Target>, Failed> {
+    let typed = targets;
     let mut targets: Vec<Target> = Vec::new();
-    for text in &args.targets {
+    for text in typed {
         if let Some(failed) = misnamed(text) {
             return Err(failed);
         }
@@ -69,7 +72,7 @@ pub(super) fn read(args: &CompareArgs) -> Result<Vec<Target>, Failed> {
         targets.push(Target { name, place: Place::Saved(vec![path]) });
     }
     check_twice(&targets)?;
-    ordered(args.reference.as_deref(), targets)
+    ordered(reference, targets)
 }
 
 /// The name, or a letter where it is long.

@@ -8,13 +8,21 @@ use goodput_record::SeriesFolder;
 use goodput_stats::{Summary, repeats};
 
 use super::folders::{Lens, Run, Taken};
-use crate::args::CompareArgs;
-use crate::error::Failed;
-use crate::plan;
-use crate::run::Setup;
-use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
-use goodput_lab::run::prepare;
-use goodput_lab::{RunContext, folder_failed};
+use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::error::{Failed, folder_failed};
+use crate::run::{Lab, RunContext, prepare};
+
+/// The plan of a run of the baseline, for the server at this URL.
+pub type Replan<'a> = dyn Fn(&Plan, &str) -> Result<Plan, Failed> + 'a;
+
+/// How runs are measured again.
+#[derive(Clone, Copy)]
+pub(super) struct Again<'a> {
+    pub(super) replan: &'a Replan<'a>,
+    pub(super) lens: &'a Lens<'a>,
+    /// Where they are kept.
+    pub(super) out: &'a Path,
+}
 
 /// A server, and its place among the sides.
 pub(super) struct Live<'a> {
@@ -32,12 +40,12 @@ pub(super) struct Measured {
 /// Runs the baseline's plans in their order, each on every server in turn, into folders below `out`:
 /// what drifts meanwhile meets all of them.
 pub(super) fn measure(
-    setup: &Setup,
-    args: &CompareArgs,
-    (baseline, lens): (&Taken, &Lens<'_>),
+    lab: &Lab,
+    baseline: &Taken,
     servers: &[Live<'_>],
-    out: &Path,
+    again: &Again<'_>,
 ) -> Result<Measured, Failed> {
+    let Again { replan, lens, out } = *again;
     if baseline.has_sweep {
         return Err(Failed::usage(
             "a sweep is no baseline: what it measures depends on the server",
@@ -47,19 +55,19 @@ pub(super) fn measure(
     // All that can be refused without a request is refused before the first.
     for run in &baseline.runs {
         for server in servers {
-            planned(run, server, args)?;
+            replan(&run.plan, server.url)?;
         }
     }
     let sides = servers.iter().map(|_| Taken::default()).collect();
     let runs = &baseline.runs;
-    let mut bench = Bench { setup, args, lens, servers, out, runs, sides, done: 0, all: None };
-    let state = carry_out(&mut bench, &setup.interrupt)?;
+    let mut bench = Bench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
+    let state = carry_out(&mut bench, &lab.interrupt)?;
     Ok(Measured { sides: bench.sides, state })
 }
 
 struct Bench<'a> {
-    setup: &'a Setup,
-    args: &'a CompareArgs,
+    lab: &'a Lab,
+    replan: &'a Replan<'a>,
     lens: &'a Lens<'a>,
     servers: &'a [Live<'a>],
     out: &'a Path,
@@ -106,7 +114,7 @@ impl<'a> Planner for Bench<'a> {
             // Without a single run there is nothing to report but this.
             Err(failed) if self.all.is_none() || !failed.is_of_target() => Err(failed),
             Err(failed) => {
-                self.setup.observer.warn(failed.lines());
+                self.lab.observer.warn(failed.lines());
                 Ok(Outcome::TargetGone)
             }
         }
@@ -124,26 +132,26 @@ impl<'a> Planner for Bench<'a> {
 impl Bench<'_> {
     fn measure_turn(&mut self, turn: &Turn<'_>) -> Result<(), Failed> {
         let Turn { run, server, place, number } = *turn;
-        let plan = planned(run, server, self.args)?;
+        let plan = (self.replan)(&run.plan, server.url)?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let repeat = Repeat { number: count(number), of: count(self.runs.len()) };
         let (name, seed) = (server.name, plan.load.seed);
-        self.setup.observer.note(format!("{name}: run {number} of {}, seed {seed}", repeat.of));
-        let prepared = prepare(self.setup, plan)?;
+        self.lab.observer.note(format!("{name}: run {number} of {}, seed {seed}", repeat.of));
+        let prepared = prepare(self.lab, plan)?;
         same_workload(run, &prepared.workload_hash())?;
-        if self.setup.interrupt.is_interrupted() {
+        if self.lab.interrupt.is_interrupted() {
             return Ok(());
         }
         let path = self.folder(server)?.run(repeat.number);
         let label = format!("{name} {} of {} · ", repeat.number, repeat.of);
         let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
-        prepared.run(self.setup, &path, context)?;
+        prepared.run(self.lab, &path, context)?;
         let read = Run::read(&path, self.lens)?;
         let Some(taken) = self.sides.get_mut(place) else { return Ok(()) };
         taken.runs.push(read);
         let summaries: Vec<Summary> = taken.runs.iter().map(|run| run.summary.clone()).collect();
         if let Err(error) = self.folder(server)?.write_summary(&repeats(&summaries)) {
-            self.setup.observer.warn(error.to_string());
+            self.lab.observer.warn(error.to_string());
         }
         Ok(())
     }
@@ -162,30 +170,6 @@ impl Bench<'_> {
         let folder = self.all.as_ref().zip(place).and_then(|(all, place)| all.get(place));
         folder.ok_or_else(|| Failed::internal("a server without a folder"))
     }
-}
-
-/// The plan of a run of the baseline, for this server.
-fn planned(run: &Run, server: &Live<'_>, args: &CompareArgs) -> Result<Plan, Failed> {
-    let mut plan = run.plan.clone();
-    let endpoint = &args.endpoint;
-    let target = &mut plan.target;
-    server.url.clone_into(&mut target.url);
-    if endpoint.model.is_some() {
-        target.model.clone_from(&endpoint.model);
-    }
-    if let Some(name) = &endpoint.api_key_env {
-        target.api_key_env.clone_from(name);
-    }
-    if endpoint.cacert.is_some() {
-        target.cacert.clone_from(&endpoint.cacert);
-    }
-    target.insecure |= endpoint.insecure;
-    target.probe &= !endpoint.no_probe;
-    target.wait_ready = target.wait_ready.max(endpoint.wait_ready);
-    plan.workload.save_text |= args.output.save_text;
-    plan::complete_headers(&mut plan, endpoint)?;
-    plan::check(&plan)?;
-    Ok(plan)
 }
 
 /// What is sent must be what was sent.

@@ -1,0 +1,319 @@
+//! Saved runs, and a saved baseline against a live target.
+
+mod baseline;
+mod folders;
+mod levels;
+mod targets;
+
+pub use folders::answer;
+
+use std::path::{Path, PathBuf};
+
+use goodput_campaign::compare::{
+    self, CompareFacts, CompareState, Comparison, Design, Floor, Gate, Proof, Quantity, SavedSide,
+    Side,
+};
+use goodput_files::{MOST_SUMMARY, read_inside};
+use goodput_model::{Extent, Plan, Slo};
+use goodput_record::FolderError;
+
+use super::names::each;
+use super::{floor, gates, promised, proof};
+use crate::error::{Failed, folder_failed};
+use crate::host;
+use crate::run::Lab;
+pub use baseline::Replan;
+use baseline::{Again, Live, Measured};
+use folders::{Lens, Run, Taken};
+use levels::Levels;
+pub use targets::{Place, Target, any_saved, read as read_targets};
+
+/// What is asked of saved runs.
+pub struct SavedRequest<'a> {
+    /// Who is compared, the reference first.
+    pub targets: Vec<Target>,
+    /// What must hold.
+    pub gates: Vec<Gate>,
+    /// Changes smaller than this do not matter.
+    pub margin: f64,
+    /// Whether the user chose that margin.
+    pub is_margin_chosen: bool,
+    /// A verdict though the sides are not comparable.
+    pub insists: bool,
+    /// GPUs behind each target: one number for all, or one for each.
+    pub gpus: &'a [u32],
+    /// What one of them costs for an hour, likewise.
+    pub prices: &'a [f64],
+    /// An SLO in the place of those that the runs had.
+    pub slo: Option<Slo>,
+    /// And the share of requests that must keep it.
+    pub attainment: Option<f64>,
+    /// Where to keep the comparison.
+    pub out: Option<PathBuf>,
+    /// Where to keep it without that, if something is measured.
+    pub default_out: &'a dyn Fn(&Plan) -> PathBuf,
+    /// The plan of a run of the baseline, for a server.
+    pub replan: &'a Replan<'a>,
+}
+
+/// What saved runs say, those of a baseline also measured again. Where the comparison shall be kept
+/// (nowhere: none), and what it says.
+pub fn compare(
+    lab: &Lab,
+    mut request: SavedRequest<'_>,
+) -> Result<(Option<PathBuf>, Comparison), Failed> {
+    let begin = goodput_clock::now();
+    let targets = std::mem::take(&mut request.targets);
+    let slo = request.slo.take();
+    let lens = Lens {
+        slo: slo.as_ref(),
+        attainment: request.attainment,
+        percentiles: gates::percentiles(&request.gates),
+        observer: &*lab.observer,
+    };
+    let mut sides =
+        targets.iter().map(|target| read(target, &lens)).collect::<Result<Vec<_>, _>>()?;
+    for run in sides.iter().flat_map(|side| &side.runs) {
+        gates::check(&request.gates, &run.plan, &format!("`{}`", run.path.display()))?;
+    }
+    // All that can be refused is refused before anything is measured.
+    let settled = Settled::new(lab, &request, &targets, &sides)?;
+    let is_live = targets.iter().any(Target::is_live);
+    let kept = kept(&request, is_live, &sides)?;
+    let mut state = CompareState::Complete;
+    if let (true, Some(out)) = (is_live, &kept) {
+        let again = Again { replan: request.replan, lens: &lens, out };
+        state = measure(lab, &targets, &mut sides, &again)?;
+    }
+    let facts = CompareFacts { state, took_s: (goodput_clock::now() - begin).as_secs(), ..facts() };
+    Ok((kept, settled.conclude(facts, &targets, &sides)))
+}
+
+/// What a folder holds; nothing yet of a server.
+fn read(target: &Target, lens: &Lens<'_>) -> Result<Taken, Failed> {
+    match &target.place {
+        Place::Saved(folders) => Taken::read(folders, lens),
+        Place::Live(_) => Ok(Taken::default()),
+    }
+}
+
+/// Where the comparison will be; what is measured is always kept.
+fn kept(
+    request: &SavedRequest<'_>,
+    is_live: bool,
+    sides: &[Taken],
+) -> Result<Option<PathBuf>, Failed> {
+    let first = sides.first().and_then(|side| side.runs.first());
+    let path = match (&request.out, first) {
+        (Some(out), _) => out.clone(),
+        (None, Some(run)) if is_live => (request.default_out)(&run.plan),
+        _ => return Ok(None),
+    };
+    let is_free = std::fs::read_dir(&path).map_or(!path.exists(), |mut all| all.next().is_none());
+    if is_free { Ok(Some(path)) } else { Err(folder_failed(&FolderError::Occupied(path))) }
+}
+
+/// Fills in the sides of servers with what the baseline's runs measure there.
+fn measure(
+    lab: &Lab,
+    targets: &[Target],
+    sides: &mut [Taken],
+    again: &Again<'_>,
+) -> Result<CompareState, Failed> {
+    let live = |(side, target): (usize, &'_ Target)| match &target.place {
+        Place::Live(url) => Some((side, target.name.clone(), url.clone())),
+        Place::Saved(_) => None,
+    };
+    let named: Vec<_> = targets.iter().enumerate().filter_map(live).collect();
+    let servers: Vec<Live<'_>> =
+        named.iter().map(|(side, name, url)| Live { side: *side, name, url }).collect();
+    let Some((baseline, others)) = sides.split_first_mut() else {
+        return Ok(CompareState::Complete);
+    };
+    let Measured { sides: measured, state } = baseline::measure(lab, baseline, &servers, again)?;
+    for (server, taken) in servers.iter().zip(measured) {
+        if let Some(side) = server.side.checked_sub(1).and_then(|place| others.get_mut(place)) {
+            *side = taken;
+        }
+    }
+    Ok(state)
+}
+
+fn facts() -> CompareFacts {
+    CompareFacts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: host::timestamp(),
+        ..CompareFacts::default()
+    }
+}
+
+/// What is settled before anything is measured.
+struct Settled {
+    levels: Levels,
+    design: Design,
+    floor: Option<Floor>,
+    gpus: Vec<Option<u32>>,
+    prices: Vec<Option<f64>>,
+    insists: bool,
+}
+
+impl Settled {
+    fn new(
+        lab: &Lab,
+        request: &SavedRequest<'_>,
+        targets: &[Target],
+        sides: &[Taken],
+    ) -> Result<Self, Failed> {
+        let levels = Levels::of(targets, sides, &*lab.observer)?;
+        if !levels.has_runs() {
+            gates::check_search(&request.gates)?;
+        }
+        let (gates, margin) = (request.gates.clone(), request.margin);
+        let mut design = Design { gates, margin, ..design(targets, sides, &levels) };
+        let floor = known_floor(lab, &mut design, sides, request.is_margin_chosen)?;
+        Ok(Self {
+            levels,
+            design,
+            floor,
+            gpus: each(request.gpus, targets.len(), "--gpus")?,
+            prices: each(request.prices, targets.len(), "--price-per-gpu-hour")?,
+            insists: request.insists,
+        })
+    }
+
+    /// What the runs say together.
+    fn conclude(self, facts: CompareFacts, targets: &[Target], sides: &[Taken]) -> Comparison {
+        let fewest = sides.iter().map(|side| side.runs.len()).min().unwrap_or(0);
+        let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
+        let first = sides.first().and_then(|side| side.runs.first());
+        let facts = CompareFacts {
+            workload: first.map_or_else(String::new, |run| run.summary.run.workload.clone()),
+            slo: first.map_or_else(String::new, |run| promised(&run.plan.measure)),
+            from_baseline: targets.iter().any(Target::is_live),
+            blocks: fewest,
+            ..facts
+        };
+        let design = Design { looks: vec![fewest], ..self.design };
+        let proof = proof(&self.levels, sides);
+        let behind = self.gpus.into_iter().zip(self.prices);
+        let all = (0..).zip(targets.iter().zip(sides)).zip(behind);
+        let side = |((place, (target, taken)), behind): ((u32, (&Target, &Taken)), _)| SavedSide {
+            side: describe(target, taken, behind),
+            runs: self.levels.cells(place, taken),
+        };
+        let saved = all.map(side).collect();
+        let comparison = compare::saved(facts, design, saved, self.floor, self.insists);
+        Comparison { proof, ..comparison }
+    }
+}
+
+/// The floor holds for the machine that measured.
+fn known_floor(
+    lab: &Lab,
+    design: &mut Design,
+    sides: &[Taken],
+    is_margin_chosen: bool,
+) -> Result<Option<Floor>, Failed> {
+    let has_slo =
+        sides.iter().flat_map(|side| &side.runs).any(|run| run.plan.measure.slo.is_some());
+    let is_here = |run: &&Run| {
+        let host = &run.manifest.host;
+        format!("{}, {}", host.cpu, host.system) == crate::calibrate::machine()
+    };
+    let first = sides.iter().filter_map(|side| side.runs.first());
+    let mut runs: Vec<&Run> = first.filter(is_here).collect();
+    // One rig, one word about its floor.
+    runs.dedup_by_key(|run| (&run.plan.target.url, &run.manifest.target.model));
+    for run in runs {
+        let rig = floor::Rig {
+            target: &run.plan.target.url,
+            model: &run.manifest.target.model,
+            workload: &run.summary.run.workload,
+            has_slo,
+            is_margin_chosen,
+        };
+        if let Some(floor) = floor::known(design, &rig, &*lab.observer)? {
+            return Ok(Some(floor));
+        }
+    }
+    Ok(None)
+}
+
+/// Who it is.
+fn describe(
+    target: &Target,
+    taken: &Taken,
+    (gpus, price_per_gpu_hour): (Option<u32>, Option<f64>),
+) -> Side {
+    let first = taken.runs.first().map(|run| &run.manifest.target);
+    let shown = match &target.place {
+        Place::Saved(folders) => {
+            let folders: Vec<String> =
+                folders.iter().map(|folder| folder.display().to_string()).collect();
+            folders.join(", ")
+        }
+        Place::Live(_) => first.map_or_else(String::new, |first| first.url.clone()),
+    };
+    Side {
+        name: target.name.clone(),
+        target: shown,
+        model: first.map_or_else(String::new, |first| first.model.clone()),
+        gpus: gpus.or(taken.gpus),
+        price_per_gpu_hour,
+    }
+}
+
+/// What was asked, as far as runs that nobody planned together have it in common.
+fn design(targets: &[Target], sides: &[Taken], levels: &Levels) -> Design {
+    let design = Design {
+        sides: targets.iter().map(|target| target.name.clone()).collect(),
+        quantity: if levels.has_runs() { Quantity::Runs } else { Quantity::Goodput },
+        levels: levels.named.clone(),
+        settle_s: 0.0,
+        ..Design::default()
+    };
+    let Some(run) = sides.first().and_then(|side| side.runs.first()) else { return design };
+    let load = &run.plan.load;
+    let window = &run.summary.window;
+    Design {
+        run_s: load.duration.map_or(window.end_s - window.start_s, |length| length.as_secs_f64()),
+        burn_in_s: match load.warmup {
+            Extent::Time(time) => time.as_secs_f64(),
+            Extent::Requests(_) | Extent::Auto => 0.0,
+        },
+        seed: load.seed,
+        ..design
+    }
+}
+
+/// Whether those were sent the same that should have been: runs of one seed at one load.
+fn proof(levels: &Levels, sides: &[Taken]) -> Option<Proof> {
+    let (reference, others) = sides.split_first()?;
+    let twin = |run: &Run, side: &Taken| {
+        let is_twin = |other: &&Run| {
+            other.plan.load.seed == run.plan.load.seed && levels.place(other) == levels.place(run)
+        };
+        side.runs.iter().find(is_twin).map(|twin| twin.path.clone())
+    };
+    let group = |run: &Run| {
+        let twins = others.iter().map(|side| twin(run, side));
+        std::iter::once(Some(run.path.clone())).chain(twins).collect::<Option<Vec<PathBuf>>>()
+    };
+    let placed = reference.runs.iter().filter(|run| levels.place(run).is_some());
+    let groups: Vec<Vec<PathBuf>> = placed.filter_map(group).collect();
+    if groups.is_empty() { None } else { proof::prove(&groups) }
+}
+
+/// A comparison that is only its summary; none where there is no such.
+pub fn read_summary(path: &Path) -> Option<Result<Comparison, Failed>> {
+    let file = path.join("summary.json");
+    let bytes = read_inside(&file, MOST_SUMMARY).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+    if value.get("schema").and_then(serde_json::Value::as_str) != Some(Comparison::SCHEMA) {
+        return None;
+    }
+    let unreadable = |error: serde_json::Error| {
+        Failed::usage(format!("`{}` cannot be used: {error}", file.display()))
+    };
+    Some(serde_json::from_value(value).map_err(unreadable))
+}
