@@ -151,6 +151,16 @@ impl Section {
         Self { id, name, title, blocks: Vec::new() }
     }
 
+    /// Charts, where they can be drawn.
+    pub(crate) fn charts(
+        id: &'static str,
+        name: &'static str,
+        title: &'static str,
+        charts: Vec<Chart>,
+    ) -> Self {
+        Self::named(id, name, title).with(Block::Charts(charts))
+    }
+
     /// Blocks that stand below the answer, or at the end of a page.
     pub(crate) fn bare() -> Self {
         Self::default()
@@ -210,6 +220,10 @@ impl Block {
         T: Into<String>,
     {
         Self::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
+    }
+
+    pub(crate) fn fact(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Facts(vec![Fact::new(label, text)])
     }
 
     pub(crate) fn note(text: impl Into<String>) -> Self {
@@ -379,6 +393,17 @@ impl Table {
         Self { rows, ..self }
     }
 
+    /// A row for each of these; its columns follow, each with what stands in it.
+    pub(crate) fn of<T>(
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        subjects: impl IntoIterator<Item = T>,
+    ) -> Rows<T> {
+        let subjects: Vec<T> = subjects.into_iter().collect();
+        let rows = subjects.iter().map(|_| Vec::new()).collect();
+        Rows { subjects, table: Self::new(title, caption, Vec::new()).with_rows(rows) }
+    }
+
     /// Nothing where it has no row.
     pub(crate) fn filled(self) -> Option<Block> {
         (!self.rows.is_empty()).then_some(Block::Table(self))
@@ -407,6 +432,43 @@ impl Table {
     /// Columns that a format shows, with their places.
     pub(crate) fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
         self.columns.iter().enumerate().filter(|(_, column)| column.on.has(format)).collect()
+    }
+}
+
+/// A table that is filled column by column, so that a heading and its cells stand together.
+pub(crate) struct Rows<T> {
+    subjects: Vec<T>,
+    pub(crate) table: Table,
+}
+
+impl<T> Rows<T> {
+    /// One more column, with this in the row of each subject.
+    pub(crate) fn with<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
+        for (row, subject) in self.table.rows.iter_mut().zip(&self.subjects) {
+            row.push(cell(subject).into());
+        }
+        self.table.columns.push(column);
+        self
+    }
+
+    /// Numbers under a heading.
+    pub(crate) fn right<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        width: usize,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.with(Column::right(head, width), cell)
+    }
+
+    /// Names under a heading.
+    pub(crate) fn left<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        width: usize,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.with(Column::left(head, width), cell)
     }
 }
 
@@ -441,6 +503,8 @@ pub(crate) struct Column {
     pub(crate) width: usize,
     /// Blanks in front of it on a terminal.
     pub(crate) gap: usize,
+    /// Whether its cells are broken into lines on a terminal.
+    pub(crate) is_prose: bool,
     pub(crate) on: Formats,
 }
 
@@ -448,12 +512,17 @@ impl Column {
     /// Names.
     pub(crate) fn left(head: impl Into<String>, width: usize) -> Self {
         let (short, align, on) = (None, Align::Left, Formats::ALL);
-        Self { head: head.into(), short, align, width, gap: 0, on }
+        Self { head: head.into(), short, align, width, gap: 0, is_prose: false, on }
     }
 
     /// Words at the end of a row.
     pub(crate) fn words(head: impl Into<String>, gap: usize) -> Self {
         Self { gap, ..Self::left(head, 0) }
+    }
+
+    /// Prose at the end of a row, which goes on below itself.
+    pub(crate) fn prose(head: impl Into<String>, gap: usize) -> Self {
+        Self { is_prose: true, ..Self::words(head, gap) }
     }
 
     /// Numbers.

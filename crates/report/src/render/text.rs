@@ -195,6 +195,12 @@ fn shown(cell: &Cell) -> String {
 fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterator<Item = String>) {
     let mut line = String::new();
     for ((_, column), text) in columns.iter().zip(cells) {
+        if column.is_prose {
+            let before = line.width() + column.gap;
+            let below = format!("\n{:before$}", "");
+            line.extend([" ".repeat(column.gap), wrap(&text, WIDTH.saturating_sub(before)).join(&below)]);
+            continue;
+        }
         let pad = " ".repeat(column.width.saturating_sub(text.width()));
         line.extend(std::iter::repeat_n(' ', column.gap));
         match column.align {
@@ -202,8 +208,9 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
             Align::Right => line.extend([pad, text]),
         }
     }
-    page.push_str(line.trim_end());
-    page.push('\n');
+    for line in line.split('\n') {
+        page.extend([line.trim_end(), "\n"]);
+    }
 }
 
 /// Whether to believe it, and why not.
