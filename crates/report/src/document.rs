@@ -561,6 +561,16 @@ pub enum Tone {
     Words,
 }
 
+impl From<Verdict> for Tone {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Valid => Self::Good,
+            Verdict::Suspect => Self::Doubt,
+            Verdict::Void => Self::Bad,
+        }
+    }
+}
+
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cell {
@@ -653,13 +663,24 @@ pub(crate) struct Suite {
     pub(crate) said: String,
 }
 
+/// Why a result is void.
+fn grave(caveats: &[Caveat]) -> impl Iterator<Item = &str> {
+    let grave = caveats.iter().filter(|caveat| caveat.severity == Severity::Void);
+    grave.map(|caveat| caveat.message.as_str())
+}
+
+/// The answer of a result that is void.
+pub(crate) fn no_result(caveats: &[Caveat]) -> String {
+    let why = grave(caveats).next().map_or(String::new(), |why| format!(": {why}"));
+    format!("No result: these numbers are void{why}")
+}
+
 impl Suite {
-    /// Of a result that is void no word is one: what it says is an error, and so is that it is void.
-    pub(crate) fn void(&mut self, caveats: &[Caveat]) {
-        let is_grave = |caveat: &&Caveat| caveat.severity == Severity::Void;
-        let why: Vec<&str> =
-            caveats.iter().filter(is_grave).map(|caveat| caveat.message.as_str()).collect();
-        self.cases.push(Case::new("verdict", format!("void: {}", why.join("; ")), None));
+    /// Of a result that is void no word is one: what it says is an error, and so is that it is void,
+    /// in a case of this name.
+    pub(crate) fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
+        let why: Vec<&str> = grave(caveats).collect();
+        self.cases.push(Case::new(name, format!("void: {}", why.join("; ")), None));
         for case in &mut self.cases {
             case.fault = Some(Fault::Error("void"));
         }

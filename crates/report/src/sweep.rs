@@ -75,12 +75,10 @@ fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
             .with_some(Formats::WIDE, every)
             .with_some(Formats::MARKDOWN, marks),
     );
-    let drawn = |id, name, charts| {
-        Section::named(id, name, name).with_on(Formats::HTML, Block::Charts(charts))
-    };
-    sections.extend(
-        view.map(|view| drawn("distributions", "Distributions", distributions::charts(view))),
-    );
+    sections.extend(view.map(|view| {
+        let name = "Distributions";
+        Section::charts("distributions", name, name, distributions::charts(view))
+    }));
     sections.extend(sides(summary, view));
     sections.push(points(summary));
     sections.push(shape(summary));

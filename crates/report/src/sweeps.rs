@@ -61,13 +61,16 @@ fn document(sweeps: &Sweeps) -> Document {
         configurations(sweeps),
     ];
     if !is_fixed(all) {
-        let drawn =
-            |id, name, title, charts| Section::named(id, name, title).with(Block::Charts(charts));
         sections.extend([
-            drawn("latency", "Latency", "Latency over load", charts::latencies(all)),
-            drawn("throughput", "Throughput", "Throughput against latency", charts::fronts(all)),
-            drawn("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
-            drawn("users", "Users", "Speed for each user", charts::users(all)),
+            Section::charts("latency", "Latency", "Latency over load", charts::latencies(all)),
+            Section::charts(
+                "throughput",
+                "Throughput",
+                "Throughput against latency",
+                charts::fronts(all),
+            ),
+            Section::charts("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
+            Section::charts("users", "Users", "Speed for each user", charts::users(all)),
         ]);
     }
     let mut failed = Section::named("failed", "Failed", "What failed");

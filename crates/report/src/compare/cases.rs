@@ -2,7 +2,7 @@
 //! gate.
 
 use goodput_campaign::compare::{Comparison, Finding, GateResult, Outcome};
-use goodput_model::{Severity, Verdict};
+use goodput_model::Verdict;
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
@@ -18,20 +18,27 @@ pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
         // A file without a case would be taken for one where all is well.
         sides.push(1);
     }
-    let one = |(side, (_, said)): (u32, (String, String))| Suite {
-        name: format!("{} against {}", label(&names, side), label(&names, 0)),
-        class: vec![shadow::verb(comparison).to_owned(), label(&names, side)],
-        seconds: comparison.comparison.took_s,
-        started: comparison.comparison.started.clone(),
-        properties: vec![
-            ("goodput", comparison.comparison.version.clone()),
-            ("verdict", comparison.verdict.name().to_owned()),
-        ]
-        .into_iter()
-        .chain(properties(comparison))
-        .collect(),
-        cases: cases(comparison, side, &names),
-        said,
+    let one = |(side, (_, said)): (u32, (String, String))| {
+        let mut suite = Suite {
+            name: format!("{} against {}", label(&names, side), label(&names, 0)),
+            class: vec![shadow::verb(comparison).to_owned(), label(&names, side)],
+            seconds: comparison.comparison.took_s,
+            started: comparison.comparison.started.clone(),
+            properties: vec![
+                ("goodput", comparison.comparison.version.clone()),
+                ("verdict", comparison.verdict.name().to_owned()),
+            ]
+            .into_iter()
+            .chain(properties(comparison))
+            .collect(),
+            cases: cases(comparison, side, &names),
+            said,
+        };
+        if comparison.verdict == Verdict::Void {
+            let name = label(&names, side);
+            suite.void(format!("comparison · verdict · {name}"), &comparison.caveats);
+        }
+        suite
     };
     sides.into_iter().zip(answers(comparison)).map(one).collect()
 }
@@ -71,33 +78,13 @@ fn cases(comparison: &Comparison, side: u32, names: &[String]) -> Vec<Case> {
         let text = format!("{metric} was not measured, allowed {}", limit(gate));
         Case::new(format!("any level · {metric} · {name}"), text, fault(Outcome::NoVerdict))
     }));
-    if comparison.verdict == Verdict::Void {
-        cases.push(void(comparison, &name));
-    }
-    if cases.is_empty() {
+    if cases.is_empty() && comparison.verdict != Verdict::Void {
         let answer = answers(comparison).into_iter().map(|(_, text)| text);
         let text = answer.collect::<Vec<_>>().join("; ");
         let name = format!("comparison · anything · {name}");
         cases.push(Case::new(name, text, fault(Outcome::NoVerdict)));
     }
-    if comparison.verdict == Verdict::Void {
-        for case in &mut cases {
-            // No word of it is a result.
-            case.fault = Some(Fault::Error("void"));
-        }
-    }
     cases
-}
-
-fn void(comparison: &Comparison, name: &str) -> Case {
-    let why: Vec<&str> = comparison
-        .caveats
-        .iter()
-        .filter(|caveat| caveat.severity == Severity::Void)
-        .map(|caveat| caveat.message.as_str())
-        .collect();
-    let text = format!("void: {}", why.join("; "));
-    Case::new(format!("comparison · verdict · {name}"), text, Some(Fault::Error("void")))
 }
 
 fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> Case {

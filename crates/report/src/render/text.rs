@@ -198,7 +198,10 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
         if column.is_prose {
             let before = line.width() + column.gap;
             let below = format!("\n{:before$}", "");
-            line.extend([" ".repeat(column.gap), wrap(&text, WIDTH.saturating_sub(before)).join(&below)]);
+            line.extend([
+                " ".repeat(column.gap),
+                wrap(&text, WIDTH.saturating_sub(before)).join(&below),
+            ]);
             continue;
         }
         let pad = " ".repeat(column.width.saturating_sub(text.width()));

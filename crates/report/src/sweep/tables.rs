@@ -267,11 +267,6 @@ fn tone(standing: &Standing) -> Tone {
 
 /// Whether to believe a point, and what speaks against it.
 fn verdict(verdict: Verdict, doubts: &[String]) -> Cell {
-    let (word, tone) = match verdict {
-        Verdict::Valid => ("valid", Tone::Good),
-        Verdict::Suspect => ("suspect", Tone::Doubt),
-        Verdict::Void => ("void", Tone::Bad),
-    };
     let why = if doubts.is_empty() { String::new() } else { format!(": {}", doubts.join(", ")) };
-    Cell::from(format!("{word}{why}")).tone(tone)
+    Cell::from(format!("{}{why}", verdict.name())).tone(verdict.into())
 }
