@@ -20,7 +20,7 @@
 //!   is good news) and the folder that it leads to.
 //! - A [`Mark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
 //!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
-//! - A chart is data ([`crate::svg::Chart`], [`crate::chart::Chart`]): series, axes, rules and a sentence.
+//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`Plot`] shows it on a terminal.
 //!
 //! # What differs between formats
 //!
@@ -50,7 +50,7 @@
 
 use goodput_model::{Caveat, Severity, Verdict};
 
-use crate::chart::Chart as Plot;
+use crate::chart::Plot;
 use crate::markup::Html;
 use crate::svg::Chart;
 

@@ -28,7 +28,7 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 use goodput_stats::about;
 
-use crate::chart::Chart;
+use crate::chart::Plot;
 use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
@@ -156,7 +156,7 @@ fn believed(summary: &SweepSummary) -> Section {
         .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
-fn plot(section: Section, plot: Option<Chart>) -> Section {
+fn plot(section: Section, plot: Option<Plot>) -> Section {
     section.with_some(Formats::TEXT, plot.map(Block::Plot))
 }
 
@@ -202,7 +202,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
     let mut twins = Section::named("loops", "Loops", "Open and closed loops");
     if let Some(text) = loops(&pairs) {
         twins = twins
-            .with_on(Formats::TEXT, Block::Plot(charts::twins(&pairs)))
+            .with_some(Formats::TEXT, charts::twins(summary).map(Block::Plot))
             .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
             .with_on(Formats::TEXT, Block::Gap)
             .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))

@@ -13,7 +13,6 @@ use goodput_campaign::sweep::{
 use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::chart::MARKS;
 use crate::clip::clip;
 use crate::document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Look, Section,
@@ -21,6 +20,7 @@ use crate::document::{
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
+use crate::svg::TONES;
 use crate::sweep::browser::{confirmed, named_level, promise};
 use crate::sweep::{Latency, level, level_number, marked, on_curve, pooled, stands, suite, unit};
 use goodput_model::plain;
@@ -227,8 +227,8 @@ fn axis(all: &[Configuration]) -> Option<Axis> {
 /// What a terminal has no room for: curves, and names in the table.
 fn no_room(all: &[Configuration]) -> Vec<Fact> {
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
-    let curves = format!("of the first {} configurations only", MARKS.len());
-    let is_cut = swept > MARKS.len() && !is_fixed(all);
+    let curves = format!("of the first {} configurations only", TONES);
+    let is_cut = swept > TONES && !is_fixed(all);
     let cut = is_cut.then(|| Fact::new("Curves", curves));
     let named = all.iter().enumerate().filter(|(_, one)| name(one).width() > NAME);
     let named = named.map(|(place, one)| Fact::new((place + 1).to_string(), name(one)));

@@ -69,7 +69,7 @@ fn queue(view: &SweepView<'_>) -> Chart {
 }
 
 /// Medians over the batch.
-fn batches(summary: &SweepSummary) -> Chart {
+pub(crate) fn batches(summary: &SweepSummary) -> Chart {
     let points = on_curve(&summary.points);
     let series = |latency: Latency, tone| {
         let mut all = batch_medians(&points, latency);

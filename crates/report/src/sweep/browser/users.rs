@@ -34,7 +34,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
 }
 
 /// A user's speed against what a GPU gives.
-fn against(summary: &SweepSummary) -> Chart {
+pub(crate) fn against(summary: &SweepSummary) -> Chart {
     let (gpus, per) = per_gpu(summary);
     let mut all = user_speeds(&on_curve(&summary.points), gpus);
     if all.len() < 2 {
