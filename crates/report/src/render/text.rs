@@ -197,11 +197,9 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
     for ((_, column), text) in columns.iter().zip(cells) {
         if column.is_prose {
             let before = line.width() + column.gap;
-            let below = format!("\n{:before$}", "");
-            line.extend([
-                " ".repeat(column.gap),
-                wrap(&text, WIDTH.saturating_sub(before)).join(&below),
-            ]);
+            let (room, below) = (WIDTH.saturating_sub(before), format!("\n{:before$}", ""));
+            let lines: Vec<String> = text.split('\n').flat_map(|line| wrap(line, room)).collect();
+            line.extend([" ".repeat(column.gap), lines.join(&below)]);
             continue;
         }
         let pad = " ".repeat(column.width.saturating_sub(text.width()));
