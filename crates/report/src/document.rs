@@ -580,8 +580,10 @@ pub struct Cell {
     pub(crate) tone: Tone,
     /// What is to be known of it, in small; a terminal has no room for it.
     pub(crate) note: String,
-    /// The folder below this page whose page it leads to.
-    pub(crate) folder: Option<String>,
+    /// What is said of it to those who point at it.
+    pub(crate) hint: String,
+    /// The page that it leads to.
+    pub(crate) href: Option<String>,
 }
 
 impl Cell {
@@ -604,10 +606,24 @@ impl Cell {
         Self { note, ..self }
     }
 
-    /// Leads to the page in this folder, where there is one.
-    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
-        Self { folder: folder.map(str::to_owned), ..self }
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
+
+    /// Leads to the page in this folder below its own, where there is one.
+    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
+        let folder = folder.filter(|folder| is_below(folder));
+        Self { href: folder.map(|folder| format!("{folder}/report.html")), ..self }
+    }
+}
+
+/// Whether this is a folder below this one, and nothing else to a browser.
+fn is_below(folder: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
+        !name.is_empty() && name != "." && name != ".." && name.chars().all(is_plain)
+    };
+    folder.split('/').all(is_name)
 }
 
 impl<T: Into<String>> From<T> for Cell {
