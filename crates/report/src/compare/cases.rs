@@ -6,13 +6,12 @@ use goodput_model::Verdict;
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
-use super::words::{Known, candidates, counted, label, labels, level, limit, tested};
+use super::words::{Known, candidates, counted, label, level, limit, tested};
 use super::{notes, shadow};
 use crate::document::{Case, Fault, Suite};
 
 /// A test case for each gate, or for each tested figure where there is no gate.
 pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
-    let names = labels(comparison);
     let mut sides: Vec<u32> = candidates(comparison).collect();
     if sides.is_empty() {
         // A file without a case would be taken for one where all is well.
@@ -20,8 +19,8 @@ pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
     }
     let one = |(side, (_, said)): (u32, (String, String))| {
         let mut suite = Suite {
-            name: format!("{} against {}", label(&names, side), label(&names, 0)),
-            class: vec![shadow::verb(comparison).to_owned(), label(&names, side)],
+            name: format!("{} against {}", label(comparison, side), label(comparison, 0)),
+            class: vec![shadow::verb(comparison).to_owned(), label(comparison, side)],
             seconds: comparison.comparison.took_s,
             started: comparison.comparison.started.clone(),
             properties: vec![
@@ -31,11 +30,11 @@ pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
             .into_iter()
             .chain(properties(comparison))
             .collect(),
-            cases: cases(comparison, side, &names),
+            cases: cases(comparison, side),
             said,
         };
         if comparison.verdict == Verdict::Void {
-            let name = label(&names, side);
+            let name = label(comparison, side);
             suite.void(format!("comparison · verdict · {name}"), &comparison.caveats);
         }
         suite
@@ -63,8 +62,8 @@ fn fault(outcome: Outcome) -> Option<Fault> {
     }
 }
 
-fn cases(comparison: &Comparison, side: u32, names: &[String]) -> Vec<Case> {
-    let name = label(names, side);
+fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
+    let name = label(comparison, side);
     let gates: Vec<&GateResult> =
         comparison.gates.iter().filter(|gate| gate.side == side).collect();
     let mut cases: Vec<Case> = if comparison.design.gates.is_empty() && gates.is_empty() {
@@ -126,7 +125,7 @@ fn evidence(comparison: &Comparison, finding: &Finding) -> String {
     let more = finding.further_blocks.filter(|_| comparison.verdict != Verdict::Void);
     let more = more
         .map_or(String::new(), |more| format!(", about {} more needed", counted(comparison, more)));
-    let why = unjudged_why(comparison, finding, &labels(comparison));
+    let why = unjudged_why(comparison, finding);
     let why = why.map_or(String::new(), |why| format!("; {why}"));
     format!("; {}{more}{why}", counted(comparison, finding.n))
 }

@@ -260,8 +260,9 @@ fn letter(place: usize) -> String {
 }
 
 /// The name of one side, also of one that is not there.
-pub(crate) fn label(labels: &[String], side: u32) -> String {
-    labels.get(side as usize).cloned().unwrap_or_else(|| letter(side as usize))
+pub(crate) fn label(comparison: &Comparison, side: u32) -> String {
+    let known = labels(comparison).into_iter().nth(side as usize);
+    known.unwrap_or_else(|| letter(side as usize))
 }
 
 /// The load of a level.

@@ -127,7 +127,7 @@ impl Figure<'_> {
         };
         let one = |side: u32| {
             Series::new(
-                label(&self.names, side),
+                label(self.comparison, side),
                 Shape::Points,
                 side as usize,
                 self.cells(side).filter_map(dot).collect(),
@@ -182,7 +182,7 @@ impl Figure<'_> {
                 high: finding.high.map(|high| high * 100.0),
                 note: String::new(),
             };
-            let name = label(&self.names, finding.side);
+            let name = label(self.comparison, finding.side);
             let tone = finding.side as usize;
             said.push(format!("{name} {}", self.known.with_interval(finding)));
             let overall = Series::new(
@@ -206,7 +206,7 @@ impl Figure<'_> {
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
         Chart {
             name,
-            title: format!("Change against {}, block by block", label(&self.names, 0)),
+            title: format!("Change against {}, block by block", label(self.comparison, 0)),
             says: format!("Over all blocks: {}.", said.join("; ")),
             x: self.x(),
             y: Axis { label: self.change_unit().to_owned(), is_log: false, from_zero: true },

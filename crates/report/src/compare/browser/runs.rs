@@ -5,7 +5,7 @@ use std::fmt::Write;
 use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
-use crate::compare::words::{Known, label, labels, level, several};
+use crate::compare::words::{Known, label, level, several};
 use crate::document::{Block, Cell, Folded, Table};
 use crate::number::known;
 
@@ -45,7 +45,6 @@ fn tested(comparison: &Comparison) -> Vec<&str> {
 
 fn table(view: CompareView<'_>) -> Table {
     let comparison = view.comparison;
-    let names = labels(comparison);
     let caption = match comparison.shadow {
         Some(_) => "Every block of time, each side over the same requests",
         None => "Every run, in the order measured",
@@ -60,7 +59,7 @@ fn table(view: CompareView<'_>) -> Table {
             }
         })
         .left(block, 0, |run| run.ask.block.to_string())
-        .left("side", 0, |run| label(&names, run.ask.side))
+        .left("side", 0, |run| label(comparison, run.ask.side))
         .left("load", 0, |run| level(comparison, run.ask.level))
         .left("verdict", 0, |run| {
             let why = run.doubt.as_ref().map_or("", |doubt| doubt.message.as_str());
