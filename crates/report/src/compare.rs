@@ -268,7 +268,7 @@ fn believed(comparison: &Comparison) -> Section {
     Section::bare()
         .with_on(Formats::TEXT, Block::facts(ranks))
         .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-        .with_on(Formats::FLAT, Block::facts(vec![("Differs", notes::differs(comparison))]))
+        .with_on(Formats::FLAT, Block::fact("Differs", notes::differs(comparison)))
         .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
         .with_on(Formats::FLAT, Block::facts(notes::sent(comparison)))
         .with_on(Formats::FLAT, judgement)

@@ -304,7 +304,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
             .filter_map(|run| {
                 let value = *run.figures.get(name)?;
                 let note = format!("{} in run {}{}", cell(value), run.number, state(run));
-                Some(Dot { note, ..Dot::new(f64::from(run.number), value) })
+                Some(Dot::noted(f64::from(run.number), value, note))
             })
             .collect();
         let (first, last) = (dots.first()?.x, dots.last()?.x);
@@ -321,7 +321,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
                 signed(found.min),
                 signed(found.max)
             ),
-            x: Axis { from_zero: false, ..Axis::linear("run") },
+            x: Axis::between("run"),
             y: Axis::linear(label),
             series: vec![
                 Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),

@@ -206,7 +206,7 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
             .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
             .with_on(Formats::TEXT, Block::Gap)
             .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
-            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("Loops", text)]));
+            .with_on(Formats::TEXT, Block::fact("Loops", text));
     }
     vec![
         plot(users, charts::users(summary)),
@@ -347,6 +347,11 @@ pub(crate) fn pooled(
         (!runs.is_empty()).then_some((level, Bounded { value, low, high }))
     };
     by_level(points).into_iter().filter_map(one).collect()
+}
+
+/// A value without an interval.
+pub(crate) fn bare(value: Option<f64>) -> Option<Bounded> {
+    value.map(|value| Bounded { value, low: None, high: None })
 }
 
 /// The points of the curve.

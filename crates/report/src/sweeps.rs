@@ -8,7 +8,7 @@ mod page_tests;
 pub(crate) mod tests;
 
 use goodput_campaign::sweep::{
-    Axis, Bounded, Configuration, Goodput, GoodputState, PointSummary, SweepSummary, Sweeps,
+    Axis, Configuration, Goodput, GoodputState, PointSummary, SweepSummary, Sweeps,
 };
 use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
@@ -22,7 +22,9 @@ use crate::number::{amount, cell, count, percent};
 use crate::render;
 use crate::svg::TONES;
 use crate::sweep::browser::{confirmed, named_level, promise};
-use crate::sweep::{Latency, level, level_number, marked, on_curve, pooled, stands, suite, unit};
+use crate::sweep::{
+    Latency, bare, level, level_number, marked, on_curve, pooled, stands, suite, unit,
+};
 use goodput_model::plain;
 
 /// Columns of a configuration's name in a table on a terminal.
@@ -178,8 +180,7 @@ fn start(one: &Configuration) -> [String; 2] {
 /// Output tokens per second at the answer.
 fn there(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.confirmed?;
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
-    pooled(&on_curve(&sweep.points), |point| plain(point.point.figures.output_tps))
+    pooled(&on_curve(&sweep.points), |point| bare(point.point.figures.output_tps))
         .into_iter()
         .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
         .map(|(_, found)| found.value)
@@ -205,9 +206,7 @@ fn configurations(sweeps: &Sweeps) -> Section {
     let section = if is_fixed(all) {
         let axis = axis(all).unwrap_or(Axis::Rate);
         let text = format!("in {}; latencies in ms, ~ without an interval", unit(axis));
-        section
-            .with(Block::Table(fixed(all)))
-            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("load", text)]))
+        section.with(Block::Table(fixed(all))).with_on(Formats::TEXT, Block::fact("load", text))
     } else {
         let section = section.with(Block::Table(searched(sweeps)));
         match charts::curves(all) {

@@ -6,10 +6,8 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::wanting::{lacking, unjudged_why};
-use super::words::{
-    Known, at, bare_about, block_seconds, candidates, counted, label, limit, several, tested,
-};
-use crate::number::trimmed;
+use super::words::{Known, at, block_seconds, candidates, counted, label, limit, several, tested};
+use crate::number::{bare_about, trimmed};
 use goodput_model::plain;
 
 /// Figures in a sentence at most; the table has them all.

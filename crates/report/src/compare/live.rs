@@ -5,9 +5,9 @@ use goodput_campaign::sweep::Level;
 
 use super::notes::{looks, order};
 use super::tables::{Pair, pairs};
-use super::words::{Known, at, bare_about, candidates, label, limit, outcome, several, tested};
+use super::words::{Known, at, candidates, label, limit, outcome, several, tested};
 use crate::clip::clip;
-use crate::number::trimmed;
+use crate::number::{bare_about, trimmed};
 use crate::render::text::field;
 use goodput_model::plain;
 use unicode_width::UnicodeWidthStr;

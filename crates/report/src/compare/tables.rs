@@ -13,7 +13,7 @@ use super::words::{
     Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
 use crate::document::{Cell, Column, Cut, Table, Tone};
-use crate::number::{cell, percent};
+use crate::number::{between, cell, percent};
 use goodput_model::plain;
 
 /// Rows under a heading; the first and the last column stand at the left. Words that say how something
@@ -93,11 +93,7 @@ fn figure(finding: &Finding, is_void: bool) -> Vec<String> {
         Scale::Difference => String::new(),
         Scale::Ratio => {
             let units = |share: f64| amount(share * finding.reference);
-            let ends = match (finding.low, finding.high) {
-                (Some(low), Some(high)) => format!(" ({} to {})", units(low), units(high)),
-                _ => String::new(),
-            };
-            units(finding.change) + &ends
+            units(finding.change) + &between(finding.low, finding.high, units)
         }
     };
     let doubt = if finding.is_doubtful { " ?" } else { "" };

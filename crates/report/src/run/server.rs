@@ -71,7 +71,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         let times = server.against_client.as_ref();
         let has_times =
             times.is_some_and(|both| both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some());
-        let outside = has_times.then(|| Block::Facts(vec![Fact::new("", OUTSIDE)]));
+        let outside = has_times.then(|| Block::fact("", OUTSIDE));
         section = gap(section)
             .with_on(Formats::LONG, table)
             .with_some(TEXT, outside)
@@ -82,7 +82,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         let source = queue_source(by_queue);
         section = gap(section)
             .with_on(Formats::LONG, ttft_by_queue(by_queue))
-            .with_on(TEXT, Block::Facts(vec![Fact::new("", source.clone())]))
+            .with_on(TEXT, Block::fact("", source.clone()))
             .with_on(HTML, Block::remark(source));
     }
     if !marks.is_empty() {
@@ -173,7 +173,7 @@ fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
     let title = String::new();
     (!text.is_empty()).then(|| {
         let lines = Lines { title, text, is_folded: false };
-        [Block::Lines(lines), Block::Facts(vec![Fact::new("", span)])]
+        [Block::Lines(lines), Block::fact("", span)]
     })
 }
 

@@ -101,7 +101,7 @@ pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
             let point = &sweep.points.get(*place)?.point;
             let (x, y) = (point.figures.output_tps?, latency.of(&point.figures).p50?.value);
             let at = named_level(point.ask.level);
-            Some(Dot { note: format!("{at}, {} tok/s, {} ms", cell(x), cell(y)), ..Dot::new(x, y) })
+            Some(Dot::noted(x, y, format!("{at}, {} tok/s, {} ms", cell(x), cell(y))))
         };
         let mut dots: Vec<Dot> = sweep.curve.pareto.iter().filter_map(dot).collect();
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -146,7 +146,7 @@ pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
         let dot = |(user, each, point): (f64, f64, &PointSummary)| {
             let at = named_level(point.point.ask.level);
             let note = format!("{at}, {} tok/s per user, {} tok/s", cell(user), cell(each));
-            Dot { note, ..Dot::new(user, each) }
+            Dot::noted(user, each, note)
         };
         all.into_iter().map(dot).collect()
     };

@@ -8,7 +8,7 @@ use goodput_model::{SloStatistic, SloTerm};
 use super::answer::interval;
 use crate::number::{cell, percent, range, trimmed};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
-use crate::sweep::{Latency, level_axis, level_number, on_curve, peak, pooled, unit};
+use crate::sweep::{Latency, bare, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_model::plain;
 
 /// The horizontal axis of all these.
@@ -130,8 +130,7 @@ pub(crate) fn goodputs(summary: &SweepSummary) -> Vec<Chart> {
 
 fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Chart {
     let axis = summary.plan.axis;
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
-    let answered = dots(axis, points, |figures| plain(figures.requests_per_s), "req/s answered");
+    let answered = dots(axis, points, |figures| bare(figures.requests_per_s), "req/s answered");
     let top = peak(summary);
     let says = top.as_ref().map_or(String::new(), |(_, text)| {
         format!("The peak is {}. ", text.trim_start_matches("peak "))
