@@ -130,15 +130,15 @@ pub fn files_text(comparison: &FileComparison) -> String {
     let side = |side: &ReportedSide| {
         format!("{} = {} ({})", side.name, side.path, side.reported.tool.name())
     };
-    let held = held(comparison).into_iter();
-    let held = held.map(|(because, families)| format!("{}: {because}", families.join(", ")));
-    let held: Vec<String> = held.collect();
+    let reasons = held(comparison).into_iter();
+    let reasons = reasons.map(|(because, families)| format!("{}: {because}", families.join(", ")));
+    let reasons: Vec<String> = reasons.collect();
     let list = |title: &str, items: Vec<String>| {
         Section::bare().with(Block::List(List { title: title.to_owned(), items }))
     };
     let mut sections = vec![Section::bare().with(Block::Table(figures(comparison)))];
-    if !held.is_empty() {
-        sections.push(list("not comparable", held));
+    if !reasons.is_empty() {
+        sections.push(list("not comparable", reasons));
     }
     sections.push(list("to know", comparison.notes.clone()));
     let head = comparison.sides.iter().map(side).collect();

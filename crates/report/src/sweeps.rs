@@ -226,7 +226,7 @@ fn axis(all: &[Configuration]) -> Option<Axis> {
 /// What a terminal has no room for: curves, and names in the table.
 fn no_room(all: &[Configuration]) -> Vec<Fact> {
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
-    let curves = format!("of the first {} configurations only", TONES);
+    let curves = format!("of the first {TONES} configurations only");
     let is_cut = swept > TONES && !is_fixed(all);
     let cut = is_cut.then(|| Fact::new("Curves", curves));
     let named = all.iter().enumerate().filter(|(_, one)| name(one).width() > NAME);
