@@ -30,7 +30,7 @@ impl Page<'_> {
             }
         });
         let nav = Html::of(|html| self.nav(html));
-        filled(
+        let page = filled(
             include_str!("page.html"),
             &[
                 // Only our own script runs, and nothing is fetched from anywhere.
@@ -42,7 +42,8 @@ impl Page<'_> {
                 ("style", STYLE),
                 ("script", SCRIPT),
             ],
-        )
+        );
+        format!("<!doctype html>\n{page}\n")
     }
 
     fn nav(&self, html: &mut Html) {
