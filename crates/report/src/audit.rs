@@ -1,61 +1,75 @@
-//! What an audit found: a table for the terminal, and one in Markdown.
+//! What an audit found, as a document.
 
-use std::fmt::Write;
-
-use goodput_model::{Severity, Verdict};
+use goodput_model::{Severity, Verdict, plain};
 use goodput_stats::{Audit, Item, Status};
-use unicode_width::UnicodeWidthStr;
 
-use crate::render::markdown::escaped;
-use crate::render::text::WIDTH;
-use crate::wrap::wrap;
-use goodput_model::plain;
+use crate::document::{Block, Cell, Column, Document, Formats, Section, Table};
+use crate::render;
 
-/// Columns of the status, and of the check's name.
-const STATUS: usize = 10;
-const TITLE: usize = 25;
-
-/// The table of one result.
+/// What an audit found in one result, for a terminal.
 pub fn audit_text(audit: &Audit) -> String {
-    let mut page = String::new();
-    let head = [plain(&audit.subject), format!("{} · {}", plain(&audit.tool), plain(&audit.run))];
-    for line in head.iter().flat_map(|line| wrap(line, WIDTH)) {
-        page.push_str(&line);
-        page.push('\n');
-    }
-    page.push('\n');
-    row(&mut page, "", "check", "what the result says");
-    for item in &audit.items {
-        row(&mut page, mark(item), &plain(&item.title), &plain(&item.evidence));
-        if !item.advice.is_empty() && item.status != Status::Ok {
-            row(&mut page, "", "", &format!("→ {}", plain(&item.advice)));
-        }
-    }
-    page.push('\n');
-    for line in [verdict(audit), &counts(audit)] {
-        page.push_str(line);
-        page.push('\n');
-    }
-    page
+    render::text::page(&document(audit))
 }
 
-fn row(page: &mut String, status: &str, title: &str, prose: &str) {
-    for (index, line) in wrap(prose, WIDTH - STATUS - TITLE).iter().enumerate() {
-        let (status, title) = if index == 0 { (status, title) } else { ("", "") };
-        let mut whole = String::new();
-        cell(&mut whole, status, STATUS);
-        cell(&mut whole, title, TITLE);
-        whole.push_str(line);
-        page.push_str(whole.trim_end());
-        page.push('\n');
+/// The same, for a pull request or a job summary.
+pub fn audit_markdown(audit: &Audit) -> String {
+    render::markdown::page(&document(audit))
+}
+
+fn document(audit: &Audit) -> Document {
+    let about = format!("{} · {}", audit.tool, audit.run);
+    let verdict = match audit.verdict {
+        Verdict::Valid => "VALID: nothing found that speaks against these figures",
+        other => doubtful(other),
+    };
+    let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
+    Document {
+        head: vec![audit.subject.clone(), about.clone()],
+        heading: audit.subject.clone(),
+        sections: vec![
+            Section::bare()
+                .with_on(markdown, Block::note(about))
+                .with_on(markdown, Block::Strong(format!("{verdict} ({})", counts(audit))))
+                .with(Block::Table(checks(audit))),
+            Section::bare()
+                .with_on(text, Block::note(verdict))
+                .with_on(text, Block::note(counts(audit))),
+        ],
+        ..Document::default()
     }
 }
 
-fn cell(line: &mut String, text: &str, width: usize) {
-    line.push_str(text);
-    // A longer name still stands apart from what follows.
-    let pad = width.saturating_sub(text.width()).max(1);
-    line.extend(std::iter::repeat_n(' ', pad));
+/// What to make of figures that something speaks against.
+pub(crate) fn doubtful(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Void => "VOID: do not use these figures as a result",
+        _ => "SUSPECT: read what is doubtful before using these figures",
+    }
+}
+
+fn checks(audit: &Audit) -> Table {
+    let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
+    Table::of("", "", &audit.items)
+        .with(Column::left("status", 10).short(""), |item| mark(item))
+        .with(Column::left("check", 24).on(text), |item| item.title.clone())
+        .with(Column::left("check", 0).on(markdown), |item| {
+            format!("{} ({})", item.title, item.check)
+        })
+        .with(Column::prose("what the result says", 1), |item| match advice(item) {
+            "" => Cell::from(item.evidence.clone()),
+            advice => {
+                let short = format!("{}\n→ {}", plain(&item.evidence), plain(advice));
+                Cell::from(item.evidence.clone()).short(short)
+            }
+        })
+        .with(Column::left("what to do", 0).on(markdown), |item| advice(item).to_owned())
+        .with(Column::left("asked by", 0).on(markdown), |item| item.source.name())
+        .table
+}
+
+/// What to do about an item; nothing where all is well.
+pub(crate) fn advice(item: &Item) -> &str {
+    if item.status == Status::Ok { "" } else { &item.advice }
 }
 
 /// The word at the left: what is doubtful without weight is a note.
@@ -67,14 +81,6 @@ pub(crate) fn mark(item: &Item) -> &'static str {
     }
 }
 
-fn verdict(audit: &Audit) -> &'static str {
-    match audit.verdict {
-        Verdict::Valid => "VALID: nothing found that speaks against these figures",
-        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
-        Verdict::Void => "VOID: do not use these figures as a result",
-    }
-}
-
 /// How many of each.
 pub(crate) fn counts(audit: &Audit) -> String {
     let marked = |word: &str| audit.items.iter().filter(|item| mark(item) == word).count();
@@ -82,36 +88,13 @@ pub(crate) fn counts(audit: &Audit) -> String {
     ["WRONG", "doubtful", "note", "missing", "ok"].map(each).join(", ")
 }
 
-/// The same in Markdown.
-pub fn audit_markdown(audit: &Audit) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(page, "## {}\n", escaped(&audit.subject));
-    let _ = writeln!(page, "{} · {}\n", escaped(&audit.tool), escaped(&audit.run));
-    let _ = writeln!(page, "**{}** ({})\n", verdict(audit), counts(audit));
-    let _ = writeln!(page, "| status | check | what the result says | what to do | asked by |");
-    let _ = writeln!(page, "|---|---|---|---|---|");
-    for item in &audit.items {
-        let advice = if item.status == Status::Ok { "" } else { &item.advice };
-        let _ = writeln!(
-            page,
-            "| {} | {} ({}) | {} | {} | {} |",
-            mark(item),
-            escaped(&item.title),
-            escaped(&item.check),
-            escaped(&item.evidence),
-            escaped(advice),
-            item.source.name()
-        );
-    }
-    page
-}
-
 #[cfg(test)]
 mod tests {
     use goodput_stats::Source;
+    use unicode_width::UnicodeWidthStr;
 
     use super::*;
+    use crate::render::text::WIDTH;
 
     fn item(status: Status, severity: Severity, evidence: &str) -> Item {
         Item {

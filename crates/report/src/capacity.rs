@@ -6,15 +6,16 @@ mod charts;
 pub(crate) mod tests;
 
 use goodput_campaign::capacity::{
-    Capacity, Cost, EnergyPlan, FanOut, HourState, LevelRisk, NoteKind, TrafficPlan,
+    self, Capacity, Cost, EnergyPlan, FanOut, HourState, NoteKind, TrafficPlan, UnitCost,
 };
 
 use crate::document::{
     Answer, Block, Cell, Column, Document, Fact, Formats, List, Pointer, Section, Standing, Table,
     Tone,
 };
-use crate::number::{amount, count, percent};
+use crate::number::{amount, cell, count, known, percent};
 use crate::render;
+use cells::{money, rate};
 
 /// The page of a capacity plan, for a terminal.
 pub fn capacity_text(plan: &Capacity) -> String {
@@ -31,7 +32,7 @@ fn document(plan: &Capacity) -> Document {
         "" => "a figure that was typed",
         about => about,
     };
-    let title = format!("Capacity plan for {} req/s", cells::rate(plan.question.target_rps));
+    let title = format!("Capacity plan for {} req/s", rate(plan.question.target_rps));
     let mut sections = vec![
         Section::new("basis", "What one replica carries").with(Block::facts(cells::basis(plan))),
         fleets(plan),
@@ -76,10 +77,10 @@ fn sentence(plan: &Capacity) -> String {
     let gpus = fleet.gpus.map_or_else(String::new, |gpus| format!(" ({} GPUs)", count(gpus)));
     let mut parts = Vec::new();
     if let Some(hour) = fleet.cost_per_hour {
-        parts.push(format!("{} an hour", cells::money(hour)));
+        parts.push(format!("{} an hour", money(hour)));
     }
     if let Some(month) = fleet.cost_per_month {
-        parts.push(format!("{} a month", cells::money(month)));
+        parts.push(format!("{} a month", money(month)));
     }
     let energy = plan.energy.and_then(|energy| energy.at_target);
     if let Some(energy) = energy {
@@ -99,131 +100,146 @@ fn sentence(plan: &Capacity) -> String {
     format!(
         "{} {replicas}{gpus} {carry} {} req/s with {} headroom{parts}{hours}",
         count(fleet.replicas),
-        cells::rate(plan.question.target_rps),
+        rate(plan.question.target_rps),
         cells::share(plan.question.headroom)
     )
 }
 
-/// A table whose rows have their names in front, which a terminal may show indented.
-fn table<const N: usize, const M: usize>(
-    caption: &str,
-    columns: [Column; N],
-    rows: Vec<[String; M]>,
-) -> Table {
-    let row = |cells: [String; M]| {
-        let mut row = cells.map(Cell::from).to_vec();
-        if let Some(name) = row.first_mut().filter(|name| name.text.starts_with(' ')) {
-            let shown = std::mem::take(&mut name.text);
-            *name = Cell::from(shown.trim()).short(shown);
-        }
-        row
-    };
-    let rows = rows.into_iter().map(row).collect();
-    Table::new(caption, caption, columns.into()).with_rows(rows)
+/// The name of a row, which a terminal may show indented.
+fn indented(name: &str) -> Cell {
+    match name.strip_prefix("  ") {
+        Some(rest) => Cell::from(rest).short(name),
+        None => Cell::from(name),
+    }
 }
 
 fn fleets(plan: &Capacity) -> Section {
-    let spare = table(
-        "Replicas by how much is to be spare",
-        [
-            Column::left("", 22),
-            Column::right("replicas", 9),
-            Column::right("GPUs", 7),
-            Column::right("load", 9),
-            Column::right("one lost", 10),
-            Column::right("range", 11),
-            Column::right("cost/hour", 12),
-        ],
-        cells::fleets(plan),
-    );
-    let rates = table(
-        "Throughput",
-        [
-            Column::left("", 22).short("Throughput"),
-            Column::right("req/s", 10),
-            Column::right("input tok/s", 16),
-            Column::right("output tok/s", 16),
-            Column::right("total tok/s", 16),
-        ],
-        cells::rates(plan),
-    );
-    let month = plan.fleets.with_headroom.cost_per_month.map(|month| {
-        Block::facts(vec![(
-            "Month",
-            format!("{} for 730 hours with headroom", cells::money(month)),
-        )])
-    });
+    let (fleets, headroom) = (&plan.fleets, cells::share(plan.question.headroom));
+    let all = [
+        ("just enough".to_owned(), Some(&fleets.bare)),
+        (format!("with {headroom} headroom"), Some(&fleets.with_headroom)),
+        ("any one may fail".to_owned(), Some(&fleets.with_spare)),
+        ("as asked".to_owned(), fleets.asked.as_ref()),
+    ];
+    let title = "Replicas by how much is to be spare";
+    let shown = all.into_iter().filter_map(|(name, fleet)| Some((name, fleet?)));
+    let spare = Table::of(title, title, shown)
+        .left("", 22, |(name, _)| name.clone())
+        .right("replicas", 9, |(_, fleet)| count(fleet.replicas))
+        .right("GPUs", 7, |(_, fleet)| known(fleet.gpus, count))
+        .right("load", 9, |(_, fleet)| cells::load(fleet.utilisation))
+        .right("one lost", 10, |(_, fleet)| known(fleet.one_lost, cells::load))
+        .right("range", 11, |(_, fleet)| cells::range(fleet))
+        .right("cost/hour", 12, |(_, fleet)| known(fleet.cost_per_hour, money))
+        .table;
+    let month = fleets
+        .with_headroom
+        .cost_per_month
+        .map(|month| Block::fact("Month", format!("{} for 730 hours with headroom", money(month))));
+    let about = "load: the target as a share of what the replicas were confirmed to carry; one lost: the \
+                 same with one replica down; range: replicas by the ends of the interval in which the \
+                 limit of one lies.";
     Section::new("capacity", "Capacity")
         .with(Block::Table(spare))
         .with_some(Formats::TEXT, month)
-        .with_on(
-            Formats::WIDE,
-            Block::about(
-                "load: the target as a share of what the replicas were confirmed to carry; one lost: the \
-                 same with one replica down; range: replicas by the ends of the interval in which the \
-                 limit of one lies.",
-            ),
-        )
+        .with_on(Formats::WIDE, Block::about(about))
         .with_on(Formats::TEXT, Block::Gap)
-        .with(Block::Table(rates))
+        .with(Block::Table(rates(plan)))
+}
+
+/// Requests and tokens a second of a GPU, a replica, and all.
+fn rates(plan: &Capacity) -> Table {
+    let throughput = &plan.throughput;
+    let gpu = throughput.gpu.as_ref().map(|gpu| ("a GPU, confirmed", gpu));
+    let others =
+        [("a replica, confirmed", &throughput.replica), ("all, at the target", &throughput.total)];
+    Table::of("Throughput", "Throughput", gpu.into_iter().chain(others))
+        .with(Column::left("", 22).short("Throughput"), |(name, _)| *name)
+        .right("req/s", 10, |(_, rates)| rate(rates.requests_per_s))
+        .right("input tok/s", 16, |(_, rates)| known(rates.input_tps, amount))
+        .right("output tok/s", 16, |(_, rates)| known(rates.output_tps, amount))
+        .right("total tok/s", 16, |(_, rates)| known(rates.total_tps, amount))
+        .table
 }
 
 fn latency(plan: &Capacity) -> Section {
-    let columns = [
-        Column::left("", 17).short("Latency, ms"),
-        Column::right("req/s a replica", 8).short("req/s"),
-        Column::right("TTFT p50", 9),
-        Column::right("TTFT p99", 9).short("p99"),
-        Column::right("TPOT p50", 9),
-        Column::right("TPOT p99", 9).short("p99"),
-        Column::words("rests on", 2).short(""),
-    ];
-    let rows = plan.expected.iter().map(cells::latency).collect();
+    let table = Table::of("Milliseconds", "Milliseconds", &plan.expected)
+        .with(Column::left("", 17).short("Latency, ms"), |one| match one.about.as_str() {
+            "confirmed" => "confirmed rate".to_owned(),
+            "target" => "target, headroom".to_owned(),
+            "one lost" => "with one lost".to_owned(),
+            other => other.to_owned(),
+        })
+        .with(Column::right("req/s a replica", 8).short("req/s"), |one| rate(one.at_rps))
+        .right("TTFT p50", 9, |one| known(one.ttft_p50_ms, cell))
+        .with(Column::right("TTFT p99", 9).short("p99"), |one| known(one.ttft_p99_ms, cell))
+        .right("TPOT p50", 9, |one| known(one.tpot_p50_ms, cell))
+        .with(Column::right("TPOT p99", 9).short("p99"), |one| known(one.tpot_p99_ms, cell))
+        .with(Column::words("rests on", 2).short(""), |one| cells::footing(one))
+        .table;
     Section::new("latency", "Latency to expect")
-        .with_some(Formats::ALL, table("Milliseconds", columns, rows).filled())
+        .with_some(Formats::ALL, table.filled())
         .with(Block::Charts(vec![charts::latency(plan)]))
 }
 
+/// The price at which a row looks.
+type Price = fn(capacity::Price) -> Option<f64>;
+
 fn cost(cost: &Cost) -> Section {
-    let each = |name: &str, hour: f64, month: f64| {
-        [name.to_owned(), cells::money(hour), cells::money(month)]
+    let uses = [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)];
+    let title = format!("At {} for a GPU and hour", rate(cost.price_per_gpu_hour));
+    let each = [("one replica", &cost.full_use), ("target, headroom", &cost.at_target)];
+    let hours = Table::of(title.clone(), title, each)
+        .right("", 12, |(name, _)| *name)
+        .right("an hour", 12, |(_, cost)| money(cost.per_hour))
+        .right("a month (730 hours)", 12, |(_, cost)| money(cost.per_month))
+        .table;
+    // Each use, and where that is known, at best.
+    let rows = uses.into_iter().flat_map(|(name, units)| {
+        let best = units.per_1000_requests.best_case.is_some();
+        let best = best.then_some(("  at best", units, (|price| price.best_case) as Price));
+        [(name, units, (|price| Some(price.value)) as Price)].into_iter().chain(best)
+    });
+    let price = |of: fn(&UnitCost) -> Option<capacity::Price>| {
+        move |(_, units, price): &(&str, &UnitCost, Price)| {
+            known(of(units).and_then(price), cells::unit_price)
+        }
     };
-    let hours = table(
-        &format!("At {} for a GPU and hour", cells::rate(cost.price_per_gpu_hour)),
-        ["", "an hour", "a month (730 hours)"].map(|head| Column::right(head, 12)),
-        vec![
-            each("one replica", cost.full_use.per_hour, cost.full_use.per_month),
-            each("target, headroom", cost.at_target.per_hour, cost.at_target.per_month),
-        ],
-    );
-    let units = table(
-        "What a unit costs",
-        [
-            Column::left("", 20).short("Cost"),
-            Column::right("1M input", 12),
-            Column::right("1M output", 12),
-            Column::right("1M total", 12),
+    let units = Table::of("What a unit costs", "What a unit costs", rows)
+        .with(Column::left("", 20).short("Cost"), |(name, ..)| indented(name))
+        .with(Column::right("1M input", 12), price(|units| units.per_million_input))
+        .with(Column::right("1M output", 12), price(|units| units.per_million_output))
+        .with(Column::right("1M total", 12), price(|units| units.per_million_total))
+        .with(
             Column::right("1M good output", 12).short("1M good out"),
+            price(|units| units.per_million_good_output),
+        )
+        .with(
             Column::right("1000 requests", 12).short("1000 req"),
-        ],
-        cells::costs(cost),
-    );
+            price(|units| Some(units.per_1000_requests)),
+        )
+        .table;
     Section::new("cost", "Cost")
         .with_on(Formats::WIDE, Block::Table(hours))
         .with(Block::Table(units))
         .with_on(Formats::WIDE, Block::about(cells::WHOLE))
-        .with_on(Formats::TEXT, Block::facts(vec![("", cells::WHOLE.to_owned())]))
+        .with_on(Formats::TEXT, Block::fact("", cells::WHOLE))
 }
 
 fn energy(energy: &EnergyPlan) -> Section {
-    let columns = [
-        Column::left("", 20).short("Energy of GPUs"),
-        Column::right("J an output token", 12).short("J/output tok"),
-        Column::right("kWh 1M output", 16).short("kWh/1M output"),
-        Column::right("kWh a day", 12).short("kWh/day"),
-        Column::right("W", 12),
-    ];
-    let table = table("Energy of the GPUs", columns, cells::energies(energy));
+    let target = energy.at_target.as_ref().map(|used| ("target, headroom", used));
+    let rows = [("at full use", &energy.full_use)].into_iter().chain(target);
+    let table = Table::of("Energy of the GPUs", "Energy of the GPUs", rows)
+        .with(Column::left("", 20).short("Energy of GPUs"), |(name, _)| *name)
+        .with(Column::right("J an output token", 12).short("J/output tok"), |(_, used)| {
+            known(used.joules_per_output_token, cells::unit_price)
+        })
+        .with(Column::right("kWh 1M output", 16).short("kWh/1M output"), |(_, used)| {
+            known(used.kwh_per_million_output, cells::unit_price)
+        })
+        .with(Column::right("kWh a day", 12).short("kWh/day"), |(_, used)| amount(used.kwh_per_day))
+        .right("W", 12, |(_, used)| amount(used.gpu_power_w))
+        .table;
     Section::new("energy", "Energy").with(Block::Table(table))
 }
 
@@ -233,9 +249,9 @@ fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
     let left_out = Some(traffic.hours.len().saturating_sub(shown)).filter(|left| *left > 0);
     let left_out =
         left_out.map(|n| format!("{} hours with less load are left out here", count(n as u64)));
-    let below = left_out.clone().map(|text| Block::facts(vec![("", text)]));
+    let below = left_out.clone().map(|text| Block::fact("", text));
     Section::new("traffic", "Traffic hour by hour")
-        .with_on(Formats::TEXT, Block::facts(vec![("Traffic", traffic.about.clone())]))
+        .with_on(Formats::TEXT, Block::fact("Traffic", traffic.about.clone()))
         .with_on(Formats::WIDE, Block::note(traffic.about.as_str()))
         .with_on(Formats::WIDE, fares())
         .with(Block::Charts(vec![charts::hours(plan, traffic)]))
@@ -248,29 +264,27 @@ fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
 }
 
 fn hours(traffic: &TrafficPlan) -> Table {
-    let on = format!("on {} replicas", count(traffic.replicas));
-    let columns = [
-        Column::right("hour", 4),
-        Column::right("mean req/s", 12),
-        Column::right("peak 5 min", 12),
-        Column::right("load", 9),
-        Column::right("P(miss)", 10),
-        Column::right("good", 9),
-        Column::right("replicas needed", 8).short("needs"),
-        Column::words("state", 3).short(on),
-    ];
-    let title = format!("On {} replicas", count(traffic.replicas));
-    let shown = cells::shown_hours(traffic);
-    let mut table = table(&title, columns, shown.iter().map(|hour| cells::hour(hour)).collect());
-    for (row, hour) in table.rows.iter_mut().zip(shown) {
-        row.push(match hour.state {
-            // Only the others stand out among many lines.
-            HourState::Fine => Cell::from("fine").short("").tone(Tone::Good),
-            HourState::AtRisk => Cell::from("at risk").tone(Tone::Doubt),
-            HourState::Misses => Cell::from("WILL MISS").tone(Tone::Bad),
-        });
-    }
-    table
+    let replicas = count(traffic.replicas);
+    let title = format!("On {replicas} replicas");
+    Table::of(title.clone(), title, cells::shown_hours(traffic))
+        .right("hour", 4, |hour| hour.hour.to_string())
+        .right("mean req/s", 12, |hour| rate(hour.mean_rps))
+        .right("peak 5 min", 12, |hour| rate(hour.peak_rps))
+        .right("load", 9, |hour| cells::load(hour.load))
+        .right("P(miss)", 10, |hour| known(hour.p_miss, percent))
+        .right("good", 9, |hour| known(hour.good_share, percent))
+        .with(Column::right("replicas needed", 8).short("needs"), |hour| {
+            count(hour.replicas_needed)
+        })
+        .with(Column::words("state", 3).short(format!("on {replicas} replicas")), |hour| {
+            match hour.state {
+                // Only the others stand out among many lines.
+                HourState::Fine => Cell::from("fine").short("").tone(Tone::Good),
+                HourState::AtRisk => Cell::from("at risk").tone(Tone::Doubt),
+                HourState::Misses => Cell::from("WILL MISS").tone(Tone::Bad),
+            }
+        })
+        .table
 }
 
 fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
@@ -280,21 +294,15 @@ fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
     if levels.is_empty() {
         return section;
     }
-    let heads = ["req/s a replica", "stretches", "of seconds", "missed", "P(miss)", "good"];
-    let row = |level: &LevelRisk| {
-        let chance = level.missed as f64 / level.stretches.max(1) as f64;
-        [
-            cells::rate(level.rps),
-            count(level.stretches),
-            cells::rate(level.stretch_s),
-            count(level.missed),
-            percent(chance),
-            percent(level.good_share),
-        ]
-    };
-    let rows = levels.iter().map(row).collect();
-    let columns = heads.map(|head| Column::right(head, 12));
-    let table = table("Rates of a replica that were simulated", columns, rows);
+    let title = "Rates of a replica that were simulated";
+    let table = Table::of(title, title, levels)
+        .right("req/s a replica", 12, |level| rate(level.rps))
+        .right("stretches", 12, |level| count(level.stretches))
+        .right("of seconds", 12, |level| rate(level.stretch_s))
+        .right("missed", 12, |level| count(level.missed))
+        .right("P(miss)", 12, |level| percent(charts::chance(level)))
+        .right("good", 12, |level| percent(level.good_share))
+        .table;
     section
         .with(Block::Charts(vec![charts::chances(plan, traffic)]))
         .with_on(Formats::WIDE, Block::Table(table))
@@ -302,19 +310,23 @@ fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
 
 fn fan_out(fan_out: &FanOut) -> Section {
     let title = cells::step_title(fan_out);
-    let rows: Vec<[String; 5]> = fan_out.metrics.iter().map(cells::step_row).collect();
+    let table = Table::of(title.clone(), title.clone(), &fan_out.metrics)
+        .right("", 0, |figure| figure.metric.to_uppercase())
+        .right("a call p50", 0, |figure| known(figure.single_p50_ms, cell))
+        .right("a call p99", 0, |figure| known(figure.single_p99_ms, cell))
+        .right("the step p50", 0, |figure| cells::step(&figure.p50))
+        .right("the step p99", 0, |figure| cells::step(&figure.p99))
+        .table;
     // A terminal has no room for the table.
-    let fact = |[metric, p50, p99, step_p50, step_p99]: &[String; 5]| {
-        let text =
-            format!("one call p50 {p50}, p99 {p99}; the step p50 {step_p50}, p99 {step_p99}");
-        Fact::new(metric, text)
+    let fact = |row: &Vec<Cell>| {
+        let [metric, p50, p99, step_p50, step_p99] = row.as_slice() else { return None };
+        let one_call = format!("one call p50 {}, p99 {}", p50.text, p99.text);
+        let step = format!("the step p50 {}, p99 {}", step_p50.text, step_p99.text);
+        Some(Fact::new(metric.text.clone(), format!("{one_call}; {step}")))
     };
-    let all = rows.iter().map(fact).collect();
-    let heads = ["", "a call p50", "a call p99", "the step p50", "the step p99"];
-    let table = table(&title, heads.map(|head| Column::right(head, 0)), rows);
     Section::new("fan-out", "Steps of several calls")
         .with_on(Formats::TEXT, Block::Heading(title))
-        .with_on(Formats::TEXT, Block::Facts(all))
+        .with_on(Formats::TEXT, Block::Facts(table.rows.iter().filter_map(fact).collect()))
         .with_on(Formats::WIDE, Block::Table(table))
 }
 

@@ -4,9 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::scale::Scale;
+use goodput_model::plain;
 
 use crate::clip::{clip, left, right};
+use crate::scale::Scale;
+use crate::svg::{Chart, Dot, Rule, Series, TONES};
 
 /// Columns of the whole, of the labels at its left, and of the plot.
 const WIDTH: usize = 79;
@@ -17,40 +19,37 @@ const ACROSS: usize = 2;
 const DOWN: usize = 4;
 
 /// Marks by which series are told apart without colour.
-pub(crate) const MARKS: [char; 8] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
+const MARKS: [char; TONES] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
 
-/// A point of a series, with its interval where that is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Dot {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) low: Option<f64>,
-    pub(crate) high: Option<f64>,
-}
-
-/// What belongs together.
+/// How a terminal shows a chart: it has no room for names of axes, so the title has them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) mark: char,
-    pub(crate) dots: Vec<Dot>,
-}
-
-/// A chart to be drawn. Its texts are harmless already.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chart {
+pub(crate) struct Plot {
     /// Says what is shown over what.
     pub(crate) title: String,
-    /// Whether the axes are logarithmic.
-    pub(crate) log_x: bool,
-    pub(crate) log_y: bool,
-    pub(crate) series: Vec<Series>,
-    /// A height to be compared with, and what it is.
-    pub(crate) line: Option<(f64, String)>,
-    /// A place on the horizontal axis, and what it is.
-    pub(crate) place: Option<(f64, String)>,
     /// Rows of the plot.
     pub(crate) rows: usize,
+    /// Of its rules a terminal shows one height and one place.
+    pub(crate) chart: Chart,
+}
+
+impl Plot {
+    fn height(&self) -> Option<(f64, &str)> {
+        self.chart.rules.iter().find_map(|rule| match rule {
+            Rule::Height(at, name) => Some((*at, name.as_str())),
+            _ => None,
+        })
+    }
+
+    fn place(&self) -> Option<(f64, &str)> {
+        self.chart.rules.iter().find_map(|rule| match rule {
+            Rule::Place(at, name) => Some((*at, name.as_str())),
+            _ => None,
+        })
+    }
+}
+
+fn mark(series: &Series) -> char {
+    MARKS[series.tone % TONES]
 }
 
 /// A cell of the plot; what stands higher here covers the rest.
@@ -80,35 +79,33 @@ impl Cell {
 }
 
 /// The chart in lines of at most 79 columns: title, plot, ticks, legend.
-pub(crate) fn draw(chart: &Chart) -> String {
-    let mut out = format!("{}\n", clip(&chart.title, WIDTH));
+pub(crate) fn draw(plot: &Plot) -> String {
+    let chart = &plot.chart;
+    let mut out = format!("{}\n", clip(&plain(&plot.title), WIDTH));
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let whole = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
     let x = dots().filter(whole).map(|dot| dot.x);
     let y = dots().filter(whole).flat_map(|dot| [Some(dot.y), dot.low, dot.high]).flatten();
-    let x = Scale::of(x.chain(chart.place.as_ref().map(|place| place.0)), chart.log_x);
-    let y = Scale::of(y.chain(chart.line.as_ref().map(|line| line.0)), chart.log_y);
+    let x = Scale::of(x.chain(plot.place().map(|place| place.0)), chart.x.is_log);
+    let y = Scale::of(y.chain(plot.height().map(|line| line.0)), chart.y.is_log);
     let y = y.map(Scale::with_room);
     let (Some(x), Some(y), Some(_)) = (x, y, dots().find(whole)) else {
         out.push_str("        nothing to draw\n");
         return out;
     };
-    let mut plot = Plot::new(x, y, chart.rows);
-    plot.fill(chart);
-    plot.write(&mut out);
-    legend(&mut out, chart);
+    let mut canvas = Canvas::new(x, y, plot.rows);
+    canvas.fill(plot);
+    canvas.write(&mut out);
+    legend(&mut out, plot);
     out
 }
 
-fn legend(out: &mut String, chart: &Chart) {
-    let mut parts: Vec<String> = chart
-        .series
-        .iter()
-        .filter(|series| !series.dots.is_empty())
-        .map(|series| format!("{} {}", series.mark, series.name))
-        .collect();
-    parts.extend(chart.line.iter().map(|(_, name)| format!("╌ {name}")));
-    parts.extend(chart.place.iter().map(|(_, name)| format!("┊ {name}")));
+fn legend(out: &mut String, plot: &Plot) {
+    let drawn = plot.chart.series.iter().filter(|series| !series.dots.is_empty());
+    let series = drawn.map(|series| format!("{} {}", mark(series), plain(&series.name)));
+    let line = plot.height().map(|(_, name)| format!("╌ {}", plain(name)));
+    let place = plot.place().map(|(_, name)| format!("┊ {}", plain(name)));
+    let parts = series.chain(line).chain(place);
     let flush = |out: &mut String, line: &str| {
         if !line.is_empty() {
             out.push_str(&" ".repeat(GUTTER + 1));
@@ -129,32 +126,32 @@ fn legend(out: &mut String, chart: &Chart) {
     flush(out, &line);
 }
 
-struct Plot {
+struct Canvas {
     x: Scale,
     y: Scale,
     cells: Vec<[Cell; COLUMNS]>,
 }
 
-impl Plot {
+impl Canvas {
     fn new(x: Scale, y: Scale, rows: usize) -> Self {
         Self { x, y, cells: vec![[Cell::default(); COLUMNS]; rows.clamp(2, 40)] }
     }
 
-    fn fill(&mut self, chart: &Chart) {
-        if let Some(row) = chart.line.as_ref().and_then(|line| self.row(line.0)) {
+    fn fill(&mut self, plot: &Plot) {
+        if let Some(row) = plot.height().and_then(|line| self.row(line.0)) {
             self.cells[row].iter_mut().for_each(|cell| cell.line = true);
         }
-        if let Some(column) = chart.place.as_ref().and_then(|place| self.column(place.0)) {
+        if let Some(column) = plot.place().and_then(|place| self.column(place.0)) {
             self.cells.iter_mut().for_each(|row| row[column].place = true);
         }
-        for series in &chart.series {
+        for series in &plot.chart.series {
             self.join(series);
         }
-        for series in &chart.series {
+        for series in &plot.chart.series {
             for dot in &series.dots {
                 self.bar(dot);
                 if let (Some(row), Some(column)) = (self.row(dot.y), self.column(dot.x)) {
-                    self.cells[row][column].mark = Some(series.mark);
+                    self.cells[row][column].mark = Some(mark(series));
                 }
             }
         }

@@ -103,13 +103,12 @@ fn document(view: CompareView<'_>) -> Document {
 
 /// Who, when, and by which version.
 fn about(comparison: &Comparison) -> String {
-    let names = words::labels(comparison);
     let against: Vec<String> =
-        words::candidates(comparison).map(|side| words::label(&names, side)).collect();
+        words::candidates(comparison).map(|side| words::label(comparison, side)).collect();
     let facts = &comparison.comparison;
     let mut parts = Vec::new();
     if !against.is_empty() {
-        parts.push(format!("{} against {}", against.join(", "), words::label(&names, 0)));
+        parts.push(format!("{} against {}", against.join(", "), words::label(comparison, 0)));
     }
     parts.extend([&facts.workload, &facts.started].into_iter().filter(|s| !s.is_empty()).cloned());
     if !facts.version.is_empty() {
@@ -269,7 +268,7 @@ fn believed(comparison: &Comparison) -> Section {
     Section::bare()
         .with_on(Formats::TEXT, Block::facts(ranks))
         .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-        .with_on(Formats::FLAT, Block::facts(vec![("Differs", notes::differs(comparison))]))
+        .with_on(Formats::FLAT, Block::fact("Differs", notes::differs(comparison)))
         .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
         .with_on(Formats::FLAT, Block::facts(notes::sent(comparison)))
         .with_on(Formats::FLAT, judgement)

@@ -5,7 +5,7 @@ use goodput_stats::{
     DEFAULT_SIGMA, LiveFigure, Look, about, flag_time, requests_before, requests_before_mean,
 };
 
-use crate::number::{amount, count};
+use crate::number::{amount, bare_about, count};
 
 /// Before a run at this rate of requests: what it takes to know what is asked.
 pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
@@ -19,7 +19,7 @@ pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
             goal.title(),
             goal.percent(),
             count(needed),
-            about(needed as f64 / rate).trim_start_matches("about ")
+            bare_about(needed as f64 / rate)
         ))
     };
     let all: Vec<String> = goals.iter().filter_map(one).collect();

@@ -20,7 +20,7 @@
 //!   is good news) and the folder that it leads to.
 //! - A [`Mark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
 //!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
-//! - A chart is data ([`crate::svg::Chart`], [`crate::chart::Chart`]): series, axes, rules and a sentence.
+//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`Plot`] shows it on a terminal.
 //!
 //! # What differs between formats
 //!
@@ -50,7 +50,7 @@
 
 use goodput_model::{Caveat, Severity, Verdict};
 
-use crate::chart::Chart as Plot;
+use crate::chart::Plot;
 use crate::markup::Html;
 use crate::svg::Chart;
 
@@ -151,6 +151,16 @@ impl Section {
         Self { id, name, title, blocks: Vec::new() }
     }
 
+    /// Charts, where they can be drawn.
+    pub(crate) fn charts(
+        id: &'static str,
+        name: &'static str,
+        title: &'static str,
+        charts: Vec<Chart>,
+    ) -> Self {
+        Self::named(id, name, title).with(Block::Charts(charts))
+    }
+
     /// Blocks that stand below the answer, or at the end of a page.
     pub(crate) fn bare() -> Self {
         Self::default()
@@ -210,6 +220,10 @@ impl Block {
         T: Into<String>,
     {
         Self::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
+    }
+
+    pub(crate) fn fact(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Facts(vec![Fact::new(label, text)])
     }
 
     pub(crate) fn note(text: impl Into<String>) -> Self {
@@ -379,6 +393,17 @@ impl Table {
         Self { rows, ..self }
     }
 
+    /// A row for each of these; its columns follow, each with what stands in it.
+    pub(crate) fn of<T>(
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        subjects: impl IntoIterator<Item = T>,
+    ) -> Rows<T> {
+        let subjects: Vec<T> = subjects.into_iter().collect();
+        let rows = subjects.iter().map(|_| Vec::new()).collect();
+        Rows { subjects, table: Self::new(title, caption, Vec::new()).with_rows(rows) }
+    }
+
     /// Nothing where it has no row.
     pub(crate) fn filled(self) -> Option<Block> {
         (!self.rows.is_empty()).then_some(Block::Table(self))
@@ -407,6 +432,43 @@ impl Table {
     /// Columns that a format shows, with their places.
     pub(crate) fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
         self.columns.iter().enumerate().filter(|(_, column)| column.on.has(format)).collect()
+    }
+}
+
+/// A table that is filled column by column, so that a heading and its cells stand together.
+pub(crate) struct Rows<T> {
+    subjects: Vec<T>,
+    pub(crate) table: Table,
+}
+
+impl<T> Rows<T> {
+    /// One more column, with this in the row of each subject.
+    pub(crate) fn with<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
+        for (row, subject) in self.table.rows.iter_mut().zip(&self.subjects) {
+            row.push(cell(subject).into());
+        }
+        self.table.columns.push(column);
+        self
+    }
+
+    /// Numbers under a heading.
+    pub(crate) fn right<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        width: usize,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.with(Column::right(head, width), cell)
+    }
+
+    /// Names under a heading.
+    pub(crate) fn left<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        width: usize,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.with(Column::left(head, width), cell)
     }
 }
 
@@ -441,6 +503,8 @@ pub(crate) struct Column {
     pub(crate) width: usize,
     /// Blanks in front of it on a terminal.
     pub(crate) gap: usize,
+    /// Whether its cells are broken into lines on a terminal.
+    pub(crate) is_prose: bool,
     pub(crate) on: Formats,
 }
 
@@ -448,12 +512,17 @@ impl Column {
     /// Names.
     pub(crate) fn left(head: impl Into<String>, width: usize) -> Self {
         let (short, align, on) = (None, Align::Left, Formats::ALL);
-        Self { head: head.into(), short, align, width, gap: 0, on }
+        Self { head: head.into(), short, align, width, gap: 0, is_prose: false, on }
     }
 
     /// Words at the end of a row.
     pub(crate) fn words(head: impl Into<String>, gap: usize) -> Self {
         Self { gap, ..Self::left(head, 0) }
+    }
+
+    /// Prose at the end of a row, which goes on below itself.
+    pub(crate) fn prose(head: impl Into<String>, gap: usize) -> Self {
+        Self { is_prose: true, ..Self::words(head, gap) }
     }
 
     /// Numbers.
@@ -492,6 +561,16 @@ pub enum Tone {
     Words,
 }
 
+impl From<Verdict> for Tone {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Valid => Self::Good,
+            Verdict::Suspect => Self::Doubt,
+            Verdict::Void => Self::Bad,
+        }
+    }
+}
+
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cell {
@@ -501,8 +580,10 @@ pub struct Cell {
     pub(crate) tone: Tone,
     /// What is to be known of it, in small; a terminal has no room for it.
     pub(crate) note: String,
-    /// The folder below this page whose page it leads to.
-    pub(crate) folder: Option<String>,
+    /// What is said of it to those who point at it.
+    pub(crate) hint: String,
+    /// The page that it leads to.
+    pub(crate) href: Option<String>,
 }
 
 impl Cell {
@@ -525,10 +606,24 @@ impl Cell {
         Self { note, ..self }
     }
 
-    /// Leads to the page in this folder, where there is one.
-    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
-        Self { folder: folder.map(str::to_owned), ..self }
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
+
+    /// Leads to the page in this folder below its own, where there is one.
+    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
+        let folder = folder.filter(|folder| is_below(folder));
+        Self { href: folder.map(|folder| format!("{folder}/report.html")), ..self }
+    }
+}
+
+/// Whether this is a folder below this one, and nothing else to a browser.
+fn is_below(folder: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
+        !name.is_empty() && name != "." && name != ".." && name.chars().all(is_plain)
+    };
+    folder.split('/').all(is_name)
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -584,13 +679,24 @@ pub(crate) struct Suite {
     pub(crate) said: String,
 }
 
+/// Why a result is void.
+fn grave(caveats: &[Caveat]) -> impl Iterator<Item = &str> {
+    let grave = caveats.iter().filter(|caveat| caveat.severity == Severity::Void);
+    grave.map(|caveat| caveat.message.as_str())
+}
+
+/// The answer of a result that is void.
+pub(crate) fn no_result(caveats: &[Caveat]) -> String {
+    let why = grave(caveats).next().map_or(String::new(), |why| format!(": {why}"));
+    format!("No result: these numbers are void{why}")
+}
+
 impl Suite {
-    /// Of a result that is void no word is one: what it says is an error, and so is that it is void.
-    pub(crate) fn void(&mut self, caveats: &[Caveat]) {
-        let is_grave = |caveat: &&Caveat| caveat.severity == Severity::Void;
-        let why: Vec<&str> =
-            caveats.iter().filter(is_grave).map(|caveat| caveat.message.as_str()).collect();
-        self.cases.push(Case::new("verdict", format!("void: {}", why.join("; ")), None));
+    /// Of a result that is void no word is one: what it says is an error, and so is that it is void,
+    /// in a case of this name.
+    pub(crate) fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
+        let why: Vec<&str> = grave(caveats).collect();
+        self.cases.push(Case::new(name, format!("void: {}", why.join("; ")), None));
         for case in &mut self.cases {
             case.fault = Some(Fault::Error("void"));
         }

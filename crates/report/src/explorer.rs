@@ -10,8 +10,8 @@ pub(crate) mod tests;
 use goodput_model::{MetricName, Slo, SloMetric, SloStatistic};
 use goodput_stats::{SloGrid, SloSummary};
 
-use self::counts::{Counts, Kept};
-use crate::markup::Html;
+use self::counts::{Counts, Kept, Start};
+use crate::markup::{Html, escaped, filled};
 use crate::number::{amount, count, percent};
 
 /// The share of good requests where nobody asked for one, in percent.
@@ -79,105 +79,28 @@ pub(crate) fn fill(
     answer: Option<&Answer>,
 ) {
     let Some(counts) = Counts::of(points, gpus, asked, answer) else { return };
-    html.leaf(
-        "p",
-        &[],
-        "What other limits would have meant for the requests that were measured. A request is good \
-         if it ended well and keeps both; the counts are exact at every stop of the sliders.",
-    );
-    controls(html, &counts);
-    let says = sentence(&counts);
-    html.leaf("p", &[("id", "slo-says"), ("role", "status")], &says);
-    table(html, &counts);
-    html.leaf(
-        "p",
-        &[("class", "advice")],
-        "Other limits than those asked for are held against the requests of these runs alone: a load \
-         that keeps them here was not confirmed at them. Costs are for output tokens of good requests.",
-    );
-    html.data("slo-data", &counts);
-}
-
-/// The sliders; shown by the script, which they are of no use without.
-fn controls(html: &mut Html, counts: &Counts) {
-    html.element("div", &[("id", "slo-set"), ("class", "slo-set"), ("hidden", "")], |html| {
-        let sliders = [
-            ("slo-ttft", "TTFT below", &counts.ttft, counts.start.ttft),
-            ("slo-tpot", "TPOT below", &counts.tpot, counts.start.tpot),
-        ];
-        for (id, name, stops, start) in sliders {
-            let last = stops.len().saturating_sub(1).to_string();
-            html.element("p", &[("class", "slo-slide")], |html| {
-                html.leaf("label", &[("for", id)], name);
-                html.open(
-                    "input",
-                    &[
-                        ("type", "range"),
-                        ("id", id),
-                        ("min", "0"),
-                        ("max", &last),
-                        ("step", "1"),
-                        ("value", &start.to_string()),
-                    ],
-                );
-                let text = stops.get(start).copied().map_or(String::new(), time);
-                html.leaf("output", &[("for", id)], &text);
-            });
+    let text = |stops: &[f64], at: usize| stops.get(at).copied().map_or(String::new(), time);
+    let last = |stops: &[f64]| stops.len().saturating_sub(1).to_string();
+    let rows = Html::of(|html| {
+        for load in &counts.points {
+            let kept = counts.kept(load);
+            html.element("tr", &[], |html| row(html, &load.label, &kept));
         }
-        let gpus = counts.gpus.unwrap_or(1).to_string();
-        let percent = number(counts.start.percent);
-        let fields = [
-            ("slo-attainment", "Good requests, at least", "%", percent.as_str(), "100"),
-            ("slo-price", "Price of a GPU for an hour", "", "", "1000000"),
-            ("slo-gpus", "GPUs", "", gpus.as_str(), "1000000"),
-        ];
-        for (id, name, unit, value, most) in fields {
-            html.element("p", &[("class", "slo-field")], |html| {
-                html.leaf("label", &[("for", id)], name);
-                let attributes = [
-                    ("type", "number"),
-                    ("id", id),
-                    ("min", "0"),
-                    ("max", most),
-                    ("step", "any"),
-                    ("inputmode", "decimal"),
-                    ("value", value),
-                ];
-                html.open("input", &attributes).text(unit);
-            });
-        }
-        let back = [("type", "button"), ("id", "slo-reset")];
-        html.leaf("button", &back, "As it was asked");
     });
-}
-
-fn table(html: &mut Html, counts: &Counts) {
-    let heads = [
-        "load",
-        "requests",
-        "good",
-        "enough?",
-        "good req/s",
-        "good output tok/s",
-        "cost of 1M good tokens",
+    let Start { ttft, tpot, percent } = counts.start;
+    let with = [
+        ("ttft", &*text(&counts.ttft, ttft)),
+        ("ttft-place", &ttft.to_string()),
+        ("ttft-last", &last(&counts.ttft)),
+        ("tpot", &text(&counts.tpot, tpot)),
+        ("tpot-place", &tpot.to_string()),
+        ("tpot-last", &last(&counts.tpot)),
+        ("percent", &number(percent)),
+        ("gpus", &counts.gpus.unwrap_or(1).to_string()),
+        ("says", &escaped(&sentence(&counts))),
+        ("rows", &rows.into_string()),
     ];
-    html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
-        html.element("table", &[("id", "slo-table")], |html| {
-            html.element("thead", &[], |html| {
-                html.element("tr", &[], |html| {
-                    for head in heads {
-                        html.leaf("th", &[("scope", "col")], head);
-                    }
-                });
-            });
-            html.element("tbody", &[], |html| {
-                for load in &counts.points {
-                    let kept = counts.kept(load);
-                    html.element("tr", &[], |html| row(html, &load.label, &kept));
-                }
-            });
-        });
-    });
+    html.ours(&filled(include_str!("render/explorer.html"), &with)).data("slo-data", &counts);
 }
 
 /// One load. The script writes the same cells anew.

@@ -120,6 +120,20 @@ impl Html {
     }
 }
 
+/// Our own markup with these in the place of `{{name}}`. What is put in is not looked at again, so it may
+/// hold any text that is escaped. Line breaks and indentation of the template are for its readers.
+pub(crate) fn filled(template: &str, with: &[(&str, &str)]) -> String {
+    let lines: String = template.lines().map(str::trim_start).collect();
+    let mut parts = lines.split("{{");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or(("", part));
+        let found = with.iter().find(|(known, _)| *known == name);
+        out.extend([found.map_or("", |(_, value)| value), rest]);
+    }
+    out
+}
+
 /// Whether a character is acted on and not shown; all of these have four hexadecimal digits.
 fn turns(c: char) -> bool {
     u32::from(c) <= 0xffff && plain(c.encode_utf8(&mut [0; 4])).starts_with("\\u{")

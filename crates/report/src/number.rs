@@ -74,6 +74,21 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// An interval of which both ends are known, in words; nothing where one is not.
+pub(crate) fn between(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    let ends = low.zip(high);
+    ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", text(low), text(high)))
+}
+
+/// A length of time that was guessed, without the word `about`.
+pub(crate) fn bare_about(seconds: f64) -> String {
+    if seconds.is_finite() && seconds >= 0.0 {
+        goodput_stats::about(seconds).trim_start_matches("about ").to_owned()
+    } else {
+        "–".to_owned()
+    }
+}
+
 /// An interval in brackets, with a blank before it; nothing where it is not known.
 pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);

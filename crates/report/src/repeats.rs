@@ -1,11 +1,11 @@
 //! Several runs of one plan, as a document.
 
-use goodput_model::{Severity, Verdict};
+use goodput_model::Verdict;
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
 use crate::document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
-    Table, Tone,
+    Table, Tone, no_result,
 };
 use crate::number::{cell, count};
 use crate::render;
@@ -119,9 +119,7 @@ fn used(repeats: &Repeats) -> String {
 /// The main figures with their intervals over runs. A void result has none.
 fn sentence(repeats: &Repeats) -> String {
     if repeats.verdict == Verdict::Void {
-        let worst = repeats.caveats.iter().find(|caveat| caveat.severity == Severity::Void);
-        let why = worst.map_or(String::new(), |caveat| format!(": {}", caveat.message));
-        return format!("No result: these numbers are void{why}");
+        return no_result(&repeats.caveats);
     }
     let one = |(name, words, unit): (&str, &str, &str)| {
         let found = repeats.headlines.get(name)?;
@@ -153,61 +151,56 @@ fn signed(value: f64) -> String {
 }
 
 fn over_runs(repeats: &Repeats) -> Table {
-    let number = |head: &str| Column::right(head, 9);
-    let mut columns = vec![Column::left("over runs", 14)];
-    columns.extend(["mean", "95 % low", "high", "SD", "CV, %", "min", "max"].map(number));
-    columns.push(number("runs").on(Formats::WIDE));
-    let row = |(name, label, times): (&str, &str, f64)| {
-        let found = repeats.headlines.get(name)?;
-        let value = |value: f64| Cell::from(signed(value * times));
-        let known = |found: Option<f64>| Cell::number(found, |value| signed(value * times));
-        Some(vec![
-            label.into(),
-            value(found.mean),
-            known(found.low),
-            known(found.high),
-            known(found.sd),
-            Cell::number(found.cv, |cv| format!("{:.1}", cv * 100.0)),
-            value(found.min),
-            value(found.max),
-            count(found.n.into()).into(),
-        ])
+    let rows = ROWS
+        .into_iter()
+        .filter_map(|(name, label, times)| Some((label, times, repeats.headlines.get(name)?)));
+    let value = |of: fn(&Headline) -> f64| {
+        move |(_, times, found): &(&str, f64, &Headline)| signed(of(found) * times)
+    };
+    let known = |of: fn(&Headline) -> Option<f64>| {
+        move |(_, times, found): &(&str, f64, &Headline)| {
+            Cell::number(of(found), |value| signed(value * times))
+        }
     };
     let caption = "Over runs: the run is the unit, intervals by Student's t";
-    Table::new("Over runs", caption, columns).with_rows(ROWS.into_iter().filter_map(row).collect())
+    Table::of("Over runs", caption, rows)
+        .left("over runs", 14, |(label, ..)| *label)
+        .right("mean", 9, value(|found| found.mean))
+        .right("95 % low", 9, known(|found| found.low))
+        .right("high", 9, known(|found| found.high))
+        .right("SD", 9, known(|found| found.sd))
+        .right("CV, %", 9, |(_, _, found)| {
+            Cell::number(found.cv, |cv| format!("{:.1}", cv * 100.0))
+        })
+        .right("min", 9, value(|found| found.min))
+        .right("max", 9, value(|found| found.max))
+        .with(Column::right("runs", 9).on(Formats::WIDE), |(_, _, found)| count(found.n.into()))
+        .table
 }
 
 /// Between runs, against what each of them says of itself.
 fn spread(repeats: &Repeats) -> Section {
-    let columns = vec![
-        Column::left("", 14),
-        Column::right("SD between", 13),
-        Column::right("SD within", 13),
-        Column::right("ratio", 9),
-        Column::words("runs", 2),
-    ];
-    let row = |(name, label, _): (&str, &str, f64)| {
+    let rows = ROWS.into_iter().filter_map(|(name, label, _)| {
         let found = repeats.headlines.get(name)?;
-        let (sd, own, ratio) = (found.sd?, found.within_sd?, found.ratio?);
-        let word = if found.differs {
-            Cell::from("differ").tone(Tone::Doubt)
-        } else {
-            Cell::from("alike")
-        };
-        let ratio = format!("{ratio:.2}");
-        Some(vec![label.into(), cell(sd).into(), cell(own).into(), ratio.into(), word])
-    };
+        Some((label, [found.sd?, found.within_sd?, found.ratio?], found.differs))
+    });
     let caption = "How far runs lie apart, and how far their own intervals let them";
-    let rows = ROWS.into_iter().filter_map(row).collect();
+    let table = Table::of("Between and within", caption, rows)
+        .left("", 14, |(label, ..)| *label)
+        .right("SD between", 13, |(_, [sd, ..], _)| cell(*sd))
+        .right("SD within", 13, |(_, [_, own, _], _)| cell(*own))
+        .right("ratio", 9, |(_, [.., ratio], _)| format!("{ratio:.2}"))
+        .with(Column::words("runs", 2), |(.., differs)| match differs {
+            true => Cell::from("differ").tone(Tone::Doubt),
+            false => Cell::from("alike"),
+        })
+        .table;
+    let remark =
+        "A ratio of about 1 is chance; where runs differ, one of them alone says too much.";
     let section = Section::new("spread", "Between and within");
-    match Table::new("Between and within", caption, columns).with_rows(rows).filled() {
+    match table.filled() {
         None => section,
-        Some(table) => section.with(table).with_on(
-            Formats::WIDE,
-            Block::remark(
-                "A ratio of about 1 is chance; where runs differ, one of them alone says too much.",
-            ),
-        ),
+        Some(table) => section.with(table).with_on(Formats::WIDE, Block::remark(remark)),
     }
 }
 
@@ -222,34 +215,29 @@ fn state(run: &OneRun) -> &'static str {
 }
 
 fn each(repeats: &Repeats) -> Table {
-    let mut columns = vec![Column::left("run", 14)];
-    let widths = [7, 9, 9, 9, 10, 10];
-    let heads = ["seed", "window", "ok", "req/s", "TTFT p50", "TTFT p99"];
-    columns.extend(heads.into_iter().zip(widths).map(|(head, width)| Column::right(head, width)));
-    columns.push(Column::words("verdict", 2));
-    let row = |run: &OneRun| {
-        let figure = |name: &str| Cell::number(run.figures.get(name), |value| cell(*value));
-        let tone = match run.verdict {
-            Verdict::Valid => Tone::Plain,
-            Verdict::Suspect => Tone::Doubt,
-            Verdict::Void => Tone::Bad,
-        };
-        let (verdict, state) = (run.verdict.name(), state(run));
-        // A terminal has no room for it in the row.
-        let short = format!("{verdict}{}", state.replacen(", ", "\n  ", 1));
-        vec![
-            format!("repeat-{}", run.number).into(),
-            run.seed.to_string().into(),
-            format!("{:.1} s", run.window_s).into(),
-            count(run.ok).into(),
-            figure("requests_per_s"),
-            figure("ttft_p50"),
-            figure("ttft_p99"),
-            Cell::from(format!("{verdict}{state}")).short(short).tone(tone),
-        ]
+    let figure = |name: &'static str| {
+        move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell(*value))
     };
     let caption = "Each has a page of its own in its folder; latencies in ms";
-    Table::new("Each run", caption, columns).with_rows(repeats.runs.iter().map(row).collect())
+    Table::of("Each run", caption, &repeats.runs)
+        .left("run", 14, |run| format!("repeat-{}", run.number))
+        .right("seed", 7, |run| run.seed.to_string())
+        .right("window", 9, |run| format!("{:.1} s", run.window_s))
+        .right("ok", 9, |run| count(run.ok))
+        .right("req/s", 9, figure("requests_per_s"))
+        .right("TTFT p50", 10, figure("ttft_p50"))
+        .right("TTFT p99", 10, figure("ttft_p99"))
+        .with(Column::words("verdict", 2), |run| {
+            let tone = match run.verdict {
+                Verdict::Valid => Tone::Plain,
+                other => Tone::from(other),
+            };
+            let (verdict, state) = (run.verdict.name(), state(run));
+            // A terminal has no room for it in the row.
+            let short = format!("{verdict}{}", state.replacen(", ", "\n  ", 1));
+            Cell::from(format!("{verdict}{state}")).short(short).tone(tone)
+        })
+        .table
 }
 
 fn suite(repeats: &Repeats) -> Suite {
@@ -273,7 +261,7 @@ fn suite(repeats: &Repeats) -> Suite {
         said: used(repeats),
     };
     if repeats.verdict == Verdict::Void {
-        suite.void(&repeats.caveats);
+        suite.void("verdict", &repeats.caveats);
     }
     suite
 }
@@ -316,7 +304,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
             .filter_map(|run| {
                 let value = *run.figures.get(name)?;
                 let note = format!("{} in run {}{}", cell(value), run.number, state(run));
-                Some(Dot { note, ..Dot::new(f64::from(run.number), value) })
+                Some(Dot::noted(f64::from(run.number), value, note))
             })
             .collect();
         let (first, last) = (dots.first()?.x, dots.last()?.x);
@@ -333,7 +321,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
                 signed(found.min),
                 signed(found.max)
             ),
-            x: Axis { from_zero: false, ..Axis::linear("run") },
+            x: Axis::between("run"),
             y: Axis::linear(label),
             series: vec![
                 Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),

@@ -1,20 +1,17 @@
 //! What a result file of another tool states, with what the audit found; and several side by side.
 
-use std::fmt::Write;
-
-use goodput_campaign::compare::{FileComparison, FileFigure};
+use goodput_campaign::compare::{FileComparison, FileFigure, ReportedSide};
 use goodput_model::{Reported, ReportedMetric, Severity, Verdict};
-use goodput_stats::{Audit, Status};
+use goodput_stats::{Audit, Item, Status};
 
-use crate::clip::{clip, left, right};
+use crate::audit::doubtful;
+use crate::clip::clip;
+use crate::document::{Block, Document, Formats, List, Section, Table};
 use crate::number::{amount, cell, count, known};
-use crate::render::markdown::escaped;
-use crate::render::text::WIDTH;
-use crate::wrap::wrap;
-use goodput_model::plain;
+use crate::render;
 
-/// Columns of labels and of figures.
-const LABEL: usize = 16;
+/// Columns of names and of figures.
+const NAME: usize = 23;
 const FIGURE: usize = 11;
 
 /// Percentiles of the table.
@@ -23,58 +20,41 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
 /// Findings of the page at most; `goodput audit` has all.
 const FINDINGS: usize = 8;
 
-/// The page of one file.
+/// The page of one file, for a terminal.
 pub fn reported_text(run: &Reported, audit: &Audit) -> String {
-    let mut page = String::new();
-    prose(&mut page, 0, &plain(&audit.subject));
-    prose(&mut page, 0, &format!("{} · {}", plain(&audit.tool), plain(&audit.run)));
-    page.push('\n');
-    for (label, text) in facts(run) {
-        for (place, line) in wrap(&plain(&text), WIDTH - LABEL).iter().enumerate() {
-            let label = if place == 0 { label } else { "" };
-            page.extend([&left(label, LABEL), line, "\n"]);
-        }
-    }
-    let rows = metrics(run);
-    if !rows.is_empty() {
-        page.push('\n');
-        row(&mut page, "latency, ms", &head());
-        for (name, cells) in &rows {
-            row(&mut page, name, cells);
-        }
-    }
-    page.push('\n');
-    prose(&mut page, 0, verdict(audit.verdict));
-    for (title, evidence) in findings(audit) {
-        prose(&mut page, 2, &format!("{title}: {evidence}"));
-    }
-    prose(&mut page, 0, "`goodput audit` of the file has every check, and what to do.");
-    page
+    render::text::page(&document(run, audit))
 }
 
-/// The same in Markdown.
+/// The same, for a pull request or a job summary.
 pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(page, "## {}\n", escaped(&audit.subject));
-    let _ = writeln!(page, "{} · {}\n", escaped(&audit.tool), escaped(&audit.run));
-    let _ = writeln!(page, "| | |\n|---|---|");
-    for (label, text) in facts(run) {
-        let _ = writeln!(page, "| {label} | {} |", escaped(&text));
+    render::markdown::page(&document(run, audit))
+}
+
+fn document(run: &Reported, audit: &Audit) -> Document {
+    let about = format!("{} · {}", audit.tool, audit.run);
+    let verdict = match audit.verdict {
+        Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
+        other => doubtful(other),
+    };
+    let more = "`goodput audit` of the file has every check, and what to do.";
+    let found = Section::bare()
+        .with_on(Formats::MARKDOWN, Block::Strong(verdict.to_owned()))
+        .with_on(Formats::TEXT, Block::note(verdict))
+        .with(Block::facts(findings(audit).into_iter().map(|finding| ("", finding))))
+        .with_on(Formats::TEXT, Block::note(more));
+    Document {
+        head: vec![audit.subject.clone(), about.clone()],
+        heading: audit.subject.clone(),
+        sections: vec![
+            Section::bare()
+                .with_on(Formats::MARKDOWN, Block::note(about))
+                .with_on(Formats::MARKDOWN, Block::Gap)
+                .with(Block::facts(facts(run))),
+            Section::bare().with_some(Formats::ALL, latencies(run).filled()),
+            found,
+        ],
+        ..Document::default()
     }
-    let rows = metrics(run);
-    if !rows.is_empty() {
-        let _ = writeln!(page, "\n| latency, ms | {} |", head().join(" | "));
-        let _ = writeln!(page, "|---|{}", "---:|".repeat(head().len()));
-        for (name, cells) in rows {
-            let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
-        }
-    }
-    let _ = writeln!(page, "\n**{}**\n", verdict(audit.verdict));
-    for (title, evidence) in findings(audit) {
-        let _ = writeln!(page, "- {}: {}", escaped(&title), escaped(&evidence));
-    }
-    page
 }
 
 /// Everything but distributions, as far as it is stated.
@@ -120,80 +100,70 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
 }
 
-fn head() -> Vec<String> {
-    let percentiles = PERCENTILES.iter().map(|percent| format!("p{percent}"));
-    std::iter::once("mean".to_owned()).chain(percentiles).collect()
-}
-
-fn metrics(run: &Reported) -> Vec<(String, Vec<String>)> {
-    let shown = |value: Option<f64>| known(value, cell);
-    let cells = |metric: &ReportedMetric| {
-        let percentiles = PERCENTILES.iter().map(|percent| shown(metric.percentile(*percent)));
-        std::iter::once(shown(metric.mean)).chain(percentiles).collect()
-    };
-    let known = ["ttft", "tpot", "itl", "e2e", "e2e_sched"];
-    let stated = known.iter().filter_map(|name| Some((*name, run.metrics.get(*name)?)));
-    stated.map(|(name, metric)| (name.to_owned(), cells(metric))).collect()
+fn latencies(run: &Reported) -> Table {
+    let names = ["ttft", "tpot", "itl", "e2e", "e2e_sched"];
+    let stated = names.into_iter().filter_map(|name| Some((name, run.metrics.get(name)?)));
+    let first = Table::of("", "", stated).left("latency, ms", NAME, |(name, _)| *name).right(
+        "mean",
+        FIGURE,
+        |(_, metric)| known(metric.mean, cell),
+    );
+    let with = PERCENTILES.into_iter().fold(first, |table, percent| {
+        let value = |(_, metric): &(_, &ReportedMetric)| known(metric.percentile(percent), cell);
+        table.right(format!("p{percent}"), FIGURE, value)
+    });
+    with.table
 }
 
 /// What speaks against the figures, worst first.
-fn findings(audit: &Audit) -> Vec<(String, String)> {
-    let speaks =
-        |item: &&goodput_stats::Item| item.severity > Severity::Info && item.status != Status::Ok;
+fn findings(audit: &Audit) -> Vec<String> {
+    let speaks = |item: &&Item| item.severity > Severity::Info && item.status != Status::Ok;
     let all: Vec<_> = audit.items.iter().filter(speaks).collect();
-    let mut found: Vec<(String, String)> =
-        all.iter().take(FINDINGS).map(|item| (plain(&item.title), plain(&item.evidence))).collect();
-    if all.len() > FINDINGS {
-        found.push(("and".to_owned(), format!("{} more", all.len() - FINDINGS)));
-    }
-    found
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
-        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
-        Verdict::Void => "VOID: do not use these figures as a result",
-    }
+    let shown = all.iter().take(FINDINGS);
+    let shown = shown.map(|item| format!("{}: {}", item.title, item.evidence));
+    let more = all.len().saturating_sub(FINDINGS);
+    shown.chain((more > 0).then(|| format!("and: {more} more"))).collect()
 }
 
 /// Files side by side.
 pub fn files_text(comparison: &FileComparison) -> String {
-    let mut page = String::new();
-    for side in &comparison.sides {
-        let tool = side.reported.tool.name();
-        let line = format!("{} = {} ({tool})", plain(&side.name), plain(&side.path));
-        prose(&mut page, 0, &line);
+    let side = |side: &ReportedSide| {
+        format!("{} = {} ({})", side.name, side.path, side.reported.tool.name())
+    };
+    let reasons = held(comparison).into_iter();
+    let reasons = reasons.map(|(because, families)| format!("{}: {because}", families.join(", ")));
+    let reasons: Vec<String> = reasons.collect();
+    let list = |title: &str, items: Vec<String>| {
+        Section::bare().with(Block::List(List { title: title.to_owned(), items }))
+    };
+    let mut sections = vec![Section::bare().with(Block::Table(figures(comparison)))];
+    if !reasons.is_empty() {
+        sections.push(list("not comparable", reasons));
     }
-    page.push('\n');
-    let names: Vec<String> = comparison.sides.iter().map(|side| plain(&side.name)).collect();
-    let mut titles = names.clone();
-    let change =
-        |name: &String| if names.len() > 2 { format!("{name} diff") } else { "change".into() };
-    titles.extend(names.iter().skip(1).map(change));
-    row(&mut page, "as stated", &titles);
-    for figure in &comparison.figures {
-        let value = |value: &Option<f64>| match value {
-            Some(value) if figure.unit == "requests" => count(*value as u64),
-            value => known(*value, cell),
-        };
-        let mut cells: Vec<String> = figure.values.iter().map(value).collect();
-        cells.extend(figure.change_percent.iter().skip(1).map(|change| changed(*change)));
-        let name = format!("{} {}", figure.name, figure.unit);
-        row(&mut page, &name, &cells);
+    sections.push(list("to know", comparison.notes.clone()));
+    let head = comparison.sides.iter().map(side).collect();
+    render::text::page(&Document { head, sections, ..Document::default() })
+}
+
+fn figures(comparison: &FileComparison) -> Table {
+    let narrow = |text: &str| clip(text, FIGURE - 1);
+    let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
+    let mut table = Table::of("", "", &comparison.figures)
+        .left("as stated", NAME, |one| clip(&format!("{} {}", one.name, one.unit), NAME - 1));
+    for (place, name) in names.iter().enumerate() {
+        table = table.right(narrow(name), FIGURE, |one| match one.values.get(place) {
+            Some(Some(value)) if one.unit == "requests" => count(*value as u64),
+            value => known(value.copied().flatten(), cell),
+        });
     }
-    let held = held(comparison);
-    if !held.is_empty() {
-        page.push_str("\nnot comparable\n");
-        for (because, families) in held {
-            prose(&mut page, 2, &format!("{}: {because}", families.join(", ")));
-        }
+    for (place, name) in names.iter().enumerate().skip(1) {
+        let head = if names.len() > 2 { format!("{name} diff") } else { "change".to_owned() };
+        table = table.right(narrow(&head), FIGURE, |one| {
+            let change = one.change_percent.get(place).copied().flatten();
+            known(change, |percent| format!("{percent:+.1} %"))
+        });
     }
-    page.push_str("\nto know\n");
-    for note in &comparison.notes {
-        prose(&mut page, 2, &plain(note));
-    }
-    page
+    table.table
 }
 
 fn family(figure: &FileFigure) -> String {
@@ -216,35 +186,14 @@ fn held(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
     held
 }
 
-fn changed(percent: Option<f64>) -> String {
-    percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:+.1} %"))
-}
-
-/// A label and figures that stand at the right of their columns.
-fn row(page: &mut String, label: &str, cells: &[String]) {
-    let cells: String = cells.iter().map(|cell| right(&clip(cell, FIGURE - 1), FIGURE)).collect();
-    let line = left(&clip(label, LABEL + 6), LABEL + 7) + &cells;
-    page.push_str(line.trim_end());
-    page.push('\n');
-}
-
-fn prose(page: &mut String, indent: usize, text: &str) {
-    for (place, line) in wrap(text, WIDTH - indent - 2).iter().enumerate() {
-        let hang = if place > 0 && indent > 0 { 2 } else { 0 };
-        page.extend(std::iter::repeat_n(' ', indent + hang));
-        page.push_str(line);
-        page.push('\n');
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use goodput_campaign::compare::ReportedSide;
     use goodput_model::{ReportedMode, Tool};
     use goodput_stats::audit_reported;
     use unicode_width::UnicodeWidthStr;
 
     use super::*;
+    use crate::render::text::WIDTH;
 
     fn run(tool: Tool) -> Reported {
         let mut run = Reported::of(tool);

@@ -22,9 +22,7 @@ pub(crate) use workload::name as workload_name;
 use goodput_model::Verdict;
 use goodput_stats::{ErrorDetail, Summary};
 
-use crate::document::{
-    Answer, Block, Cell, Column, Document, Fact, Formats, Look, Section, Suites, Table,
-};
+use crate::document::{Answer, Block, Document, Fact, Formats, Look, Section, Suites, Table};
 use crate::explorer::{self, Asked};
 use crate::markup::Html;
 use crate::number::{count, percent};
@@ -84,17 +82,14 @@ fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
         slo::in_short(summary),
         latency::section(summary),
     ];
-    let drawn = |id, name, title, charts| {
-        Section::named(id, name, title).with_on(HTML, Block::Charts(charts))
-    };
     sections.extend(view.map(|view| {
         let charts = distributions::charts(view);
-        drawn("distributions", "Distributions", "Latency distributions", charts)
+        Section::charts("distributions", "Distributions", "Latency distributions", charts)
     }));
     sections.push(steps::section(summary));
     if let Some(view) = view {
         let places = gaps::positions(view);
-        sections.push(drawn("positions", "Positions", "ITL over the answer", places));
+        sections.push(Section::charts("positions", "Positions", "ITL over the answer", places));
         sections.extend([gaps::section(view), timeline::section(view)]);
     }
     sections.extend([
@@ -187,15 +182,12 @@ fn errors(summary: &Summary) -> Section {
         count(requests.scheduled),
         percent(requests.failed as f64 / requests.scheduled.max(1) as f64)
     );
-    let row = |detail: &ErrorDetail| {
-        let n = count(detail.count);
-        let cells = [&detail.class, &detail.stage, &n, &detail.message];
-        cells.map(|text| Cell::from(text.as_str())).to_vec()
-    };
-    let heads = ["class", "stage", "requests", "what was said first"];
-    let columns = heads.map(|head| Column::left(head, 0)).to_vec();
-    let table = Table::new("Errors", "By class and stage", columns)
-        .with_rows(requests.error_details.iter().map(row).collect());
+    let table = Table::of("Errors", "By class and stage", &requests.error_details)
+        .left("class", 0, |detail| detail.class.clone())
+        .left("stage", 0, |detail| detail.stage.clone())
+        .left("requests", 0, |detail| count(detail.count))
+        .left("what was said first", 0, |detail| detail.message.clone())
+        .table;
     section
         .with_on(HTML, Block::note(text))
         .with_on(HTML, Block::Table(Table { look: Look::Words, ..table }))

@@ -34,6 +34,11 @@ impl Axis {
         Self { label: label.into(), is_log: false, from_zero: true }
     }
 
+    /// A linear one from the least value to the most.
+    pub(crate) fn between(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_log: false, from_zero: false }
+    }
+
     /// A logarithmic one.
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_log: true, from_zero: false }
@@ -74,6 +79,16 @@ impl Dot {
     /// One without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
+    }
+
+    /// One that says what it is.
+    pub(crate) fn noted(x: f64, y: f64, note: impl Into<String>) -> Self {
+        Self { x, y, note: note.into(), ..Self::default() }
+    }
+
+    /// With an interval.
+    pub(crate) fn within(self, low: Option<f64>, high: Option<f64>) -> Self {
+        Self { low, high, ..self }
     }
 }
 

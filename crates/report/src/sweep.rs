@@ -28,7 +28,7 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 use goodput_stats::about;
 
-use crate::chart::Chart;
+use crate::chart::Plot;
 use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
@@ -75,12 +75,10 @@ fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
             .with_some(Formats::WIDE, every)
             .with_some(Formats::MARKDOWN, marks),
     );
-    let drawn = |id, name, charts| {
-        Section::named(id, name, name).with_on(Formats::HTML, Block::Charts(charts))
-    };
-    sections.extend(
-        view.map(|view| drawn("distributions", "Distributions", distributions::charts(view))),
-    );
+    sections.extend(view.map(|view| {
+        let name = "Distributions";
+        Section::charts("distributions", name, name, distributions::charts(view))
+    }));
     sections.extend(sides(summary, view));
     sections.push(points(summary));
     sections.push(shape(summary));
@@ -158,7 +156,7 @@ fn believed(summary: &SweepSummary) -> Section {
         .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
-fn plot(section: Section, plot: Option<Chart>) -> Section {
+fn plot(section: Section, plot: Option<Plot>) -> Section {
     section.with_some(Formats::TEXT, plot.map(Block::Plot))
 }
 
@@ -204,11 +202,11 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
     let mut twins = Section::named("loops", "Loops", "Open and closed loops");
     if let Some(text) = loops(&pairs) {
         twins = twins
-            .with_on(Formats::TEXT, Block::Plot(charts::twins(&pairs)))
+            .with_some(Formats::TEXT, charts::twins(summary).map(Block::Plot))
             .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
             .with_on(Formats::TEXT, Block::Gap)
             .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
-            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("Loops", text)]));
+            .with_on(Formats::TEXT, Block::fact("Loops", text));
     }
     vec![
         plot(users, charts::users(summary)),
@@ -349,6 +347,11 @@ pub(crate) fn pooled(
         (!runs.is_empty()).then_some((level, Bounded { value, low, high }))
     };
     by_level(points).into_iter().filter_map(one).collect()
+}
+
+/// A value without an interval.
+pub(crate) fn bare(value: Option<f64>) -> Option<Bounded> {
+    value.map(|value| Bounded { value, low: None, high: None })
 }
 
 /// The points of the curve.

@@ -8,12 +8,11 @@ mod page_tests;
 pub(crate) mod tests;
 
 use goodput_campaign::sweep::{
-    Axis, Bounded, Configuration, Goodput, GoodputState, PointSummary, SweepSummary, Sweeps,
+    Axis, Configuration, Goodput, GoodputState, PointSummary, SweepSummary, Sweeps,
 };
 use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::chart::MARKS;
 use crate::clip::clip;
 use crate::document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Look, Section,
@@ -21,8 +20,11 @@ use crate::document::{
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
+use crate::svg::TONES;
 use crate::sweep::browser::{confirmed, named_level, promise};
-use crate::sweep::{Latency, level, level_number, marked, on_curve, pooled, stands, suite, unit};
+use crate::sweep::{
+    Latency, bare, level, level_number, marked, on_curve, pooled, stands, suite, unit,
+};
 use goodput_model::plain;
 
 /// Columns of a configuration's name in a table on a terminal.
@@ -61,13 +63,16 @@ fn document(sweeps: &Sweeps) -> Document {
         configurations(sweeps),
     ];
     if !is_fixed(all) {
-        let drawn =
-            |id, name, title, charts| Section::named(id, name, title).with(Block::Charts(charts));
         sections.extend([
-            drawn("latency", "Latency", "Latency over load", charts::latencies(all)),
-            drawn("throughput", "Throughput", "Throughput against latency", charts::fronts(all)),
-            drawn("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
-            drawn("users", "Users", "Speed for each user", charts::users(all)),
+            Section::charts("latency", "Latency", "Latency over load", charts::latencies(all)),
+            Section::charts(
+                "throughput",
+                "Throughput",
+                "Throughput against latency",
+                charts::fronts(all),
+            ),
+            Section::charts("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
+            Section::charts("users", "Users", "Speed for each user", charts::users(all)),
         ]);
     }
     let mut failed = Section::named("failed", "Failed", "What failed");
@@ -175,8 +180,7 @@ fn start(one: &Configuration) -> [String; 2] {
 /// Output tokens per second at the answer.
 fn there(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.confirmed?;
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
-    pooled(&on_curve(&sweep.points), |point| plain(point.point.figures.output_tps))
+    pooled(&on_curve(&sweep.points), |point| bare(point.point.figures.output_tps))
         .into_iter()
         .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
         .map(|(_, found)| found.value)
@@ -202,9 +206,7 @@ fn configurations(sweeps: &Sweeps) -> Section {
     let section = if is_fixed(all) {
         let axis = axis(all).unwrap_or(Axis::Rate);
         let text = format!("in {}; latencies in ms, ~ without an interval", unit(axis));
-        section
-            .with(Block::Table(fixed(all)))
-            .with_on(Formats::TEXT, Block::Facts(vec![Fact::new("load", text)]))
+        section.with(Block::Table(fixed(all))).with_on(Formats::TEXT, Block::fact("load", text))
     } else {
         let section = section.with(Block::Table(searched(sweeps)));
         match charts::curves(all) {
@@ -224,8 +226,8 @@ fn axis(all: &[Configuration]) -> Option<Axis> {
 /// What a terminal has no room for: curves, and names in the table.
 fn no_room(all: &[Configuration]) -> Vec<Fact> {
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
-    let curves = format!("of the first {} configurations only", MARKS.len());
-    let is_cut = swept > MARKS.len() && !is_fixed(all);
+    let curves = format!("of the first {TONES} configurations only");
+    let is_cut = swept > TONES && !is_fixed(all);
     let cut = is_cut.then(|| Fact::new("Curves", curves));
     let named = all.iter().enumerate().filter(|(_, one)| name(one).width() > NAME);
     let named = named.map(|(place, one)| Fact::new((place + 1).to_string(), name(one)));

@@ -1,11 +1,10 @@
 //! What a capacity plan says, cell by cell.
 
 use goodput_campaign::capacity::{
-    Capacity, Cost, EnergyPlan, EnergyUse, Expected, FanFigure, FanOut, Fleet, Footing, Hour,
-    Origin, Price, Rates, StepLatency, TrafficPlan, UnitCost,
+    Capacity, Expected, FanOut, Fleet, Footing, Hour, Origin, StepLatency, TrafficPlan,
 };
 
-use crate::number::{amount, cell, count, known, percent};
+use crate::number::{cell, count, known};
 use goodput_model::plain;
 
 /// Hours in a table at most.
@@ -25,22 +24,8 @@ pub(super) fn share(share: f64) -> String {
     format!("{} %", rate(share * 100.0))
 }
 
-/// Name, replicas, GPUs, load, load with one lost, replicas by the interval of the limit, cost of an
-/// hour.
-fn fleet(name: String, fleet: &Fleet) -> [String; 7] {
-    [
-        name,
-        count(fleet.replicas),
-        known(fleet.gpus, count),
-        load(fleet.utilisation),
-        known(fleet.one_lost, load),
-        range(fleet),
-        known(fleet.cost_per_hour, money),
-    ]
-}
-
 /// Replicas by both ends of the interval in which the limit of one lies.
-fn range(fleet: &Fleet) -> String {
+pub(super) fn range(fleet: &Fleet) -> String {
     let end = |end: Option<u64>| end.map_or_else(|| "…".to_owned(), count);
     let (best, worst) =
         (fleet.best_case.map(|best| best.replicas), fleet.worst_case.map(|worst| worst.replicas));
@@ -51,67 +36,11 @@ fn range(fleet: &Fleet) -> String {
     }
 }
 
-/// Each fleet, as [`fleet`] has it.
-pub(super) fn fleets(capacity: &Capacity) -> Vec<[String; 7]> {
-    let fleets = &capacity.fleets;
-    let rows = [
-        ("just enough".to_owned(), Some(&fleets.bare)),
-        (
-            format!("with {} headroom", share(capacity.question.headroom)),
-            Some(&fleets.with_headroom),
-        ),
-        ("any one may fail".to_owned(), Some(&fleets.with_spare)),
-        ("as asked".to_owned(), fleets.asked.as_ref()),
-    ];
-    rows.into_iter().filter_map(|(name, found)| Some(fleet(name, found?))).collect()
-}
-
-fn load(share: f64) -> String {
+pub(super) fn load(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Name, requests, input, output and total tokens a second: of a GPU, a replica, and all.
-pub(super) fn rates(capacity: &Capacity) -> Vec<[String; 5]> {
-    let throughput = &capacity.throughput;
-    let row = |name: &str, rates: &Rates| {
-        let tokens = |value: Option<f64>| known(value, amount);
-        [
-            name.to_owned(),
-            rate(rates.requests_per_s),
-            tokens(rates.input_tps),
-            tokens(rates.output_tps),
-            tokens(rates.total_tps),
-        ]
-    };
-    let gpu = throughput.gpu.as_ref().map(|gpu| row("a GPU, confirmed", gpu));
-    let others = [
-        row("a replica, confirmed", &throughput.replica),
-        row("all, at the target", &throughput.total),
-    ];
-    gpu.into_iter().chain(others).collect()
-}
-
-/// Name, rate, TTFT and TPOT at p50 and p99, and what that rests on.
-pub(super) fn latency(one: &Expected) -> [String; 7] {
-    let name = match one.about.as_str() {
-        "confirmed" => "confirmed rate",
-        "target" => "target, headroom",
-        "one lost" => "with one lost",
-        other => other,
-    };
-    let ms = |value: Option<f64>| known(value, cell);
-    [
-        plain(name),
-        rate(one.at_rps),
-        ms(one.ttft_p50_ms),
-        ms(one.ttft_p99_ms),
-        ms(one.tpot_p50_ms),
-        ms(one.tpot_p99_ms),
-        footing(one),
-    ]
-}
-
-fn footing(expected: &Expected) -> String {
+pub(super) fn footing(expected: &Expected) -> String {
     let points: Vec<String> = expected.points_rps.iter().map(|rps| rate(*rps)).collect();
     match expected.footing {
         Footing::Measured => "measured".to_owned(),
@@ -121,51 +50,11 @@ fn footing(expected: &Expected) -> String {
     }
 }
 
-/// Name, a million input, output, all and good output tokens, and 1000 requests; also at best.
-pub(super) fn costs(cost: &Cost) -> Vec<[String; 6]> {
-    let mut rows = Vec::new();
-    for (name, units) in [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)] {
-        rows.push(prices(name, units, |price| Some(price.value)));
-        if units.per_1000_requests.best_case.is_some() {
-            rows.push(prices("  at best", units, |price| price.best_case));
-        }
-    }
-    rows
-}
-
-fn prices(name: &str, units: &UnitCost, of: impl Fn(Price) -> Option<f64>) -> [String; 6] {
-    let price = |price: Option<Price>| known(price.and_then(&of), unit_price);
-    [
-        name.to_owned(),
-        price(units.per_million_input),
-        price(units.per_million_output),
-        price(units.per_million_total),
-        price(units.per_million_good_output),
-        price(Some(units.per_1000_requests)),
-    ]
-}
-
-/// What [`costs`] are.
+/// What costs of tokens are.
 pub(super) const WHOLE: &str = "each kind of token as if it bore the whole cost";
 
-/// Name, joules of an output token, kWh of a million of them, kWh of a day, watts.
-pub(super) fn energies(energy: &EnergyPlan) -> Vec<[String; 5]> {
-    let rows =
-        [("at full use", Some(&energy.full_use)), ("target, headroom", energy.at_target.as_ref())];
-    let row = |name: &str, used: &EnergyUse| {
-        [
-            name.to_owned(),
-            known(used.joules_per_output_token, unit_price),
-            known(used.kwh_per_million_output, unit_price),
-            amount(used.kwh_per_day),
-            amount(used.gpu_power_w),
-        ]
-    };
-    rows.into_iter().filter_map(|(name, used)| Some(row(name, used?))).collect()
-}
-
 /// With four decimals while it is small.
-fn unit_price(value: f64) -> String {
+pub(super) fn unit_price(value: f64) -> String {
     if value < 100.0 { format!("{value:.4}") } else { cell(value) }
 }
 
@@ -178,19 +67,6 @@ pub(super) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
         shown.sort_by_key(|hour| hour.hour);
     }
     shown
-}
-
-/// Hour, mean and peak rate, load, chance of a miss, share of good ones, replicas needed.
-pub(super) fn hour(hour: &Hour) -> [String; 7] {
-    [
-        hour.hour.to_string(),
-        rate(hour.mean_rps),
-        rate(hour.peak_rps),
-        load(hour.load),
-        known(hour.p_miss, percent),
-        known(hour.good_share, percent),
-        count(hour.replicas_needed),
-    ]
 }
 
 /// How the traffic fares: labels and texts.
@@ -253,18 +129,7 @@ pub(super) fn step_title(fan_out: &FanOut) -> String {
     )
 }
 
-/// Metric; a call at p50 and p99; the step at p50 and p99.
-pub(super) fn step_row(figure: &FanFigure) -> [String; 5] {
-    [
-        plain(&figure.metric).to_uppercase(),
-        known(figure.single_p50_ms, cell),
-        known(figure.single_p99_ms, cell),
-        step(&figure.p50),
-        step(&figure.p99),
-    ]
-}
-
-fn step(latency: &StepLatency) -> String {
+pub(super) fn step(latency: &StepLatency) -> String {
     let about = if latency.interpolated { "about " } else { "" };
     match latency.ms {
         Some(ms) => format!("{about}{} (p{:.2} of one)", cell(ms), latency.single_percentile),

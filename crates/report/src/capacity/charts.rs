@@ -1,6 +1,6 @@
 //! Charts of a capacity plan.
 
-use goodput_campaign::capacity::{Capacity, Hour, Measured, TrafficPlan};
+use goodput_campaign::capacity::{Capacity, Hour, LevelRisk, Measured, TrafficPlan};
 use goodput_campaign::sweep::Bounded;
 
 use super::cells::rate;
@@ -13,12 +13,8 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
     let series = |name: &str, tone, of: fn(&Measured) -> Option<Bounded>| {
         let dot = |level: &Measured| {
             let found = of(level)?;
-            Some(Dot {
-                low: found.low,
-                high: found.high,
-                note: format!("{} ms at {} req/s", cell(found.value), rate(level.rps)),
-                ..Dot::new(level.rps, found.value)
-            })
+            let note = format!("{} ms at {} req/s", cell(found.value), rate(level.rps));
+            Some(Dot::noted(level.rps, found.value, note).within(found.low, found.high))
         };
         let dots = basis.levels.iter().filter_map(dot).collect();
         Series::new(name, Shape::Points, tone, dots)
@@ -57,9 +53,9 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
 pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let replicas = traffic.replicas as f64;
     let series = |name: &str, tone, of: fn(&Hour) -> f64| {
-        let dot = |hour: &Hour| Dot {
-            note: format!("hour {}: {} req/s", hour.hour, rate(of(hour))),
-            ..Dot::new(f64::from(hour.hour), of(hour))
+        let dot = |hour: &Hour| {
+            let note = format!("hour {}: {} req/s", hour.hour, rate(of(hour)));
+            Dot::noted(f64::from(hour.hour), of(hour), note)
         };
         let mut dots: Vec<Dot> = traffic.hours.iter().map(dot).collect();
         // The last hour lasts as well.
@@ -101,17 +97,19 @@ pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     }
 }
 
+/// How often the model misses the SLO at this rate.
+pub(super) fn chance(level: &LevelRisk) -> f64 {
+    level.missed as f64 / level.stretches.max(1) as f64
+}
+
 /// How often the model misses the SLO over the rate of a replica.
 pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let levels = &traffic.simulation.levels;
-    let mut dots: Vec<Dot> = levels
-        .iter()
-        .map(|level| {
-            let chance = level.missed as f64 / level.stretches.max(1) as f64;
-            let note = format!("{} at {} req/s", percent(chance), rate(level.rps));
-            Dot { note, ..Dot::new(level.rps, chance * 100.0) }
-        })
-        .collect();
+    let dot = |level: &LevelRisk| {
+        let note = format!("{} at {} req/s", percent(chance(level)), rate(level.rps));
+        Dot::noted(level.rps, chance(level) * 100.0, note)
+    };
+    let mut dots: Vec<Dot> = levels.iter().map(dot).collect();
     dots.sort_by(|a, b| a.x.total_cmp(&b.x));
     let basis = &plan.basis;
     let mut rules = vec![Rule::Place(basis.confirmed_rps, "confirmed".to_owned())];
@@ -121,7 +119,7 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
         name: "chances",
         title: "Stretches that miss the SLO, by the engine model".to_owned(),
         says: format!("{}.", said.join("; ")),
-        x: Axis { label: "req/s of one replica".to_owned(), is_log: false, from_zero: false },
+        x: Axis::between("req/s of one replica"),
         y: Axis::linear("% missed"),
         series: vec![Series::new("chance of a miss", Shape::Points, 5, dots)],
         rules,

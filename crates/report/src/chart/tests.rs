@@ -2,19 +2,32 @@ use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
+use crate::svg::{Axis, Shape};
 
 fn dot(x: f64, y: f64) -> Dot {
-    Dot { x, y, low: None, high: None }
+    Dot::new(x, y)
 }
 
-fn chart(series: Vec<Vec<Dot>>) -> Chart {
+fn chart(series: Vec<Vec<Dot>>) -> Plot {
     let series = series
         .into_iter()
         .zip(MARKS)
-        .map(|(dots, mark)| Series { name: format!("series {mark}"), mark, dots })
+        .enumerate()
+        .map(|(tone, (dots, mark))| {
+            Series::new(format!("series {mark}"), Shape::Points, tone, dots)
+        })
         .collect();
-    let title = "y over x".to_owned();
-    Chart { title, log_x: false, log_y: false, series, line: None, place: None, rows: 9 }
+    let (x, y) = (Axis::linear("x"), Axis::linear("y"));
+    let (title, says, rules) = (String::new(), String::new(), Vec::new());
+    let chart = Chart { name: "chart", title, says, x, y, series, rules };
+    Plot { title: "y over x".to_owned(), rows: 9, chart }
+}
+
+/// The same over a logarithmic height.
+fn log_chart(dots: Vec<Dot>) -> Plot {
+    let mut plot = chart(vec![dots]);
+    plot.chart.y.is_log = true;
+    plot
 }
 
 /// Row and column of each cell of the plot that shows this.
@@ -40,7 +53,7 @@ fn points_stand_where_they_belong() {
 #[test]
 fn a_logarithmic_axis_has_equal_decades() {
     let dots = vec![dot(1.0, 10.0), dot(2.0, 100.0), dot(3.0, 1000.0)];
-    let page = draw(&Chart { log_y: true, rows: 9, ..chart(vec![dots]) });
+    let page = draw(&log_chart(dots));
     let rows: Vec<usize> = places(&page, 'x').iter().map(|place| place.0).collect();
     assert_eq!(rows, [0, 4, 8], "{page}");
     for label in ["   1,000┤", "     100┤", "      10┤"] {
@@ -50,10 +63,10 @@ fn a_logarithmic_axis_has_equal_decades() {
 
 #[test]
 fn lines_places_and_intervals() {
-    let spread = Dot { x: 5.0, y: 50.0, low: Some(25.0), high: Some(75.0) };
+    let spread = dot(5.0, 50.0).within(Some(25.0), Some(75.0));
     let mut chart = chart(vec![vec![dot(0.0, 0.0), spread, dot(10.0, 100.0)]]);
-    chart.line = Some((75.0, "SLO".to_owned()));
-    chart.place = Some((7.5, "answer 7.5".to_owned()));
+    chart.chart.rules =
+        vec![Rule::Height(75.0, "SLO".to_owned()), Rule::Place(7.5, "answer 7.5".to_owned())];
     let page = draw(&chart);
     let bar = places(&page, '│');
     assert_eq!(bar, [(2, 35), (3, 35), (5, 35), (6, 35)], "{page}");
@@ -71,7 +84,7 @@ fn little_or_nothing_to_show() {
     let one = draw(&chart(vec![vec![dot(3.0, 7.0)]]));
     assert_eq!(places(&one, 'x'), [(4, COLUMNS / 2)], "{one}");
     // On a logarithmic axis nothing is at zero.
-    let zero = draw(&Chart { log_y: true, ..chart(vec![vec![dot(1.0, 0.0), dot(2.0, 5.0)]]) });
+    let zero = draw(&log_chart(vec![dot(1.0, 0.0), dot(2.0, 5.0)]));
     assert_eq!(places(&zero, 'x').len(), 1, "{zero}");
 }
 
@@ -121,17 +134,13 @@ proptest! {
         logs in (any::<bool>(), any::<bool>()),
         (line, place, rows) in (wild(), wild(), 0usize..60),
     ) {
-        let dots = all.iter().map(|(x, y, low, high)| {
-            Dot { x: *x, y: *y, low: Some(*low), high: Some(*high) }
-        });
-        let chart = Chart {
-            log_x: logs.0,
-            log_y: logs.1,
-            line: Some((line, "日本語のSLO".to_owned())),
-            place: Some((place, "here".to_owned())),
-            rows,
-            ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]])
-        };
+        let dots = all.iter().map(|(x, y, low, high)| dot(*x, *y).within(Some(*low), Some(*high)));
+        let mut chart = Plot { rows, ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]]) };
+        (chart.chart.x.is_log, chart.chart.y.is_log) = logs;
+        chart.chart.rules = vec![
+            Rule::Height(line, "日本語のSLO".to_owned()),
+            Rule::Place(place, "here".to_owned()),
+        ];
         for row in draw(&chart).lines() {
             prop_assert!(row.width() <= WIDTH, "{row}");
         }

@@ -6,11 +6,8 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::wanting::{lacking, unjudged_why};
-use super::words::{
-    Known, at, bare_about, block_seconds, candidates, counted, label, labels, limit, several,
-    tested,
-};
-use crate::number::trimmed;
+use super::words::{Known, at, block_seconds, candidates, counted, label, limit, several, tested};
+use crate::number::{bare_about, trimmed};
 use goodput_model::plain;
 
 /// Figures in a sentence at most; the table has them all.
@@ -18,9 +15,8 @@ const FIGURES: usize = 4;
 
 /// What is said of each candidate: its name, and the sentence.
 pub(crate) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
-    let names = labels(comparison);
     let one = |side: u32| {
-        let said = || sentence(comparison, side, &names);
+        let said = || sentence(comparison, side);
         let answer = match comparison.verdict {
             // A void result has no news, good or bad; the table has the numbers.
             Verdict::Void if has_claim(comparison, side) => {
@@ -31,7 +27,7 @@ pub(crate) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
             Verdict::Suspect => format!("{} (suspect: read the caveats)", said()),
             Verdict::Valid | Verdict::Void => said(),
         };
-        (label(&names, side), answer)
+        (label(comparison, side), answer)
     };
     let all: Vec<_> = candidates(comparison).map(one).collect();
     if all.is_empty() {
@@ -72,15 +68,15 @@ fn has_claim(comparison: &Comparison, side: u32) -> bool {
         .any(|outcome| outcome != Outcome::NoVerdict)
 }
 
-fn sentence(comparison: &Comparison, side: u32, names: &[String]) -> String {
+fn sentence(comparison: &Comparison, side: u32) -> String {
     let gates: Vec<&GateResult> =
         comparison.gates.iter().filter(|gate| gate.side == side).collect();
     if !gates.is_empty() || !comparison.design.gates.is_empty() {
-        return gated(comparison, side, &gates, names);
+        return gated(comparison, side, &gates);
     }
     let findings = tested(comparison, side);
     if findings.iter().all(|finding| finding.outcome == Outcome::NoVerdict) {
-        return no_verdict(comparison, side, names);
+        return no_verdict(comparison, side);
     }
     let none = of(&findings, Outcome::NoVerdict);
     let is_worse = findings.iter().any(|finding| finding.outcome == Outcome::Worse);
@@ -90,12 +86,12 @@ fn sentence(comparison: &Comparison, side: u32, names: &[String]) -> String {
             findings.iter().filter(|one| one.outcome != Outcome::NoVerdict).copied().collect();
         return format!(
             "no verdict on {} as a whole, for want of {}; for the rest: {}",
-            label(names, side),
-            wanting(comparison, &none, names),
-            told(comparison, &rest, names)
+            label(comparison, side),
+            wanting(comparison, &none),
+            told(comparison, &rest)
         );
     }
-    told(comparison, &findings, names)
+    told(comparison, &findings)
 }
 
 fn of<'a>(findings: &[&'a Finding], outcome: Outcome) -> Vec<&'a Finding> {
@@ -103,9 +99,9 @@ fn of<'a>(findings: &[&'a Finding], outcome: Outcome) -> Vec<&'a Finding> {
 }
 
 /// The sentence of a candidate that something is known of.
-fn told(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> String {
+fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     let side = findings.first().map_or(1, |finding| finding.side);
-    let name = label(names, side);
+    let name = label(comparison, side);
     if comparison.design.same_target {
         return itself(comparison, findings);
     }
@@ -123,13 +119,11 @@ fn told(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> Str
             };
             return format!(
                 "no difference between {name} and {} larger than {} in {what}; {blocks}",
-                label(names, 0),
+                label(comparison, 0),
                 within(findings)
             );
         }
-        (true, true) => {
-            return undecided(comparison, &name, findings);
-        }
+        (true, true) => return undecided(comparison, &name, findings),
         _ if let Some(tail) = only_the_tail(comparison, findings, &told) => {
             let word = if worse.is_empty() { "better" } else { "worse" };
             let word = if better.is_empty() || worse.is_empty() { word } else { "different" };
@@ -159,7 +153,7 @@ fn told(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> Str
     };
     let none = match none.as_slice() {
         [] => String::new(),
-        none => format!("; no verdict on {}", wanting(comparison, none, names)),
+        none => format!("; no verdict on {}", wanting(comparison, none)),
     };
     format!("{head}; {blocks}{equal}{open}{none}")
 }
@@ -179,24 +173,26 @@ fn within(findings: &[&Finding]) -> String {
 }
 
 /// Figures without a verdict: each with the side that lacks it, where that is why.
-fn wanting(comparison: &Comparison, findings: &[&Finding], names: &[String]) -> String {
+fn wanting(comparison: &Comparison, findings: &[&Finding]) -> String {
     let one = |one: &&Finding| {
-        let why = unjudged_why(comparison, one, names);
+        let why = unjudged_why(comparison, one);
         let why = why.map_or(String::new(), |why| format!(" ({why})"));
         titles(comparison, &[*one]) + &why
     };
-    let mut all: Vec<String> = findings.iter().take(FIGURES).map(one).collect();
-    if findings.len() > FIGURES {
-        all.push(format!("{} more", findings.len() - FIGURES));
-    }
+    first(findings.iter().map(one).collect(), "")
+}
+
+/// As many as a sentence has room for, and how many more there are.
+fn first(mut all: Vec<String>, and: &str) -> String {
+    let more = all.len().saturating_sub(FIGURES);
+    all.truncate(FIGURES);
+    all.extend((more > 0).then(|| format!("{and}{more} more")));
     all.join(", ")
 }
 
 fn undecided(comparison: &Comparison, name: &str, findings: &[&Finding]) -> String {
-    let open: Vec<&Finding> =
-        findings.iter().filter(|one| one.outcome == Outcome::Inconclusive).copied().collect();
-    let equal = findings.iter().filter(|one| one.outcome == Outcome::Equivalent).count();
-    let equal = match equal {
+    let open = of(findings, Outcome::Inconclusive);
+    let equal = match of(findings, Outcome::Equivalent).len() {
         0 => String::new(),
         n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
     };
@@ -255,12 +251,7 @@ fn list(comparison: &Comparison, findings: &[&Finding]) -> String {
     let mut sorted = findings.to_vec();
     let size = |one: &Finding| one.change.abs() / one.margin.max(1e-9);
     sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    let mut all: Vec<String> =
-        sorted.iter().take(FIGURES).map(|one| phrase(comparison, one)).collect();
-    if sorted.len() > FIGURES {
-        all.push(format!("and {} more", sorted.len() - FIGURES));
-    }
-    all.join(", ")
+    first(sorted.iter().map(|one| phrase(comparison, one)).collect(), "and ")
 }
 
 /// `p50 TPOT +5.1 % (+3.9 % to +6.2 %)`
@@ -272,11 +263,7 @@ pub(crate) fn phrase(comparison: &Comparison, finding: &Finding) -> String {
 
 fn titles(comparison: &Comparison, findings: &[&Finding]) -> String {
     let one = |one: &&Finding| Known::of(&one.metric).name() + &at(comparison, one.level);
-    let mut all: Vec<String> = findings.iter().take(FIGURES).map(one).collect();
-    if findings.len() > FIGURES {
-        all.push(format!("{} more", findings.len() - FIGURES));
-    }
-    all.join(", ")
+    first(findings.iter().map(one).collect(), "")
 }
 
 /// The name of the median beside a tail: `ttft_p50` of `ttft_p99`.
@@ -326,9 +313,7 @@ fn itself(comparison: &Comparison, findings: &[&Finding]) -> String {
     let n = findings.iter().map(|finding| finding.n).max().unwrap_or(0);
     let blocks = counted(comparison, n);
     if told.is_empty() {
-        let open: Vec<&Finding> =
-            findings.iter().filter(|one| one.outcome == Outcome::Inconclusive).copied().collect();
-        let open = match open.as_slice() {
+        let open = match of(findings, Outcome::Inconclusive).as_slice() {
             [] => String::new(),
             open => format!(
                 " ({} spread too far to tell one smaller than the spread)",
@@ -348,8 +333,8 @@ fn itself(comparison: &Comparison, findings: &[&Finding]) -> String {
 }
 
 /// Why nothing is said.
-fn no_verdict(comparison: &Comparison, side: u32, names: &[String]) -> String {
-    let (name, reference) = (label(names, side), label(names, 0));
+fn no_verdict(comparison: &Comparison, side: u32) -> String {
+    let (name, reference) = (label(comparison, side), label(comparison, 0));
     let refused: Vec<&str> = comparison
         .differences
         .iter()
@@ -358,7 +343,7 @@ fn no_verdict(comparison: &Comparison, side: u32, names: &[String]) -> String {
         .collect();
     let tested = tested(comparison, side);
     let n = tested.iter().map(|one| one.n).max().unwrap_or(comparison.comparison.blocks);
-    let lacks = |one: &&Finding| lacking(comparison, one, names).is_some();
+    let lacks = |one: &&Finding| lacking(comparison, one).is_some();
     let lacked: Vec<&Finding> = tested.iter().filter(|one| lacks(one)).copied().collect();
     // A figure that all runs have, and that yet has no p: there is no spread.
     let has_no_spread = tested.iter().any(|one| one.p.is_none() && !lacks(one));
@@ -376,7 +361,7 @@ fn no_verdict(comparison: &Comparison, side: u32, names: &[String]) -> String {
              of each side, or a noise floor of this load (`goodput compare TARGET --aa`), would tell"
         ),
         None if !lacked.is_empty() => {
-            format!("no verdict on {name}, for want of {}", wanting(comparison, &lacked, names))
+            format!("no verdict on {name}, for want of {}", wanting(comparison, &lacked))
         }
         None if let Some(why) = void(comparison) => format!("no verdict on {name}: {why}"),
         None if comparison.is_paired && n < 3 => {
@@ -386,8 +371,8 @@ fn no_verdict(comparison: &Comparison, side: u32, names: &[String]) -> String {
     }
 }
 
-fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult], names: &[String]) -> String {
-    let name = label(names, side);
+fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult]) -> String {
+    let name = label(comparison, side);
     let of = |wanted: Outcome| -> Vec<&GateResult> {
         gates.iter().filter(|gate| gate.outcome == wanted).copied().collect()
     };
@@ -407,12 +392,12 @@ fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult], names: &[Str
         lacked.iter().filter_map(|gate| finding_of(comparison, gate)).collect();
     let lacked = match lacked.as_slice() {
         [] => String::new(),
-        lacked => format!(": {}", wanting(comparison, lacked, names)),
+        lacked => format!(": {}", wanting(comparison, lacked)),
     };
     match (failed.len(), open.len(), none) {
         (0, 0, 0) => format!("{name} passes {all}: {}", texts(gates)),
         (0, 0, none) => {
-            format!("{none} of {all} cannot be judged: {}", no_verdict(comparison, side, names))
+            format!("{none} of {all} cannot be judged: {}", no_verdict(comparison, side))
         }
         (0, n, none) => {
             let none = match none {

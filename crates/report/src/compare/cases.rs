@@ -2,36 +2,42 @@
 //! gate.
 
 use goodput_campaign::compare::{Comparison, Finding, GateResult, Outcome};
-use goodput_model::{Severity, Verdict};
+use goodput_model::Verdict;
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
-use super::words::{Known, candidates, counted, label, labels, level, limit, tested};
+use super::words::{Known, candidates, counted, label, level, limit, tested};
 use super::{notes, shadow};
 use crate::document::{Case, Fault, Suite};
 
 /// A test case for each gate, or for each tested figure where there is no gate.
 pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
-    let names = labels(comparison);
     let mut sides: Vec<u32> = candidates(comparison).collect();
     if sides.is_empty() {
         // A file without a case would be taken for one where all is well.
         sides.push(1);
     }
-    let one = |(side, (_, said)): (u32, (String, String))| Suite {
-        name: format!("{} against {}", label(&names, side), label(&names, 0)),
-        class: vec![shadow::verb(comparison).to_owned(), label(&names, side)],
-        seconds: comparison.comparison.took_s,
-        started: comparison.comparison.started.clone(),
-        properties: vec![
-            ("goodput", comparison.comparison.version.clone()),
-            ("verdict", comparison.verdict.name().to_owned()),
-        ]
-        .into_iter()
-        .chain(properties(comparison))
-        .collect(),
-        cases: cases(comparison, side, &names),
-        said,
+    let one = |(side, (_, said)): (u32, (String, String))| {
+        let mut suite = Suite {
+            name: format!("{} against {}", label(comparison, side), label(comparison, 0)),
+            class: vec![shadow::verb(comparison).to_owned(), label(comparison, side)],
+            seconds: comparison.comparison.took_s,
+            started: comparison.comparison.started.clone(),
+            properties: vec![
+                ("goodput", comparison.comparison.version.clone()),
+                ("verdict", comparison.verdict.name().to_owned()),
+            ]
+            .into_iter()
+            .chain(properties(comparison))
+            .collect(),
+            cases: cases(comparison, side),
+            said,
+        };
+        if comparison.verdict == Verdict::Void {
+            let name = label(comparison, side);
+            suite.void(format!("comparison · verdict · {name}"), &comparison.caveats);
+        }
+        suite
     };
     sides.into_iter().zip(answers(comparison)).map(one).collect()
 }
@@ -56,8 +62,8 @@ fn fault(outcome: Outcome) -> Option<Fault> {
     }
 }
 
-fn cases(comparison: &Comparison, side: u32, names: &[String]) -> Vec<Case> {
-    let name = label(names, side);
+fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
+    let name = label(comparison, side);
     let gates: Vec<&GateResult> =
         comparison.gates.iter().filter(|gate| gate.side == side).collect();
     let mut cases: Vec<Case> = if comparison.design.gates.is_empty() && gates.is_empty() {
@@ -71,33 +77,13 @@ fn cases(comparison: &Comparison, side: u32, names: &[String]) -> Vec<Case> {
         let text = format!("{metric} was not measured, allowed {}", limit(gate));
         Case::new(format!("any level · {metric} · {name}"), text, fault(Outcome::NoVerdict))
     }));
-    if comparison.verdict == Verdict::Void {
-        cases.push(void(comparison, &name));
-    }
-    if cases.is_empty() {
+    if cases.is_empty() && comparison.verdict != Verdict::Void {
         let answer = answers(comparison).into_iter().map(|(_, text)| text);
         let text = answer.collect::<Vec<_>>().join("; ");
         let name = format!("comparison · anything · {name}");
         cases.push(Case::new(name, text, fault(Outcome::NoVerdict)));
     }
-    if comparison.verdict == Verdict::Void {
-        for case in &mut cases {
-            // No word of it is a result.
-            case.fault = Some(Fault::Error("void"));
-        }
-    }
     cases
-}
-
-fn void(comparison: &Comparison, name: &str) -> Case {
-    let why: Vec<&str> = comparison
-        .caveats
-        .iter()
-        .filter(|caveat| caveat.severity == Severity::Void)
-        .map(|caveat| caveat.message.as_str())
-        .collect();
-    let text = format!("void: {}", why.join("; "));
-    Case::new(format!("comparison · verdict · {name}"), text, Some(Fault::Error("void")))
 }
 
 fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> Case {
@@ -139,7 +125,7 @@ fn evidence(comparison: &Comparison, finding: &Finding) -> String {
     let more = finding.further_blocks.filter(|_| comparison.verdict != Verdict::Void);
     let more = more
         .map_or(String::new(), |more| format!(", about {} more needed", counted(comparison, more)));
-    let why = unjudged_why(comparison, finding, &labels(comparison));
+    let why = unjudged_why(comparison, finding);
     let why = why.map_or(String::new(), |why| format!("; {why}"));
     format!("; {}{more}{why}", counted(comparison, finding.n))
 }

@@ -4,12 +4,10 @@ use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Outcome, Quan
 use goodput_campaign::sweep::Level;
 
 use super::notes::{looks, order};
-use super::tables::pairs;
-use super::words::{
-    Known, at, bare_about, candidates, label, labels, level, limit, outcome, several, tested,
-};
+use super::tables::{Pair, pairs};
+use super::words::{Known, at, candidates, label, limit, outcome, several, tested};
 use crate::clip::clip;
-use crate::number::trimmed;
+use crate::number::{bare_about, trimmed};
 use crate::render::text::field;
 use goodput_model::plain;
 use unicode_width::UnicodeWidthStr;
@@ -90,7 +88,6 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
 /// One line after a block: the tested figures so far, as many as there is room for, and seconds to
 /// the next look.
 pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
-    let names = labels(comparison);
     let (blocks, looks) = (comparison.comparison.blocks, &comparison.design.looks);
     let most = looks.last().filter(|_| comparison.shadow.is_none());
     let most = most.map_or(String::new(), |most| format!(" of at most {most}"));
@@ -101,7 +98,7 @@ pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
         let mut findings = tested(comparison, *side);
         findings.retain(|finding| finding.n > 0);
         findings.sort_by_key(|finding| place(finding));
-        let name = if sides.len() > 1 { label(&names, *side) + " " } else { String::new() };
+        let name = if sides.len() > 1 { label(comparison, *side) + " " } else { String::new() };
         for finding in findings.iter().take(room) {
             let known = Known::of(&finding.metric);
             let level = at(comparison, finding.level);
@@ -154,11 +151,9 @@ pub struct CompareRow {
 
 /// The tested figures so far, for a screen.
 pub fn compare_so_far(comparison: &Comparison) -> Vec<CompareLevel> {
-    let names = labels(comparison);
-    let level = |(side, place): (u32, u32)| {
-        let (name, reference) = (label(&names, side), label(&names, 0));
-        let own = tested(comparison, side).into_iter();
-        let own = own.filter(|finding| finding.level == place && finding.n > 0);
+    let level = |pair: Pair| {
+        let own = tested(comparison, pair.side).into_iter();
+        let own = own.filter(|finding| pair.has(finding) && finding.n > 0);
         let row = |finding: &Finding| {
             let known = Known::of(&finding.metric);
             CompareRow {
@@ -171,7 +166,7 @@ pub fn compare_so_far(comparison: &Comparison) -> Vec<CompareLevel> {
             }
         };
         let rows: Vec<CompareRow> = own.map(row).collect();
-        let title = format!("{name} against {reference}, {}", level(comparison, place));
+        let title = pair.title(comparison);
         (!rows.is_empty()).then_some(CompareLevel { title, rows })
     };
     pairs(comparison).into_iter().filter_map(level).collect()

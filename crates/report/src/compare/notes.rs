@@ -7,7 +7,7 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::shadow;
-use super::words::{Known, label, labels, level, several};
+use super::words::{Known, label, level, several};
 use crate::document::Mark;
 use crate::number::duration;
 use crate::number::{count, trimmed};
@@ -18,11 +18,10 @@ pub(crate) type Note = (&'static str, String);
 
 /// Who was compared, and how.
 pub(crate) fn compared(comparison: &Comparison) -> Vec<Note> {
-    let names = labels(comparison);
     let mut notes = Vec::new();
     for (place, side) in comparison.sides.iter().enumerate() {
         let first = if place == 0 { "Sides" } else { "" };
-        notes.push((first, side_text(side, &label(&names, place as u32), place)));
+        notes.push((first, side_text(side, &label(comparison, place as u32), place)));
     }
     let facts = &comparison.comparison;
     if !facts.workload.is_empty() {
@@ -165,7 +164,6 @@ fn state(comparison: &Comparison) -> Option<Note> {
 
 /// What differs that should not, what matters most first: the mark, and the text.
 pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
-    let names = labels(comparison);
     let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
     sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
     let one = |difference: &Difference| {
@@ -181,7 +179,7 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
         };
         let text = format!(
             "{} ({}): {}{spoils}{advice}",
-            label(&names, difference.side),
+            label(comparison, difference.side),
             plain(&difference.code),
             plain(&difference.message)
         );

@@ -8,7 +8,7 @@ use super::tables::table;
 use super::words::{labels, several};
 use crate::document::Table;
 use crate::number::duration;
-use crate::number::{cell, count, percent, trimmed};
+use crate::number::{between, cell, count, percent, trimmed};
 use goodput_model::plain;
 
 /// What a section of it is called.
@@ -88,7 +88,7 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<Note> {
     }
     if !shadow.slower.is_empty() {
         let all = named(&shadow.slower, |share| {
-            format!("{}{}", percent(share.value), ends(share, percent))
+            format!("{}{}", percent(share.value), between(share.low, share.high, percent))
         });
         notes.push(("Slower", format!("the candidate, in this share of the pairs: {all}")));
     }
@@ -138,14 +138,7 @@ fn named(
 
 /// `×1.102 (1.087 to 1.118)`
 fn times(ratio: &OverBlocks) -> String {
-    format!("×{:.3}{}", ratio.value, ends(ratio, |end| format!("{end:.3}")))
-}
-
-fn ends(found: &OverBlocks, text: impl Fn(f64) -> String) -> String {
-    match (found.low, found.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", text(low), text(high)),
-        _ => String::new(),
-    }
+    format!("×{:.3}{}", ratio.value, between(ratio.low, ratio.high, |end| format!("{end:.3}")))
 }
 
 /// How often what happened on each side: statuses, failures, finish reasons.

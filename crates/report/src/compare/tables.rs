@@ -13,7 +13,7 @@ use super::words::{
     Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
 use crate::document::{Cell, Column, Cut, Table, Tone};
-use crate::number::{cell, percent};
+use crate::number::{between, cell, percent};
 use goodput_model::plain;
 
 /// Rows under a heading; the first and the last column stand at the left. Words that say how something
@@ -55,15 +55,10 @@ pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const BESIDE: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
-pub(crate) fn figures(
-    comparison: &Comparison,
-    (side, place): (u32, u32),
-    are_tested: bool,
-) -> Option<Table> {
-    let names = labels(comparison);
-    let (name, reference) = (label(&names, side), label(&names, 0));
+pub(crate) fn figures(comparison: &Comparison, pair: Pair, are_tested: bool) -> Option<Table> {
+    let (name, reference) = (label(comparison, pair.side), label(comparison, 0));
     let kind = if are_tested { "tested together" } else { "described, each for itself" };
-    let title = format!("{name} against {reference}, {}: {kind}", level(comparison, place));
+    let title = format!("{}: {kind}", pair.title(comparison));
     let head = [
         "",
         &reference,
@@ -80,7 +75,7 @@ pub(crate) fn figures(
         if are_tested { "verdict" } else { "in these runs" },
     ];
     let all = comparison.findings.iter();
-    let own = all.filter(|one| (one.side, one.level, one.is_tested) == (side, place, are_tested));
+    let own = all.filter(|one| pair.has(one) && one.is_tested == are_tested);
     // Of what is not tested the axes of the table below are enough; the file has every percentile.
     let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
     let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
@@ -98,11 +93,7 @@ fn figure(finding: &Finding, is_void: bool) -> Vec<String> {
         Scale::Difference => String::new(),
         Scale::Ratio => {
             let units = |share: f64| amount(share * finding.reference);
-            let ends = match (finding.low, finding.high) {
-                (Some(low), Some(high)) => format!(" ({} to {})", units(low), units(high)),
-                _ => String::new(),
-            };
-            units(finding.change) + &ends
+            units(finding.change) + &between(finding.low, finding.high, units)
         }
     };
     let doubt = if finding.is_doubtful { " ?" } else { "" };
@@ -147,9 +138,29 @@ fn amount(value: f64) -> String {
     }
 }
 
+/// A candidate at a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    pub(crate) side: u32,
+    pub(crate) level: u32,
+}
+
+impl Pair {
+    /// Whether a finding is about it.
+    pub(crate) fn has(self, finding: &Finding) -> bool {
+        (finding.side, finding.level) == (self.side, self.level)
+    }
+
+    /// Who against whom, and at which load.
+    pub(crate) fn title(self, comparison: &Comparison) -> String {
+        let (name, reference) = (label(comparison, self.side), label(comparison, 0));
+        format!("{name} against {reference}, {}", level(comparison, self.level))
+    }
+}
+
 /// Every candidate at every level that something is said of.
-pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<(u32, u32)> {
-    comparison.findings.iter().map(|one| (one.side, one.level)).collect()
+pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<Pair> {
+    comparison.findings.iter().map(|one| Pair { side: one.side, level: one.level }).collect()
 }
 
 /// What the tables of figures need said below them.
@@ -183,7 +194,6 @@ fn is_by_step(finding: &Finding) -> bool {
 
 /// What was asked to hold.
 pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
-    let names = labels(comparison);
     let head = ["gate", "candidate", "level", "change", "holds"];
     let mut rows = Vec::new();
     for gate in &comparison.gates {
@@ -198,7 +208,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
         };
         rows.push(vec![
             format!("{} {}", known.name(), limit(&gate.gate)),
-            label(&names, gate.side),
+            label(comparison, gate.side),
             level(comparison, gate.level),
             change,
             holds.to_owned(),
@@ -241,8 +251,7 @@ fn axes_of(
     summary: &LevelSummary,
     sides: &[usize],
 ) -> Option<Table> {
-    let names = labels(comparison);
-    let heads: Vec<String> = sides.iter().map(|side| label(&names, *side as u32)).collect();
+    let heads: Vec<String> = sides.iter().map(|side| label(comparison, *side as u32)).collect();
     let mut head = vec![""];
     head.extend(heads.iter().map(String::as_str));
     head.push("better");
@@ -255,7 +264,7 @@ fn axes_of(
             value.map_or("–".to_owned(), |value| axis_value(row, value))
         };
         cells.extend(sides.iter().map(value));
-        cells.push(better(comparison, place, row, &names));
+        cells.push(better(comparison, place, row));
         rows.push(cells);
     }
     if rows.is_empty() {
@@ -287,22 +296,23 @@ fn axis_value(row: &Row, value: f64) -> String {
 }
 
 /// Who is better by this row, and how that is known.
-fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> String {
+fn better(comparison: &Comparison, place: u32, row: &Row) -> String {
     if comparison.verdict == Verdict::Void {
         return "void".to_owned();
     }
     let is_it = |metric: &str, level: u32| metric == row.figure && level == place;
     let own = comparison.findings.iter().filter(|one| is_it(&one.metric, one.level));
     let own: Vec<&Finding> = own.collect();
-    if let ([finding], 2) = (own.as_slice(), names.len()) {
+    let sides = labels(comparison).len();
+    if let ([finding], 2) = (own.as_slice(), sides) {
         return match finding.outcome {
             Outcome::NoVerdict => "?".to_owned(),
             _ if !finding.is_tested => match description(finding) {
                 word @ ("higher" | "lower") => in_these_runs(word),
                 word => word.to_owned(),
             },
-            Outcome::Better => label(names, finding.side),
-            Outcome::Worse => label(names, 0),
+            Outcome::Better => label(comparison, finding.side),
+            Outcome::Worse => label(comparison, 0),
             Outcome::Equivalent => "same".to_owned(),
             Outcome::Inconclusive | Outcome::Described => "?".to_owned(),
         };
@@ -314,7 +324,7 @@ fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> S
     let figure = if figure.starts_with("cost") { "output_tokens_per_s" } else { figure };
     let spoils = |one: &Difference| one.matter == Matter::Refuse && one.touches(figure);
     match ranks.len() {
-        n if n > 0 && n == names.len() => ahead(&ranks, names),
+        n if n > 0 && n == sides => ahead(comparison, &ranks),
         // A side without a place, or without a verdict, may be the best of all, or no match at all.
         0 if !own.iter().any(|one| one.is_tested) && !comparison.differences.iter().any(spoils) => {
             untested(row)
@@ -324,19 +334,19 @@ fn better(comparison: &Comparison, place: u32, row: &Row, names: &[String]) -> S
 }
 
 /// Those that are better than all the others; where only some pairs are told, these pairs.
-fn ahead(ranks: &[&Rank], names: &[String]) -> String {
+fn ahead(comparison: &Comparison, ranks: &[&Rank]) -> String {
     let (first, others): (Vec<&Rank>, Vec<&Rank>) = ranks.iter().partition(|rank| rank.rank == 1);
     if others.is_empty() {
         let are_like = ranks.iter().all(|rank| rank.like.len() + 1 == ranks.len());
         return if are_like { "same" } else { "tie" }.to_owned();
     }
-    let name = |rank: &Rank| label(names, rank.side);
+    let name = |rank: &Rank| label(comparison, rank.side);
     let is_ahead = |rank: &Rank| others.iter().all(|other| other.behind.contains(&rank.side));
     if first.iter().all(|rank| is_ahead(rank)) {
         return first.iter().map(|rank| name(rank)).collect::<Vec<_>>().join(", ");
     }
     let pairs = others.iter().flat_map(|other| {
-        let better = other.behind.iter().map(|side| label(names, *side));
+        let better = other.behind.iter().map(|side| label(comparison, *side));
         better.map(|better| format!("{better} > {}", name(other)))
     });
     pairs.take(PAIRS).collect::<Vec<_>>().join(", ")
@@ -366,7 +376,6 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
     if comparison.verdict == Verdict::Void {
         return Vec::new();
     }
-    let names = labels(comparison);
     let mut seen: Vec<(&str, u32)> = Vec::new();
     let mut out = Vec::new();
     for first in &comparison.ranking {
@@ -389,12 +398,12 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
                 let before = before.count();
                 let one = |r: &&Rank| {
                     // Not everybody before it is better beyond chance.
-                    let better = r.behind.iter().map(|side| label(&names, *side));
+                    let better = r.behind.iter().map(|side| label(comparison, *side));
                     let better = better.collect::<Vec<_>>().join(" and ");
                     let is_partly = r.behind.len() < before;
                     let only =
                         if is_partly { format!(", behind {better} only") } else { String::new() };
-                    format!("{} ({}{only})", label(&names, r.side), known.value(r.value))
+                    format!("{} ({}{only})", label(comparison, r.side), known.value(r.value))
                 };
                 let all: Vec<String> = group.iter().map(one).collect();
                 let tie = if group.len() > 1 { "tie of " } else { "" };

@@ -9,11 +9,7 @@ use super::words::{label, several};
 use goodput_model::plain;
 
 /// Why a figure has no verdict, where it has none.
-pub(super) fn unjudged_why(
-    comparison: &Comparison,
-    finding: &Finding,
-    names: &[String],
-) -> Option<String> {
+pub(super) fn unjudged_why(comparison: &Comparison, finding: &Finding) -> Option<String> {
     if finding.outcome != Outcome::NoVerdict {
         return None;
     }
@@ -25,7 +21,7 @@ pub(super) fn unjudged_why(
         let own = comparison.runs.iter().filter(is_own);
         own.filter(|cell| cell.verdict != Verdict::Void).count()
     };
-    lacking(comparison, finding, names)
+    lacking(comparison, finding)
         .or_else(|| refused.map(|one| format!("not comparable: {}", plain(&one.message))))
         .or_else(|| {
             let n = several(finding.n, "block");
@@ -36,7 +32,7 @@ pub(super) fn unjudged_why(
             let has_no_spread = !comparison.is_paired && finding.p.is_none() && finding.n > 0;
             let of = |side: u32| {
                 let runs = u32::try_from(usable(side)).unwrap_or(u32::MAX);
-                format!("{} of {}", several(runs, "usable run"), label(names, side))
+                format!("{} of {}", several(runs, "usable run"), label(comparison, side))
             };
             let runs = || format!("{}, {}", of(0), of(finding.side));
             has_no_spread.then(|| format!("{}, and no noise floor for it", runs()))
@@ -44,11 +40,7 @@ pub(super) fn unjudged_why(
 }
 
 /// `B has it in 3 of 8 runs`: which side lacks a figure, where one does.
-pub(super) fn lacking(
-    comparison: &Comparison,
-    finding: &Finding,
-    names: &[String],
-) -> Option<String> {
+pub(super) fn lacking(comparison: &Comparison, finding: &Finding) -> Option<String> {
     let is_void = |cell: &Cell| cell.verdict == Verdict::Void;
     // A block with a void run does not count.
     let spoilt: BTreeSet<u32> = comparison
@@ -70,7 +62,7 @@ pub(super) fn lacking(
     };
     let one = |side: u32| {
         let (found, runs) = with(side);
-        let name = label(names, side);
+        let name = label(comparison, side);
         (found < runs).then(|| format!("{name} has it in {found} of {runs} runs"))
     };
     let both: Vec<String> = [0, finding.side].into_iter().filter_map(one).collect();

@@ -7,10 +7,9 @@ use goodput_campaign::compare::{
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::Verdict;
-use goodput_stats::about;
 use unicode_width::UnicodeWidthStr;
 
-use crate::number::{cell, percent, trimmed};
+use crate::number::{between, cell, percent, trimmed};
 use goodput_model::plain;
 
 /// Columns of a side's name in a table; where one is longer all have letters.
@@ -99,13 +98,7 @@ impl Known {
 
     /// The same of bare numbers.
     pub(crate) fn changed(&self, change: f64, low: Option<f64>, high: Option<f64>) -> String {
-        let ends = match (low, high) {
-            (Some(low), Some(high)) => {
-                format!(" ({} to {})", self.change(low), self.change(high))
-            }
-            _ => String::new(),
-        };
-        format!("{}{ends}", self.change(change))
+        self.change(change) + &between(low, high, |end| self.change(end))
     }
 
     /// `+5.1 % (+3.9 to +6.2)`
@@ -113,12 +106,8 @@ impl Known {
         if finding.n == 0 {
             return "–".to_owned();
         }
-        let number = |change: f64| signed(change * 100.0);
-        let ends = match (finding.low, finding.high) {
-            (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
-            _ => String::new(),
-        };
-        format!("{}{ends}", self.change(finding.change))
+        let ends = between(finding.low, finding.high, |change| signed(change * 100.0));
+        self.change(finding.change) + &ends
     }
 
     /// `3 %`, or `3 points` of a share.
@@ -170,15 +159,6 @@ pub(crate) fn chance(p: Option<f64>) -> String {
         Some(p) if p < 0.0001 => "<0.0001".to_owned(),
         Some(p) if p.is_finite() => format!("{p:.4}"),
         _ => "–".to_owned(),
-    }
-}
-
-/// `about 7 min` without the first word.
-pub(crate) fn bare_about(seconds: f64) -> String {
-    if seconds.is_finite() && seconds >= 0.0 {
-        about(seconds).trim_start_matches("about ").to_owned()
-    } else {
-        "–".to_owned()
     }
 }
 
@@ -260,8 +240,9 @@ fn letter(place: usize) -> String {
 }
 
 /// The name of one side, also of one that is not there.
-pub(crate) fn label(labels: &[String], side: u32) -> String {
-    labels.get(side as usize).cloned().unwrap_or_else(|| letter(side as usize))
+pub(crate) fn label(comparison: &Comparison, side: u32) -> String {
+    let known = labels(comparison).into_iter().nth(side as usize);
+    known.unwrap_or_else(|| letter(side as usize))
 }
 
 /// The load of a level.

@@ -9,7 +9,7 @@ use crate::document::{
 use crate::markup::Html;
 use crate::render::page::Page;
 use crate::render::pieces::{
-    self, caveat_list, class, figures, grid, is_below, linked, section, table_parts, write_cell,
+    self, caveat_list, class, figures, grid, linked, section, table_parts, write_cell,
 };
 
 /// Last lines of what failed.
@@ -157,9 +157,8 @@ fn write_table(html: &mut Html, table: &Table) {
     let columns = table.shown(Formats::HTML);
     let heads: Vec<&str> = columns.iter().map(|(_, column)| column.head.as_str()).collect();
     let cell: fn(&mut Html, usize, &Cell) = match table.look {
-        Look::Links => write_link,
         Look::Checklist => write_check,
-        Look::Numbers | Look::Words => write_cell,
+        Look::Numbers | Look::Words | Look::Links => write_cell,
     };
     let rows = |html: &mut Html| {
         for row in &table.rows {
@@ -175,21 +174,6 @@ fn write_table(html: &mut Html, table: &Table) {
         Look::Checklist => checklist(html, &heads, rows),
         Look::Links => linked(html, &table.caption, &heads, rows),
     }
-}
-
-/// The first cell leads to the page of what is in its row, where there is one.
-fn write_link(html: &mut Html, place: usize, cell: &Cell) {
-    if place > 0 {
-        return write_cell(html, place, cell);
-    }
-    html.element("th", &[("scope", "row")], |html| match &cell.folder {
-        Some(folder) if is_below(folder) => {
-            html.leaf("a", &[("href", &format!("{folder}/report.html"))], &cell.text);
-        }
-        _ => {
-            html.text(&cell.text);
-        }
-    });
 }
 
 /// A row of a checklist; its sentences are broken into lines.

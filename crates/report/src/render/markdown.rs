@@ -25,13 +25,13 @@ fn write_block(page: &mut String, block: &Block) -> Result<(), Error> {
     match block {
         Block::Facts(facts) => write_facts(page, facts),
         Block::Table(found) => write_table(page, found),
-        Block::Note(note) => writeln!(page, "\n{}", text(&note.text)),
+        Block::Note(note) => writeln!(apart(page), "{}", text(&note.text)),
         Block::List(List { title, items }) => {
-            writeln!(page, "\n### {}\n", text(title))?;
+            writeln!(apart(page), "### {}\n", text(title))?;
             items.iter().try_for_each(|item| writeln!(page, "- {}", text(item)))
         }
-        Block::Strong(prose) => writeln!(page, "**{}**\n", text(prose)),
-        Block::Heading(title) => writeln!(page, "\n### {}\n", text(title)),
+        Block::Strong(prose) => writeln!(apart(page), "**{}**\n", text(prose)),
+        Block::Heading(title) => writeln!(apart(page), "### {}\n", text(title)),
         Block::Judgement(found) => judgement(page, found.verdict, &found.caveats),
         Block::Failure(failure) => {
             let (name, why) = (text(&failure.name), text(&failure.why));
@@ -54,6 +54,14 @@ fn write_block(page: &mut String, block: &Block) -> Result<(), Error> {
     }
 }
 
+/// The page, with an empty line at its end.
+fn apart(page: &mut String) -> &mut String {
+    if !page.ends_with("\n\n") {
+        page.push('\n');
+    }
+    page
+}
+
 fn write_facts(page: &mut String, facts: &[Fact]) -> Result<(), Error> {
     for fact in facts.iter().filter(|fact| fact.on.has(Formats::MARKDOWN)) {
         let label = match fact.label.as_str() {
@@ -67,7 +75,10 @@ fn write_facts(page: &mut String, facts: &[Fact]) -> Result<(), Error> {
 
 fn write_table(page: &mut String, table: &Table) -> Result<(), Error> {
     let columns = table.shown(Formats::MARKDOWN);
-    writeln!(page, "\n### {}\n", text(&table.title))?;
+    if !table.title.is_empty() {
+        writeln!(apart(page), "### {}", text(&table.title))?;
+    }
+    apart(page);
     let heads: Vec<String> = columns.iter().map(|(_, column)| text(&column.head)).collect();
     writeln!(page, "| {} |", heads.join(" | "))?;
     let rule = |align: Align| if align == Align::Left { "---" } else { "---:" };
@@ -106,22 +117,16 @@ fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) -> Result<
 /// Text that may hold foreign words: nothing in it ends a cell, starts a tag, a link or a code span,
 /// and nobody is called by it: models are named `@cf/…`, and a mention would reach somebody. Between
 /// two dollars GitHub sees mathematics, escaped or not.
-pub(crate) fn text(text: &str) -> String {
-    escaped(text).replace('@', "@&#8203;").replace('~', "\\~").replace('$', "&#36;")
-}
-
-/// Foreign text in a cell: nothing in it ends the cell, starts a tag or a link, or moves a cursor.
-pub(crate) fn escaped(text: &str) -> String {
+fn text(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '$' => out.push_str("&#36;"),
+            '@' => out.push_str("@&#8203;"),
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '~' => out.extend(['\\', c]),
             c => out.push(c),
         }
     }

@@ -3,7 +3,7 @@
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use crate::markup::Html;
+use crate::markup::{Html, escaped, filled};
 
 /// The style of all pages.
 pub const STYLE: &str =
@@ -24,44 +24,26 @@ pub(crate) struct Page<'a> {
 
 impl Page<'_> {
     pub(crate) fn into_string(self) -> String {
-        let mut html = Html::default();
-        html.ours("<!doctype html>\n<html lang=\"en\">");
-        html.element("head", &[], |html| {
-            html.open("meta", &[("charset", "utf-8")]);
-            // Only our own script runs, and nothing is fetched from anywhere.
-            html.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy())]);
-            html.open(
-                "meta",
-                &[("name", "viewport"), ("content", "width=device-width,initial-scale=1")],
-            );
-            html.open("meta", &[("name", "color-scheme"), ("content", "light dark")]);
-            html.leaf("title", &[], self.title);
-            html.ours("<style>").ours(STYLE).ours("</style>");
+        let about = Html::of(|html| {
+            if !self.about.is_empty() {
+                html.leaf("p", &[("class", "about")], self.about);
+            }
         });
-        html.element("body", &[], |html| {
-            html.leaf("a", &[("class", "skip"), ("href", "#main")], "To the content");
-            html.element("header", &[], |html| {
-                html.element("div", &[("class", "brand")], |html| {
-                    html.text("goodput");
-                    html.leaf(
-                        "button",
-                        &[("id", "theme"), ("type", "button"), ("hidden", "")],
-                        "Dark",
-                    );
-                });
-                html.leaf("h1", &[], self.title);
-                if !self.about.is_empty() {
-                    html.leaf("p", &[("class", "about")], self.about);
-                }
-            });
-            self.nav(html);
-            html.element("main", &[("id", "main")], |html| {
-                html.add(&self.body);
-            });
-            html.ours("<script>").ours(SCRIPT).ours("</script>");
-        });
-        html.ours("</html>\n");
-        html.into_string()
+        let nav = Html::of(|html| self.nav(html));
+        let page = filled(
+            include_str!("page.html"),
+            &[
+                // Only our own script runs, and nothing is fetched from anywhere.
+                ("policy", &escaped(&policy())),
+                ("title", &escaped(self.title)),
+                ("about", &about.into_string()),
+                ("nav", &nav.into_string()),
+                ("body", &self.body.into_string()),
+                ("style", STYLE),
+                ("script", SCRIPT),
+            ],
+        );
+        format!("<!doctype html>\n{page}\n")
     }
 
     fn nav(&self, html: &mut Html) {

@@ -155,19 +155,25 @@ pub(crate) fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mu
     html.element("tbody", &[], rows);
 }
 
-/// A cell at this place of its row; the first one names the row.
+/// A cell at this place of its row; the first one names the row, and may lead to its page.
 pub(crate) fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
-    let class = ("class", class(cell.tone));
+    let mut attributes = vec![("class", class(cell.tone))];
+    if !cell.hint.is_empty() {
+        attributes.push(("title", &cell.hint));
+    }
     let inside = |html: &mut Html| {
-        html.text(&cell.text);
+        match &cell.href {
+            Some(href) => html.leaf("a", &[("href", href)], &cell.text),
+            None => html.text(&cell.text),
+        };
         if !cell.note.is_empty() {
             html.leaf("small", &[], &cell.note);
         }
     };
-    match place {
-        0 => html.element("th", &[("scope", "row"), class], inside),
-        _ => html.element("td", &[class], inside),
-    };
+    if place == 0 {
+        attributes.insert(0, ("scope", "row"));
+    }
+    html.element(if place == 0 { "th" } else { "td" }, &attributes, inside);
 }
 
 /// What the style sheet calls a tone.
@@ -247,13 +253,4 @@ pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
             });
         }
     });
-}
-
-/// Whether this is a folder below this one, and nothing else to a browser.
-pub(crate) fn is_below(folder: &str) -> bool {
-    let is_name = |name: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
-        !name.is_empty() && name != "." && name != ".." && name.chars().all(is_plain)
-    };
-    folder.split('/').all(is_name)
 }

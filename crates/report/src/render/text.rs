@@ -195,6 +195,13 @@ fn shown(cell: &Cell) -> String {
 fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterator<Item = String>) {
     let mut line = String::new();
     for ((_, column), text) in columns.iter().zip(cells) {
+        if column.is_prose {
+            let before = line.width() + column.gap;
+            let (room, below) = (WIDTH.saturating_sub(before), format!("\n{:before$}", ""));
+            let lines: Vec<String> = text.split('\n').flat_map(|line| wrap(line, room)).collect();
+            line.extend([" ".repeat(column.gap), lines.join(&below)]);
+            continue;
+        }
         let pad = " ".repeat(column.width.saturating_sub(text.width()));
         line.extend(std::iter::repeat_n(' ', column.gap));
         match column.align {
@@ -202,8 +209,9 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
             Align::Right => line.extend([pad, text]),
         }
     }
-    page.push_str(line.trim_end());
-    page.push('\n');
+    for line in line.split('\n') {
+        page.extend([line.trim_end(), "\n"]);
+    }
 }
 
 /// Whether to believe it, and why not.

@@ -1,21 +1,19 @@
 //! The answer in one sentence, and the figures behind it.
 
-use goodput_model::Severity;
 use goodput_stats::{Metric, SloState, SloSummary, Summary};
 
 use super::is_void;
 use super::latency::{figure, interval};
 use super::reproduce::gpus;
 use super::slo::{is_alike, range};
+use crate::document::no_result;
 use crate::number::{amount, count, known, percent};
 use crate::render::pieces::Card;
 
 /// The answer. A void result has none.
 pub(super) fn sentence(summary: &Summary) -> String {
     if is_void(summary) {
-        let worst = summary.caveats.iter().find(|caveat| caveat.severity == Severity::Void);
-        let why = worst.map_or(String::new(), |caveat| format!(": {}", caveat.message));
-        return format!("No result: these numbers are void{why}");
+        return no_result(&summary.caveats);
     }
     let sentence = match &summary.slo {
         Some(slo) => promised(summary, slo),

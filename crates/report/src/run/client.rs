@@ -1,17 +1,23 @@
 //! How the client fared: what of the figures may be its own doing.
 
-use goodput_stats::{Quick, Summary};
+use goodput_stats::{Quick, Summary, ThreadSummary};
 
 use super::HTML;
 use super::facts::three;
-use crate::document::{Block, Cell, Column, Fact, Section, Table};
+use crate::document::{Block, Fact, Section, Table};
 use crate::number::{amount, count, known, percent};
 
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("client", "Client", "Client health and instrument error");
-    let columns = ["ms", "p50", "p99", "max"].map(|head| Column::right(head, 0)).to_vec();
-    let rows = errors(summary).iter().map(|(name, quick)| row(name, quick)).collect();
-    let times = Table::new("", "The instrument's own times", columns).with_rows(rows);
+    let ms = |of: fn(&Quick) -> Option<f64>| {
+        move |(_, quick): &(&str, Quick)| known(of(quick), |value| format!("{value:.3}"))
+    };
+    let times = Table::of("", "The instrument's own times", errors(summary))
+        .right("ms", 0, |(name, _)| *name)
+        .right("p50", 0, ms(|quick| quick.p50))
+        .right("p99", 0, ms(|quick| quick.p99))
+        .right("max", 0, ms(|quick| quick.max))
+        .table;
     let canary = summary.client.canary.map(|canary| {
         Block::remark(format!(
             "The canary is a server of known timing inside the process, asked by the same code beside \
@@ -106,11 +112,6 @@ fn errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
     all
 }
 
-fn row(name: &str, quick: &Quick) -> Vec<Cell> {
-    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
-    vec![name.into(), ms(quick.p50).into(), ms(quick.p99).into(), ms(quick.max).into()]
-}
-
 fn stalls(summary: &Summary) -> Option<String> {
     let stalls = &summary.client.stalls;
     Some(match (stalls.count, stalls.longest_ms, stalls.longest_at_s) {
@@ -158,19 +159,14 @@ fn host(summary: &Summary) -> Option<String> {
 }
 
 fn threads(summary: &Summary) -> Table {
-    let row = |(name, thread): (&String, &goodput_stats::ThreadSummary)| {
-        let share = |share: f64| format!("{:.1}", share * 100.0);
-        let cells = [
-            name.clone(),
-            share(thread.cpu_share),
-            share(thread.cpu_share_max),
-            share(thread.waited_share),
-            amount(thread.preempted_per_s),
-        ];
-        cells.map(Cell::from).to_vec()
+    let share = |of: fn(&ThreadSummary) -> f64| {
+        move |(_, thread): &(&String, &ThreadSummary)| format!("{:.1}", of(thread) * 100.0)
     };
-    let rows = summary.client.threads.iter().map(row).collect();
-    let heads = ["thread", "busy, %", "busiest second, %", "waiting for a core, %", "preempted/s"];
-    let columns = heads.map(|head| Column::right(head, 0)).to_vec();
-    Table::new("", "Threads, in shares of one processor", columns).with_rows(rows)
+    Table::of("", "Threads, in shares of one processor", &summary.client.threads)
+        .right("thread", 0, |(name, _)| name.as_str().to_owned())
+        .right("busy, %", 0, share(|thread| thread.cpu_share))
+        .right("busiest second, %", 0, share(|thread| thread.cpu_share_max))
+        .right("waiting for a core, %", 0, share(|thread| thread.waited_share))
+        .right("preempted/s", 0, |(_, thread)| amount(thread.preempted_per_s))
+        .table
 }

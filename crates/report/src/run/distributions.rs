@@ -28,8 +28,8 @@ pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
         let mut rules: Vec<Rule> =
             known.iter().map(|(_, value, text)| Rule::Place(*value, text.clone())).collect();
         rules.extend(limits(view.summary, name, found));
-        charts.push(Chart { name: cdf_name, ..cdf((words, place), found, &known, rules.clone()) });
-        charts.push(Chart { name: histogram_name, ..histogram((words, place), found, rules) });
+        charts.push(Chart { name: cdf_name, ..cdf(words, place, found, &known, rules.clone()) });
+        charts.push(Chart { name: histogram_name, ..histogram(words, place, found, rules) });
     }
     charts
 }
@@ -69,7 +69,8 @@ fn beyond(found: &Distribution) -> String {
 }
 
 fn cdf(
-    (words, tone): (&str, usize),
+    words: &str,
+    tone: usize,
     found: &Distribution,
     known: &[(&'static str, f64, String)],
     rules: Vec<Rule>,
@@ -99,7 +100,7 @@ fn cdf(
     }
 }
 
-fn histogram((words, tone): (&str, usize), found: &Distribution, rules: Vec<Rule>) -> Chart {
+fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -> Chart {
     let ends = found.histogram.iter().skip(1).map(|(from, _)| Some(*from)).chain([None]);
     let dots: Vec<Dot> = found
         .histogram

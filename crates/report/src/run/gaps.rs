@@ -70,7 +70,7 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
                 count(band.to),
                 count(band.n)
             );
-            Some(Dot { note, ..Dot::new(middle(band), value) })
+            Some(Dot::noted(middle(band), value, note))
         });
         Series::new(name, Shape::Points, tone, dots.collect())
     });

@@ -46,9 +46,8 @@ pub(super) fn section(summary: &Summary) -> Section {
         driver => format!(", driver {driver}"),
     };
     let title = format!("{}, by {}{driver}", names(&gpu.devices), gpu.source);
-    let mut section = section
-        .with_on(TEXT, Block::Facts(vec![Fact::new("GPU", title.clone())]))
-        .with_on(HTML, Block::note(title));
+    let mut section =
+        section.with_on(TEXT, Block::fact("GPU", title.clone())).with_on(HTML, Block::note(title));
     if let Some(table) = devices(gpu) {
         let mut short = table.clone();
         short.rows.truncate(MOST);

@@ -4,7 +4,7 @@ use goodput_model::{GpuFacts, Severity};
 use goodput_stats::{Audit, GpuDevice, Item, Status, Summary};
 
 use super::{HTML, TEXT, facts, gpu, server};
-use crate::audit::{counts, mark};
+use crate::audit::{advice, counts, mark};
 use crate::document::{Block, Cell, Column, Fact, Look, Section, Table, Tone};
 use crate::number::{amount, count, percent};
 use crate::view::RunView;
@@ -172,10 +172,9 @@ pub(super) fn checklist(audit: &Audit) -> Section {
             (Status::Doubtful, Severity::Info) => Tone::Plain,
             (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
         };
-        let advice = if item.status == Status::Ok || item.advice.is_empty() {
-            String::new()
-        } else {
-            format!(" → {}", item.advice)
+        let advice = match advice(item) {
+            "" => String::new(),
+            advice => format!(" → {advice}"),
         };
         vec![
             Cell::from(item.title.as_str()),

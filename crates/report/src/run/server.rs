@@ -5,6 +5,7 @@
 pub(crate) mod tests;
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use goodput_stats::{
     AgainstClient, EndpointSummary, LevelSummary, Mark, QueueBand, QueueSummary, Reconciled,
@@ -71,7 +72,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         let times = server.against_client.as_ref();
         let has_times =
             times.is_some_and(|both| both.ttft_mean_ms.is_some() || both.e2e_mean_ms.is_some());
-        let outside = has_times.then(|| Block::Facts(vec![Fact::new("", OUTSIDE)]));
+        let outside = has_times.then(|| Block::fact("", OUTSIDE));
         section = gap(section)
             .with_on(Formats::LONG, table)
             .with_some(TEXT, outside)
@@ -82,7 +83,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         let source = queue_source(by_queue);
         section = gap(section)
             .with_on(Formats::LONG, ttft_by_queue(by_queue))
-            .with_on(TEXT, Block::Facts(vec![Fact::new("", source.clone())]))
+            .with_on(TEXT, Block::fact("", source.clone()))
             .with_on(HTML, Block::remark(source));
     }
     if !marks.is_empty() {
@@ -166,24 +167,25 @@ fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
         if values.len() < 4 || most <= 0.0 || !most.is_finite() {
             continue;
         }
-        let line = spark(&values, (first.at_s, last.at_s), most);
+        let line = spark(&values, first.at_s..last.at_s, most);
         text.extend([&left(name, 10), &line, " ≤ ", &requests(most), unit, "\n"]);
     }
     let span = format!("{:.0} s to {:.0} s since the first instant", first.at_s, last.at_s);
     let title = String::new();
     (!text.is_empty()).then(|| {
         let lines = Lines { title, text, is_folded: false };
-        [Block::Lines(lines), Block::Facts(vec![Fact::new("", span)])]
+        [Block::Lines(lines), Block::fact("", span)]
     })
 }
 
 /// The highest level of each part of the time, from nothing to `most`.
-fn spark(values: &[(f64, f64)], (from, to): (f64, f64), most: f64) -> String {
+fn spark(values: &[(f64, f64)], span: Range<f64>, most: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = SPARK.min(values.len());
     let mut highest: Vec<Option<f64>> = vec![None; columns];
     for (at, value) in values {
-        let share = if to > from { (at - from) / (to - from) } else { 0.0 };
+        let Range { start, end } = span;
+        let share = if end > start { (at - start) / (end - start) } else { 0.0 };
         let place = (share * columns as f64) as usize;
         if let Some(cell) = highest.get_mut(place.min(columns.saturating_sub(1))) {
             *cell = Some(cell.unwrap_or(0.0).max(*value));

@@ -63,31 +63,21 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
     };
     let inside =
         |share: Option<f64>, low, high| Cell::number(share, |of| with_range(of, low, high));
-    let mut rows: Vec<Vec<Cell>> = slo
-        .terms
-        .iter()
-        .map(|term| {
-            vec![
-                term.term.clone().into(),
-                figure(term).into(),
-                inside(term.attainment, term.attainment_low, term.attainment_high),
-                outcome(term.state, term.vacuous),
-            ]
+    let mut table = Table::of("SLO", "Terms", &slo.terms)
+        .left("term", 0, |term| term.term.clone())
+        .right("measured", 0, |term| figure(term))
+        .with(Column::right("requests inside", 0).on(HTML), |term| {
+            inside(term.attainment, term.attainment_low, term.attainment_high)
         })
-        .collect();
-    rows.push(vec![
+        .left("outcome", 0, |term| outcome(term.state, term.vacuous))
+        .table;
+    table.rows.push(vec![
         "all together".into(),
         goodput(slo).into(),
         inside(slo.attainment, slo.attainment_low, slo.attainment_high),
         outcome(slo.attainment_state, 0),
     ]);
-    let columns = vec![
-        Column::left("term", 0),
-        Column::right("measured", 0),
-        Column::right("requests inside", 0).on(HTML),
-        Column::left("outcome", 0),
-    ];
-    Table { look: Look::Words, ..Table::new("SLO", "Terms", columns).with_rows(rows) }
+    Table { look: Look::Words, ..table }
 }
 
 /// What came of it all.
@@ -290,7 +280,7 @@ pub(super) fn suite(summary: &Summary) -> Suite {
         },
     };
     if is_void(summary) {
-        suite.void(&summary.caveats);
+        suite.void("verdict", &summary.caveats);
     } else if suite.cases.is_empty() {
         // A file without a case would say nothing.
         let text = format!("{}; no SLO was asked for", summary.verdict.name());

@@ -124,7 +124,7 @@ impl<'a> Look<'a> {
         let total: u64 = errors.iter().sum();
         let dot = |(bin, n): (usize, &u64)| {
             let at = bin as f64 * self.client.bin_s;
-            Dot { note: format!("{} from {at:.0} s on", count(*n)), ..Dot::new(at, *n as f64) }
+            Dot::noted(at, *n as f64, format!("{} from {at:.0} s on", count(*n)))
         };
         let dots =
             if total == 0 { Vec::new() } else { errors.iter().enumerate().map(dot).collect() };

@@ -2,6 +2,7 @@
 //! changes that do not matter.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use crate::clip::clip;
 use crate::markup::escaped;
@@ -284,7 +285,7 @@ impl Plot {
             );
         }
         if let Some((low, high)) = row.ends {
-            self.interval(out, (low, high), class, y);
+            self.interval(out, low..=high, class, y);
         }
         if let Some(x) =
             row.change.filter(|change| change.is_finite()).and_then(|at| self.across(at))
@@ -305,7 +306,8 @@ impl Plot {
     }
 
     /// The line of an interval, with a foot at each end, or an arrow where it goes on beyond the frame.
-    fn interval(&self, out: &mut String, (low, high): (f64, f64), class: &str, y: f64) {
+    fn interval(&self, out: &mut String, ends: RangeInclusive<f64>, class: &str, y: f64) {
+        let (low, high) = ends.into_inner();
         let Some((from, to)) = self.across(low).zip(self.across(high)) else { return };
         let end = |at: f64, is_cut: bool, way: f64| {
             if is_cut {

@@ -87,7 +87,7 @@ fn drawing(stack: &Stack) -> String {
             top + 17.0,
             escaped(name)
         );
-        bar(&mut out, stack, parts, (&plot, top + NAME));
+        bar(&mut out, stack, parts, &plot, top + NAME);
     }
     across(&mut out, &plot, bottom);
     let _ = write!(
@@ -102,7 +102,7 @@ fn drawing(stack: &Stack) -> String {
     out
 }
 
-fn bar(out: &mut String, stack: &Stack, parts: &[f64], (plot, top): (&Plot, f64)) {
+fn bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &Plot, top: f64) {
     let total: f64 = parts.iter().copied().map(shown).sum();
     let mut from = 0.0;
     for (place, (size, name)) in parts.iter().zip(&stack.parts).enumerate() {

@@ -31,7 +31,7 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
         said: answer(summary),
     };
     if summary.verdict == Verdict::Void {
-        suite.void(&summary.caveats);
+        suite.void("verdict", &summary.caveats);
     }
     suite
 }

@@ -1,13 +1,15 @@
 //! The charts of a sweep.
 
 use goodput_campaign::sweep::{
-    Axis, Bounded, Figures, Goodput, Level, PointSummary, Purpose, Spread, SweepPlan, SweepSummary,
+    Axis, Figures, Goodput, Level, PointSummary, Purpose, Spread, SweepPlan, SweepSummary,
 };
 use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
-use super::{level_number, on_curve, pooled, unit};
-use crate::chart::{Chart, Dot, MARKS, Series};
+use super::browser::{load, server, users};
+use super::{level_number, on_curve, unit};
+use crate::chart::Plot;
 use crate::number::{amount, cell};
+use crate::svg::{Chart, Rule};
 use goodput_model::plain;
 
 /// Rows of a chart of the page.
@@ -53,6 +55,15 @@ impl Latency {
         }
     }
 
+    /// Its chart's name.
+    pub(crate) fn chart(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft-over-load",
+            Self::Tpot => "tpot-over-load",
+            Self::E2e => "e2e-over-load",
+        }
+    }
+
     /// The limit on it, that of the 99th percentile before others.
     pub(crate) fn line(self, slo: Option<&Slo>) -> Option<(f64, String)> {
         let about = self.limits(slo);
@@ -86,74 +97,43 @@ pub(crate) fn level_axis(axis: Axis, points: &[&PointSummary]) -> (&'static str,
     }
 }
 
-/// A series of the pooled figures of each level.
-fn series(
-    name: &str,
-    mark: char,
-    points: &[&PointSummary],
-    of: impl Fn(&Figures) -> Option<Bounded>,
-) -> Series {
-    let dot =
-        |(x, found): (f64, Bounded)| Dot { x, y: found.value, low: found.low, high: found.high };
-    let dots = pooled(points, |point| of(&point.point.figures)).into_iter().map(dot).collect();
-    Series { name: name.to_owned(), mark, dots }
-}
-
-/// Latency over load with the promise and the answer, in so many rows.
+/// Latency over load with the promise and the answer, on so many rows of a terminal.
 pub(super) fn latency(
     points: &[&PointSummary],
     plan: &SweepPlan,
     goodput: Option<&Goodput>,
     rows: usize,
-) -> Chart {
+) -> Plot {
     let latency = Latency::choose(plan.slo.as_ref(), points);
-    let (over, log_x) = level_axis(plan.axis, points);
     let place = goodput.and_then(|goodput| {
         let confirmed = goodput.confirmed?;
-        Some((confirmed, format!("answer {}", level_number(goodput.axis, confirmed))))
+        let text = format!("answer {}", level_number(goodput.axis, confirmed));
+        Some(Rule::Place(confirmed, text))
     });
-    let of =
-        |pick: fn(Spread) -> Option<Bounded>| move |figures: &Figures| pick(latency.of(figures));
-    let [x, o, star, ..] = MARKS;
-    Chart {
-        title: format!("{} in ms (logarithmic) over {over}", latency.name()),
-        log_x,
-        log_y: true,
-        series: vec![
-            series("p50", x, points, of(|spread| spread.p50)),
-            series("p90", o, points, of(|spread| spread.p90)),
-            series("p99", star, points, of(|spread| spread.p99)),
-        ],
-        line: latency.line(plan.slo.as_ref()),
-        place,
-        rows,
-    }
+    let line = latency.line(plan.slo.as_ref()).map(|(at, text)| Rule::Height(at, text));
+    let rules = line.into_iter().chain(place).collect();
+    let chart = Chart { rules, ..load::latency(points, plan.axis, latency) };
+    let over = level_axis(plan.axis, points).0;
+    Plot { title: format!("{} in ms (logarithmic) over {over}", latency.name()), rows, chart }
 }
 
 /// Latency over load, as the page has it.
-pub(super) fn over_load(summary: &SweepSummary) -> Option<Chart> {
+pub(super) fn over_load(summary: &SweepSummary) -> Option<Plot> {
     let points = on_curve(&summary.points);
     let goodput = summary.goodput.as_ref();
     (!points.is_empty()).then(|| latency(&points, &summary.plan, goodput, ROWS))
 }
 
 /// Those answered, and the good ones.
-pub(super) fn goodput(summary: &SweepSummary) -> Option<Chart> {
-    let points = &on_curve(&summary.points);
-    let [x, o, ..] = MARKS;
-    let good = series("good", x, points, |figures| figures.goodput_rps);
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
-    let answered = series("answered", o, points, |figures| plain(figures.requests_per_s));
-    let (over, log_x) = level_axis(summary.plan.axis, points);
-    (!good.dots.is_empty()).then(|| Chart {
-        title: format!("Requests per second over {over}: those answered, and the good ones"),
-        log_x,
-        log_y: false,
-        series: vec![answered, good],
-        line: None,
-        place: peak(summary),
-        rows: ROWS,
-    })
+pub(super) fn goodput(summary: &SweepSummary) -> Option<Plot> {
+    let mut chart = load::goodputs(summary).into_iter().next()?;
+    // The peak is a place here, and no series.
+    chart.series.truncate(2);
+    chart.series.iter_mut().skip(1).for_each(|good| good.tone = 0);
+    chart.rules = peak(summary).map(|(at, text)| Rule::Place(at, text)).into_iter().collect();
+    let over = level_axis(summary.plan.axis, &on_curve(&summary.points)).0;
+    let title = format!("Requests per second over {over}: those answered, and the good ones");
+    Some(Plot { title, rows: ROWS, chart })
 }
 
 /// The level with the most good requests per second, and so in words.
@@ -167,11 +147,6 @@ pub(crate) fn peak(summary: &SweepSummary) -> Option<(f64, String)> {
         unit(summary.plan.axis)
     );
     Some((at, text))
-}
-
-fn free(dots: Vec<(f64, f64)>, name: &str, mark: char) -> Series {
-    let dots = dots.into_iter().map(|(x, y)| Dot { x, y, low: None, high: None }).collect();
-    Series { name: name.to_owned(), mark, dots }
 }
 
 /// Whose output it is: that of a GPU, where anybody said how many there are.
@@ -194,20 +169,16 @@ pub(crate) fn user_speeds<'a>(
     points.iter().filter_map(dot).collect()
 }
 
+/// A chart of the browser on a terminal, where it has something to show.
+fn small(chart: Chart, title: &str) -> Option<Plot> {
+    (!chart.is_empty()).then(|| Plot { title: title.to_owned(), rows: ROWS - 2, chart })
+}
+
 /// What a user gets against what a GPU gives.
-pub(super) fn users(summary: &SweepSummary) -> Option<Chart> {
-    let (gpus, per) = per_gpu(summary);
-    let dots = user_speeds(&on_curve(&summary.points), gpus);
-    let dots: Vec<(f64, f64)> = dots.into_iter().map(|(user, each, _)| (user, each)).collect();
-    (dots.len() >= 2).then(|| Chart {
-        title: format!("Output tok/s {per} over tok/s per user (median)"),
-        log_x: false,
-        log_y: false,
-        series: vec![free(dots, "a point", MARKS[0])],
-        line: None,
-        place: None,
-        rows: ROWS - 2,
-    })
+pub(super) fn users(summary: &SweepSummary) -> Option<Plot> {
+    let chart = users::against(summary);
+    let title = chart.title.clone();
+    small(chart, &title)
 }
 
 /// The batch, where the server tells it, and the median of this at each point.
@@ -220,19 +191,8 @@ pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(
 }
 
 /// TTFT and TPOT over the batch, where the server tells it.
-pub(super) fn batches(summary: &SweepSummary) -> Option<Chart> {
-    let points = on_curve(&summary.points);
-    let [ttft, tpot] =
-        [Latency::Ttft, Latency::Tpot].map(|latency| batch_medians(&points, latency));
-    (ttft.len().max(tpot.len()) >= 2).then(|| Chart {
-        title: "Medians in ms (logarithmic) over the server's batch size".to_owned(),
-        log_x: false,
-        log_y: true,
-        series: vec![free(ttft, "TTFT", MARKS[0]), free(tpot, "TPOT", MARKS[1])],
-        line: None,
-        place: None,
-        rows: ROWS - 2,
-    })
+pub(super) fn batches(summary: &SweepSummary) -> Option<Plot> {
+    small(server::batches(summary), "Medians in ms (logarithmic) over the server's batch size")
 }
 
 /// A closed-loop point and the open-loop one with as many under way: how many, and p99 TTFT.
@@ -275,20 +235,9 @@ pub(crate) fn pairs(summary: &SweepSummary) -> Vec<Pair> {
 }
 
 /// The same number under way, made by open and by closed loops.
-pub(super) fn twins(pairs: &[Pair]) -> Chart {
-    let dots = |of: fn(&Pair) -> (f64, f64)| pairs.iter().map(of).collect::<Vec<_>>();
-    Chart {
-        title: "p99 TTFT in ms (logarithmic) over requests under way".to_owned(),
-        log_x: false,
-        log_y: true,
-        series: vec![
-            free(dots(|pair| pair.open), "open loop", MARKS[0]),
-            free(dots(|pair| pair.closed), "closed loop", MARKS[1]),
-        ],
-        line: None,
-        place: None,
-        rows: ROWS - 2,
-    }
+pub(super) fn twins(summary: &SweepSummary) -> Option<Plot> {
+    let chart = users::loop_charts(summary).into_iter().next()?;
+    small(chart, "p99 TTFT in ms (logarithmic) over requests under way")
 }
 
 /// What the widest pair says; nothing without pairs.

@@ -10,7 +10,7 @@ use super::charts::latency;
 use super::{Latency, level, level_number, on_curve, purpose, stands, unit};
 use crate::chart::draw;
 use crate::clip::fit;
-use crate::number::{amount, percent};
+use crate::number::{amount, bare_about, percent};
 use crate::render::text::WIDTH;
 use goodput_model::plain;
 
@@ -22,15 +22,12 @@ const LATEST: usize = 3;
 
 /// How long a sweep will take, and what for.
 pub fn sweep_before(estimate: &Estimate) -> String {
-    let part = |(name, seconds): &(String, f64)| format!("{} {}", plain(name), bare(*seconds));
+    let part =
+        |(name, seconds): &(String, f64)| format!("{} {}", plain(name), bare_about(*seconds));
     let parts: Vec<String> = estimate.parts.iter().map(part).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     let points = if estimate.points == 1 { "point" } else { "points" };
     format!("{} for about {} {points}{parts}", about(estimate.seconds), estimate.points)
-}
-
-fn bare(seconds: f64) -> String {
-    about(seconds).trim_start_matches("about ").to_owned()
 }
 
 /// One line about a point that was just measured; the total where it is known.

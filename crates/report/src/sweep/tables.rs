@@ -2,7 +2,7 @@
 
 use goodput_campaign::curve::{delivered, is_on_curve};
 use goodput_campaign::sweep::{
-    Bounded, Figures, Miss, PointSummary, Standing, SweepSummary, Unclear,
+    Bounded, Figures, Miss, PointSummary, Spread, Standing, SweepSummary, Unclear,
 };
 use goodput_model::Verdict;
 use goodput_stats::SloState;
@@ -10,10 +10,8 @@ use goodput_stats::SloState;
 use super::browser::named_level;
 use super::charts::{Pair, per_gpu};
 use super::{bare_percent, level, level_on, purpose, unit};
-use crate::document::{Cell, Column, Formats, Look, Table, Tone};
+use crate::document::{Cell, Column, Formats, Look, Rows, Table, Tone};
 use crate::number::{cell, count, range};
-use crate::render::text::WIDTH;
-use crate::wrap::wrap;
 use goodput_model::plain;
 
 /// A figure in a cell; `~` where its interval is not known to both ends.
@@ -99,231 +97,152 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
     let is_known = summary.sweep.gpus.is_some_and(|gpus| gpus > 0);
     let (each, short) =
         if is_known { ("per GPU", "tok/s\nper GPU") } else { ("of the server", "tok/s\nserver") };
-    let columns = vec![
-        Column::right("load", 9).short(unit(summary.plan.axis)),
-        Column::right("answered/s", 9).short("answered"),
-        Column::right("under way", 10).short("under\nway"),
-        Column::right("output tok/s", 10).short("output\ntok/s"),
-        Column::right(each, 10).short(short),
-        Column::right("with prompts", 10).on(Formats::HTML),
-        Column::right("per user", 10).short("tok/s\nper user"),
-        Column::right("TPOT p50", 9).short("TPOT\np50"),
-        Column::right("E2E p50", 10).short("E2E\np50"),
-        Column::right("front", 2).short(""),
-    ];
-    let row = |(place, point): (usize, &PointSummary)| {
-        let (at, figures) = (point.point.ask.level, &point.point.figures);
-        let each = figures.output_tps.map(|tps| tps / gpus);
-        let means = [
-            figures.requests_per_s,
-            figures.in_flight,
-            figures.output_tps,
-            each,
-            figures.total_tps,
-        ];
-        let medians = [figures.user_tps, figures.tpot_ms, figures.e2e_ms]
-            .map(|spread| spread.p50.map(|p50| p50.value));
-        let mut cells = vec![Cell::from(named_level(at)).short(level(at))];
-        cells.extend(means.into_iter().chain(medians).map(|value| Cell::number(value, cell)));
-        cells.push(if summary.curve.pareto.contains(&place) {
-            Cell::from("yes").short("*").tone(Tone::Best)
-        } else {
-            Cell::default()
-        });
-        cells
+    let tokens = |of: fn(&Figures) -> Option<f64>| {
+        move |(_, point): &(usize, &PointSummary)| Cell::number(of(&point.point.figures), cell)
+    };
+    let median = |of: fn(&Figures) -> Spread| {
+        move |(_, point): &(usize, &PointSummary)| {
+            Cell::number(of(&point.point.figures).p50, |p50| cell(p50.value))
+        }
     };
     let caption = format!(
         "What each load gives, in tok/s: output, output {per}, prompts and output together, and output \
          of one user (median); medians of latencies in ms"
     );
-    let rows = points.into_iter().map(row).collect();
-    Table::new("Throughput against latency", caption, columns).with_rows(rows)
+    let two = |head: &str, width: usize| Column::right(head, width).short(head.replace(' ', "\n"));
+    Table::of("Throughput against latency", caption, points)
+        .with(Column::right("load", 9).short(unit(summary.plan.axis)), |(_, point)| {
+            let at = point.point.ask.level;
+            Cell::from(named_level(at)).short(level(at))
+        })
+        .with(Column::right("answered/s", 9).short("answered"), tokens(|of| of.requests_per_s))
+        .with(two("under way", 10), tokens(|of| of.in_flight))
+        .with(two("output tok/s", 10), tokens(|of| of.output_tps))
+        .with(Column::right(each, 10).short(short), |(_, point)| {
+            Cell::number(point.point.figures.output_tps, |tps| cell(tps / gpus))
+        })
+        .with(Column::right("with prompts", 10).on(Formats::HTML), tokens(|of| of.total_tps))
+        .with(Column::right("per user", 10).short("tok/s\nper user"), median(|of| of.user_tps))
+        .with(two("TPOT p50", 9), median(|of| of.tpot_ms))
+        .with(two("E2E p50", 10), median(|of| of.e2e_ms))
+        .with(Column::right("front", 2).short(""), |(place, _)| {
+            let is_on = summary.curve.pareto.contains(place);
+            if is_on { Cell::from("yes").short("*").tone(Tone::Best) } else { Cell::default() }
+        })
+        .table
 }
 
 /// Closed-loop points and their partners.
 pub(super) fn loops(pairs: &[Pair]) -> Table {
-    let columns = vec![
-        Column::right("users", 7),
-        Column::right("open: under way", 17),
-        Column::right("p99 TTFT, ms", 10).short("p99 TTFT"),
-        Column::right("closed: under way", 19),
-        Column::right("p99 TTFT, ms", 10).short("p99 TTFT"),
-        Column::right("ratio", 7),
-    ];
-    let row = |pair: &Pair| {
-        let numbers = [pair.open.0, pair.open.1, pair.closed.0, pair.closed.1, pair.ratio()];
-        let users = Cell::from(format!("{:.0}", pair.users));
-        std::iter::once(users).chain(numbers.map(|value| Cell::from(cell(value)))).collect()
-    };
     let caption = "Closed-loop points and the open-loop ones with as many under way";
-    let rows = pairs.iter().map(row).collect();
-    Table::new("Open and closed loops", caption, columns).with_rows(rows)
+    let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
+    Table::of("Open and closed loops", caption, pairs)
+        .right("users", 7, |pair| format!("{:.0}", pair.users))
+        .right("open: under way", 17, |pair| cell(pair.open.0))
+        .with(p99(), |pair| cell(pair.open.1))
+        .right("closed: under way", 19, |pair| cell(pair.closed.0))
+        .with(p99(), |pair| cell(pair.closed.1))
+        .right("ratio", 7, |pair| cell(pair.ratio()))
+        .table
 }
 
-/// What every table of points is made of.
-struct Row<'a> {
-    point: &'a PointSummary,
-    number: Cell,
-    load: Cell,
-    purpose: Cell,
-    requests: Cell,
-    delivered: Cell,
-    ttft_p50: Cell,
-    tpot_p50: Cell,
-    output: Cell,
-    good: Cell,
-    good_rps: Cell,
-    stands: Cell,
+fn share_delivered(point: &PointSummary) -> Cell {
+    Cell::number(delivered(&point.point.figures), |share| format!("{:.1}", share * 100.0))
 }
 
-impl<'a> Row<'a> {
-    fn new(summary: &SweepSummary, point: &'a PointSummary) -> Self {
-        let (ask, figures) = (&point.point.ask, &point.point.figures);
-        Self {
-            point,
-            number: ask.number.to_string().into(),
-            load: level_on(summary.plan.axis, ask.level).into(),
-            purpose: purpose(ask.purpose).into(),
-            requests: count(figures.requests).into(),
-            delivered: Cell::number(delivered(figures), |share| format!("{:.1}", share * 100.0)),
-            ttft_p50: marked(figures.ttft_ms.p50).into(),
-            tpot_p50: marked(figures.tpot_ms.p50).into(),
-            output: Cell::number(figures.output_tps, cell),
-            good: good_share(figures).into(),
-            good_rps: Cell::number(figures.goodput_rps, |rate| cell(rate.value)),
-            stands: Cell::from(stands(point)).tone(tone(&point.standing)),
-        }
-    }
+fn good_rate(point: &PointSummary) -> Cell {
+    Cell::number(point.point.figures.goodput_rps, |rate| cell(rate.value))
 }
 
-fn rows(summary: &SweepSummary) -> Vec<Row<'_>> {
-    summary.points.iter().map(|point| Row::new(summary, point)).collect()
+fn stands_cell(point: &PointSummary) -> Cell {
+    Cell::from(stands(point)).tone(tone(&point.standing))
+}
+
+/// Which point, at which load, and what for, as a terminal has room for it.
+fn points_on_terminal(summary: &SweepSummary) -> Rows<&PointSummary> {
+    let axis = summary.plan.axis;
+    Table::of("", "", &summary.points)
+        .right("#", 3, |point| point.point.ask.number.to_string())
+        .right(unit(axis), 8, move |point| level_on(axis, point.point.ask.level))
+        .with(Column::left("for", 8).gap(1), |point| purpose(point.point.ask.purpose))
 }
 
 /// Every point, in the order measured, as a terminal has room for it: what was seen.
 pub(super) fn seen(summary: &SweepSummary) -> Table {
-    let columns = vec![
-        Column::right("#", 3),
-        Column::right(unit(summary.plan.axis), 8),
-        Column::left("for", 8).gap(1),
-        Column::right("n", 7),
-        Column::right("deliv-\nered, %", 8).short("deliv-\nered, %"),
-        Column::right("TTFT\np50", 8),
-        Column::right("TTFT\np99", 8),
-        Column::right("", 6),
-        Column::right("TPOT\np50", 7),
-        Column::right("TPOT\np99", 7),
-        Column::right("output\ntok/s", 8),
-    ];
-    let row = |row: Row<'_>| {
-        let figures = &row.point.point.figures;
-        let p99 = figures.ttft_ms.p99;
-        let first = vec![row.number, row.load, row.purpose, row.requests, row.delivered];
-        let ttft = [row.ttft_p50, marked(p99).into(), within(p99).into()];
-        let tpot = [row.tpot_p50, marked(figures.tpot_ms.p99).into(), row.output];
-        first.into_iter().chain(ttft).chain(tpot).collect()
-    };
-    Table::new("", "", columns).with_rows(rows(summary).into_iter().map(row).collect())
+    points_on_terminal(summary)
+        .right("n", 7, |point| count(point.point.figures.requests))
+        .right("deliv-\nered, %", 8, |point| share_delivered(point))
+        .right("TTFT\np50", 8, |point| marked(point.point.figures.ttft_ms.p50))
+        .right("TTFT\np99", 8, |point| marked(point.point.figures.ttft_ms.p99))
+        .right("", 6, |point| within(point.point.figures.ttft_ms.p99))
+        .right("TPOT\np50", 7, |point| marked(point.point.figures.tpot_ms.p50))
+        .right("TPOT\np99", 7, |point| marked(point.point.figures.tpot_ms.p99))
+        .right("output\ntok/s", 8, |point| Cell::number(point.point.figures.output_tps, cell))
+        .table
 }
 
 /// The same: what came of it. Reasons go on below themselves.
 pub(super) fn judged(summary: &SweepSummary) -> Table {
-    let columns = vec![
-        Column::right("#", 3),
-        Column::right(unit(summary.plan.axis), 8),
-        Column::left("for", 8).gap(1),
-        Column::right("good, %", 17),
-        Column::right("good/s", 8),
-        Column::words("the SLO", 2),
-    ];
-    let before: usize = columns.iter().map(|column| column.gap + column.width).sum();
-    let below = format!("\n{:before$}", "");
-    let row = |row: Row<'_>| {
-        let reason = wrap(&plain(&row.stands.text), WIDTH - before).join(&below);
-        let last = row.stands.short(reason);
-        vec![row.number, row.load, row.purpose, row.good, row.good_rps, last]
-    };
-    Table::new("", "", columns).with_rows(rows(summary).into_iter().map(row).collect())
-}
-
-fn point_columns(summary: &SweepSummary) -> Vec<Column> {
-    let is_judged = summary.plan.slo.is_some();
-    let [html, markdown] = [Formats::HTML, Formats::MARKDOWN];
-    let judged = |on: Formats| if is_judged { on } else { Formats::NONE };
-    let right = |head: &str| Column::right(head, 0);
-    vec![
-        Column::left("#", 0).on(markdown),
-        Column::left("point", 0).on(html),
-        right(&format!("load, {}", unit(summary.plan.axis))),
-        // The browser's table is wide: what matters most stands first.
-        Column::left("the SLO", 0).on(judged(html)),
-        right("good, %").on(judged(html)),
-        right("good/s").on(judged(html)),
-        Column::left("verdict", 0).on(html),
-        Column::left("for", 0),
-        right("n").on(markdown),
-        right("delivered, %").on(markdown),
-        right("TTFT p50"),
-        right("TTFT p99").on(html),
-        right("TTFT p99").on(markdown),
-        right("TPOT p50"),
-        right("TPOT p99").on(html),
-        right("TPOT p99").on(markdown),
-        right("E2E p99").on(html),
-        right("output tok/s"),
-        right("requests").on(html),
-        right("failed").on(html),
-        right("delivered, %").on(html),
-        right("good, %").on(markdown),
-        right("good/s").on(markdown),
-        right("front").on(markdown),
-        Column::left("the SLO", 0).on(judged(markdown)),
-    ]
+    points_on_terminal(summary)
+        .right("good, %", 17, |point| good_share(&point.point.figures))
+        .right("good/s", 8, |point| good_rate(point))
+        .with(Column::prose("the SLO", 2), |point| stands_cell(point))
+        .table
 }
 
 /// Every point, in the order measured, each with a way to its own page where that can be read.
 pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) -> bool) -> Table {
-    let row = |(place, row): (usize, Row<'_>)| {
-        let (point, figures) = (row.point, &row.point.point.figures);
-        let (ttft, tpot) = (figures.ttft_ms.p99, figures.tpot_ms.p99);
-        let folder = has_page(point).then_some(point.folder.as_str());
-        let front = if summary.curve.pareto.contains(&place) { "*" } else { "" };
-        vec![
-            row.number,
-            Cell::from(point.folder.clone()).leads_to(folder),
-            row.load,
-            row.stands.clone(),
-            row.good.clone(),
-            row.good_rps.clone(),
-            verdict(figures.verdict, &figures.doubts),
-            row.purpose,
-            row.requests.clone(),
-            row.delivered.clone(),
-            row.ttft_p50,
-            format!("{} {}", marked(ttft), within(ttft)).into(),
-            with_ends(ttft).into(),
-            row.tpot_p50,
-            marked(tpot).into(),
-            with_ends(tpot).into(),
-            marked(figures.e2e_ms.p99).into(),
-            row.output,
-            row.requests,
-            count(figures.failed).into(),
-            row.delivered,
-            row.good,
-            row.good_rps,
-            front.into(),
-            row.stands,
-        ]
-    };
-    let rows = rows(summary).into_iter().enumerate().map(row).collect();
-    let title = format!("Every point (levels in {}, ms)", unit(summary.plan.axis));
+    let axis = summary.plan.axis;
+    let [html, markdown] = [Formats::HTML, Formats::MARKDOWN];
+    let judged = |on: Formats| if summary.plan.slo.is_some() { on } else { Formats::NONE };
+    let right = |head: &str, on: Formats| Column::right(head, 0).on(on);
+    let left = |head: &str, on: Formats| Column::left(head, 0).on(on);
+    let title = format!("Every point (levels in {}, ms)", unit(axis));
     let caption = "In the order measured, each with a way to its own page; latencies in ms, ± half of \
                    the 95 % interval, ~ where it is not known. Cn is a closed loop of n users.";
-    Table {
-        look: Look::Links,
-        ..Table::new(title, caption, point_columns(summary)).with_rows(rows)
-    }
+    let all = summary.points.iter().enumerate();
+    let all = all.map(|(place, point)| (point, &point.point.figures, place));
+    let table = Table::of(title, caption, all)
+        .with(left("#", markdown), |(point, ..)| point.point.ask.number.to_string())
+        .with(left("point", html), |(point, ..)| {
+            let folder = has_page(point).then_some(point.folder.as_str());
+            Cell::from(point.folder.clone()).leads_to(folder)
+        })
+        .right(format!("load, {}", unit(axis)), 0, |(point, ..)| {
+            level_on(axis, point.point.ask.level)
+        })
+        // The browser's table is wide: what matters most stands first.
+        .with(left("the SLO", judged(html)), |(point, ..)| stands_cell(point))
+        .with(right("good, %", judged(html)), |(_, figures, _)| good_share(figures))
+        .with(right("good/s", judged(html)), |(point, ..)| good_rate(point))
+        .with(left("verdict", html), |(_, figures, _)| verdict(figures.verdict, &figures.doubts))
+        .left("for", 0, |(point, ..)| purpose(point.point.ask.purpose))
+        .with(right("n", markdown), |(_, figures, _)| count(figures.requests))
+        .with(right("delivered, %", markdown), |(point, ..)| share_delivered(point))
+        .right("TTFT p50", 0, |(_, figures, _)| marked(figures.ttft_ms.p50))
+        .with(right("TTFT p99", html), |(_, figures, _)| {
+            format!("{} {}", marked(figures.ttft_ms.p99), within(figures.ttft_ms.p99))
+        })
+        .with(right("TTFT p99", markdown), |(_, figures, _)| with_ends(figures.ttft_ms.p99))
+        .right("TPOT p50", 0, |(_, figures, _)| marked(figures.tpot_ms.p50))
+        .with(right("TPOT p99", html), |(_, figures, _)| marked(figures.tpot_ms.p99))
+        .with(right("TPOT p99", markdown), |(_, figures, _)| with_ends(figures.tpot_ms.p99))
+        .with(right("E2E p99", html), |(_, figures, _)| marked(figures.e2e_ms.p99))
+        .right("output tok/s", 0, |(_, figures, _)| Cell::number(figures.output_tps, cell))
+        .with(right("requests", html), |(_, figures, _)| count(figures.requests))
+        .with(right("failed", html), |(_, figures, _)| count(figures.failed))
+        .with(right("delivered, %", html), |(point, ..)| share_delivered(point))
+        .with(right("good, %", markdown), |(_, figures, _)| good_share(figures))
+        .with(right("good/s", markdown), |(point, ..)| good_rate(point))
+        .with(
+            right("front", markdown),
+            |(_, _, place)| {
+                if summary.curve.pareto.contains(place) { "*" } else { "" }
+            },
+        )
+        .with(left("the SLO", judged(markdown)), |(point, ..)| stands_cell(point))
+        .table;
+    Table { look: Look::Links, ..table }
 }
 
 /// Whether a figure in the tables has no interval to both ends.
@@ -348,11 +267,6 @@ fn tone(standing: &Standing) -> Tone {
 
 /// Whether to believe a point, and what speaks against it.
 fn verdict(verdict: Verdict, doubts: &[String]) -> Cell {
-    let (word, tone) = match verdict {
-        Verdict::Valid => ("valid", Tone::Good),
-        Verdict::Suspect => ("suspect", Tone::Doubt),
-        Verdict::Void => ("void", Tone::Bad),
-    };
     let why = if doubts.is_empty() { String::new() } else { format!(": {}", doubts.join(", ")) };
-    Cell::from(format!("{word}{why}")).tone(tone)
+    Cell::from(format!("{}{why}", verdict.name())).tone(verdict.into())
 }

@@ -1,50 +1,37 @@
 //! Charts of several configurations: the curve of each.
 
-use goodput_campaign::sweep::{Bounded, Configuration, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Configuration, PointSummary, SweepSummary};
 
 use super::name;
-use crate::chart::{Chart as Plot, Dot as PlotDot, MARKS, Series as PlotSeries};
+use crate::chart::Plot;
 use crate::clip::clip;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 use crate::sweep::browser::{dots, front_latency, named_level, over};
-use crate::sweep::{Latency, level_axis, on_curve, per_gpu, pooled, user_speeds};
+use crate::sweep::{Latency, level_axis, on_curve, per_gpu, user_speeds};
 
 /// Configurations that were measured, by their names.
 fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
     all.iter().filter_map(|one| Some((name(one), one.sweep.as_ref()?))).collect()
 }
 
-/// One curve for each configuration.
+/// One curve for each configuration, on a terminal.
 pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
-    let sweeps = swept(all);
+    let sweeps = drawn(all);
     let (_, first) = sweeps.first()?;
     let points: Vec<&PointSummary> =
-        sweeps.iter().flat_map(|(_, sweep)| on_curve(&sweep.points)).collect();
-    let slo = first.plan.slo.as_ref();
-    let latency = Latency::choose(slo, &points);
-    let (over, log_x) = level_axis(first.plan.axis, &points);
-    let series: Vec<PlotSeries> = sweeps
-        .iter()
-        .zip(MARKS)
-        .map(|((name, sweep), mark)| {
-            let figures =
-                pooled(&on_curve(&sweep.points), |point| latency.of(&point.point.figures).p99);
-            // Intervals of several curves would hide each other.
-            let dot =
-                |(x, found): (f64, Bounded)| PlotDot { x, y: found.value, low: None, high: None };
-            PlotSeries { name: clip(name, 40), mark, dots: figures.into_iter().map(dot).collect() }
-        })
-        .collect();
-    Some(Plot {
-        title: format!("p99 {} in ms (logarithmic) over {over}", latency.name()),
-        log_x,
-        log_y: true,
-        series,
-        line: latency.line(slo),
-        place: None,
-        rows: 14,
-    })
+        swept(all).iter().flat_map(|(_, sweep)| on_curve(&sweep.points)).collect();
+    let latency = Latency::choose(first.plan.slo.as_ref(), &points);
+    let over = level_axis(first.plan.axis, &points);
+    let mut chart = over_load(all, &sweeps, latency)?;
+    chart.x.is_log = over.1;
+    for series in &mut chart.series {
+        series.name = clip(&series.name, 40);
+        // Intervals of several curves would hide each other.
+        series.dots.iter_mut().for_each(|dot| (dot.low, dot.high) = (None, None));
+    }
+    let title = format!("p99 {} in ms (logarithmic) over {}", latency.name(), over.0);
+    Some(Plot { title, rows: 14, chart })
 }
 
 /// Sweeps that are drawn: as many as can be told apart.
@@ -80,29 +67,29 @@ fn series(
 /// The 99th percentile of each latency that was measured.
 pub(super) fn latencies(all: &[Configuration]) -> Vec<Chart> {
     let sweeps = drawn(all);
-    let Some((_, first)) = sweeps.first() else { return Vec::new() };
-    let points = points_of(&sweeps);
-    let chart = |latency: Latency| {
-        let rules = latency.line(first.plan.slo.as_ref());
-        let name = match latency {
-            Latency::Ttft => "ttft-over-load",
-            Latency::Tpot => "tpot-over-load",
-            Latency::E2e => "e2e-over-load",
-        };
-        Chart {
-            name,
-            title: format!("p99 {} of each configuration", latency.name()),
-            says: says(all, "Lower and further to the right is better. Bars are 95 % intervals."),
-            x: over(first.plan.axis, &points),
-            y: Axis::log("ms"),
-            series: series(&sweeps, Shape::Points, |sweep| {
-                let used = on_curve(&sweep.points);
-                dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
-            }),
-            rules: rules.into_iter().map(|(limit, text)| Rule::Height(limit, text)).collect(),
-        }
-    };
-    Latency::ALL.map(chart).into_iter().filter(|chart| !chart.is_empty()).collect()
+    let charts = Latency::ALL.into_iter().filter_map(|of| over_load(all, &sweeps, of));
+    charts.filter(|chart| !chart.is_empty()).collect()
+}
+
+fn over_load(
+    all: &[Configuration],
+    sweeps: &[(String, &SweepSummary)],
+    latency: Latency,
+) -> Option<Chart> {
+    let (_, first) = sweeps.first()?;
+    let rules = latency.line(first.plan.slo.as_ref());
+    Some(Chart {
+        name: latency.chart(),
+        title: format!("p99 {} of each configuration", latency.name()),
+        says: says(all, "Lower and further to the right is better. Bars are 95 % intervals."),
+        x: over(first.plan.axis, &points_of(sweeps)),
+        y: Axis::log("ms"),
+        series: series(sweeps, Shape::Points, |sweep| {
+            let used = on_curve(&sweep.points);
+            dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
+        }),
+        rules: rules.into_iter().map(|(limit, text)| Rule::Height(limit, text)).collect(),
+    })
 }
 
 /// The front of each configuration.
@@ -114,7 +101,7 @@ pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
             let point = &sweep.points.get(*place)?.point;
             let (x, y) = (point.figures.output_tps?, latency.of(&point.figures).p50?.value);
             let at = named_level(point.ask.level);
-            Some(Dot { note: format!("{at}, {} tok/s, {} ms", cell(x), cell(y)), ..Dot::new(x, y) })
+            Some(Dot::noted(x, y, format!("{at}, {} tok/s, {} ms", cell(x), cell(y))))
         };
         let mut dots: Vec<Dot> = sweep.curve.pareto.iter().filter_map(dot).collect();
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -159,7 +146,7 @@ pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
         let dot = |(user, each, point): (f64, f64, &PointSummary)| {
             let at = named_level(point.point.ask.level);
             let note = format!("{at}, {} tok/s per user, {} tok/s", cell(user), cell(each));
-            Dot { note, ..Dot::new(user, each) }
+            Dot::noted(user, each, note)
         };
         all.into_iter().map(dot).collect()
     };

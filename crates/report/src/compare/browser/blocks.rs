@@ -102,7 +102,7 @@ impl Figure<'_> {
     }
 
     fn x(&self) -> Axis {
-        Axis { label: self.unit().to_owned(), is_log: false, from_zero: false }
+        Axis::between(self.unit())
     }
 
     /// Every side, block by block.
@@ -127,7 +127,7 @@ impl Figure<'_> {
         };
         let one = |side: u32| {
             Series::new(
-                label(&self.names, side),
+                label(self.comparison, side),
                 Shape::Points,
                 side as usize,
                 self.cells(side).filter_map(dot).collect(),
@@ -140,7 +140,7 @@ impl Figure<'_> {
             title: format!("Each side, {} by {}", self.unit(), self.unit()),
             says: self.ranges(&series),
             x: self.x(),
-            y: Axis { label: unit.to_owned(), is_log: false, from_zero: false },
+            y: Axis::between(unit),
             series,
             rules: Vec::new(),
         }
@@ -175,14 +175,12 @@ impl Figure<'_> {
                 continue;
             }
             let (first, last) = (1.0, dots.iter().map(|dot| dot.x).fold(1.0, f64::max));
-            let all = |x: f64| Dot {
-                x,
-                y: finding.change * 100.0,
-                low: finding.low.map(|low| low * 100.0),
-                high: finding.high.map(|high| high * 100.0),
-                note: String::new(),
+            let percent = |end: Option<f64>| end.map(|end| end * 100.0);
+            let all = |x: f64| {
+                let dot = Dot::new(x, finding.change * 100.0);
+                dot.within(percent(finding.low), percent(finding.high))
             };
-            let name = label(&self.names, finding.side);
+            let name = label(self.comparison, finding.side);
             let tone = finding.side as usize;
             said.push(format!("{name} {}", self.known.with_interval(finding)));
             let overall = Series::new(
@@ -206,10 +204,10 @@ impl Figure<'_> {
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
         Chart {
             name,
-            title: format!("Change against {}, block by block", label(&self.names, 0)),
+            title: format!("Change against {}, block by block", label(self.comparison, 0)),
             says: format!("Over all blocks: {}.", said.join("; ")),
             x: self.x(),
-            y: Axis { label: self.change_unit().to_owned(), is_log: false, from_zero: true },
+            y: Axis::linear(self.change_unit()),
             series,
             rules,
         }
@@ -246,7 +244,7 @@ impl Figure<'_> {
                 self.known.value(candidate),
                 self.known.value(reference)
             );
-            Some(Dot { note, ..Dot::new(f64::from(block), change * 100.0) })
+            Some(Dot::noted(f64::from(block), change * 100.0, note))
         };
         self.cells(side).filter_map(dot).collect()
     }

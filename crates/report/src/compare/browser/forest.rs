@@ -4,7 +4,7 @@ use goodput_campaign::compare::{Better, Comparison, Finding, Outcome, Scale};
 use goodput_model::Verdict;
 
 use crate::compare::tables::pairs;
-use crate::compare::words::{Known, label, labels, level, outcome};
+use crate::compare::words::{Known, outcome};
 use crate::document::Block;
 use crate::markup::Html;
 use crate::svg::forest::{Forest, Group, Mark, Row};
@@ -17,17 +17,10 @@ const READ: &str = "A row for each tested figure: the point is its change agains
 
 /// Every tested figure, a group for each candidate at each level.
 pub(super) fn forest(comparison: &Comparison) -> Forest {
-    let names = labels(comparison);
-    let groups = pairs(comparison).into_iter().filter_map(|(side, place)| {
-        let is_own = |one: &&Finding| one.is_tested && (one.side, one.level) == (side, place);
-        let own = comparison.findings.iter().filter(is_own);
+    let groups = pairs(comparison).into_iter().filter_map(|pair| {
+        let own = comparison.findings.iter().filter(|one| one.is_tested && pair.has(one));
         let rows: Vec<Row> = own.map(|one| row(one, comparison.verdict)).collect();
-        let title = format!(
-            "{} against {}, {}",
-            label(&names, side),
-            label(&names, 0),
-            level(comparison, place)
-        );
+        let title = pair.title(comparison);
         (!rows.is_empty()).then_some(Group { title, rows })
     });
     Forest {

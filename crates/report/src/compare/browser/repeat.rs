@@ -4,9 +4,9 @@ use goodput_campaign::compare::{Comparison, Gate, Quantity};
 
 use super::CompareView;
 use crate::compare::notes::{looks, order};
-use crate::compare::words::{bare_about, block_seconds, level};
+use crate::compare::words::{block_seconds, level};
 use crate::document::{Block, Fact, Formats, Section};
-use crate::number::{duration, trimmed};
+use crate::number::{bare_about, duration, trimmed};
 
 const HTML: Formats = Formats::HTML;
 

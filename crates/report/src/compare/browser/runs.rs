@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use goodput_campaign::compare::{Cell as Run, Comparison};
-use goodput_model::Verdict;
+use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
-use crate::compare::words::{Known, label, labels, level, several};
-use crate::document::{Block, Folded};
-use crate::markup::Html;
+use crate::compare::words::{Known, label, level, several};
+use crate::document::{Block, Cell, Folded, Table};
+use crate::number::known;
 
 /// More rows than this wait behind a line.
 const SHOWN: usize = 24;
@@ -25,7 +24,7 @@ pub(crate) fn block(view: CompareView<'_>) -> Option<Block> {
         Some(_) => several(comparison.comparison.blocks, "block"),
         None => several(comparison.runs.len() as u32, "run"),
     };
-    let table = Block::Widget(Html::of(|html| table(html, view)));
+    let table = Block::Table(table(view));
     match comparison.runs.len() {
         0 => None,
         n if n <= SHOWN => Some(table),
@@ -44,71 +43,42 @@ fn tested(comparison: &Comparison) -> Vec<&str> {
     all
 }
 
-fn table(html: &mut Html, view: CompareView<'_>) {
+fn table(view: CompareView<'_>) -> Table {
     let comparison = view.comparison;
-    let figures: Vec<(&str, Known)> =
-        tested(comparison).into_iter().map(|name| (name, Known::of(name))).collect();
-    let block = if comparison.is_paired { "block" } else { "run" };
-    let mut head: Vec<String> = ["#", block, "side", "load", "verdict"].map(str::to_owned).to_vec();
-    head.extend(figures.iter().map(|(_, known)| known.heading()));
-    html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
-        html.element("table", &[], |html| {
-            let caption = match comparison.shadow {
-                Some(_) => "Every block of time, each side over the same requests",
-                None => "Every run, in the order measured",
-            };
-            html.leaf("caption", &[], caption);
-            html.element("thead", &[], |html| {
-                html.element("tr", &[], |html| {
-                    for name in &head {
-                        html.leaf("th", &[("scope", "col")], name);
-                    }
-                });
-            });
-            html.element("tbody", &[], |html| {
-                for run in &comparison.runs {
-                    html.element("tr", &[], |html| row(html, view, run, &figures));
-                }
-            });
-        });
-    });
-}
-
-fn row(html: &mut Html, view: CompareView<'_>, run: &Run, figures: &[(&str, Known)]) {
-    let comparison = view.comparison;
-    let ask = &run.ask;
-    let number = ask.number.to_string();
-    html.element("th", &[("scope", "row")], |html| match folder(view, ask.number) {
-        Some(folder) => {
-            let href = format!("{}/report.html", address(folder));
-            html.leaf("a", &[("href", &href), ("title", folder)], &number);
-        }
-        None => {
-            html.text(&number);
-        }
-    });
-    let names = labels(comparison);
-    for text in [ask.block.to_string(), label(&names, ask.side), level(comparison, ask.level)] {
-        html.leaf("td", &[], &text);
-    }
-    let why = run.doubt.as_ref().map_or("", |doubt| doubt.message.as_str());
-    let class = match run.verdict {
-        Verdict::Valid => "good",
-        Verdict::Suspect => "doubt",
-        Verdict::Void => "bad",
+    let caption = match comparison.shadow {
+        Some(_) => "Every block of time, each side over the same requests",
+        None => "Every run, in the order measured",
     };
-    html.leaf("td", &[("class", class), ("title", why)], run.verdict.name());
-    for (name, known) in figures {
-        let value = run.figures.get(*name).map_or_else(|| "–".to_owned(), |f| known.value(f.value));
-        html.leaf("td", &[], &value);
-    }
+    let block = if comparison.is_paired { "block" } else { "run" };
+    let first = Table::of(caption, caption, &comparison.runs)
+        .left("#", 0, |run| {
+            let number = Cell::from(run.ask.number.to_string());
+            match folder(view, run.ask.number) {
+                Some(folder) => Cell { href: Some(address(folder)), ..number.hint(folder) },
+                None => number,
+            }
+        })
+        .left(block, 0, |run| run.ask.block.to_string())
+        .left("side", 0, |run| label(comparison, run.ask.side))
+        .left("load", 0, |run| level(comparison, run.ask.level))
+        .left("verdict", 0, |run| {
+            let why = run.doubt.as_ref().map_or("", |doubt| doubt.message.as_str());
+            Cell::from(run.verdict.name()).tone(run.verdict.into()).hint(why)
+        });
+    let all = tested(comparison).into_iter().fold(first, |table, name| {
+        let figure = Known::of(name);
+        table.left(figure.heading(), 0, |run| {
+            known(run.figures.get(name), |found| figure.value(found.value))
+        })
+    });
+    all.table
 }
 
 fn folder(view: CompareView<'_>, number: u32) -> Option<&str> {
     view.folders.iter().find(|(known, _)| *known == number).map(|(_, folder)| folder.as_str())
 }
 
-/// A folder as a relative address: nothing in its name is a scheme, a query or a place in a page.
+/// The page of a folder as a relative address: nothing in its name is a scheme, a query or a place in a page.
 fn address(folder: &str) -> String {
     let mut out = "./".to_owned();
     for byte in folder.trim_start_matches(['/', '\\']).bytes() {
@@ -122,5 +92,5 @@ fn address(folder: &str) -> String {
             }
         }
     }
-    out
+    out + "/report.html"
 }

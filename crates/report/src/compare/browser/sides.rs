@@ -18,7 +18,7 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
         return None;
     }
     let mut head = vec![String::new()];
-    head.extend((0..names.len()).map(|side| label(&names, side as u32)));
+    head.extend((0..names.len()).map(|side| label(comparison, side as u32)));
     head.push("differs".to_owned());
     let mut rows = Vec::new();
     for (name, of) in FACTS {

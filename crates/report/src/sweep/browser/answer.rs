@@ -1,11 +1,11 @@
 //! The answer in one sentence, what stands beside it, and what a user and a GPU get there.
 
-use goodput_campaign::sweep::{Bounded, Figures, Goodput, GoodputState, SweepSummary};
+use goodput_campaign::sweep::{Figures, Goodput, GoodputState, SweepSummary};
 use goodput_model::{Slo, SloMetric, SloStatistic, Verdict};
 
 use crate::number::range;
 use crate::number::{amount, cell};
-use crate::sweep::{level_number, not_asked, on_curve, per_gpu, pooled, unit, unknown};
+use crate::sweep::{bare, level_number, not_asked, on_curve, per_gpu, pooled, unit, unknown};
 use goodput_model::plain;
 
 /// The answer in one sentence, without its verdict.
@@ -101,8 +101,7 @@ pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
     let confirmed = summary.goodput.as_ref()?.confirmed?;
     let points = on_curve(&summary.points);
     let at = |of: fn(&Figures) -> Option<f64>| {
-        let plain = |value: f64| Bounded { value, low: None, high: None };
-        pooled(&points, |point| of(&point.point.figures).map(plain))
+        pooled(&points, |point| bare(of(&point.point.figures)))
             .into_iter()
             .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
             .map(|(_, found)| found.value)

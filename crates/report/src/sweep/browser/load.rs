@@ -1,12 +1,14 @@
 //! Charts over load: latency with the promise and the answer, goodput, attainment.
 
-use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{
+    Axis as Raised, Bounded, Figures, PointSummary, Spread, SweepSummary,
+};
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
 use crate::number::{cell, percent, range, trimmed};
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
-use crate::sweep::{Latency, level_axis, level_number, on_curve, peak, pooled, unit};
+use crate::sweep::{Latency, bare, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_model::plain;
 
 /// The horizontal axis of all these.
@@ -28,12 +30,9 @@ pub(crate) fn dots(
     of: impl Fn(&Figures) -> Option<Bounded>,
     unit: &str,
 ) -> Vec<Dot> {
-    let dot = |(x, found): (f64, Bounded)| Dot {
-        x,
-        y: found.value,
-        low: found.low,
-        high: found.high,
-        note: figure_note(axis, x, found, unit),
+    let dot = |(x, found): (f64, Bounded)| {
+        let note = figure_note(axis, x, found, unit);
+        Dot::noted(x, found.value, note).within(found.low, found.high)
     };
     pooled(points, |point| of(&point.point.figures)).into_iter().map(dot).collect()
 }
@@ -43,44 +42,37 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
     let is_promised = |latency: &Latency| !latency.limits(summary.plan.slo.as_ref()).is_empty();
     let (mut first, rest): (Vec<_>, Vec<_>) = Latency::ALL.into_iter().partition(is_promised);
     first.extend(rest);
-    let charts = first.into_iter().map(|of| latency(summary, of));
-    charts.filter(|chart| !chart.is_empty()).collect()
+    let points = on_curve(&summary.points);
+    let chart = |of: Latency| {
+        let chart = latency(&points, summary.plan.axis, of);
+        let line = |term: &&SloTerm| {
+            Rule::Height(term.limit.base, format!("SLO {}", plain(&term.to_string())))
+        };
+        let limits = of.limits(summary.plan.slo.as_ref());
+        let rules = limits.iter().map(line).chain(answer(summary)).collect();
+        Chart { says: course(&chart.series, of, summary), rules, ..chart }
+    };
+    first.into_iter().map(chart).filter(|chart| !chart.is_empty()).collect()
 }
 
-fn latency(summary: &SweepSummary, latency: Latency) -> Chart {
-    let points = on_curve(&summary.points);
-    let axis = summary.plan.axis;
-    let series = |name: &str, tone, of: fn(&Figures, Latency) -> Option<Bounded>| {
-        Series::new(
-            name,
-            Shape::Points,
-            tone,
-            dots(axis, &points, |figures| of(figures, latency), "ms"),
-        )
+/// The curves of one latency, without what they are compared with.
+pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) -> Chart {
+    let series = |name: &str, tone, of: fn(Spread) -> Option<Bounded>| {
+        let dots = dots(axis, points, |figures| of(latency.of(figures)), "ms");
+        Series::new(name, Shape::Points, tone, dots)
     };
-    let series = vec![
-        series("p50", 0, |figures, latency| latency.of(figures).p50),
-        series("p90", 1, |figures, latency| latency.of(figures).p90),
-        series("p99", 2, |figures, latency| latency.of(figures).p99),
-    ];
-    let line = |term: &&SloTerm| {
-        Rule::Height(term.limit.base, format!("SLO {}", plain(&term.to_string())))
-    };
-    let limits = latency.limits(summary.plan.slo.as_ref());
-    let name = match latency {
-        Latency::Ttft => "ttft-over-load",
-        Latency::Tpot => "tpot-over-load",
-        Latency::E2e => "e2e-over-load",
-    };
-    let says = course(&series, latency, summary);
     Chart {
-        name,
-        title: format!("{} over {}", latency.name(), level_axis(axis, &points).0),
-        says,
-        x: over(axis, &points),
+        name: latency.chart(),
+        title: format!("{} over {}", latency.name(), level_axis(axis, points).0),
+        says: String::new(),
+        x: over(axis, points),
         y: Axis::log("ms"),
-        series,
-        rules: limits.iter().map(line).chain(answer(summary)).collect(),
+        series: vec![
+            series("p50", 0, |spread| spread.p50),
+            series("p90", 1, |spread| spread.p90),
+            series("p99", 2, |spread| spread.p99),
+        ],
+        rules: Vec::new(),
     }
 }
 
@@ -138,8 +130,7 @@ pub(crate) fn goodputs(summary: &SweepSummary) -> Vec<Chart> {
 
 fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Chart {
     let axis = summary.plan.axis;
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
-    let answered = dots(axis, points, |figures| plain(figures.requests_per_s), "req/s answered");
+    let answered = dots(axis, points, |figures| bare(figures.requests_per_s), "req/s answered");
     let top = peak(summary);
     let says = top.as_ref().map_or(String::new(), |(_, text)| {
         format!("The peak is {}. ", text.trim_start_matches("peak "))
@@ -147,7 +138,7 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
     // At the height of its level, which may have several runs.
     let at_peak = top.and_then(|(at, text)| {
         let dot = good.iter().find(|dot| (dot.x - at).abs() <= 1e-9 * at.abs())?;
-        let dots = vec![Dot { note: dot.note.clone(), ..Dot::new(dot.x, dot.y) }];
+        let dots = vec![Dot::noted(dot.x, dot.y, dot.note.clone())];
         Some(Series::new(text, Shape::Marks, 3, dots))
     });
     Chart {
@@ -189,7 +180,7 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         title: "Share of good requests".to_owned(),
         says: least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).",
         x: over(axis, points),
-        y: Axis { label: "good, %".to_owned(), is_log: false, from_zero: false },
+        y: Axis::between("good, %"),
         series: vec![
             Series::new("fit", Shape::Line, 7, fit),
             Series::new("good requests", Shape::Marks, 2, shares),

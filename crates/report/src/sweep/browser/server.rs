@@ -1,6 +1,6 @@
 //! Queue, batch, caches, GPUs and energy, as far as anybody told.
 
-use goodput_campaign::sweep::{Axis as Raised, Bounded, Figures, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Axis as Raised, Figures, PointSummary, SweepSummary};
 use goodput_stats::{LevelSummary, ServerSummary, Summary};
 
 use super::load::{dots, over};
@@ -8,7 +8,7 @@ use super::{found, named_level};
 use crate::document::{Block, Cell, Column, Table};
 use crate::number::{cell, percent};
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
-use crate::sweep::{Latency, batch_medians, level_number, on_curve, unit};
+use crate::sweep::{Latency, bare, batch_medians, level_number, on_curve, unit};
 use crate::view::SweepView;
 
 pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
@@ -22,13 +22,13 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
     let mean = |point: &PointSummary| {
         let server = found(view, point)?.summary.server.as_ref()?;
         let level: &LevelSummary = server.levels.get(name)?;
-        Some(Bounded { value: level.mean, low: None, high: None })
+        bare(Some(level.mean))
     };
     let all = crate::sweep::pooled(points, mean);
     all.into_iter()
         .map(|(x, found)| {
             let at = format!("{} {}", level_number(axis, x), unit(axis));
-            Dot { note: format!("{at}, {} {name}", cell(found.value)), ..Dot::new(x, found.value) }
+            Dot::noted(x, found.value, format!("{at}, {} {name}", cell(found.value)))
         })
         .collect()
 }
@@ -37,12 +37,11 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
 fn queue(view: &SweepView<'_>) -> Chart {
     let axis = view.summary.plan.axis;
     let points = on_curve(&view.summary.points);
-    let plain = |value: Option<f64>| value.map(|value| Bounded { value, low: None, high: None });
     let [running, waiting] = ["running", "waiting"].map(|name| levels(view, &points, name, axis));
     let under_way = if running.is_empty() && waiting.is_empty() {
         Vec::new()
     } else {
-        dots(axis, &points, |figures| plain(figures.in_flight), "under way")
+        dots(axis, &points, |figures| bare(figures.in_flight), "under way")
     };
     let last = running.last().zip(waiting.last()).map_or(String::new(), |(running, waiting)| {
         format!(
@@ -69,14 +68,14 @@ fn queue(view: &SweepView<'_>) -> Chart {
 }
 
 /// Medians over the batch.
-fn batches(summary: &SweepSummary) -> Chart {
+pub(crate) fn batches(summary: &SweepSummary) -> Chart {
     let points = on_curve(&summary.points);
     let series = |latency: Latency, tone| {
         let mut all = batch_medians(&points, latency);
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let dot = |(x, y): (f64, f64)| {
             let note = format!("batch of {}, {} ms", cell(x), cell(y));
-            Dot { note, ..Dot::new(x, y) }
+            Dot::noted(x, y, note)
         };
         let dots = if all.len() < 2 { Vec::new() } else { all.into_iter().map(dot).collect() };
         Series::new(latency.name(), Shape::Marks, tone, dots)
@@ -96,9 +95,7 @@ fn batches(summary: &SweepSummary) -> Chart {
 fn energy(summary: &SweepSummary) -> Chart {
     let points = on_curve(&summary.points);
     let axis = summary.plan.axis;
-    let joules = |figures: &Figures| {
-        figures.joules_per_output_token.map(|value| Bounded { value, low: None, high: None })
-    };
+    let joules = |figures: &Figures| bare(figures.joules_per_output_token);
     let dots = dots(axis, &points, joules, "J for each output token");
     let least = dots
         .iter()

@@ -34,7 +34,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
 }
 
 /// A user's speed against what a GPU gives.
-fn against(summary: &SweepSummary) -> Chart {
+pub(crate) fn against(summary: &SweepSummary) -> Chart {
     let (gpus, per) = per_gpu(summary);
     let mut all = user_speeds(&on_curve(&summary.points), gpus);
     if all.len() < 2 {
@@ -43,7 +43,7 @@ fn against(summary: &SweepSummary) -> Chart {
     let dot = |(user, each, point): (f64, f64, &PointSummary)| {
         let level = named_level(point.point.ask.level);
         let note = format!("{level}, {} tok/s per user, {} tok/s {per}", cell(user), cell(each));
-        Dot { note, ..Dot::new(user, each) }
+        Dot::noted(user, each, note)
     };
     Chart {
         name: "user-against-gpu",
@@ -64,7 +64,7 @@ pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
     let series = |name: &str, tone, of: fn(&Pair) -> (f64, f64)| {
         let dot = |pair: &Pair| {
             let (x, y) = of(pair);
-            Dot { note: format!("{} under way, {} ms", cell(x), cell(y)), ..Dot::new(x, y) }
+            Dot::noted(x, y, format!("{} under way, {} ms", cell(x), cell(y)))
         };
         let dots = pairs.iter().map(dot).collect();
         Series::new(name, Shape::Points, tone, dots)
