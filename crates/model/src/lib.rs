@@ -14,6 +14,7 @@ mod metric;
 mod pair;
 mod plain;
 mod plan;
+pub mod random;
 mod reported;
 mod request;
 mod server;
