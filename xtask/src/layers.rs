@@ -7,42 +7,34 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 30] = [
-    ("goodput-random", &[]),
+const OURS: [(&str, &[&str]); 29] = [
     ("goodput-files", &[]),
-    ("goodput-model", &["goodput-random"]),
+    ("goodput-model", &[]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-http", &["goodput-model", "goodput-clock"]),
-    ("goodput-schedule", &["goodput-model", "goodput-random"]),
+    ("goodput-schedule", &["goodput-model"]),
     ("goodput-tokens", &["goodput-files"]),
-    ("goodput-dataset", &["goodput-model", "goodput-random", "goodput-files"]),
-    (
-        "goodput-workload",
-        &["goodput-model", "goodput-random", "goodput-files", "goodput-tokens", "goodput-dataset"],
-    ),
+    ("goodput-dataset", &["goodput-model", "goodput-files"]),
+    ("goodput-workload", &["goodput-model", "goodput-files", "goodput-tokens", "goodput-dataset"]),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),
     ("goodput-fleet", &["goodput-model", "goodput-clock"]),
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
     ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
-    ("goodput-sim", &["goodput-model", "goodput-random"]),
-    (
-        "goodput-mock",
-        &["goodput-model", "goodput-clock", "goodput-random", "goodput-files", "goodput-sim"],
-    ),
+    ("goodput-sim", &["goodput-model"]),
+    ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-files", "goodput-sim"]),
     (
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
-    ("goodput-campaign", &["goodput-model", "goodput-random", "goodput-stats", "goodput-sim"]),
+    ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (
         "goodput-lab",
         &[
             "goodput-model",
             "goodput-clock",
-            "goodput-random",
             "goodput-files",
             "goodput-tokens",
             "goodput-dataset",
@@ -93,7 +85,6 @@ const OURS: [(&str, &[&str]); 30] = [
         &[
             "goodput-model",
             "goodput-clock",
-            "goodput-random",
             "goodput-tokens",
             "goodput-dataset",
             "goodput-workload",
@@ -110,7 +101,7 @@ const OURS: [(&str, &[&str]); 30] = [
             "goodput-mock",
         ],
     ),
-    ("goodput-attack", &["goodput-model", "goodput-clock", "goodput-random"]),
+    ("goodput-attack", &["goodput-model", "goodput-clock"]),
     ("xtask", &["goodput-model", "goodput-clock", "goodput-sim"]),
 ];
 
@@ -142,8 +133,8 @@ const WALLS: [(&str, &[&str]); 18] = [
     ("ratatui", &["goodput-screen", "goodput"]),
     ("prost", &["goodput-record"]),
     ("toml", &["goodput-record", "goodput-sim", "xtask"]),
-    ("rand_chacha", &["goodput-random"]),
-    ("libm", &["goodput-random"]),
+    ("rand_chacha", &["goodput-model"]),
+    ("libm", &["goodput-model"]),
     ("tokenizers", &["goodput-tokens"]),
     ("tiktoken-rs", &["goodput-tokens"]),
     ("parquet", &["goodput-dataset", "goodput-exchange"]),

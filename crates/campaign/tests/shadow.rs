@@ -4,8 +4,8 @@
 
 use goodput_campaign::compare::{CompareFacts, Comparison, Finding, Outcome, Side};
 use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{CaveatCode, ErrorClass, Nanos, Planned, RequestRecord, Stage};
-use goodput_random::{Domain, Stream};
 use goodput_testkit::{RecordBuilder, failure, usage};
 
 /// Two servers under live traffic.

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 use goodput_dataset::{Options, load};
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 /// Size of the file that is made.
 const BYTES: usize = 700_000_000;

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::Entry;
 use crate::error::Fault;

@@ -1,6 +1,6 @@
 //! From seeds to inputs: a function of seed and number, on every machine.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 /// No input is larger: what a parser does with more is the same, only later.
 const MOST_BYTES: usize = 64 << 10;

@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use goodput_clock::{now, unless, until};
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{
     Calibration, CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role,
     SourcePlan, TokenSource, WorkloadPlan,
 };
-use goodput_random::{Domain, Stream};
 use goodput_tokens::Tokenizer;
 use goodput_wire::{Tokenizing, ask};
 use goodput_workload::{CalibrateError, Calibrated, Lexicon, calibrate};

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use goodput_model::Nanos;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 pub use grammar::{Fault, FaultError, Share, Window};
 pub use kind::{At, Kind, Label, Needs, Role};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use goodput_clock::now;
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{ErrorClass, Nanos, TokenCount, TokenSource};
-use goodput_random::{Domain, Stream};
 use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 

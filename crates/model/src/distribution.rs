@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use goodput_random::Stream;
+use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
@@ -257,7 +257,7 @@ impl From<Lengths> for String {
 
 #[cfg(test)]
 mod tests {
-    use goodput_random::Domain;
+    use crate::random::Domain;
 
     use super::*;
 

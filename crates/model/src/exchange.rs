@@ -3,50 +3,7 @@
 //! Stamps are kept apart and never overwritten by one another; every metric is computed from them
 //! later (see `goodput-stats`). Nothing derived is stored.
 
-use std::sync::Arc;
-
-use crate::{ConstraintKind, Failure, Nanos, Stage};
-
-/// The shape a request was planned to have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// The class of traffic it belongs to (`chat`).
-    pub class: Arc<str>,
-    /// Prompt length aimed at, in tokens as the workload estimates them.
-    pub input_tokens: u32,
-    /// Answer length asked for, when one was.
-    pub output_tokens: Option<u32>,
-    /// The session it belongs to, in workloads that have sessions of several requests.
-    pub session: Option<u64>,
-    /// Which step of its session it is, from 0.
-    pub turn: u32,
-    /// The kind of constraint that the answer is under.
-    pub constraint: Option<ConstraintKind>,
-    /// Images in it, those of the history included.
-    pub images: u32,
-    /// Prompt tokens that a warm prefix cache of the usual block size would hold, where the
-    /// workload shapes that.
-    pub cached_tokens: Option<u32>,
-    /// When the trace says that it was asked, on the run's clock.
-    pub trace_at: Option<Nanos>,
-}
-
-impl Planned {
-    /// A single prompt of this class, with nothing special about it.
-    pub fn new(class: impl Into<Arc<str>>, input_tokens: u32, output_tokens: Option<u32>) -> Self {
-        Self {
-            class: class.into(),
-            input_tokens,
-            output_tokens,
-            session: None,
-            turn: 0,
-            constraint: None,
-            images: 0,
-            cached_tokens: None,
-            trace_at: None,
-        }
-    }
-}
+use crate::{Failure, Nanos, Planned, Stage};
 
 /// What was found out about an answer after the run, from its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,8 +12,10 @@ mod health;
 mod histogram;
 mod metric;
 mod pair;
+mod parse;
 mod plain;
 mod plan;
+pub mod random;
 mod reported;
 mod request;
 mod server;
@@ -28,8 +30,8 @@ mod workload;
 pub use caveat::{Caveat, CaveatCode, Severity, Verdict};
 pub use distribution::{Clip, Delay, Lengths};
 pub use exchange::{
-    Chunk, Connect, Exchange, Judgement, Phase, Planned, RequestRecord, Span, Stamps, TcpFacts,
-    TokenCount, TokenSource,
+    Chunk, Connect, Exchange, Judgement, Phase, RequestRecord, Span, Stamps, TcpFacts, TokenCount,
+    TokenSource,
 };
 pub use failure::{ErrorClass, Failure, Stage};
 pub use finish::known_finish;
@@ -39,17 +41,18 @@ pub use health::{
 pub use histogram::BoundedHistogram;
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
+pub use parse::ParseError;
 pub use plain::plain;
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
-    ObservePlan, ParseError, Plan, REDACTED, Rate, StopEarly, Target,
+    ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
 };
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
     ReportedRequest, ReportedSetup, ReportedWarmup, Tool,
 };
 pub use request::{
-    Constraint, ConstraintKind, History, Message, Part, Request, Role, Session, Step,
+    Constraint, ConstraintKind, History, Message, Part, Planned, Request, Role, Session, Step,
 };
 pub use server::{
     Buckets, GpuFacts, GpuSample, MetricsSource, Reading, Scrape, Signal, SignalKind, SignalValue,

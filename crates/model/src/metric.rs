@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::plan::{ParseError, wrong};
+use crate::parse::{ParseError, wrong};
 
 /// What is measured of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parse::{ParseError, wrong};
 use crate::{ClassPlan, OutputLength, Shape, Slo, Until, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
@@ -481,18 +482,6 @@ fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
 fn is_no(value: &bool) -> bool {
     !value
-}
-
-/// A value that could not be read, and the form that was expected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {expected}")]
-pub struct ParseError {
-    pub(crate) text: String,
-    pub(crate) expected: &'static str,
-}
-
-pub(crate) fn wrong(text: &str, expected: &'static str) -> ParseError {
-    ParseError { text: text.to_owned(), expected }
 }
 
 impl FromStr for Rate {

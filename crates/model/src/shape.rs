@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::plan::wrong;
+use crate::parse::wrong;
 use crate::{Nanos, ParseError};
 
 /// A rate that changes over time.

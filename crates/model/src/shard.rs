@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::wrong;
+use crate::parse::wrong;
 use crate::{Caveat, Extent, Load, Mode, ParseError, Verdict};
 
 /// One of several clients that send one plan together. Sessions are dealt out in turn; their union

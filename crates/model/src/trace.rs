@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use goodput_random::{Domain, Stream};
+use crate::random::{Domain, Stream};
 
 /// Says which requests of a run are traced.
 #[derive(Debug, Clone, Copy, PartialEq)]

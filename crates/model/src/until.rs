@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::MetricName;
-use crate::plan::{ParseError, wrong};
+use crate::parse::{ParseError, wrong};
 
 /// What must be known, and how exactly: `p95 ttft ±10%`; several with commas must all hold.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! Due instants of an open loop.
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Arrivals as Process, Nanos, Rate, Shape};
-use goodput_random::{Domain, Stream};
 
 use crate::shaped::Course;
 

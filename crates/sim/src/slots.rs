@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use goodput_model::Nanos;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::job::{Gauges, Job, Output, QueueFull};
 use crate::profile::Delays;

@@ -6,7 +6,7 @@ mod common;
 
 use common::{drain, engine, poisson, quantile, unique};
 use goodput_model::Nanos;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 use goodput_sim::{Arrival, Model, Outcome, Profile, Shape, Step, simulate};
 
 fn step(name: &str) -> Step {

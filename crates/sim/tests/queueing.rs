@@ -5,8 +5,8 @@
 mod common;
 
 use common::{engine, mean, poisson, small, standard_error, unique};
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Delay, Nanos};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Arrival, Engine, Outcome, Profile, simulate};
 
 /// Drives the engine from event to event, integrates the number of requests in it, and compares

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goodput_model::WorkloadPlan;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::WorkloadError;
 use crate::lexicon::Lexicon;

@@ -4,7 +4,7 @@
 //! cancels out. A group of words that costs as many tokens as it has words is all ones, and one
 //! question settles it; another group is halved, and the second half is known by subtraction.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::WorkloadError;
 use crate::lexicon::{Lexicon, Part};

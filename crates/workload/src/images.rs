@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{ImageFormat, ImagesPlan};
-use goodput_random::{Domain, Stream};
 
 use crate::WorkloadError;
 

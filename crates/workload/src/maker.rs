@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Constraint, Message, Part, Planned, PrefixPlan, Request, Role, SessionPlan};
-use goodput_random::{Domain, Stream};
 
 use crate::author::Author;
 use crate::images::{Image, Images};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::WorkloadError;
 

@@ -1,6 +1,6 @@
 //! The number that makes a prompt unlike every other.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 /// Requests of one session that have nonces of their own.
 const REQUEST_BITS: u32 = 20;

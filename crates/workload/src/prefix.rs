@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Message, Part, Role, SharedPlan};
-use goodput_random::{Domain, Stream};
 
 use crate::maker::Maker;
 use crate::nonce::COMMON;

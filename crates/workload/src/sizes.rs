@@ -1,7 +1,7 @@
 //! Lengths of generated prompts and answers.
 
 use goodput_model::Lengths;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 /// Where the lengths of a prompt and its answer are from.
 pub(crate) enum Sizes {

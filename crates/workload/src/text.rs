@@ -2,7 +2,7 @@
 //! One repeated word would flatter speculative decoding and prefix caches alike, and words in no
 //! order would insult both.
 
-use goodput_random::Stream;
+use goodput_model::random::Stream;
 
 use crate::lexicon::{Lexicon, Part, Unit};
 

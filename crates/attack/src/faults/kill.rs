@@ -3,7 +3,7 @@
 use std::fs;
 
 use goodput_clock::pause;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -6,8 +6,8 @@ mod limits;
 use std::fmt;
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Nanos, Slo};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{
     Arrival, Batching, Engine, Job, Kv, Model, Outcome, Profile, Scheduler, Start, Step, Time,
     simulate,

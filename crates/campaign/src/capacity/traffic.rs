@@ -50,7 +50,7 @@ impl Traffic {
         let slots = (0..288).map(|number| {
             let start_s = f64::from(number) * SLOT_S;
             let angle = TAU * ((start_s + SLOT_S / 2.0) / 3600.0 - peak_hour) / 24.0;
-            let rps = (mean + swing * goodput_random::cos(angle)).max(0.0);
+            let rps = (mean + swing * goodput_model::random::cos(angle)).max(0.0);
             Slot { start_s, seconds: SLOT_S, rps }
         });
         let about =

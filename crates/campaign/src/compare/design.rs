@@ -1,6 +1,6 @@
 //! Which run comes next, and when it is enough.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::blocks::{Blocks, levels, sides};
 use super::{Ask, Cell, Design, Order, Outcome, Stopped, findings, judge_gates};

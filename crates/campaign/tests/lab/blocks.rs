@@ -7,8 +7,8 @@ use goodput_campaign::compare::{
     next,
 };
 use goodput_campaign::sweep::{self, Level, Purpose, SweepPlan};
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Nanos, StopEarly, Verdict};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Model, Profile};
 use goodput_stats::Summary;
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use goodput_campaign::sweep::{
     Ask, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
 };
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Lengths, Nanos};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Engine, Job, Model, Profile};
 
 pub use blocks::{

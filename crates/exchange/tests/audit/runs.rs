@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_exchange::{Run, aiperf, parse_results, sglang, vllm};
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{
     Api, Arrivals, ClassPlan, ErrorClass, Failure, Lengths, Measure, Mode, Nanos, Plan, Planned,
     Rate, RequestRecord, Stage, WorkloadPlan,
 };
-use goodput_random::{Domain, Stream};
 use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
 use goodput_testkit::{RecordBuilder, usage};
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_random::Stream;
+use goodput_model::random::Stream;
 
 use crate::job::{Job, Output, TokenOf};
 use crate::kv::{ROOT, chain};

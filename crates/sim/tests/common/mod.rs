@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 use goodput_sim::{Arrival, Engine, Job, Output, Profile};
 
 /// Token ids of answers: any function will do, if it tells answers apart.

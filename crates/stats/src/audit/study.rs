@@ -1,7 +1,7 @@
 //! Runs of a simulated queue, of whose course is known that nothing is wrong with it, or what.
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Reported, ReportedMode, ReportedRequest, Tool};
-use goodput_random::{Domain, Stream};
 
 use super::*;
 use crate::column::Column;

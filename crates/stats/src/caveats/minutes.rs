@@ -244,7 +244,7 @@ pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_random::{Domain, Stream};
+    use goodput_model::random::{Domain, Stream};
 
     use super::*;
 

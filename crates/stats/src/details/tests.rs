@@ -1,10 +1,10 @@
 //! Against the summary of the same records, and against values known by construction.
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{
     Beat, ErrorClass, Extent, Judgement, Nanos, Phase, Plan, RequestRecord, Sample as Seen,
     TokenCount, TokenSource,
 };
-use goodput_random::{Domain, Stream};
 use proptest::prelude::*;
 
 use super::*;

@@ -4,7 +4,7 @@ mod coverage;
 mod decisions;
 mod oracle;
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::binomial::{cumulative, enclosing_ranks};
 use super::*;

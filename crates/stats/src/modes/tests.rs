@@ -1,6 +1,6 @@
 //! How often one kind is taken for two, and two for one.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::*;
 

@@ -1,5 +1,5 @@
 use goodput_model::Repeat;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::*;
 use crate::tests::{NO_WARMUP, plan, record, summary as summary_of};

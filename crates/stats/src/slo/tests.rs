@@ -1,6 +1,6 @@
 //! Intervals, fluidity and the fit against values known by construction and against brute force.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 use proptest::prelude::*;
 
 use super::fit::FitTally;

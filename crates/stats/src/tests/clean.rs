@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Beat, CanaryReading, Delay, HostSample, Sample, ThreadSample, Throttled};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Delays, Engine, Job, Model, Output, Profile};
 use goodput_testkit::token_chunk;
 

@@ -1,7 +1,7 @@
 //! Ten million samples. A measurement, not a gate: `docs/design/012-intervals.md` has the figures.
 
 use crate::sample::Wanted;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::*;
 use crate::Sample;

@@ -75,7 +75,7 @@ impl Ticks {
 
 #[cfg(test)]
 mod tests {
-    use goodput_random::{Domain, Stream};
+    use goodput_model::random::{Domain, Stream};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{ErrorClass, Failure, Stage, Until};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Arrival, Engine, Job, Profile, simulate};
 
 use super::*;

@@ -1,5 +1,5 @@
 use goodput_model::SourcePlan;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::*;
 use crate::nonce::Nonces;

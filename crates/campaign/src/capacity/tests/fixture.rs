@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Clip, EndedBy, Lengths, Nanos, Slo, StopEarly, Verdict};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Arrival, Engine, Job, Outcome, Profile, simulate};
 
 use super::campaign::curve::Curve;

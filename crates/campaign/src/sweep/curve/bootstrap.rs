@@ -1,6 +1,6 @@
 //! Intervals of descriptions: the same again from points drawn with replacement.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use crate::sweep::{Bounded, PointSummary};
 

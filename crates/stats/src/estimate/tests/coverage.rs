@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 use goodput_sim::{Arrival, Engine, Job, Profile, simulate};
 
 use super::super::binomial::{cumulative, enclosing_ranks};

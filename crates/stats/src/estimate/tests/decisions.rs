@@ -2,8 +2,8 @@
 //!
 //! `cargo xtask study decisions` prints the table of docs/confidence.md.
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{Arrivals, MetricName, Mode, Nanos, RequestRecord};
-use goodput_random::{Domain, Stream};
 
 use crate::tests::{NO_WARMUP, facts, plan, record as good_request};
 use crate::{Quality, RunState, SloState, Summary, analyse};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::super::*;
 

@@ -1,6 +1,6 @@
 //! How often several looks at blocks that differ by nothing find something.
 
-use goodput_random::{Domain, Stream};
+use goodput_model::random::{Domain, Stream};
 
 use super::super::*;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use goodput_model::random::{Domain, Stream};
 use goodput_model::{ErrorClass, Nanos, RequestRecord, Stage};
-use goodput_random::{Domain, Stream};
 use goodput_sim::{Engine, Job, Output, Profile};
 use goodput_testkit::{RecordBuilder, failure};
 

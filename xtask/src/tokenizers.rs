@@ -22,7 +22,7 @@ const PACKAGES: [(&str, &str); 4] = [
     ("anthropic", "0.30.0"),
 ];
 
-const SCRIPT: &str = include_str!("check.py");
+const SCRIPT: &str = include_str!("tokenizers/check.py");
 
 /// Longer than the script takes on a busy machine.
 const PATIENCE: Nanos = Nanos::from_millis(600_000);

@@ -29,7 +29,7 @@ struct Package {
 pub(crate) fn check() -> Result<(), String> {
     let packages = packages(&metadata()?);
     let mut faults = licenses::faults(&packages);
-    faults.extend(build_scripts::faults(&packages, include_str!("build-scripts.txt")));
+    faults.extend(build_scripts::faults(&packages, include_str!("supply/build-scripts.txt")));
     let lock = std::fs::read_to_string("Cargo.lock").map_err(|e| format!("Cargo.lock: {e}"))?;
     match advisories::database() {
         Some(folder) => faults.extend(advisories::faults(&folder, &lock)?),

@@ -22,7 +22,7 @@ const PACKAGES: [(&str, &str); 5] = [
     ("polars", "2.1.0"),
 ];
 
-const SCRIPT: &str = include_str!("check.py");
+const SCRIPT: &str = include_str!("exports/check.py");
 
 /// Longer than run and script take on a busy machine.
 const PATIENCE: Nanos = Nanos::from_millis(300_000);

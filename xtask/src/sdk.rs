@@ -17,7 +17,7 @@ use crate::running::{KEY, Mock, Running, Scratch};
 /// The version that is known to judge rightly.
 const VERSION: &str = "3.49.0";
 
-const SCRIPT: &str = include_str!("check.py");
+const SCRIPT: &str = include_str!("sdk/check.py");
 
 /// The servers that the script asks for, and what they are like.
 const SERVERS: [(&str, &[&str]); 10] = [
