@@ -36,7 +36,7 @@ pub use finish::known_finish;
 pub use health::{
     Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
 };
-pub use histogram::BoundedHistogram;
+pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
 pub use plain::plain;

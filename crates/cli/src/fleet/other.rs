@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::{now, pause};
 use goodput_fleet::{Member, MemberSettings, Next, Order, OrderKind, Start};
-use goodput_model::{Nanos, Plan, RequestRecord, ShardFacts};
+use goodput_model::{LogHistogram, Nanos, Plan, RequestRecord, ShardFacts};
 use goodput_record::{RunFolder, plan_of};
+use goodput_stats::RequestTally;
 
 use super::{Meeting, mark, part, said};
 use crate::error::{Failed, exit};
 use crate::plan;
 use crate::run::Setup;
-use crate::screen::Tally;
 use goodput_engine::Begin;
 use goodput_lab::run::prepare;
 use goodput_lab::{Lab, Patience, RunContext, RunHandle, RunSink, folder_failed, host};
@@ -28,6 +28,9 @@ const EVERY: Nanos = Nanos::from_millis(1_000);
 
 /// How long handing over may take.
 const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
+
+/// What is counted of its requests.
+type Tally = RequestTally<LogHistogram>;
 
 /// A client that is led, before it has joined.
 pub(crate) struct Other(pub(super) Meeting);

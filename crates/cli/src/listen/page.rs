@@ -159,7 +159,7 @@ impl Page<'_> {
                 "counter",
                 "Requests of which a byte was written, counted at their end",
             ),
-            |look| Some(look.tally.sent),
+            |look| Some(look.tally.requests.sent),
         );
         self.single(
             (
@@ -175,7 +175,7 @@ impl Page<'_> {
         self.several(
             ("goodput_requests_failed_total", "counter", "Requests that failed, by class of error"),
             |look| {
-                let classes = look.tally.failed.iter();
+                let classes = look.tally.requests.failed.iter();
                 classes.map(|(class, n)| (label("class", &class.to_string()), *n)).collect()
             },
         );
@@ -189,21 +189,21 @@ impl Page<'_> {
                 "counter",
                 "Tokens of prompts as the server counts them, or as planned; counted at the end",
             ),
-            |look| Some(look.tally.prompt_tokens),
+            |look| Some(look.tally.requests.prompt_tokens),
         );
     }
 
     fn latencies(&mut self) {
         self.histogram(
             ("goodput_ttft_seconds", "Time to the first token from the instant a request was due"),
-            |look| &look.tally.ttft,
+            |look| &look.tally.requests.ttft,
         );
         self.histogram(("goodput_itl_seconds", "Gaps between the chunks of an answer"), |look| {
-            &look.tally.itl
+            &look.tally.requests.itl
         });
         self.histogram(
             ("goodput_e2e_seconds", "Time to the last token from the instant a request was due"),
-            |look| &look.tally.e2e,
+            |look| &look.tally.requests.e2e,
         );
     }
 
@@ -213,7 +213,7 @@ impl Page<'_> {
                 "goodput_schedule_slip_seconds",
                 "How late requests were sent by the client's own fault",
             ),
-            |look| &look.tally.slip,
+            |look| &look.tally.requests.slip,
         );
         self.histogram(
             (

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use goodput_engine::Snapshot;
 use goodput_fleet::Totals;
-use goodput_model::{
-    Beat, ErrorClass, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue,
-};
+use goodput_model::{Beat, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue};
 use goodput_screen::{Client, Latency, Server};
+use goodput_stats::{RequestTally, TimeTally};
 
 use super::histogram::Series;
 
@@ -15,8 +14,6 @@ use super::histogram::Series;
 const HISTORY: usize = 300;
 /// Rates are over this time.
 const RECENT: Nanos = Nanos::from_millis(5_000);
-/// The most answers of one request that are followed.
-const MOST_ANSWERS: usize = 1024;
 
 /// The counters of the engine at an instant of the run.
 pub(super) type Tick = (Nanos, Snapshot);
@@ -32,14 +29,8 @@ pub(super) struct Rates {
 /// What a run has said so far.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    stream: bool,
-    ttft: Series,
-    itl: Series,
-    tpot: Series,
-    e2e: Series,
-    slip: Series,
+    requests: RequestTally<Series>,
     lag: Series,
-    failed: BTreeMap<ErrorClass, u64>,
     /// One a second.
     ticks: VecDeque<Tick>,
     /// The last answer of each page of metrics.
@@ -59,16 +50,9 @@ struct Page {
 
 impl Tally {
     pub(crate) fn new(stream: bool) -> Self {
-        let series = Series::new;
         Self {
-            stream,
-            ttft: series(),
-            itl: series(),
-            tpot: series(),
-            e2e: series(),
-            slip: series(),
-            lag: series(),
-            failed: BTreeMap::new(),
+            requests: RequestTally::new(stream),
+            lag: Series::default(),
             ticks: VecDeque::from([(Nanos::ZERO, Snapshot::default())]),
             pages: BTreeMap::new(),
             gpus: BTreeMap::new(),
@@ -76,72 +60,17 @@ impl Tally {
         }
     }
 
-    /// A request has ended. By the definitions of the report: failed requests have no latency, and
-    /// those that ran into a limit have one that is longer than anything.
+    /// A request has ended.
     pub(crate) fn add(&mut self, record: &RequestRecord) {
-        let stamps = &record.exchange.stamps;
-        let at = stamps.ended;
-        if let Some(slip) = record.slip() {
-            self.slip.add(at, slip);
-        }
-        let class = record.exchange.failure.as_ref().map(|failure| failure.class);
-        if let Some(class) = class {
-            *self.failed.entry(class).or_default() += 1;
-        }
-        let is_unfinished = class.is_some_and(ErrorClass::is_censored);
-        if class.is_some() && !is_unfinished {
-            return;
-        }
-        if self.stream {
-            match stamps.first_token {
-                Some(first) => self.ttft.add(at, first - record.scheduled),
-                None if is_unfinished => self.ttft.add_unfinished(at),
-                None => {}
-            }
-            if let Some(tpot) = goodput_stats::tpot_ms(record) {
-                self.tpot.add(at, Nanos::from_secs_f64(tpot / 1e3));
-            }
-            self.add_gaps(record);
-        }
-        match stamps.last_token {
-            _ if is_unfinished => self.e2e.add_unfinished(at),
-            Some(last) => self.e2e.add(at, last - record.scheduled),
-            None => {}
-        }
-    }
-
-    /// What this client has counted, for the one that leads.
-    pub(crate) fn told(&self) -> Totals {
-        Totals {
-            ttft: self.ttft.told(),
-            itl: self.itl.told(),
-            tpot: self.tpot.told(),
-            e2e: self.e2e.told(),
-            ..Totals::default()
-        }
+        self.requests.add(record);
     }
 
     /// What all other clients have counted so far.
     pub(super) fn hear(&mut self, at: Nanos, others: &Totals) {
-        self.ttft.hear(at, &others.ttft);
-        self.itl.hear(at, &others.itl);
-        self.tpot.hear(at, &others.tpot);
-        self.e2e.hear(at, &others.e2e);
-    }
-
-    /// Between the chunks of each answer.
-    fn add_gaps(&mut self, record: &RequestRecord) {
-        let mut latest: Vec<Option<Nanos>> = Vec::new();
-        for chunk in &record.exchange.chunks {
-            let answer = chunk.choice as usize;
-            if latest.len() <= answer && answer < MOST_ANSWERS {
-                latest.resize(answer + 1, None);
-            }
-            let last = latest.get_mut(answer).and_then(|last| last.replace(chunk.at));
-            if let Some(last) = last {
-                self.itl.add(chunk.at, chunk.at - last);
-            }
-        }
+        self.requests.ttft.hear(at, &others.ttft);
+        self.requests.itl.hear(at, &others.itl);
+        self.requests.tpot.hear(at, &others.tpot);
+        self.requests.e2e.hear(at, &others.e2e);
     }
 
     /// A second has passed: so late loops were called in it, and so far the run is.
@@ -185,9 +114,9 @@ impl Tally {
 
     /// Every latency that this run has.
     pub(crate) fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let all =
-            [("TTFT", &self.ttft), ("ITL", &self.itl), ("TPOT", &self.tpot), ("E2E", &self.e2e)];
-        let own = all.into_iter().skip(if self.stream { 0 } else { 3 });
+        let RequestTally { ttft, itl, tpot, e2e, .. } = &self.requests;
+        let all = [("TTFT", ttft), ("ITL", itl), ("TPOT", tpot), ("E2E", e2e)];
+        let own = all.into_iter().skip(if self.requests.stream { 0 } else { 3 });
         own.map(|(name, series)| {
             let (now, so_far) = series.percentiles(at);
             Latency { name: name.to_owned(), now, so_far }
@@ -196,7 +125,7 @@ impl Tally {
     }
 
     pub(super) fn client(&self, at: Nanos, lost: u64) -> Client {
-        let (slip_now, slip) = self.slip.percentiles(at);
+        let (slip_now, slip) = self.requests.slip.percentiles(at);
         let (lag_now, lag) = self.lag.percentiles(at);
         Client { slip, slip_now, lag, lag_now, lost }
     }
@@ -204,7 +133,7 @@ impl Tally {
     /// The most frequent first.
     pub(super) fn errors(&self) -> Vec<(String, u64)> {
         let mut all: Vec<_> =
-            self.failed.iter().map(|(class, n)| (class.to_string(), *n)).collect();
+            self.requests.failed.iter().map(|(class, n)| (class.to_string(), *n)).collect();
         all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         all
     }

@@ -60,11 +60,15 @@ pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: Format) -
 type Time = (&'static str, &'static str, fn(&Tally) -> &Histogram);
 
 const TIMES: [Time; 3] = [
-    ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| &tally.ttft),
-    ("goodput_shadow_itl_seconds", "Gaps between the chunks of an answer, of the pairs", |tally| {
-        &tally.itl
+    ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| {
+        &tally.requests.ttft
     }),
-    ("goodput_shadow_e2e_seconds", "Time to the last token, of the pairs", |tally| &tally.e2e),
+    ("goodput_shadow_itl_seconds", "Gaps between the chunks of an answer, of the pairs", |tally| {
+        &tally.requests.itl
+    }),
+    ("goodput_shadow_e2e_seconds", "Time to the last token, of the pairs", |tally| {
+        &tally.requests.e2e
+    }),
 ];
 
 fn single(sheet: &mut Sheet, name: &'static str, help: &'static str, value: u64) {
@@ -193,7 +197,7 @@ fn failures(sheet: &mut Sheet, sides: &[Tally; 2]) {
     let name = "goodput_shadow_requests_failed_total";
     sheet.family((name, "counter", "Requests of the pairs that failed, by class of error"));
     for (side, tally) in SIDES.iter().zip(sides) {
-        for (class, count) in &tally.failed {
+        for (class, count) in &tally.requests.failed {
             let labels = [label("side", side), label("class", &class.to_string())];
             sheet.line(name, &labels.join(","), count);
         }
