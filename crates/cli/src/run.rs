@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use goodput_lab::fleet::alone;
 use goodput_lab::hooks::Hooks;
 use goodput_lab::run::prepare;
 use goodput_lab::{Lab, RunContext, host};
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     setup.lab.shard = part.shard();
     if let Part::Other(other) = part {
-        return other.follow(setup, &plan, &path);
+        return fleet::follow(&other, setup.lab, &plan, &path);
     }
     let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
                 "--rendezvous HOST:PORT of client 0, or --shard auto, brings them together",
             ));
         }
-        Part::Alone(shard) => context.shard = Some(fleet::alone(shard, &plan)?),
+        Part::Alone(shard) => context.shard = Some(alone(shard, &plan)?),
         Part::First(first) => {
             setup.lab.runner = Box::new(first.gather(&setup, &plan, args.repeat.is_some())?);
         }

@@ -23,7 +23,7 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
-use crate::fleet::Part;
+use crate::fleet::{self, Part};
 use crate::run::{Setup, folder_path, show};
 use crate::workload::dry_run;
 use crate::{plan, report, typed};
@@ -46,7 +46,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
         let path = args.output.out.clone().unwrap_or_else(|| {
             PathBuf::from(format!("runs/{}-sweep", host::timestamp().replace(':', "-")))
         });
-        return other.follow(setup, &own_plan(args)?, &path);
+        return fleet::follow(&other, setup.lab, &own_plan(args)?, &path);
     }
     let setup = setup.hooked(&args.endpoint)?;
     let (resumed, asked) = match &args.resume {

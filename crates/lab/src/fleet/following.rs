@@ -2,23 +2,23 @@
 //! measured. What it measured stays on its own disk whatever becomes of client 0.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::{now, pause};
+use goodput_engine::Begin;
 use goodput_fleet::{Member, MemberSettings, Next, Order, OrderKind, Start};
 use goodput_model::{LogHistogram, Nanos, Plan, RequestRecord, ShardFacts};
 use goodput_record::{RunFolder, plan_of};
 use goodput_stats::RequestTally;
 
-use super::{Meeting, mark, part, said};
-use crate::error::{Failed, exit};
-use crate::plan;
-use crate::run::Setup;
-use goodput_engine::Begin;
-use goodput_lab::run::prepare;
-use goodput_lab::{Lab, Patience, RunContext, RunHandle, RunSink, folder_failed, host};
+use super::{Meeting, fleet_failed, mark, part};
+use crate::error::{Failed, folder_failed};
+use crate::events::RunSink;
+use crate::handle::RunHandle;
+use crate::host;
+use crate::interrupt::Patience;
+use crate::run::{Lab, RunContext, prepare};
 
 /// How long to wait for a word before looking at other things.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -32,43 +32,58 @@ const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
 /// What is counted of its requests.
 type Tally = RequestTally<LogHistogram>;
 
-/// A client that is led, before it has joined.
-pub(crate) struct Other(pub(super) Meeting);
+/// How a client that was led ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Followed {
+    /// It did all that it was told.
+    Done,
+    /// It could not do something that it was told.
+    Refused,
+    /// The user stopped it.
+    Interrupted,
+}
 
-impl Other {
+/// What a client that is led may be told: checks a plan.
+type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
+
+impl Meeting {
     /// Does what client 0 says until it says that nothing follows. Where requests go, and with which
     /// keys, its own plan says: nobody else does.
-    pub(crate) fn follow(
-        self,
-        mut setup: Setup,
+    pub fn follow(
+        &self,
+        mut lab: Lab,
         own: &Plan,
         path: &Path,
-    ) -> Result<ExitCode, Failed> {
-        setup.lab.is_led = true;
-        let lab = &setup.lab;
+        check: Check<'_>,
+    ) -> Result<Followed, Failed> {
+        lab.is_led = true;
+        let lab = &lab;
         let member = Arc::new(self.join(lab)?);
-        let path = own_path(path, &self.0);
+        let path = own_path(path, self);
         let mut last = None;
-        let mut worst = exit::OK;
+        let mut worst = Followed::Done;
         loop {
             match member.next(LOOK_UP) {
                 Next::Nothing if lab.interrupt.is_interrupted() => {
-                    return Ok(ExitCode::from(exit::INTERRUPTED));
+                    return Ok(Followed::Interrupted);
                 }
                 Next::Nothing => {}
-                Next::End if last.is_none() && worst == exit::OK => {
+                Next::End if last.is_none() && worst == Followed::Done => {
                     return Err(Failed::target("client 0 ended before anything was measured")
                         .hint("it says why"));
                 }
-                Next::End => return Ok(ExitCode::from(worst)),
+                Next::End => return Ok(worst),
                 Next::Lost(why) => {
                     lab.observer.warn(format!("client 0 is lost: {why}"));
-                    return lost(last.as_deref());
+                    return Err(lost(last.as_deref()));
                 }
                 Next::Order(order) => {
-                    let shared = shared(&order, member.fleet(), &self.0);
+                    let shared = shared(&order, member.fleet(), self);
                     let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
-                    match self.carry_out(lab, own, (&member, &order), &folder) {
+                    let plan = complete(&order, own, check);
+                    match plan
+                        .and_then(|plan| self.carry_out(lab, plan, (&member, &order), &folder))
+                    {
                         Ok(()) => {
                             hand_over(lab, &member, &folder, shared.is_some());
                             last = Some(folder);
@@ -76,7 +91,7 @@ impl Other {
                         Err(failed) => {
                             let _ = member.refuse(&failed.to_string());
                             lab.observer.warn(failed.to_string());
-                            worst = exit::TARGET;
+                            worst = Followed::Refused;
                         }
                     }
                 }
@@ -85,7 +100,7 @@ impl Other {
     }
 
     fn join(&self, lab: &Lab) -> Result<Member, Failed> {
-        let Meeting { shard, at, token, join_within } = &self.0;
+        let Meeting { shard, at, token, join_within } = self;
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let settings = MemberSettings {
             shard: *shard,
@@ -99,7 +114,7 @@ impl Other {
         if lab.interrupt.is_interrupted() {
             return Err(Failed::interrupted("stopped before client 0 was found"));
         }
-        let member = joined.map_err(|error| said(&error))?;
+        let member = joined.map_err(|error| fleet_failed(&error))?;
         lab.observer.note(format!("client {} of {}: joined {at}", shard.index(), shard.of()));
         Ok(member)
     }
@@ -108,23 +123,23 @@ impl Other {
     fn carry_out(
         &self,
         lab: &Lab,
-        own: &Plan,
+        plan: Plan,
         (member, order): (&Arc<Member>, &Order),
         folder: &Path,
     ) -> Result<(), Failed> {
-        let prepared = prepare(lab, complete(order, own)?)?;
+        let prepared = prepare(lab, plan)?;
         if prepared.workload_hash() != order.workload {
             return Err(Failed::usage("this client would send something else than client 0")
                 .hint("data sets, traces and tokenizers must be the same files everywhere"));
         }
         let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
         let handle = RunHandle::default();
-        let label = format!("client {} of {} · ", self.0.shard.index(), self.0.shard.of());
+        let label = format!("client {} of {} · ", self.shard.index(), self.shard.of());
         let context = RunContext {
             label,
             is_silent: true,
             shard: Some(ShardFacts {
-                shard: self.0.shard,
+                shard: self.shard,
                 fleet: Some(member.fleet().to_owned()),
                 clock: member.clock(),
             }),
@@ -170,7 +185,7 @@ fn shared(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
 
 /// The plan, with what each client settles for itself from its own: it lacks all secrets, and who leads
 /// does not say where keys are sent.
-fn complete(order: &Order, own: &Plan) -> Result<Plan, Failed> {
+fn complete(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed> {
     let mut plan = plan_of(&order.plan).map_err(|error| folder_failed(&error))?;
     let (target, own_target) = (&mut plan.target, &own.target);
     target.url.clone_from(&own_target.url);
@@ -179,7 +194,7 @@ fn complete(order: &Order, own: &Plan) -> Result<Plan, Failed> {
     target.cacert.clone_from(&own_target.cacert);
     target.insecure = own_target.insecure;
     plan.observe.clone_from(&own.observe);
-    plan::check(&plan)?;
+    check(&plan)?;
     Ok(plan)
 }
 
@@ -260,13 +275,13 @@ fn folder(path: &Path, order: &Order) -> PathBuf {
 }
 
 /// Client 0 is gone: what there is can be merged by hand.
-fn lost(last: Option<&Path>) -> Result<ExitCode, Failed> {
+fn lost(last: Option<&Path>) -> Failed {
     let failed = Failed::target("client 0 went away before it said that nothing follows");
-    Err(match last {
+    match last {
         Some(folder) => failed.hint(format!(
             "what was measured is in {}; `goodput merge` makes one run of the folders of all clients",
             folder.display()
         )),
         None => failed.hint("nothing was measured here"),
-    })
+    }
 }

@@ -3,9 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use goodput_fleet::Totals;
-use goodput_lab::RunHandle;
 use goodput_model::LogHistogram;
 use goodput_stats::RequestTally;
+
+use crate::handle::RunHandle;
 
 /// What was counted so far.
 pub(super) fn of(handle: &RunHandle, tally: &Mutex<RequestTally<LogHistogram>>) -> Totals {

@@ -14,11 +14,13 @@ use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
 use goodput_stats::Summary;
 
-use super::{Meeting, check, mark, part, resolve, said};
-use crate::error::Failed;
-use goodput_lab::{
-    Lab, Observer, Patience, Prepared, RunContext, RunHandle, Runner, folder_failed, host, merge,
-};
+use super::{Meeting, check, fleet_failed, mark, part, resolve};
+use crate::error::{Failed, folder_failed};
+use crate::events::Observer;
+use crate::handle::RunHandle;
+use crate::interrupt::Patience;
+use crate::run::{Lab, Prepared, RunContext, Runner};
+use crate::{host, merge};
 
 /// How long clients may take to prepare a plan: files, tokenizers, the server's first answer.
 const PREPARING: Nanos = Nanos::from_millis(180_000);
@@ -39,11 +41,8 @@ const STANDS_STILL: Nanos = Nanos::from_millis(5_000);
 /// How often somebody looks at what others have done.
 const EVERY: Nanos = Nanos::from_millis(200);
 
-/// Client 0, before the others are there.
-pub(crate) struct First(pub(super) Meeting);
-
 /// Client 0, with the others.
-pub(crate) struct Leading {
+pub struct Leading {
     leader: Arc<Leader>,
     meeting: Meeting,
     fleet: String,
@@ -64,15 +63,10 @@ impl Drop for Leading {
     }
 }
 
-impl First {
-    /// Listens, and waits until all are there, or for as long as was asked.
-    pub(crate) fn gather(
-        self,
-        lab: &Lab,
-        plan: &Plan,
-        has_several: bool,
-    ) -> Result<Leading, Failed> {
-        let Self(meeting) = self;
+impl Meeting {
+    /// Leads: listens, and waits until all are there, or for as long as was asked.
+    pub fn gather(self, lab: &Lab, plan: &Plan, has_several: bool) -> Result<Leading, Failed> {
+        let meeting = self;
         check(plan, meeting.shard)?;
         let fleet = format!("{}-{:08x}", host::timestamp(), now().0 as u32);
         let settings = LeaderSettings {
@@ -83,7 +77,7 @@ impl First {
             limits: Limits::default(),
         };
         let address = listening_address(&meeting)?;
-        let leader = Leader::listen(address, settings).map_err(|error| said(&error))?;
+        let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
         let others = meeting.shard.of() - 1;
         lab.observer.note(format!(
             "client 0 of {}: at {}, waiting for {others} more",
@@ -135,7 +129,7 @@ impl Runner for Leading {
         let mark = Mark::set(&parts, &self.fleet)?;
         let folder = mark.folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
-        self.leader.prepare(order).map_err(|error| said(&error))?;
+        self.leader.prepare(order).map_err(|error| fleet_failed(&error))?;
         let handle = RunHandle::default();
         let minding = self.mind(&handle);
         let context = RunContext {
