@@ -82,7 +82,7 @@ const OURS: [(&str, &[&str]); 30] = [
             "goodput-campaign",
         ],
     ),
-    ("goodput-screen", &[]),
+    ("goodput-monitor", &[]),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     (
         "goodput-bench",
@@ -139,7 +139,7 @@ const WALLS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("clap", &["goodput"]),
-    ("ratatui", &["goodput-screen", "goodput"]),
+    ("ratatui", &["goodput-monitor", "goodput"]),
     ("prost", &["goodput-record"]),
     ("toml", &["goodput-record", "goodput-sim", "xtask"]),
     ("rand_chacha", &["goodput-random"]),

@@ -3,7 +3,7 @@
 use goodput_campaign::compare::{Comparison, Outcome};
 use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, Standing, SweepPlan};
-use goodput_screen::{
+use goodput_monitor::{
     Campaign, Comparison as ComparisonView, Difference, Level, Point, Standing as StandingView,
     Sweep,
 };

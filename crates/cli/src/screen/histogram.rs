@@ -1,7 +1,7 @@
 //! Times of everything and of the last seconds.
 
 use goodput_model::{LogHistogram, Nanos};
-use goodput_screen::Percentiles;
+use goodput_monitor::Percentiles;
 use goodput_stats::TimeTally;
 
 /// Seconds that are lately.

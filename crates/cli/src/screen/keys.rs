@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use goodput_screen::Pane;
+use goodput_monitor::Pane;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// What the keys have chosen.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_lab::{Interrupt, Observation, RunHandle, RunSink, RunView};
 use goodput_model::{Nanos, RequestRecord};
-use goodput_screen::{Campaign, Run as ScreenRun};
+use goodput_monitor::{Campaign, Run as ScreenRun};
 
 use crate::args::ScreenName;
 use crate::notes;
@@ -152,7 +152,7 @@ impl Screen {
             if now() >= next {
                 next = now() + EVERY;
                 let view = view::of(&self.0, &keys, now());
-                if canvas.draw(|frame| goodput_screen::draw(&view, frame)).is_err() {
+                if canvas.draw(|frame| goodput_monitor::draw(&view, frame)).is_err() {
                     break;
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use goodput_engine::Snapshot;
 use goodput_fleet::Totals;
 use goodput_model::{Beat, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue};
-use goodput_screen::{Client, Latency, Server};
+use goodput_monitor::{Client, Latency, Server};
 use goodput_stats::{RequestTally, TimeTally};
 
 use super::histogram::Series;

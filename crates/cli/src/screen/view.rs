@@ -1,8 +1,8 @@
 //! A picture of the present instant, made of what is known.
 
 use goodput_model::{Extent, Load, Nanos, Plan};
+use goodput_monitor::{Offered, Phase, Run as RunView, View};
 use goodput_report::{confidence_live, plain};
-use goodput_screen::{Offered, Phase, Run as RunView, View};
 
 use super::keys::Keys;
 use super::tally::Tally;

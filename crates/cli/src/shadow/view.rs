@@ -11,8 +11,8 @@ use goodput_clock::now;
 use goodput_live::shadow::ShadowFigures;
 use goodput_live::{Command, LiveObserver, Standing};
 use goodput_model::Nanos;
+use goodput_monitor::{Latency, Phase, Run};
 use goodput_report::plain;
-use goodput_screen::{Latency, Phase, Run};
 
 use crate::args::ShadowArgs;
 use crate::live::{Crowd, Ticker};
