@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, Tally, TlsFiles, Upstream};
-use goodput_model::Http;
+use goodput_model::{Http, MetricsSheet, metrics_label};
 use goodput_report::plain;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
 use tokio::signal::unix::SignalKind;
@@ -20,7 +20,6 @@ pub(crate) use ticker::Ticker;
 
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
-use crate::listen::{Sheet, label};
 use crate::output;
 use crate::signals::Ears;
 
@@ -246,7 +245,7 @@ impl Crowd {
 }
 
 /// What passes, for a page of metrics.
-pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
+pub(crate) fn metrics(sheet: &mut MetricsSheet, tally: &Tally) {
     let series = [
         ("goodput_proxy_connections_total", "Connections of clients", &tally.connections),
         ("goodput_proxy_connections_open", "Connections of clients that are open", &tally.open),
@@ -292,14 +291,12 @@ pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
         ),
     ];
     for (name, help, count) in series {
-        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-        sheet.family((name, kind, help));
-        sheet.line(name, "", count.get());
+        sheet.single(name, help, count.get());
     }
     let name = "goodput_proxy_answers_total";
-    sheet.family((name, "counter", "Answers of the upstream that began, by class of their status"));
+    sheet.family(name, "counter", "Answers of the upstream that began, by class of their status");
     for (digit, count) in tally.statuses.iter().enumerate().skip(1) {
-        sheet.line(name, &label("class", &format!("{digit}xx")), count.get());
+        sheet.line(name, &metrics_label("class", &format!("{digit}xx")), count.get());
     }
 }
 

@@ -14,6 +14,7 @@ mod metric;
 mod pair;
 mod plain;
 mod plan;
+mod prometheus;
 mod reported;
 mod request;
 mod server;
@@ -44,6 +45,7 @@ pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, ParseError, Plan, REDACTED, Rate, StopEarly, Target,
 };
+pub use prometheus::{MetricsFormat, MetricsSheet, metrics_label};
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
     ReportedRequest, ReportedSetup, ReportedWarmup, Tool,

@@ -18,15 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
 use goodput_lab::{Observation, RunHandle, RunSink, RunView};
-use goodput_model::{Load, Nanos, RequestRecord};
+use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord};
 use goodput_report::plain;
 
 use crate::error::Failed;
 use crate::output;
 pub(crate) use course::{Course, Offered, Stand, offered};
-pub(crate) use goodput_model::BoundedHistogram as Histogram;
 use page::Look;
-pub(crate) use page::{Format, Sheet, label};
+pub(crate) use page::sheet;
 pub(crate) use tally::Tally;
 
 /// Runs on the page at most, beyond those under way: a comparison has hundreds.
@@ -134,7 +133,7 @@ impl Listen {
         Following(shown)
     }
 
-    fn page(&self, format: Format) -> String {
+    fn page(&self, format: MetricsFormat) -> String {
         let shown = lock(&self.0).shown.clone();
         let looks: Vec<Look> = shown.iter().map(|run| run.look(now())).collect();
         page::render(&looks, format)
@@ -145,7 +144,7 @@ impl Listen {
 pub(crate) fn serve(
     address: SocketAddr,
     quiet: bool,
-    page: impl Fn(Format) -> String + Send + Sync + 'static,
+    page: impl Fn(MetricsFormat) -> String + Send + Sync + 'static,
 ) -> Result<(), Failed> {
     let refused = |error: std::io::Error| {
         Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))

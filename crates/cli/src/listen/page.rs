@@ -1,23 +1,15 @@
 //! The page, in Prometheus' text format or in OpenMetrics. Both hold the same series.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 
 use goodput_engine::Snapshot;
-use goodput_model::{BoundedHistogram, Nanos};
+use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, Nanos, metrics_label};
 
 use super::Facts;
 use super::course::{Offered, Stand};
 use super::tally::Tally;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// How it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// `text/plain; version=0.0.4`
-    Text,
-    OpenMetrics,
-}
 
 /// One look at a run.
 #[derive(Debug)]
@@ -33,52 +25,17 @@ pub(super) struct Look {
 /// Name, type and meaning of a family.
 type Family = (&'static str, &'static str, &'static str);
 
-/// A page that is being written, family by family.
-pub(crate) struct Sheet {
-    out: String,
-    format: Format,
+/// An empty page, with the version of goodput.
+pub(crate) fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
+    let mut sheet = MetricsSheet::new(format, capacity);
+    sheet.family("goodput_build_info", "gauge", "The version of goodput");
+    sheet.line("goodput_build_info", &metrics_label("version", VERSION), 1);
+    sheet
 }
 
-impl Sheet {
-    /// An empty page, with the version of goodput.
-    pub(crate) fn new(format: Format, capacity: usize) -> Self {
-        let mut sheet = Self { out: String::with_capacity(capacity), format };
-        sheet.family(("goodput_build_info", "gauge", "The version of goodput"));
-        sheet.line("goodput_build_info", &label("version", VERSION), 1);
-        sheet
-    }
-
-    /// Begins a family: name, type and meaning.
-    pub(crate) fn family(&mut self, (name, kind, help): Family) {
-        // In OpenMetrics a counter is named without what its samples end in.
-        let name = match self.format {
-            Format::OpenMetrics if kind == "counter" => name.strip_suffix("_total").unwrap_or(name),
-            _ => name,
-        };
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    /// A sample of the family, with labels made by [`label`] and joined by commas, or none.
-    pub(crate) fn line(&mut self, name: &str, labels: &str, value: impl Display) {
-        let _ = match labels {
-            "" => writeln!(self.out, "{name} {value}"),
-            labels => writeln!(self.out, "{name}{{{labels}}} {value}"),
-        };
-    }
-
-    /// The whole page.
-    pub(crate) fn finish(mut self) -> String {
-        if self.format == Format::OpenMetrics {
-            self.out.push_str("# EOF\n");
-        }
-        self.out
-    }
-}
-
-pub(super) fn render(looks: &[Look], format: Format) -> String {
+pub(super) fn render(looks: &[Look], format: MetricsFormat) -> String {
     // A run takes some 12 kB.
-    let sheet = Sheet::new(format, (looks.len() + 1) << 14);
+    let sheet = sheet(format, (looks.len() + 1) << 14);
     let mut page = Page { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
     page.runs_themselves();
     page.requests();
@@ -88,7 +45,7 @@ pub(super) fn render(looks: &[Look], format: Format) -> String {
 }
 
 struct Page<'a> {
-    sheet: Sheet,
+    sheet: MetricsSheet,
     /// With the labels that all of its series have.
     runs: Vec<(String, &'a Look)>,
 }
@@ -106,7 +63,7 @@ impl Page<'_> {
                     ("version", VERSION),
                 ];
                 let labels: Vec<String> =
-                    labels.iter().map(|(name, text)| label(name, text)).collect();
+                    labels.iter().map(|(name, text)| metrics_label(name, text)).collect();
                 vec![(labels.join(","), 1)]
             },
         );
@@ -118,8 +75,10 @@ impl Page<'_> {
             ),
             |look| {
                 let all = Stand::ALL.iter();
-                all.map(|(stand, name)| (label("phase", name), u8::from(*stand == look.stand)))
-                    .collect()
+                all.map(|(stand, name)| {
+                    (metrics_label("phase", name), u8::from(*stand == look.stand))
+                })
+                .collect()
             },
         );
         self.single(
@@ -176,7 +135,7 @@ impl Page<'_> {
             ("goodput_requests_failed_total", "counter", "Requests that failed, by class of error"),
             |look| {
                 let classes = look.tally.requests.failed.iter();
-                classes.map(|(class, n)| (label("class", &class.to_string()), *n)).collect()
+                classes.map(|(class, n)| (metrics_label("class", &class.to_string()), *n)).collect()
             },
         );
         self.single(
@@ -250,7 +209,7 @@ impl Page<'_> {
         for (common, look) in &runs {
             for (own, value) in samples(look) {
                 if !std::mem::replace(&mut is_open, true) {
-                    self.sheet.family(family);
+                    self.sheet.family(family.0, family.1, family.2);
                 }
                 let comma = if own.is_empty() { "" } else { "," };
                 self.sheet.line(family.0, &format!("{common}{comma}{own}"), value);
@@ -266,18 +225,10 @@ impl Page<'_> {
     ) {
         let runs = std::mem::take(&mut self.runs);
         if !runs.is_empty() {
-            self.sheet.family((name, "histogram", help));
+            self.sheet.family(name, "histogram", help);
         }
-        let bucket = format!("{name}_bucket");
         for (common, look) in &runs {
-            let histogram = of(look);
-            for (bound, count) in histogram.up_to() {
-                // With a point in both formats: one series must not become two.
-                self.sheet.line(&bucket, &format!("{common},le=\"{bound:?}\""), count);
-            }
-            self.sheet.line(&bucket, &format!("{common},le=\"+Inf\""), histogram.count());
-            self.sheet.line(&format!("{name}_sum"), common, histogram.sum());
-            self.sheet.line(&format!("{name}_count"), common, histogram.count());
+            self.sheet.histogram(name, common, of(look));
         }
         self.runs = runs;
     }
@@ -285,20 +236,5 @@ impl Page<'_> {
 
 fn labels(look: &Look) -> String {
     let Facts { target, run, .. } = &look.facts;
-    format!("{},{}", label("target", target), label("run", run))
-}
-
-/// A label, its text as the formats want it.
-pub(crate) fn label(name: &str, text: &str) -> String {
-    let mut out = format!("{name}=\"");
-    for character in text.chars() {
-        match character {
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            '\n' => out.push_str("\\n"),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+    format!("{},{}", metrics_label("target", target), metrics_label("run", run))
 }

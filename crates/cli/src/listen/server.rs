@@ -3,9 +3,7 @@
 use std::net::{IpAddr, TcpListener};
 
 use goodput_http::{Limits, Method, Reply, Request, Response, Site, may_name};
-use goodput_model::Nanos;
-
-use super::page::Format;
+use goodput_model::{MetricsFormat, Nanos};
 
 /// Bytes of a request's head at most.
 pub(super) const MOST_HEAD: usize = 8 * 1024;
@@ -13,7 +11,7 @@ pub(super) const MOST_HEAD: usize = 8 * 1024;
 /// Serves a page until the process ends. A client may take `patience` for its request, and again for
 /// the response.
 pub(super) fn start(
-    page: impl Fn(Format) -> String + Send + Sync + 'static,
+    page: impl Fn(MetricsFormat) -> String + Send + Sync + 'static,
     patience: Nanos,
     listener: TcpListener,
 ) -> std::io::Result<()> {
@@ -35,7 +33,7 @@ struct MetricsSite<P> {
     address: IpAddr,
 }
 
-impl<P: Fn(Format) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
+impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
     fn check(&self, request: &Request) -> Result<(), Response> {
         if !matches!(request.method, Method::Get | Method::Head) {
             return Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD"));
@@ -68,15 +66,15 @@ impl<P: Fn(Format) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
     }
 }
 
-fn content_type(format: Format) -> &'static str {
+fn content_type(format: MetricsFormat) -> &'static str {
     match format {
-        Format::Text => "text/plain; version=0.0.4; charset=utf-8",
-        Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        MetricsFormat::Text => "text/plain; version=0.0.4; charset=utf-8",
+        MetricsFormat::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
     }
 }
 
 /// OpenMetrics where it is named and not less welcome than plain text.
-fn format(accept: &str) -> Format {
+fn format(accept: &str) -> MetricsFormat {
     let welcome = |kind: &str| {
         let of = |item: &str| {
             let mut parts = item.split(';').map(str::trim);
@@ -89,5 +87,9 @@ fn format(accept: &str) -> Format {
         accept.split(',').filter_map(of).fold(0.0_f64, f64::max)
     };
     let open = welcome("application/openmetrics-text");
-    if open > 0.0 && open >= welcome("text/plain") { Format::OpenMetrics } else { Format::Text }
+    if open > 0.0 && open >= welcome("text/plain") {
+        MetricsFormat::OpenMetrics
+    } else {
+        MetricsFormat::Text
+    }
 }

@@ -140,8 +140,8 @@ fn runs_have_names_of_their_own_and_the_oldest_that_ended_go() {
     assert_eq!(all[..2], ["run".to_owned(), "run (3)".to_owned()]);
     first.observe(&Observation { at: ms(500), beats: &[], scrapes: &[], gpus: &[] });
     first.record(&record(&[50]));
-    let page = listen.page(Format::Text);
-    let samples = page::check(&page, Format::Text);
+    let page = listen.page(MetricsFormat::Text);
+    let samples = page::check(&page, MetricsFormat::Text);
     let of = |name: &str| samples[&format!("{name}{{run=\"run\",target=\"http://h:1\"}}")];
     assert_eq!(of("goodput_ttft_seconds_count"), 1.0);
     assert!(of("goodput_run_elapsed_seconds") >= 0.5);

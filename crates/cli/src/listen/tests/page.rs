@@ -9,8 +9,8 @@ use super::super::page::render;
 use super::*;
 
 /// Takes a page apart as the format has it; samples by name and sorted labels.
-pub(super) fn check(page: &str, format: Format) -> BTreeMap<String, f64> {
-    let is_open = format == Format::OpenMetrics;
+pub(super) fn check(page: &str, format: MetricsFormat) -> BTreeMap<String, f64> {
+    let is_open = format == MetricsFormat::OpenMetrics;
     assert!(page.ends_with('\n') && page.ends_with("# EOF\n") == is_open);
     let mut samples = BTreeMap::new();
     let mut families = BTreeSet::new();
@@ -121,8 +121,11 @@ fn records_show_on_the_page_as_they_were() {
     let odd = "say \"hi\" \\ a\nb";
     let other = Facts { target: odd.to_owned(), stream: false, ..facts() };
     let looks = [look(facts(), tally()), look(other, Tally::new(false))];
-    let text = check(&render(&looks, Format::Text), Format::Text);
-    assert_eq!(check(&render(&looks, Format::OpenMetrics), Format::OpenMetrics), text);
+    let text = check(&render(&looks, MetricsFormat::Text), MetricsFormat::Text);
+    assert_eq!(
+        check(&render(&looks, MetricsFormat::OpenMetrics), MetricsFormat::OpenMetrics),
+        text
+    );
 
     let common = r#"run="run",target="http://h:1""#;
     let of = |name: &str| text[&format!("{name}{{{common}}}")];
@@ -174,7 +177,7 @@ fn records_show_on_the_page_as_they_were() {
 
 #[test]
 fn a_page_without_runs_and_runs_without_rates_are_pages() {
-    for format in [Format::Text, Format::OpenMetrics] {
+    for format in [MetricsFormat::Text, MetricsFormat::OpenMetrics] {
         let empty = check(&render(&[], format), format);
         assert_eq!(empty.into_values().collect::<Vec<_>>(), [1.0]);
     }
@@ -183,9 +186,9 @@ fn a_page_without_runs_and_runs_without_rates_are_pages() {
     let facts = Facts { load: Load { mode: closed, ..load() }, ..facts() };
     let mut look = look(facts, Tally::new(true));
     let users = |look: &Look| {
-        let page = render(std::slice::from_ref(look), Format::Text);
+        let page = render(std::slice::from_ref(look), MetricsFormat::Text);
         assert!(!page.contains("goodput_offered_requests_per_second"));
-        check(&page, Format::Text)[r#"goodput_users{run="run",target="http://h:1"}"#]
+        check(&page, MetricsFormat::Text)[r#"goodput_users{run="run",target="http://h:1"}"#]
     };
     assert_eq!(users(&look), 8.0);
     look.stand = Stand::Drain;
@@ -207,7 +210,7 @@ fn dashboard_and_documents_name_the_series_that_there_are() {
     };
     let users = Facts { load: Load { mode: closed, ..load() }, ..facts() };
     let looks = [look(facts(), tally()), look(Facts { run: "b".to_owned(), ..users }, tally())];
-    let page = render(&looks, Format::Text);
+    let page = render(&looks, MetricsFormat::Text);
     // A family of buckets has no sample of its own name.
     let is_sample = |line: &&str| !line.starts_with('#');
     let samples: BTreeSet<String> = page.lines().filter(is_sample).flat_map(names).collect();

@@ -61,7 +61,7 @@ fn serve(patience: Nanos) -> SocketAddr {
     serve_pages(patience, |_| "page".to_owned())
 }
 
-fn serve_pages(patience: Nanos, page: fn(Format) -> String) -> SocketAddr {
+fn serve_pages(patience: Nanos, page: fn(MetricsFormat) -> String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     server::start(page, patience, listener).unwrap();
