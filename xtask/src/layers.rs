@@ -82,7 +82,20 @@ const OURS: [(&str, &[&str]); 30] = [
             "goodput-campaign",
         ],
     ),
-    ("goodput-monitor", &[]),
+    (
+        "goodput-monitor",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-http",
+            "goodput-fleet",
+            "goodput-engine",
+            "goodput-stats",
+            "goodput-campaign",
+            "goodput-lab",
+            "goodput-report",
+        ],
+    ),
     ("goodput-testkit", &["goodput-model", "goodput-clock"]),
     (
         "goodput-bench",

@@ -1,8 +1,6 @@
 //! What the verbs that stand in front of a server have in common: a proxy from what was typed, signals
 //! as commands, and the words about both.
 
-mod ticker;
-
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,8 +13,6 @@ use goodput_model::{Http, MetricsSheet, metrics_label};
 use goodput_report::plain;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
 use tokio::signal::unix::SignalKind;
-
-pub(crate) use ticker::Ticker;
 
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use goodput_lab::{Event, Observer, RunSink, RunView};
+use goodput_monitor::ProgressLine;
+use goodput_monitor::metrics::Listen;
 use goodput_report::plain;
 use goodput_stats::Summary;
 
-use crate::listen::Listen;
-use crate::progress::ProgressLine;
 use crate::screen::Progress;
 use crate::{output, report, terminal, typed};
 
@@ -73,7 +73,7 @@ impl Observer for Printer {
             Some(_) if run.is_silent => {}
             Some(progress) => match progress.screen().and_then(|screen| screen.follow(run)) {
                 Some(following) => sinks.push(Box::new(following)),
-                None => sinks.push(Box::new(ProgressLine::new(run, progress))),
+                None => sinks.push(Box::new(ProgressLine::new(run, progress.is_rewritten()))),
             },
         }
         sinks

@@ -18,10 +18,9 @@ use goodput_stats::{RunState, SloState, Summary};
 use crate::args::{EndpointArgs, OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
 use crate::fleet::{self, Part};
-use crate::listen::Listen;
 use crate::printer::Printer;
 use crate::screen::Progress;
-use crate::{output, plan, report, signals, typed, workload};
+use crate::{listen, output, plan, report, signals, typed, workload};
 
 /// A lab whose observer is this terminal.
 pub(crate) struct Setup {
@@ -70,7 +69,7 @@ impl Setup {
     /// The same, shown while it goes on, where that was asked for. A dry run is not.
     pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
         if let Some(address) = args.beside.metrics_listen {
-            let _ = self.printer.listen.set(Listen::start(address, self.quiet)?);
+            let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
         }
         Ok(self)
     }

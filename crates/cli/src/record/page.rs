@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use goodput_live::recording::{Lost, RecordFigures};
 use goodput_model::{MetricsFormat, metrics_label};
-
-use crate::listen::sheet;
+use goodput_monitor::metrics::sheet;
 
 /// The page as it is now.
 pub(super) fn render(figures: &RecordFigures, format: MetricsFormat) -> String {

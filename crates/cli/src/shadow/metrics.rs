@@ -5,9 +5,9 @@ use goodput_campaign::shadow::ShadowReport;
 use goodput_live::Standing;
 use goodput_live::shadow::ShadowFigures;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label};
+use goodput_monitor::metrics::{MetricsTally, sheet};
 
 use super::view::ShadowView;
-use crate::listen::{Tally, sheet};
 use crate::live;
 
 const SIDES: [&str; 2] = ["primary", "candidate"];
@@ -54,7 +54,7 @@ pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: MetricsFo
     sheet.finish()
 }
 
-type Time = (&'static str, &'static str, fn(&Tally) -> &BoundedHistogram);
+type Time = (&'static str, &'static str, fn(&MetricsTally) -> &BoundedHistogram);
 
 const TIMES: [Time; 3] = [
     ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| {
@@ -184,7 +184,7 @@ fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     }
 }
 
-fn failures(sheet: &mut MetricsSheet, sides: &[Tally; 2]) {
+fn failures(sheet: &mut MetricsSheet, sides: &[MetricsTally; 2]) {
     let name = "goodput_shadow_requests_failed_total";
     sheet.family(name, "counter", "Requests of the pairs that failed, by class of error");
     for (side, tally) in SIDES.iter().zip(sides) {

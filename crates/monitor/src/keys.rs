@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use goodput_monitor::Pane;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::view::Pane;
 
 /// What the keys have chosen.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
-    pub(super) pane: Pane,
-    pub(super) help: bool,
+pub struct Keys {
+    pub(crate) pane: Pane,
+    pub(crate) help: bool,
 }
 
 /// What a key asks for.
@@ -23,7 +24,7 @@ enum Wish {
 impl Keys {
     /// Waits so long for a key at most, and does what it asks for; whether there is something new to
     /// see. An error where keys cannot be read any more.
-    pub(super) fn wait(&mut self, most: Duration, stop: impl FnOnce()) -> std::io::Result<bool> {
+    pub fn wait(&mut self, most: Duration, stop: impl FnOnce()) -> std::io::Result<bool> {
         if !event::poll(most)? {
             return Ok(false);
         }

@@ -5,22 +5,24 @@ use std::collections::VecDeque;
 use goodput_model::{Beat, BoundedHistogram, ErrorClass, Nanos, RequestRecord};
 use goodput_stats::RequestTally;
 
-use super::histogram::{E2E, ITL, LATE, TTFT};
+use super::bounds::{E2E, ITL, LATE, TTFT};
 
 /// How far back the largest lag is kept: longer than a scraper is usually away.
 const LOOK_BACK: Nanos = Nanos::from_millis(15_000);
 
 /// Sums over all requests that have ended, whatever their phase.
 #[derive(Debug, Clone)]
-pub(crate) struct Tally {
-    pub(crate) requests: RequestTally<BoundedHistogram>,
+pub struct MetricsTally {
+    /// Of the requests.
+    pub requests: RequestTally<BoundedHistogram>,
     pub(super) lag: BoundedHistogram,
     /// The largest of each look.
     lags: VecDeque<(Nanos, Nanos)>,
 }
 
-impl Tally {
-    pub(crate) fn new(stream: bool) -> Self {
+impl MetricsTally {
+    /// Of no request.
+    pub fn new(stream: bool) -> Self {
         let times = [TTFT, ITL, &[], E2E, LATE].map(|of| BoundedHistogram::from_time_bounds(&[of]));
         let mut requests = RequestTally::from_times(stream, times);
         // A family is on the page before its first sample; this class every target knows.
@@ -29,7 +31,7 @@ impl Tally {
     }
 
     /// A request has ended.
-    pub(crate) fn add(&mut self, record: &RequestRecord) {
+    pub fn add(&mut self, record: &RequestRecord) {
         self.requests.add(record);
     }
 

@@ -1,15 +1,17 @@
-//! The progress line of live traffic: rewritten on a terminal, a plain line now and then elsewhere.
+//! The progress line: rewritten in place on a terminal, a plain line every few seconds elsewhere.
 
 use std::io::Write;
 
 use goodput_clock::now;
 use goodput_model::Nanos;
 
-use crate::output;
+/// How often the line is rewritten on a terminal, and printed elsewhere.
+const TERMINAL: Nanos = Nanos::from_millis(250);
+const PLAIN: Nanos = Nanos::from_millis(5_000);
 
 /// Shows a line when it is due, and notes with the line out of the way.
 #[derive(Debug)]
-pub(crate) struct Ticker {
+pub struct Ticker {
     quiet: bool,
     /// Whether the line is rewritten.
     is_terminal: bool,
@@ -17,22 +19,29 @@ pub(crate) struct Ticker {
     is_wiped: bool,
     every: Nanos,
     next: Nanos,
+    /// Prints a line for the user.
+    say: fn(&str),
 }
 
 impl Ticker {
-    /// The line comes this often.
-    pub(crate) fn new(quiet: bool, is_terminal: bool, every: Nanos) -> Self {
+    /// The line comes this often, and notes go to `say`.
+    pub fn new(quiet: bool, is_terminal: bool, every: Nanos, say: fn(&str)) -> Self {
         let is_terminal = is_terminal && !quiet;
-        Self { quiet, is_terminal, is_wiped: is_terminal, every, next: now() + every }
+        Self { quiet, is_terminal, is_wiped: is_terminal, every, next: now() + every, say }
+    }
+
+    /// The line comes as often as its place allows.
+    pub fn of_line(quiet: bool, is_rewritten: bool, say: fn(&str)) -> Self {
+        Self::new(quiet, is_rewritten, if is_rewritten { TERMINAL } else { PLAIN }, say)
     }
 
     /// A screen is shown instead of the line, where it can be had.
-    pub(crate) fn behind_screen(self) -> Self {
+    pub fn behind_screen(self) -> Self {
         Self { is_wiped: false, ..self }
     }
 
     /// Whether the line is to be shown now.
-    pub(crate) fn is_due(&mut self) -> bool {
+    pub fn is_due(&mut self) -> bool {
         let present = now();
         let is_due = !self.quiet && present >= self.next;
         if is_due {
@@ -42,9 +51,9 @@ impl Ticker {
     }
 
     /// Shows the line.
-    pub(crate) fn show(&self, line: &str) {
+    pub fn show(&self, line: &str) {
         let mut err = std::io::stderr().lock();
-        // A terminal that went away must not end the proxy.
+        // A terminal that went away must not end what it shows.
         let _ = if self.is_terminal {
             write!(err, "\r\x1b[2K{line}").and_then(|()| err.flush())
         } else {
@@ -53,20 +62,20 @@ impl Ticker {
     }
 
     /// Says something, where progress is shown.
-    pub(crate) fn say(&self, line: &str) {
+    pub fn say(&self, line: &str) {
         if !self.quiet {
             self.note(line);
         }
     }
 
     /// Says something, however quiet it is to be.
-    pub(crate) fn note(&self, line: &str) {
+    pub fn note(&self, line: &str) {
         self.wipe();
-        output::note(line);
+        (self.say)(line);
     }
 
     /// Takes the line away.
-    pub(crate) fn wipe(&self) {
+    pub fn wipe(&self) {
         if self.is_wiped {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
         }

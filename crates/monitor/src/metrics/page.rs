@@ -6,8 +6,8 @@ use goodput_engine::Snapshot;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, Nanos, metrics_label};
 
 use super::Facts;
-use super::course::{Offered, Stand};
-use super::tally::Tally;
+use super::tally::MetricsTally;
+use crate::course::{Offered, Stand};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -16,7 +16,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) struct Look {
     pub(super) facts: Facts,
     pub(super) seen: Snapshot,
-    pub(super) tally: Tally,
+    pub(super) tally: MetricsTally,
     pub(super) stand: Stand,
     pub(super) elapsed: Nanos,
     pub(super) offered: Offered,
@@ -26,7 +26,7 @@ pub(super) struct Look {
 type Family = (&'static str, &'static str, &'static str);
 
 /// An empty page, with the version of goodput.
-pub(crate) fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
+pub fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
     let mut sheet = MetricsSheet::new(format, capacity);
     sheet.family("goodput_build_info", "gauge", "The version of goodput");
     sheet.line("goodput_build_info", &metrics_label("version", VERSION), 1);

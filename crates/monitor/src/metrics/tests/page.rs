@@ -87,8 +87,8 @@ fn take_apart(labels: &str) -> BTreeMap<String, String> {
     found
 }
 
-fn tally() -> Tally {
-    let mut tally = Tally::new(true);
+fn tally() -> MetricsTally {
+    let mut tally = MetricsTally::new(true);
     // On a bound, and between two.
     tally.add(&record(&[50, 60, 72]));
     tally.add(&record(&[120, 1_120]));
@@ -109,7 +109,7 @@ fn tally() -> Tally {
     tally
 }
 
-fn look(facts: Facts, tally: Tally) -> Look {
+fn look(facts: Facts, tally: MetricsTally) -> Look {
     let seen =
         Snapshot { started: 12, ok: 3, failed: 4, tokens: 99, lost: 2, ..Snapshot::default() };
     let offered = offered(&facts.load.mode, ms(5_000));
@@ -120,7 +120,7 @@ fn look(facts: Facts, tally: Tally) -> Look {
 fn records_show_on_the_page_as_they_were() {
     let odd = "say \"hi\" \\ a\nb";
     let other = Facts { target: odd.to_owned(), stream: false, ..facts() };
-    let looks = [look(facts(), tally()), look(other, Tally::new(false))];
+    let looks = [look(facts(), tally()), look(other, MetricsTally::new(false))];
     let text = check(&render(&looks, MetricsFormat::Text), MetricsFormat::Text);
     assert_eq!(
         check(&render(&looks, MetricsFormat::OpenMetrics), MetricsFormat::OpenMetrics),
@@ -184,7 +184,7 @@ fn a_page_without_runs_and_runs_without_rates_are_pages() {
     let think_time = Duration::ZERO;
     let closed = goodput_model::Mode::Closed { concurrency: 8, think_time, pause_first: false };
     let facts = Facts { load: Load { mode: closed, ..load() }, ..facts() };
-    let mut look = look(facts, Tally::new(true));
+    let mut look = look(facts, MetricsTally::new(true));
     let users = |look: &Look| {
         let page = render(std::slice::from_ref(look), MetricsFormat::Text);
         assert!(!page.contains("goodput_offered_requests_per_second"));

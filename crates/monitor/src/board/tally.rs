@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use goodput_engine::Snapshot;
 use goodput_fleet::Totals;
 use goodput_model::{Beat, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue};
-use goodput_monitor::{Client, Latency, Server};
 use goodput_stats::{RequestTally, TimeTally};
 
-use super::histogram::Series;
+use super::series::Series;
+use crate::view::{Client, Latency, Server};
 
 /// Seconds that sparklines reach back.
 const HISTORY: usize = 300;
@@ -28,7 +28,7 @@ pub(super) struct Rates {
 
 /// What a run has said so far.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub struct Tally {
     requests: RequestTally<Series>,
     lag: Series,
     /// One a second.
@@ -49,7 +49,8 @@ struct Page {
 }
 
 impl Tally {
-    pub(crate) fn new(stream: bool) -> Self {
+    /// Of no request.
+    pub fn new(stream: bool) -> Self {
         Self {
             requests: RequestTally::new(stream),
             lag: Series::default(),
@@ -61,7 +62,7 @@ impl Tally {
     }
 
     /// A request has ended.
-    pub(crate) fn add(&mut self, record: &RequestRecord) {
+    pub fn add(&mut self, record: &RequestRecord) {
         self.requests.add(record);
     }
 
@@ -113,7 +114,7 @@ impl Tally {
     }
 
     /// Every latency that this run has.
-    pub(crate) fn latencies(&self, at: Nanos) -> Vec<Latency> {
+    pub fn latencies(&self, at: Nanos) -> Vec<Latency> {
         let RequestTally { ttft, itl, tpot, e2e, .. } = &self.requests;
         let all = [("TTFT", ttft), ("ITL", itl), ("TPOT", tpot), ("E2E", e2e)];
         let own = all.into_iter().skip(if self.requests.stream { 0 } else { 3 });

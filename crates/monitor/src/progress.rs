@@ -1,6 +1,5 @@
-//! The progress line: rewritten in place on a terminal, a plain line every few seconds elsewhere.
+//! The progress line of a run.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,18 +10,14 @@ use goodput_lab::{RunHandle, RunSink, RunView};
 use goodput_model::{Extent, Load, Nanos, RequestRecord};
 use goodput_report::{Sending, confidence_live};
 
-use crate::screen::Progress;
+use crate::ticker::Ticker;
 
 /// Shows progress on stderr until it is dropped.
-pub(crate) struct ProgressLine {
+pub struct ProgressLine {
     done: Arc<AtomicBool>,
     shown: Option<Shown>,
     thread: Option<JoinHandle<()>>,
 }
-
-/// How often the line is rewritten on a terminal, and printed elsewhere.
-const TERMINAL: Nanos = Nanos::from_millis(250);
-const PLAIN: Nanos = Nanos::from_millis(5_000);
 
 /// Columns of the line: a terminal that is narrower wraps it.
 const WIDTH: usize = 100;
@@ -39,13 +34,12 @@ struct Shown {
 
 impl ProgressLine {
     /// Of a run that is about to begin.
-    pub(crate) fn new(run: &RunView<'_>, how: &Progress) -> Self {
+    pub fn new(run: &RunView<'_>, is_rewritten: bool) -> Self {
         let shown = Shown {
             handle: run.handle.clone(),
             load: run.plan.load.clone(),
             label: run.label.to_owned(),
-            // A screen that could not be had leaves the terminal to the line.
-            is_rewritten: matches!(how, Progress::Line | Progress::Screen(_)),
+            is_rewritten,
         };
         Self { done: Arc::default(), shown: Some(shown), thread: None }
     }
@@ -74,36 +68,24 @@ impl Drop for ProgressLine {
 
 fn show(shown: &Shown, done: &AtomicBool) {
     let live = &shown.handle.live;
-    let is_terminal = shown.is_rewritten;
-    let every = if is_terminal { TERMINAL } else { PLAIN };
     let begin = now();
     let mut earlier = (begin, live.of_all());
-    let mut next = begin + every;
+    let mut ticker = Ticker::of_line(false, shown.is_rewritten, |_| {});
     while !done.load(Ordering::Relaxed) {
         pause(Nanos::from_millis(20));
-        let present = now();
-        if present < next {
+        if !ticker.is_due() {
             continue;
         }
-        next = present + every;
+        let present = now();
         let snapshot = live.of_all();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
         let sending = sending(&shown.load, &shown.handle.control, present - begin);
-        let text = line(&shown.label, parts, &confidence_live(&shown.handle.look(), sending));
-        let mut err = std::io::stderr().lock();
-        // A terminal that went away must not end the run.
-        let _ = if is_terminal {
-            write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush())
-        } else {
-            writeln!(err, "{text}")
-        };
+        ticker.show(&line(&shown.label, parts, &confidence_live(&shown.handle.look(), sending)));
         if present - earlier.0 > Nanos::from_millis(900) {
             earlier = (present, snapshot);
         }
     }
-    if is_terminal {
-        let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
-    }
+    ticker.wipe();
 }
 
 /// What of a load is still to be sent so long after it began.

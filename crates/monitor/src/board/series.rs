@@ -1,8 +1,9 @@
 //! Times of everything and of the last seconds.
 
 use goodput_model::{LogHistogram, Nanos};
-use goodput_monitor::Percentiles;
 use goodput_stats::TimeTally;
+
+use crate::view::Percentiles;
 
 /// Seconds that are lately.
 const LATELY: u64 = 10;

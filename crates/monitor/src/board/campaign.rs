@@ -3,16 +3,16 @@
 use goodput_campaign::compare::{Comparison, Outcome};
 use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, Standing, SweepPlan};
-use goodput_monitor::{
+
+use super::Board;
+use crate::view::{
     Campaign, Comparison as ComparisonView, Difference, Level, Point, Standing as StandingView,
     Sweep,
 };
 
-use super::Screen;
-
-impl Screen {
+impl Board {
     /// The points of a sweep, and what is known of its answer.
-    pub(crate) fn sweep(
+    pub fn sweep(
         &self,
         points: &[PointSummary],
         plan: &SweepPlan,
@@ -56,7 +56,7 @@ impl Screen {
     }
 
     /// The blocks of a comparison, and what differs so far.
-    pub(crate) fn compare(&self, comparison: &Comparison, left_s: f64) {
+    pub fn compare(&self, comparison: &Comparison, left_s: f64) {
         let standing = |outcome: Outcome| match outcome {
             Outcome::Better => StandingView::Good,
             Outcome::Worse => StandingView::Bad,

@@ -3,8 +3,7 @@
 //! Workers are not touched. Counters are those of the engine; what a request says in the end is
 //! added up on the collector's thread; pages are made on the thread of whoever asks.
 
-mod course;
-mod histogram;
+mod bounds;
 mod page;
 mod server;
 mod tally;
@@ -18,15 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
 use goodput_lab::{Observation, RunHandle, RunSink, RunView};
-use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord};
-use goodput_report::plain;
+use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, plain};
 
-use crate::error::Failed;
-use crate::output;
-pub(crate) use course::{Course, Offered, Stand, offered};
+use crate::course::{Course, Stand, offered};
 use page::Look;
-pub(crate) use page::sheet;
-pub(crate) use tally::Tally;
+pub use page::sheet;
+pub use tally::MetricsTally;
 
 /// Runs on the page at most, beyond those under way: a comparison has hundreds.
 const MOST_RUNS: usize = 16;
@@ -36,7 +32,7 @@ const PATIENCE: Nanos = Nanos::from_millis(2_000);
 
 /// The page, from here to the end of the process.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Listen(Arc<Mutex<Runs>>);
+pub struct Listen(Arc<Mutex<Runs>>);
 
 #[derive(Debug, Default)]
 struct Runs {
@@ -56,7 +52,7 @@ struct Shown {
 
 #[derive(Debug)]
 struct State {
-    tally: Tally,
+    tally: MetricsTally,
     course: Course,
     /// The run's first instant on our clock, once something was seen of it.
     epoch: Option<Nanos>,
@@ -97,22 +93,14 @@ impl Facts {
 }
 
 impl Listen {
-    /// Listens, and says where.
-    pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self, Failed> {
-        let listen = Self::default();
-        let own = listen.clone();
-        serve(address, quiet, move |format| own.page(format))?;
-        Ok(listen)
-    }
-
     /// Shows a run from here on; it is over when the result is dropped.
-    pub(crate) fn follow(&self, run: &RunView<'_>) -> Following {
+    pub fn follow(&self, run: &RunView<'_>) -> Following {
         self.follow_handle(Facts::new(run), run.handle)
     }
 
     fn follow_handle(&self, mut facts: Facts, handle: &RunHandle) -> Following {
         let state = State {
-            tally: Tally::new(facts.stream),
+            tally: MetricsTally::new(facts.stream),
             course: Course::new(&facts.load),
             epoch: None,
             ended: None,
@@ -133,35 +121,23 @@ impl Listen {
         Following(shown)
     }
 
-    fn page(&self, format: MetricsFormat) -> String {
+    /// The page as it is now.
+    pub fn page(&self, format: MetricsFormat) -> String {
         let shown = lock(&self.0).shown.clone();
         let looks: Vec<Look> = shown.iter().map(|run| run.look(now())).collect();
         page::render(&looks, format)
     }
 }
 
-/// Serves a page at `/metrics` until the process ends, and says where.
-pub(crate) fn serve(
+/// Serves a page at `/metrics` until the process ends; where it listens.
+pub fn serve(
     address: SocketAddr,
-    quiet: bool,
     page: impl Fn(MetricsFormat) -> String + Send + Sync + 'static,
-) -> Result<(), Failed> {
-    let refused = |error: std::io::Error| {
-        Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))
-            .hint("name another address of this machine; port 0 takes any that is free")
-    };
-    let listener = TcpListener::bind(address).map_err(refused)?;
-    let chosen = listener.local_addr().map_err(refused)?;
-    server::start(page, PATIENCE, listener).map_err(refused)?;
-    // A port that was left open can be known in no other way.
-    if !quiet || address.port() == 0 {
-        output::note(&format!("metrics of this run: http://{chosen}/metrics"));
-    }
-    output::warn_if_open(
-        chosen,
-        "whoever can connect can read target, model and figures at /metrics, which has no password",
-    );
-    Ok(())
+) -> std::io::Result<SocketAddr> {
+    let listener = TcpListener::bind(address)?;
+    let chosen = listener.local_addr()?;
+    server::start(page, PATIENCE, listener)?;
+    Ok(chosen)
 }
 
 impl Shown {
@@ -197,7 +173,7 @@ impl Shown {
 /// A run that is shown while it lasts. To be dropped as soon as its last answer is there: what
 /// follows, a profile that is written or answers that are judged, is no part of the run.
 #[derive(Debug)]
-pub(crate) struct Following(Arc<Shown>);
+pub struct Following(Arc<Shown>);
 
 impl RunSink for Following {
     fn record(&mut self, record: &RequestRecord) {

@@ -10,8 +10,8 @@ use goodput_model::{
     Stamps, TokenCount, TokenSource,
 };
 
-use super::course::{Offered, offered};
 use super::*;
+use crate::course::{Offered, offered};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)

@@ -138,10 +138,3 @@ fn silent_clients_lose_their_seats_after_a_while() {
     }
     assert!(answer(address, GET).ends_with("\r\n\r\npage"));
 }
-
-#[test]
-fn an_address_that_is_taken_is_an_error_with_a_hint() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let failed = Listen::start(listener.local_addr().unwrap(), true).unwrap_err();
-    assert!(failed.to_string().contains("--metrics-listen"), "{failed}");
-}
