@@ -36,6 +36,7 @@ impl Ticker {
     }
 
     /// A screen is shown instead of the line, where it can be had.
+    #[must_use]
     pub fn behind_screen(self) -> Self {
         Self { is_wiped: false, ..self }
     }

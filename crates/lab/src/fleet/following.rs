@@ -18,7 +18,7 @@ use crate::events::RunSink;
 use crate::handle::RunHandle;
 use crate::host;
 use crate::interrupt::Patience;
-use crate::run::{Lab, RunContext, prepare};
+use crate::run::{Lab, Prepared, RunContext, prepare};
 
 /// How long to wait for a word before looking at other things.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -43,7 +43,7 @@ pub enum Followed {
     Interrupted,
 }
 
-/// What a client that is led may be told: checks a plan.
+/// Checks a plan before it is carried out.
 type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
 
 impl Meeting {
@@ -80,10 +80,10 @@ impl Meeting {
                 Next::Order(order) => {
                     let shared = shared(&order, member.fleet(), self);
                     let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
-                    let plan = complete(&order, own, check);
-                    match plan
-                        .and_then(|plan| self.carry_out(lab, plan, (&member, &order), &folder))
-                    {
+                    let measured = complete(&order, own, check)
+                        .and_then(|plan| prepare_same(lab, plan, &order))
+                        .and_then(|prepared| self.carry_out(lab, prepared, &member, &folder));
+                    match measured {
                         Ok(()) => {
                             hand_over(lab, &member, &folder, shared.is_some());
                             last = Some(folder);
@@ -123,15 +123,10 @@ impl Meeting {
     fn carry_out(
         &self,
         lab: &Lab,
-        plan: Plan,
-        (member, order): (&Arc<Member>, &Order),
+        prepared: Prepared,
+        member: &Arc<Member>,
         folder: &Path,
     ) -> Result<(), Failed> {
-        let prepared = prepare(lab, plan)?;
-        if prepared.workload_hash() != order.workload {
-            return Err(Failed::usage("this client would send something else than client 0")
-                .hint("data sets, traces and tokenizers must be the same files everywhere"));
-        }
         let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
         let handle = RunHandle::default();
         let label = format!("client {} of {} · ", self.shard.index(), self.shard.of());
@@ -149,7 +144,7 @@ impl Meeting {
             ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
-        let telling = tell(member, (&handle, &tally), &over);
+        let telling = tell(member, &handle, &tally, &over);
         let measured = prepared.run_here(lab, folder, context);
         over.store(true, Ordering::Relaxed);
         if let Some(telling) = telling {
@@ -164,6 +159,16 @@ impl Meeting {
         let _ = member.done(&line);
         Ok(())
     }
+}
+
+/// A run as it was ordered, unless this client would send something else.
+fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed> {
+    let prepared = prepare(lab, plan)?;
+    if prepared.workload_hash() != order.workload {
+        return Err(Failed::usage("this client would send something else than client 0")
+            .hint("data sets, traces and tokenizers must be the same files everywhere"));
+    }
+    Ok(prepared)
 }
 
 /// What cannot be handed over is still here, and who leads says that it is missing.
@@ -235,7 +240,8 @@ impl RunSink for Counting {
 /// Tells client 0 once a second what was counted, and stops when it says so.
 fn tell(
     member: &Arc<Member>,
-    (handle, tally): (&RunHandle, &Arc<Mutex<Tally>>),
+    handle: &RunHandle,
+    tally: &Arc<Mutex<Tally>>,
     over: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
     let (member, handle, over) = (Arc::clone(member), handle.clone(), Arc::clone(over));
