@@ -1,8 +1,6 @@
 //! What the verbs that stand in front of a server have in common: a proxy from what was typed, signals
 //! as commands, and the words about both.
 
-mod ticker;
-
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,16 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, Tally, TlsFiles, Upstream};
-use goodput_model::Http;
+use goodput_model::{Http, MetricsSheet, metrics_label};
 use goodput_report::plain;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
 use tokio::signal::unix::SignalKind;
 
-pub(crate) use ticker::Ticker;
-
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
-use crate::listen::{Sheet, label};
 use crate::output;
 use crate::signals::Ears;
 
@@ -246,7 +241,7 @@ impl Crowd {
 }
 
 /// What passes, for a page of metrics.
-pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
+pub(crate) fn metrics(sheet: &mut MetricsSheet, tally: &Tally) {
     let series = [
         ("goodput_proxy_connections_total", "Connections of clients", &tally.connections),
         ("goodput_proxy_connections_open", "Connections of clients that are open", &tally.open),
@@ -292,14 +287,12 @@ pub(crate) fn metrics(sheet: &mut Sheet, tally: &Tally) {
         ),
     ];
     for (name, help, count) in series {
-        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-        sheet.family((name, kind, help));
-        sheet.line(name, "", count.get());
+        sheet.single(name, help, count.get());
     }
     let name = "goodput_proxy_answers_total";
-    sheet.family((name, "counter", "Answers of the upstream that began, by class of their status"));
+    sheet.family(name, "counter", "Answers of the upstream that began, by class of their status");
     for (digit, count) in tally.statuses.iter().enumerate().skip(1) {
-        sheet.line(name, &label("class", &format!("{digit}xx")), count.get());
+        sheet.line(name, &metrics_label("class", &format!("{digit}xx")), count.get());
     }
 }
 

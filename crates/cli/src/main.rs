@@ -17,7 +17,6 @@ mod notes;
 mod output;
 mod plan;
 mod printer;
-mod progress;
 mod record;
 mod report;
 mod run;

@@ -9,11 +9,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use goodput_lab::{Event, Observer, RunSink, RunView, SweepProgress};
 use goodput_model::{Mode, Plan, Rate};
+use goodput_monitor::ProgressLine;
+use goodput_monitor::metrics::Listen;
 use goodput_report::plain;
 use goodput_stats::Summary;
 
-use crate::listen::Listen;
-use crate::progress::ProgressLine;
 use crate::screen::Progress;
 use crate::{output, report, terminal, typed};
 use sweep::Drawn;
@@ -66,9 +66,8 @@ impl Observer for Printer {
     fn event(&self, event: Event) {
         match event {
             Event::Note(_) | Event::NoteOnce(_) if self.quiet => {}
-            Event::Note(text) => self.say(&plain(&text)),
+            Event::Note(text) | Event::Notice(text) => self.say(&plain(&text)),
             Event::NoteOnce(text) if self.is_new(&text) => self.say(&plain(&text)),
-            Event::Notice(text) => self.say(&plain(&text)),
             Event::Warning(text) => self.say(&format!("warning: {}", plain(&text))),
             Event::KeyUsed { variable, host } => self.say_whose_key(&variable, &host),
             _ => {}
@@ -98,7 +97,7 @@ impl Observer for Printer {
             Some(_) if run.is_silent => {}
             Some(progress) => match progress.screen().and_then(|screen| screen.follow(run)) {
                 Some(following) => sinks.push(Box::new(following)),
-                None => sinks.push(Box::new(ProgressLine::new(run, progress))),
+                None => sinks.push(Box::new(ProgressLine::new(run, progress.is_rewritten()))),
             },
         }
         sinks

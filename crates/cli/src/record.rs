@@ -16,12 +16,13 @@ use goodput_live::{
     Command, EndReason, LiveObserver, RecordOptions, Recorded, Recording, SessionEnd,
 };
 use goodput_model::Nanos;
+use goodput_monitor::Ticker;
 use goodput_report::plain;
 use tokio::signal::unix::SignalKind;
 
 use crate::args::{RecordArgs, TraceFileArgs};
 use crate::error::{Failed, exit};
-use crate::live::{Crowd, Ticker};
+use crate::live::Crowd;
 use crate::printer::Printer;
 use crate::{listen, live, output};
 
@@ -114,7 +115,7 @@ impl RecordView {
     fn new(args: &RecordArgs) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let every = if is_terminal { TERMINAL } else { PLAIN };
-        let ticker = Mutex::new(Ticker::new(args.quiet, is_terminal, every));
+        let ticker = Mutex::new(Ticker::new(args.quiet, is_terminal, every, output::note));
         Self { ticker, traffic: OnceLock::new() }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use goodput_lab::fleet::alone;
 use goodput_lab::hooks::Hooks;
 use goodput_lab::run::prepare;
 use goodput_lab::series::{Series, repeat};
@@ -16,10 +17,9 @@ use goodput_stats::{RunState, SloState, Summary, repeats};
 use crate::args::{EndpointArgs, OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
 use crate::fleet::{self, Part};
-use crate::listen::Listen;
 use crate::printer::Printer;
 use crate::screen::Progress;
-use crate::{output, plan, report, signals, typed, workload};
+use crate::{listen, output, plan, report, signals, typed, workload};
 
 /// A lab whose observer is this terminal.
 pub(crate) struct Setup {
@@ -68,7 +68,7 @@ impl Setup {
     /// The same, shown while it goes on, where that was asked for. A dry run is not.
     pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
         if let Some(address) = args.beside.metrics_listen {
-            let _ = self.printer.listen.set(Listen::start(address, self.quiet)?);
+            let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
         }
         Ok(self)
     }
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     setup.lab.shard = part.shard();
     if let Part::Other(other) = part {
-        return other.follow(setup, &plan, &path);
+        return fleet::follow(&other, setup.lab, &plan, &path);
     }
     let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
@@ -144,7 +144,7 @@ fn take_part(
             Err(Failed::usage("several runs of several clients need one that leads")
                 .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
         }
-        Part::Alone(shard) => fleet::alone(shard, plan).map(Some),
+        Part::Alone(shard) => Ok(Some(alone(shard, plan)?)),
         Part::First(first) => {
             setup.lab.runner = Box::new(first.gather(setup, plan, is_repeated)?);
             Ok(None)

@@ -19,7 +19,7 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
-use crate::fleet::Part;
+use crate::fleet::{self, Part};
 use crate::printer::Printer;
 use crate::run::{Setup, folder_path, show};
 use crate::workload::dry_run;
@@ -36,7 +36,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
     setup.lab.shard = part.shard();
     if let Part::Other(other) = part {
-        return other.follow(setup, &own_plan(args)?, &led_path(args));
+        return fleet::follow(&other, setup.lab, &own_plan(args)?, &led_path(args));
     }
     let setup = setup.hooked(&args.endpoint)?;
     let (resumed, request) = match &args.resume {

@@ -34,7 +34,7 @@ pub use leader::{Go, Leader, LeaderSettings, Limits, MemberState, Phase};
 pub use member::{Member, MemberSettings, Next, Start};
 pub use message::{Order, OrderKind, UPLOADED};
 pub use token::Token;
-pub use totals::{Histogram, Totals};
+pub use totals::Totals;
 
 /// The version of the protocol; both ends must speak the same.
 pub const PROTOCOL: u32 = 2;

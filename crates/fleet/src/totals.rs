@@ -1,9 +1,7 @@
 //! [`Totals`]: what a member has counted so far, for the screen of rank 0. Results are made from the
 //! records, never from this.
 
-use std::collections::BTreeMap;
-
-use goodput_model::Nanos;
+use goodput_model::LogHistogram;
 use serde::{Deserialize, Serialize};
 
 /// Counts since the first instant of an order. Those of several members add up exactly.
@@ -23,26 +21,13 @@ pub struct Totals {
     /// Events of answers.
     pub events: u64,
     /// Times to the first token.
-    pub ttft: Histogram,
+    pub ttft: LogHistogram,
     /// Times between tokens.
-    pub itl: Histogram,
+    pub itl: LogHistogram,
     /// Times for each token after the first.
-    pub tpot: Histogram,
+    pub tpot: LogHistogram,
     /// Times from the due instant to the end.
-    pub e2e: Histogram,
-}
-
-/// Counts by bucket; those that are nought are not there. Which times a bucket holds is the matter
-/// of those who fill and read it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Histogram {
-    /// How many by bucket.
-    pub counts: BTreeMap<u16, u64>,
-    /// Those that were still growing when they were given up: longer than anything.
-    pub unfinished: u64,
-    /// The largest that was finished.
-    pub max: Nanos,
+    pub e2e: LogHistogram,
 }
 
 impl Totals {
@@ -66,42 +51,16 @@ impl Totals {
     }
 }
 
-impl Histogram {
-    /// Counts one more in a bucket.
-    pub fn add(&mut self, bucket: u16, time: Nanos) {
-        self.put(bucket, 1);
-        self.max = self.max.max(time);
-    }
-
-    /// Adds those of another.
-    pub fn merge(&mut self, other: &Self) {
-        for (bucket, count) in &other.counts {
-            self.put(*bucket, *count);
-        }
-        self.unfinished = self.unfinished.saturating_add(other.unfinished);
-        self.max = self.max.max(other.max);
-    }
-
-    /// How many there are, finished or not.
-    pub fn count(&self) -> u64 {
-        self.counts.values().fold(self.unfinished, |sum, count| sum.saturating_add(*count))
-    }
-
-    fn put(&mut self, bucket: u16, count: u64) {
-        let sum = self.counts.entry(bucket).or_default();
-        // A peer may say any number.
-        *sum = sum.saturating_add(count);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use goodput_model::Nanos;
+
     use super::*;
 
     fn totals(part: u64) -> Totals {
         let mut totals = Totals { started: 10 * part, ended: part, failed: 1, ..Totals::default() };
-        (0..part).for_each(|n| totals.ttft.add(n as u16, Nanos(n)));
-        totals.e2e.unfinished = part;
+        (0..part).for_each(|n| totals.ttft.add(Nanos(n << 7)));
+        (0..part).for_each(|_| totals.e2e.add_unfinished());
         totals
     }
 
@@ -112,17 +71,16 @@ mod tests {
         ba.merge(&totals(3));
         assert_eq!(ab, ba);
         assert_eq!((ab.started, ab.ended, ab.failed, ab.e2e.count()), (80, 8, 2, 8));
-        assert_eq!(
-            ab.ttft.counts.into_iter().collect::<Vec<_>>(),
-            [(0, 2), (1, 2), (2, 2), (3, 1), (4, 1)]
-        );
-        assert_eq!(ab.ttft.max, Nanos(4));
+        let text = serde_json::to_string(&ab.ttft).unwrap();
+        let counts = r#"{"0":2,"1":2,"2":2,"3":1,"4":1}"#;
+        assert_eq!(text, format!(r#"{{"counts":{counts},"unfinished":0,"max":512}}"#));
     }
 
     #[test]
     fn no_number_is_too_large() {
         let mut sum = Totals { started: u64::MAX, ..Totals::default() };
-        sum.ttft.counts.insert(7, u64::MAX);
+        let many = format!(r#"{{"counts":{{"7":{0},"65535":{0}}}}}"#, u64::MAX);
+        sum.ttft = serde_json::from_str(&many).unwrap();
         sum.merge(&sum.clone());
         assert_eq!((sum.started, sum.ttft.count()), (u64::MAX, u64::MAX));
     }

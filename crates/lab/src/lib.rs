@@ -17,6 +17,7 @@
 //! | [`server`] | the server's metrics and GPUs during a run |
 //! | [`hooks`], [`shell`] | a user's commands, the server's profiler, and traces around a run |
 //! | [`judge`] | answers checked after the run |
+//! | [`fleet`] | several clients that send one load |
 //! | [`saved`], [`merge`] | the numbers of a folder; shards made one run |
 //! | [`emptying`] | waiting until a server has nothing left to do |
 //! | [`system`] | what the server says about itself |
@@ -30,6 +31,7 @@ pub mod compare;
 pub mod emptying;
 mod error;
 mod events;
+pub mod fleet;
 pub mod handle;
 pub mod hooks;
 pub mod host;

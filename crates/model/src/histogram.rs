@@ -1,5 +1,9 @@
 //! [`BoundedHistogram`]: counts below fixed bounds, as pages of metrics show them.
 
+mod log;
+
+pub use log::LogHistogram;
+
 use crate::Nanos;
 
 /// A histogram over whole numbers: nanoseconds or tokens.

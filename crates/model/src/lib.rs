@@ -15,6 +15,7 @@ mod pair;
 mod parse;
 mod plain;
 mod plan;
+mod prometheus;
 pub mod random;
 mod reported;
 mod request;
@@ -38,7 +39,7 @@ pub use finish::known_finish;
 pub use health::{
     Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
 };
-pub use histogram::BoundedHistogram;
+pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
@@ -47,6 +48,7 @@ pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
 };
+pub use prometheus::{MetricsFormat, MetricsSheet, metrics_label};
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
     ReportedRequest, ReportedSetup, ReportedWarmup, Tool,

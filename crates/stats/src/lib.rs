@@ -23,6 +23,7 @@ mod runs;
 mod sample;
 mod series;
 mod streamed;
+mod tally;
 mod waterfall;
 
 // The run over time: its window, whether it was steady, whether the server kept up.
@@ -83,5 +84,6 @@ pub use summary::{
     Tokens, TtftByQueue, TtftFit, UntilSummary, Waterfall, WaterfallBand, WaterfallPart,
     WindowSummary,
 };
+pub use tally::{RequestTally, TimeTally};
 pub use until::about;
 pub use watch::{LiveFigure, Look, Watch, goals};

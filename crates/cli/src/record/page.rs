@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use goodput_live::recording::{Lost, RecordFigures};
-
-use crate::listen::{Format, Sheet, label};
+use goodput_model::{MetricsFormat, metrics_label};
+use goodput_monitor::metrics::sheet;
 
 /// The page as it is now.
-pub(super) fn render(figures: &RecordFigures, format: Format) -> String {
-    let mut sheet = Sheet::new(format, 4096);
+pub(super) fn render(figures: &RecordFigures, format: MetricsFormat) -> String {
+    let mut sheet = sheet(format, 4096);
     crate::live::metrics(&mut sheet, &figures.proxy);
     let counts = &figures.counts;
     let counters = [
@@ -23,21 +23,19 @@ pub(super) fn render(figures: &RecordFigures, format: Format) -> String {
         ),
     ];
     for (name, help, counter) in counters {
-        sheet.family((name, "counter", help));
-        sheet.line(name, "", counter.get());
+        sheet.single(name, help, counter.get());
     }
     let lost = "goodput_record_lost_total";
-    sheet.family((lost, "counter", "Requests that should have a row and have none, by reason"));
+    sheet.family(lost, "counter", "Requests that should have a row and have none, by reason");
     for (why, name, _) in Lost::ALL {
-        sheet.line(lost, &label("reason", name), counts.lost_by(why));
+        sheet.line(lost, &metrics_label("reason", name), counts.lost_by(why));
     }
     let flags = [
         ("goodput_record_disk_refuses", "Whether the disk refuses rows", &counts.is_refused),
         ("goodput_record_over", "Whether a limit has ended the recording", &counts.is_over),
     ];
     for (name, help, flag) in flags {
-        sheet.family((name, "gauge", help));
-        sheet.line(name, "", u8::from(flag.load(Ordering::Relaxed)));
+        sheet.single(name, help, u8::from(flag.load(Ordering::Relaxed)));
     }
     sheet.finish()
 }

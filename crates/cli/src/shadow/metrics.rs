@@ -4,38 +4,35 @@ use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::ShadowReport;
 use goodput_live::Standing;
 use goodput_live::shadow::ShadowFigures;
+use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label};
+use goodput_monitor::metrics::{MetricsTally, sheet};
 
 use super::view::ShadowView;
-use crate::listen::{Format, Histogram, Sheet, Tally, label};
 use crate::live;
 
 const SIDES: [&str; 2] = ["primary", "candidate"];
 
 /// The page, made when somebody asks.
-pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: Format) -> String {
-    let mut sheet = Sheet::new(format, 1 << 15);
+pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: MetricsFormat) -> String {
+    let mut sheet = sheet(format, 1 << 15);
     live::metrics(&mut sheet, &figures.proxy);
     mirrored(&mut sheet, figures);
-    single(
-        &mut sheet,
+    sheet.single(
         "goodput_shadow_pairs_total",
         "Requests of which both sides are known",
         figures.pairs(),
     );
-    single(
-        &mut sheet,
+    sheet.single(
         "goodput_shadow_unpaired_total",
         "Requests that the candidate answered and that have no pair",
         figures.unpaired(),
     );
-    single(
-        &mut sheet,
+    sheet.single(
         "goodput_shadow_unjudged_total",
         "Requests without a pair because an answer could not be looked into",
         figures.unjudged(),
     );
-    single(
-        &mut sheet,
+    sheet.single(
         "goodput_shadow_words_lost_total",
         "Answers of the candidate that are in no pair because the collector could not keep up",
         figures.lost(),
@@ -49,31 +46,29 @@ pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: Format) -
         so_far(&mut sheet, comparison);
     }
     for (name, help, of) in TIMES {
-        sheet.family((name, "histogram", help));
+        sheet.family(name, "histogram", help);
         for (side, tally) in SIDES.iter().zip(&sides) {
-            histogram(&mut sheet, name, &label("side", side), of(tally));
+            sheet.histogram(name, &metrics_label("side", side), of(tally));
         }
     }
     sheet.finish()
 }
 
-type Time = (&'static str, &'static str, fn(&Tally) -> &Histogram);
+type Time = (&'static str, &'static str, fn(&MetricsTally) -> &BoundedHistogram);
 
 const TIMES: [Time; 3] = [
-    ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| &tally.ttft),
-    ("goodput_shadow_itl_seconds", "Gaps between the chunks of an answer, of the pairs", |tally| {
-        &tally.itl
+    ("goodput_shadow_ttft_seconds", "Time to the first token, of the pairs", |tally| {
+        &tally.requests.ttft
     }),
-    ("goodput_shadow_e2e_seconds", "Time to the last token, of the pairs", |tally| &tally.e2e),
+    ("goodput_shadow_itl_seconds", "Gaps between the chunks of an answer, of the pairs", |tally| {
+        &tally.requests.itl
+    }),
+    ("goodput_shadow_e2e_seconds", "Time to the last token, of the pairs", |tally| {
+        &tally.requests.e2e
+    }),
 ];
 
-fn single(sheet: &mut Sheet, name: &'static str, help: &'static str, value: u64) {
-    let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-    sheet.family((name, kind, help));
-    sheet.line(name, "", value);
-}
-
-fn mirrored(sheet: &mut Sheet, figures: &ShadowFigures) {
+fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
     let tally = &figures.mirror;
     let counters = [
         (
@@ -100,44 +95,44 @@ fn mirrored(sheet: &mut Sheet, figures: &ShadowFigures) {
         ("goodput_shadow_in_flight", "Requests under way at the candidate", tally.in_flight()),
     ];
     for (name, help, value) in counters {
-        single(sheet, name, help, value);
+        sheet.single(name, help, value);
     }
     let name = "goodput_shadow_dropped_total";
-    sheet.family((name, "counter", "Chosen requests that were not sent, by reason"));
+    sheet.family(name, "counter", "Chosen requests that were not sent, by reason");
     for (reason, count) in tally.dropped() {
-        sheet.line(name, &label("reason", reason), count);
+        sheet.line(name, &metrics_label("reason", reason), count);
     }
     let (name, present) = ("goodput_shadow_state", tally.standing());
-    sheet.family((name, "gauge", "1 for the state that mirroring is in, 0 for others"));
+    sheet.family(name, "gauge", "1 for the state that mirroring is in, 0 for others");
     for (standing, word) in Standing::ALL {
-        sheet.line(name, &label("state", word), u8::from(standing == present));
+        sheet.line(name, &metrics_label("state", word), u8::from(standing == present));
     }
 }
 
 /// What the pairs say together, as of the last look at them.
-fn so_far(sheet: &mut Sheet, comparison: &Comparison) {
+fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
     let change = "goodput_shadow_change";
     let help = "Change of a figure from the primary to the candidate so far: in proportion, of \
                 error_share in points; with the ends of its interval";
-    sheet.family((change, "gauge", help));
+    sheet.family(change, "gauge", help);
     for finding in &comparison.findings {
         let ends =
             [("estimate", Some(finding.change)), ("low", finding.low), ("high", finding.high)];
         for (end, value) in ends {
             if let Some(value) = value {
-                let labels = [label("figure", &finding.metric), label("end", end)];
+                let labels = [metrics_label("figure", &finding.metric), metrics_label("end", end)];
                 sheet.line(change, &labels.join(","), value);
             }
         }
     }
     let tpot = "goodput_shadow_tpot_seconds";
-    sheet.family((tpot, "gauge", "Time per output token after the first so far, by quantile"));
+    sheet.family(tpot, "gauge", "Time per output token after the first so far, by quantile");
     for finding in &comparison.findings {
         let percent = finding.metric.strip_prefix("tpot_p").map(str::parse::<f64>);
         let Some(Ok(percent)) = percent else { continue };
         let quantile = ((percent * 1e4).round() / 1e6).to_string();
         for (side, value) in SIDES.iter().zip([finding.reference, finding.candidate]) {
-            let labels = [label("side", side), label("quantile", &quantile)];
+            let labels = [metrics_label("side", side), metrics_label("quantile", &quantile)];
             sheet.line(tpot, &labels.join(","), value / 1e3);
         }
     }
@@ -147,17 +142,17 @@ fn so_far(sheet: &mut Sheet, comparison: &Comparison) {
 }
 
 /// Lengths, ends and likeness of answers.
-fn counts(sheet: &mut Sheet, report: &ShadowReport) {
+fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let tokens = "goodput_shadow_output_tokens";
-    sheet.family((tokens, "gauge", "Output tokens of an answer on average so far"));
+    sheet.family(tokens, "gauge", "Output tokens of an answer on average so far");
     for (side, mean) in SIDES.iter().zip(report.output_tokens.into_iter().flatten()) {
-        sheet.line(tokens, &label("side", side), mean);
+        sheet.line(tokens, &metrics_label("side", side), mean);
     }
     let finish = "goodput_shadow_finish_total";
-    sheet.family((finish, "counter", "Good answers of the pairs by finish reason"));
+    sheet.family(finish, "counter", "Good answers of the pairs by finish reason");
     for count in &report.finishes {
         for (side, value) in SIDES.iter().zip(count.counts) {
-            let labels = [label("side", side), label("reason", &count.name)];
+            let labels = [metrics_label("side", side), metrics_label("reason", &count.name)];
             sheet.line(finish, &labels.join(","), value);
         }
     }
@@ -167,7 +162,7 @@ fn counts(sheet: &mut Sheet, report: &ShadowReport) {
         ("goodput_shadow_same_total", "Those that are the same to the byte", likeness.exact),
     ];
     for (name, help, value) in alike {
-        single(sheet, name, help, value);
+        sheet.single(name, help, value);
     }
     let medians = [
         (
@@ -182,32 +177,22 @@ fn counts(sheet: &mut Sheet, report: &ShadowReport) {
         ),
     ];
     for (name, help, value) in medians {
-        sheet.family((name, "gauge", help));
+        sheet.family(name, "gauge", help);
         if let Some(value) = value {
             sheet.line(name, "", value);
         }
     }
 }
 
-fn failures(sheet: &mut Sheet, sides: &[Tally; 2]) {
+fn failures(sheet: &mut MetricsSheet, sides: &[MetricsTally; 2]) {
     let name = "goodput_shadow_requests_failed_total";
-    sheet.family((name, "counter", "Requests of the pairs that failed, by class of error"));
+    sheet.family(name, "counter", "Requests of the pairs that failed, by class of error");
     for (side, tally) in SIDES.iter().zip(sides) {
-        for (class, count) in &tally.failed {
-            let labels = [label("side", side), label("class", &class.to_string())];
+        for (class, count) in &tally.requests.failed {
+            let labels = [metrics_label("side", side), metrics_label("class", &class.to_string())];
             sheet.line(name, &labels.join(","), count);
         }
     }
-}
-
-fn histogram(sheet: &mut Sheet, name: &str, side: &str, histogram: &Histogram) {
-    let bucket = format!("{name}_bucket");
-    for (bound, count) in histogram.up_to() {
-        sheet.line(&bucket, &format!("{side},le=\"{bound:?}\""), count);
-    }
-    sheet.line(&bucket, &format!("{side},le=\"+Inf\""), histogram.count());
-    sheet.line(&format!("{name}_sum"), side, histogram.sum());
-    sheet.line(&format!("{name}_count"), side, histogram.count());
 }
 
 #[cfg(test)]
@@ -260,7 +245,7 @@ mod tests {
             shadow: Some(report),
             ..Comparison::default()
         };
-        let mut sheet = Sheet::new(Format::Text, 0);
+        let mut sheet = sheet(MetricsFormat::Text, 0);
         so_far(&mut sheet, &comparison);
         let page = sheet.finish();
         for line in [

@@ -11,18 +11,16 @@ use goodput_clock::now;
 use goodput_live::shadow::ShadowFigures;
 use goodput_live::{Command, LiveObserver, Standing};
 use goodput_model::Nanos;
+
+use goodput_monitor::metrics::MetricsTally;
+use goodput_monitor::{Latency, Phase, Run, Tally, Ticker};
 use goodput_report::plain;
-use goodput_screen::{Latency, Phase, Run};
 
 use crate::args::ShadowArgs;
-use crate::live::{Crowd, Ticker};
-use crate::screen::{self, Progress, Screen};
+use crate::live::Crowd;
+use crate::screen::{Progress, Screen};
 use crate::signals::Signals;
-use crate::{listen, live, terminal};
-
-/// How often the line is rewritten on a terminal, and printed elsewhere.
-const TERMINAL: Nanos = Nanos::from_millis(250);
-const PLAIN: Nanos = Nanos::from_millis(5_000);
+use crate::{live, output, terminal};
 
 /// Changes on the progress line at most.
 const MOST_CHANGES: usize = 3;
@@ -47,9 +45,9 @@ struct Traffic {
 
 /// Figures of the pairs: the primary's side and the candidate's.
 pub(super) struct PairFigures {
-    pub(super) sides: [listen::Tally; 2],
+    pub(super) sides: [MetricsTally; 2],
     /// The same with percentiles, for a screen.
-    shown: [screen::Tally; 2],
+    shown: [Tally; 2],
     /// What pairs say so far, and in words.
     pub(super) so_far: Option<Arc<Comparison>>,
     in_words: String,
@@ -60,11 +58,8 @@ impl ShadowView {
         let signals = Signals::default();
         let (how, quiet) = (args.shown.screen, args.shown.quiet);
         let progress = Progress::of(how, quiet, "shadow", &signals);
-        // A screen that could not be had leaves the terminal to the line.
-        let is_rewritten = matches!(progress, Progress::Line | Progress::Screen(_));
-        let every = if is_rewritten { TERMINAL } else { PLAIN };
-        let (ticker, screen) =
-            (Ticker::new(quiet, is_rewritten, every), progress.screen().cloned());
+        let ticker = Ticker::of_line(quiet, progress.is_rewritten(), output::note);
+        let screen = progress.screen().cloned();
         let ticker = if screen.is_some() { ticker.behind_screen() } else { ticker };
         Self {
             ticker: Mutex::new(ticker),
@@ -74,8 +69,8 @@ impl ShadowView {
             is_stopped: AtomicBool::new(false),
             traffic: OnceLock::new(),
             pairs: Mutex::new(PairFigures {
-                sides: [listen::Tally::new(true), listen::Tally::new(true)],
-                shown: [screen::Tally::new(true), screen::Tally::new(true)],
+                sides: [MetricsTally::new(true), MetricsTally::new(true)],
+                shown: [Tally::new(true), Tally::new(true)],
                 so_far: None,
                 in_words: String::new(),
             }),
@@ -120,7 +115,7 @@ impl ShadowView {
 
     /// Latencies of both sides, so long after the beginning.
     fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let of = |name: &'static str, tally: &screen::Tally| {
+        let of = |name: &'static str, tally: &Tally| {
             let own = tally.latencies(at).into_iter();
             own.map(move |one| Latency { name: format!("{} {name}", one.name), ..one })
         };

@@ -1,5 +1,7 @@
 //! How far one leader goes: `cargo test -p goodput-fleet scale -- --ignored --nocapture`.
 
+use std::collections::BTreeMap;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -64,10 +66,9 @@ fn look(of: u32) {
     let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), settings).unwrap();
     let address = leader.address();
     let mut totals = Totals { started: 1 << 40, ended: 1 << 40, ..Totals::default() };
-    for bucket in 0..200 {
-        for histogram in [&mut totals.ttft, &mut totals.itl, &mut totals.e2e] {
-            histogram.counts.insert(500 + bucket, 123_456);
-        }
+    let counts: BTreeMap<u16, u64> = (500..700).map(|bucket| (bucket, 123_456)).collect();
+    for histogram in [&mut totals.ttft, &mut totals.itl, &mut totals.e2e] {
+        *histogram = serde_json::from_value(serde_json::json!({ "counts": counts })).unwrap();
     }
     let members = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -3,7 +3,7 @@
 use goodput_fleet::{Order, Refusal, Token, Totals};
 use goodput_live::api_of;
 use goodput_live::rows::{Recorder, Settings};
-use goodput_model::{Api, Exchange, Nanos};
+use goodput_model::{Api, Exchange, LogHistogram, Nanos};
 use goodput_tokens::Tokenizer;
 use http::Method;
 use serde::Serialize;
@@ -71,8 +71,7 @@ fn fleet(case: &Case<'_>) -> Result<(), String> {
         let mut sum = totals.clone();
         sum.merge(&totals);
         sum.merge(&Totals::default());
-        let counts =
-            [&sum.ttft, &sum.itl, &sum.tpot, &sum.e2e].map(goodput_fleet::Histogram::count);
+        let counts = [&sum.ttft, &sum.itl, &sum.tpot, &sum.e2e].map(LogHistogram::count);
         let before = [&totals.ttft, &totals.itl, &totals.tpot, &totals.e2e];
         if counts.iter().zip(before).any(|(sum, part)| *sum < part.count()) {
             return Err("a sum that is smaller than a part".to_owned());

@@ -1,15 +1,13 @@
-//! Writing the text format of Prometheus.
+//! Pages as engines write theirs: sorted labels, numbers with or without a point.
 
-use std::fmt::Write;
-
-use goodput_model::BoundedHistogram;
+use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label};
 
 /// Labels of a sample.
 pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 /// A page under construction.
 pub(super) struct Page<'a> {
-    out: String,
+    sheet: MetricsSheet,
     /// On every sample, before those of its own.
     common: Labels<'a>,
     /// `1.0` as Python writes it, or `1`.
@@ -19,7 +17,7 @@ pub(super) struct Page<'a> {
 impl<'a> Page<'a> {
     pub(super) fn new(common: Labels<'a>, has_point: bool) -> Self {
         // A page of vLLM has some 35 kB.
-        Self { out: String::with_capacity(1 << 16), common, has_point }
+        Self { sheet: MetricsSheet::new(MetricsFormat::Text, 1 << 16), common, has_point }
     }
 
     /// From here on with other labels on every sample.
@@ -28,7 +26,7 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn finish(self) -> String {
-        self.out
+        self.sheet.finish()
     }
 
     /// A counter with one sample.
@@ -45,23 +43,15 @@ impl<'a> Page<'a> {
 
     /// Opens a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        self.sheet.family(name, kind, help);
     }
 
     pub(super) fn sample(&mut self, name: &str, labels: Labels<'_>, value: f64) {
-        self.out.push_str(name);
         let mut all: Vec<(&str, &str)> = self.common.iter().chain(labels).copied().collect();
         all.sort_unstable();
-        for (index, (label, text)) in all.into_iter().enumerate() {
-            self.out.push(if index == 0 { '{' } else { ',' });
-            let _ = write!(self.out, "{label}=\"{}\"", Escaped(text));
-        }
-        if !(self.common.is_empty() && labels.is_empty()) {
-            self.out.push('}');
-        }
+        let all: Vec<String> = all.iter().map(|(name, text)| metrics_label(name, text)).collect();
         let number = self.number(value);
-        let _ = writeln!(self.out, " {number}");
+        self.sheet.line(name, &all.join(","), number);
     }
 
     /// A whole histogram, with these of its bounds.
@@ -81,22 +71,5 @@ impl<'a> Page<'a> {
 
     fn number(&self, value: f64) -> String {
         if self.has_point { format!("{value:?}") } else { format!("{value}") }
-    }
-}
-
-/// A label's text as the format wants it.
-struct Escaped<'a>(&'a str);
-
-impl std::fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '\\' => f.write_str("\\\\")?,
-                '"' => f.write_str("\\\"")?,
-                '\n' => f.write_str("\\n")?,
-                other => f.write_char(other)?,
-            }
-        }
-        Ok(())
     }
 }

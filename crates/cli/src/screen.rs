@@ -1,0 +1,128 @@
+//! The live screen: takes the terminal when the first run begins, draws what goes on from a thread
+//! of its own, and gives the terminal back before anything is printed.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use goodput_clock::{now, pause};
+use goodput_lab::{Interrupt, RunView};
+use goodput_model::Nanos;
+use goodput_monitor::{Board, Following, Keys, Run};
+
+use crate::args::ScreenName;
+use crate::terminal::{self, Canvas, Whose};
+use crate::{notes, output, signals};
+
+/// Between two pictures, and after a key.
+const EVERY: Nanos = Nanos::from_millis(200);
+const AFTER_KEY: Nanos = Nanos::from_millis(100);
+
+/// How long a key is waited for before the thread looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How progress is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Progress {
+    /// Not at all.
+    None,
+    /// A line every few seconds.
+    Lines,
+    /// One line that is rewritten.
+    Line,
+    /// On a screen of its own.
+    Screen(Screen),
+}
+
+impl Progress {
+    /// As it was asked for, and as the terminal allows.
+    pub(crate) fn of(
+        how: ScreenName,
+        quiet: bool,
+        verb: &'static str,
+        interrupt: &Interrupt,
+    ) -> Self {
+        use std::io::IsTerminal;
+        match how {
+            _ if quiet => Self::None,
+            ScreenName::Auto if terminal::is_fit() => {
+                Self::Screen(Screen(Board::new(verb, interrupt)))
+            }
+            ScreenName::Auto | ScreenName::Line if std::io::stderr().is_terminal() => Self::Line,
+            _ => Self::Lines,
+        }
+    }
+
+    /// Whether a line is rewritten. A screen that could not be had leaves the terminal to the line.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        matches!(self, Self::Line | Self::Screen(_))
+    }
+
+    /// The screen, where there is one.
+    pub(crate) fn screen(&self) -> Option<&Screen> {
+        if let Self::Screen(screen) = self { Some(screen) } else { None }
+    }
+}
+
+/// A board on the terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct Screen(Board);
+
+impl Deref for Screen {
+    type Target = Board;
+
+    fn deref(&self) -> &Board {
+        &self.0
+    }
+}
+
+impl Screen {
+    /// Shows a run from here on. None where the terminal cannot be had.
+    pub(crate) fn follow(&self, run: &RunView<'_>) -> Option<Following> {
+        let following = self.0.follow(run);
+        self.is_drawn().then_some(following)
+    }
+
+    /// Shows traffic that is not ours as it is now. Whether the terminal can be had.
+    pub(crate) fn show_traffic(&self, title: String, run: Run) -> bool {
+        self.0.set_traffic(title, run);
+        self.is_drawn()
+    }
+
+    /// Whether there is a thread that draws, started now where there was none.
+    fn is_drawn(&self) -> bool {
+        let own = self.clone();
+        let builder = std::thread::Builder::new().name("screen".to_owned());
+        terminal::is_drawn(|canvas| builder.spawn(move || own.show(canvas)))
+    }
+
+    /// Draws until it is over, or the terminal went away.
+    fn show(&self, mut canvas: Canvas) {
+        let (mut keys, mut next) = (Keys::default(), now());
+        while !terminal::is_over() {
+            let whose = *terminal::hold();
+            if whose == Whose::Back {
+                return;
+            }
+            if whose == Whose::Lent {
+                canvas.spoil();
+                pause(Nanos::from_millis(20));
+                continue;
+            }
+            if now() >= next {
+                next = now() + EVERY;
+                let view = self.view(&keys, now(), notes::kept(), output::has_colour());
+                if canvas.draw(|frame| goodput_monitor::draw(&view, frame)).is_err() {
+                    break;
+                }
+            }
+            match keys.wait(LOOK, || signals::hear(self.interrupt())) {
+                Ok(true) => next = next.min(now() + AFTER_KEY),
+                Ok(false) => {}
+                // Where no key is read, Ctrl-C must be a signal again.
+                Err(_) => break,
+            }
+        }
+        // Tried once more at the end where the terminal does not take it now.
+        terminal::give_back();
+    }
+}

@@ -1,0 +1,88 @@
+//! Several clients that send one load: a common start, and one result.
+//!
+//! Every client is started with the same words. Client 0 ([`Leading`]) decides what is measured and
+//! when, and merges; the others ([`Meeting::follow`]) do as they are told, and keep what they measured
+//! whatever happens to it.
+
+mod following;
+mod leading;
+mod totals;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use goodput_fleet::{FleetError, Token};
+use goodput_model::{Plan, Shard, ShardFacts, plain};
+
+use crate::error::Failed;
+
+pub use following::Followed;
+pub use leading::Leading;
+
+/// Where clients meet, and which of them this is.
+pub struct Meeting {
+    /// The part of the load that this client sends.
+    pub shard: Shard,
+    /// Host and port of client 0.
+    pub at: String,
+    /// The word that all clients know.
+    pub token: Option<Token>,
+    /// How long they wait for each other.
+    pub join_within: Duration,
+}
+
+/// The folder of one part among the parts of a run.
+fn part(parts: &Path, rank: u32) -> PathBuf {
+    parts.join(format!("{rank:04}"))
+}
+
+/// What lies next to the parts while they are made: who finds it shares the disk of client 0.
+fn mark(parts: &Path, fleet: &str) -> PathBuf {
+    parts.join(format!(".fleet-{}", fleet.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-")))
+}
+
+/// A shard of this plan that waits for no other.
+pub fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
+    check(plan, shard)?;
+    if plan.measure.until.is_some() {
+        return Err(Failed::usage("each client would end by itself, by what it alone has seen")
+            .hint("--rendezvous HOST:PORT of client 0, who then ends it for all"));
+    }
+    Ok(ShardFacts { shard, fleet: None, clock: None })
+}
+
+/// What cannot be sent in parts.
+fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
+    if plan.target.url.starts_with("mock") {
+        return Err(Failed::usage("each client would have a simulated engine of its own")
+            .hint("start one with `goodput mock --listen 127.0.0.1:8000` and give its address"));
+    }
+    // Users can be fewer than clients; a client that may have nothing in flight would wait for ever.
+    match plan.load.mode.cap().filter(|cap| *cap < shard.of()) {
+        None => Ok(()),
+        Some(cap) => Err(Failed::usage(format!(
+            "{cap} at once cannot be dealt out to {} clients",
+            shard.of()
+        ))
+        .hint("--max-concurrency takes at least one for each client")),
+    }
+}
+
+/// The addresses of a meeting place.
+fn resolve(at: &str) -> Result<Vec<SocketAddr>, Failed> {
+    let found = at.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    found.map_err(|error| {
+        Failed::usage(format!("cannot find `{at}`: {error}"))
+            .hint("--rendezvous takes host:port of client 0")
+    })
+}
+
+/// What a meeting cannot do, in words for the terminal.
+pub fn fleet_failed(error: &FleetError) -> Failed {
+    let failed = Failed::usage(plain(&error.to_string()));
+    match error.hint() {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}

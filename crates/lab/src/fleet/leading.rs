@@ -1,0 +1,396 @@
+//! Client 0: gathers the others, says what is measured and when, and makes one result of it.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+
+use goodput_clock::{now, pause};
+use goodput_engine::{Begin, Snapshot};
+use goodput_fleet::{Leader, LeaderSettings, Limits, MemberState, Order, OrderKind, Phase, Totals};
+use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
+use goodput_record::{RunFolder, State, plan_text};
+use goodput_stats::Summary;
+
+use super::{Meeting, check, fleet_failed, mark, part, resolve};
+use crate::error::{Failed, folder_failed};
+use crate::events::Observer;
+use crate::handle::RunHandle;
+use crate::interrupt::Patience;
+use crate::run::{Lab, Prepared, RunContext, Runner};
+use crate::{host, merge};
+
+/// How long clients may take to prepare a plan: files, tokenizers, the server's first answer.
+const PREPARING: Nanos = Nanos::from_millis(180_000);
+
+/// From the word to begin to the first instant: longer than a word takes to the farthest client.
+const AHEAD: Nanos = Nanos::from_millis(500);
+
+/// How long clients may take, after this one is done, to wait for their answers and hand over what
+/// they measured.
+const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
+
+/// How long a client that was lost may take to come back before the next run.
+const COMING_BACK: Nanos = Nanos::from_millis(10_000);
+
+/// A record that has not grown for so long will not: a client that is well adds to it every second.
+const STANDS_STILL: Nanos = Nanos::from_millis(5_000);
+
+/// How often somebody looks at what others have done.
+const EVERY: Nanos = Nanos::from_millis(200);
+
+/// Client 0, with the others.
+pub struct Leading {
+    leader: Arc<Leader>,
+    meeting: Meeting,
+    fleet: String,
+    /// Whether more than one run follows.
+    has_several: bool,
+    orders: AtomicU64,
+}
+
+impl fmt::Debug for Leading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leading").field("fleet", &self.fleet).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        self.leader.end();
+    }
+}
+
+impl Meeting {
+    /// Leads: listens, and waits until all are there, or for as long as was asked.
+    pub fn gather(self, lab: &Lab, plan: &Plan, has_several: bool) -> Result<Leading, Failed> {
+        let meeting = self;
+        check(plan, meeting.shard)?;
+        let fleet = format!("{}-{:08x}", host::timestamp(), now().0 as u32);
+        let settings = LeaderSettings {
+            of: meeting.shard.of(),
+            token: meeting.token.clone(),
+            fleet: fleet.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            limits: Limits::default(),
+        };
+        let address = listening_address(&meeting)?;
+        let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
+        let others = meeting.shard.of() - 1;
+        lab.observer.note(format!(
+            "client 0 of {}: at {}, waiting for {others} more",
+            meeting.shard.of(),
+            leader.address()
+        ));
+        lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        let mut there_before = 0;
+        let deadline = now() + Nanos::from(meeting.join_within);
+        let there = leader.gather(deadline, |there| {
+            if there.len() != there_before {
+                there_before = there.len();
+                lab.observer.note(format!("{} of {others} are there", there.len()));
+            }
+            !lab.interrupt.is_interrupted()
+        });
+        if lab.interrupt.is_interrupted() {
+            leader.end();
+            return Err(Failed::interrupted("stopped before the other clients were there"));
+        }
+        let leader = Arc::new(leader);
+        let leading = Leading { leader, meeting, fleet, has_several, orders: AtomicU64::new(0) };
+        leading.check_there(&there, &*lab.observer)?;
+        Ok(leading)
+    }
+}
+
+impl Runner for Leading {
+    /// A run of all clients: each measures its part into a folder of its own, of which one is made at
+    /// `path`.
+    fn run(
+        &self,
+        prepared: Prepared,
+        lab: &Lab,
+        path: &Path,
+        context: RunContext,
+    ) -> Result<Summary, Failed> {
+        RunFolder::check_free(path).map_err(|error| folder_failed(&error))?;
+        if self.has_several {
+            // One that was lost may come back.
+            let deadline = now() + COMING_BACK;
+            let there = self.leader.gather(deadline, |_| !lab.interrupt.is_interrupted());
+            self.check_there(&there, &*lab.observer)?;
+        }
+        let number = self.orders.fetch_add(1, Ordering::Relaxed) + 1;
+        let kind = if self.has_several { OrderKind::Point } else { OrderKind::Run };
+        let plan = plan_text(&prepared.plan).map_err(|error| folder_failed(&error))?;
+        let parts = path.join(RunFolder::SHARDS);
+        let mark = Mark::set(&parts, &self.fleet)?;
+        let folder = mark.folder();
+        let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
+        self.leader.prepare(order).map_err(|error| fleet_failed(&error))?;
+        let handle = RunHandle::default();
+        let minding = self.mind(&handle);
+        let context = RunContext {
+            repeat: context.repeat,
+            label: format!("{}{} clients · ", context.label, self.meeting.shard.of()),
+            is_silent: context.is_silent,
+            shard: Some(ShardFacts {
+                shard: self.meeting.shard,
+                fleet: Some(self.fleet.clone()),
+                clock: Some(ClockOffset::default()),
+            }),
+            begin: Some(self.begin(lab)),
+            handle,
+            ..RunContext::default()
+        };
+        let own = prepared.run_here(lab, &part(&parts, 0), context);
+        drop(minding);
+        if own.is_err() {
+            self.leader.abort();
+        }
+        own?;
+        let folders = self.collect(lab, &parts)?;
+        drop(mark);
+        merge::merge(&folders, path, Some(self.meeting.shard.of()), &*lab.observer)
+    }
+}
+
+impl Leading {
+    /// Says who is missing. One run goes on without them; of several, none would be of the load that is
+    /// asked about.
+    fn check_there(&self, there: &[u32], observer: &dyn Observer) -> Result<(), Failed> {
+        let missing = (1..self.meeting.shard.of()).filter(|rank| !there.contains(rank));
+        let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
+        let missing = missing.join(", ");
+        for (why, times) in self.leader.turned_away() {
+            let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
+            observer.warn(format!("turned away: {why}{times}"));
+        }
+        match missing.as_str() {
+            "" => Ok(()),
+            _ if self.has_several => Err(Failed::void(format!(
+                "client {missing} is not there: what follows would be measured with a smaller load"
+            ))
+            .hint("start all clients again; a sweep goes on with --resume FOLDER")),
+            _ => {
+                observer.warn(format!(
+                    "beginning without client {missing}: its part of the load will be missing"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until all are ready, and gives the instant at which they begin.
+    fn begin(&self, lab: &Lab) -> Begin {
+        let (leader, interrupt) = (Arc::clone(&self.leader), lab.interrupt.clone());
+        let observer = Arc::clone(&lab.observer);
+        Box::new(move || {
+            let deadline = now() + PREPARING;
+            let members = leader.wait_ready(deadline, || !interrupt.is_interrupted());
+            for member in &members {
+                if let Some(why) = not_ready(member) {
+                    observer.warn(format!("client {} {why}", member.rank));
+                }
+            }
+            let go = leader.go(AHEAD);
+            let count = go.ranks.len() + 1;
+            let begin = if count == 1 { "client begins" } else { "clients begin together" };
+            observer.note(format!("{count} {begin}"));
+            go.at
+        })
+    }
+
+    /// Stops the others when this client stops, and shows what they have done.
+    fn mind(&self, handle: &RunHandle) -> Minding {
+        let (leader, handle) = (Arc::clone(&self.leader), handle.clone());
+        let over = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&over);
+        let mind = move || {
+            let (mut has_stopped, mut has_aborted) = (false, false);
+            loop {
+                // One more look when it is over: a stop may come last.
+                let is_over = flag.load(Ordering::Relaxed);
+                let others = leader.totals().into_iter().fold(Totals::default(), |mut sum, one| {
+                    sum.merge(&one.1);
+                    sum
+                });
+                handle.live.set_others(snapshot(&others));
+                *handle.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+                if handle.control.was_told_to_stop() && !has_stopped {
+                    has_stopped = true;
+                    leader.stop();
+                }
+                if handle.control.was_told_to_abort() && !has_aborted {
+                    has_aborted = true;
+                    leader.abort();
+                }
+                if is_over {
+                    return;
+                }
+                pause(EVERY);
+            }
+        };
+        // Without a thread others are neither shown nor stopped early, and nothing else is missing.
+        let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(mind).ok();
+        Minding { over, thread }
+    }
+
+    /// The folders of all parts that there are, of those that began. Who does not want to wait for the
+    /// rest has what is here.
+    fn collect(&self, lab: &Lab, parts: &Path) -> Result<Vec<PathBuf>, Failed> {
+        let patience =
+            Patience::new(&lab.interrupt).map_err(|error| Failed::internal(error.to_string()))?;
+        let deadline = now() + HANDING_OVER;
+        let others = self.meeting.shard.of() as usize - 1;
+        lab.observer.note("waiting for what the other clients measured".to_owned());
+        let mut said = 0;
+        let found = self.leader.collect(
+            |rank| part(parts, rank),
+            deadline,
+            |settled| {
+                if settled != said && settled < others {
+                    said = settled;
+                    lab.observer.note(format!("{settled} of {others} are here"));
+                }
+                !patience.is_over()
+            },
+        );
+        let members = self.leader.members();
+        let has_begun =
+            |rank: u32| members.iter().any(|member| member.rank == rank && member.has_begun);
+        let mut folders = vec![part(parts, 0)];
+        for (rank, outcome) in found.into_iter().filter(|(rank, _)| has_begun(*rank)) {
+            let folder = part(parts, rank);
+            match outcome {
+                Ok(folder) => folders.push(folder),
+                // It shares our disk, and what it measured is here.
+                Err(why) if RunFolder::open(&folder).is_ok() => {
+                    lab.observer.warn(format!("client {rank}: {why}"));
+                    wait_closed(&folder, deadline, || !patience.is_over());
+                    folders.push(folder);
+                }
+                Err(why) => lab.observer.warn(format!(
+                    "nothing came from client {rank}: {why}; what it measured, if anything, \
+                     is in the folder that it has named, and `goodput merge` takes it in"
+                )),
+            }
+        }
+        Ok(folders)
+    }
+}
+
+/// Waits until a client that is not heard any more has closed its record, as long as that grows.
+fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
+    let size = || {
+        let logs = ["requests.log", "server.log"].map(|name| std::fs::metadata(folder.join(name)));
+        logs.into_iter().flatten().map(|file| file.len()).sum::<u64>()
+    };
+    let is_open = || {
+        let manifest = RunFolder::open(folder).and_then(|folder| folder.manifest());
+        manifest.is_ok_and(|manifest| manifest.state == State::Running)
+    };
+    let (mut last, mut since) = (size(), now());
+    while is_open() && now() < deadline.min(since + STANDS_STILL) && look() {
+        pause(EVERY);
+        let size = size();
+        if size != last {
+            (last, since) = (size, now());
+        }
+    }
+}
+
+/// A mark beside the parts, gone when this is dropped.
+struct Mark {
+    parts: PathBuf,
+    mark: PathBuf,
+}
+
+impl Mark {
+    fn set(parts: &Path, fleet: &str) -> Result<Self, Failed> {
+        let mark = mark(parts, fleet);
+        std::fs::create_dir_all(parts).and_then(|()| std::fs::write(&mark, fleet)).map_err(
+            |error| {
+                Failed::usage(format!("cannot write to `{}`: {error}", parts.display()))
+                    .hint("--out names another folder")
+            },
+        )?;
+        Ok(Self { parts: parts.to_owned(), mark })
+    }
+
+    /// Where the parts belong, from every folder.
+    fn folder(&self) -> String {
+        std::fs::canonicalize(&self.parts)
+            .map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.mark);
+    }
+}
+
+/// Why a client does not begin with the others.
+fn not_ready(member: &MemberState) -> Option<String> {
+    match &member.phase {
+        Phase::Ready => None,
+        Phase::Refused(why) => Some(format!("cannot: {why}")),
+        Phase::Lost(why) => Some(format!("was lost: {why}")),
+        _ => Some("is not ready".to_owned()),
+    }
+}
+
+fn snapshot(totals: &Totals) -> Snapshot {
+    Snapshot {
+        started: totals.started,
+        ok: totals.ended.saturating_sub(totals.failed),
+        failed: totals.failed,
+        tokens: totals.output_tokens,
+        ..Snapshot::default()
+    }
+}
+
+/// A thread that looks after the others, until this is dropped.
+struct Minding {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Minding {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The address to listen on. One that was named as such is meant; a name may mean several here, and may
+/// be known to others before it is to this machine: with a token, which keeps strangers out, all of them.
+fn listening_address(meeting: &Meeting) -> Result<SocketAddr, Failed> {
+    let elsewhere = || {
+        Failed::usage(format!("`{}` is not an address of this machine", meeting.at))
+            .hint("client 0 listens at --rendezvous; give its own name or address, or 0.0.0.0")
+    };
+    let is_own = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
+    if let Ok(address) = meeting.at.parse::<SocketAddr>() {
+        return is_own(&address).then_some(address).ok_or_else(elsewhere);
+    }
+    let port = meeting.at.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let found = resolve(&meeting.at);
+    match (&meeting.token, port, found) {
+        (Some(_), Some(port), Ok(found)) if found.iter().any(is_own) => Ok(everywhere(port)),
+        (Some(_), Some(port), Err(_)) => Ok(everywhere(port)),
+        (_, _, found) => found?.into_iter().find(is_own).ok_or_else(elsewhere),
+    }
+}
+
+/// All addresses of this machine, of IPv6 too where it has that.
+fn everywhere(port: u16) -> SocketAddr {
+    let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    let has_six = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
+    if has_six { six } else { SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)) }
+}

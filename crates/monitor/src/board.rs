@@ -1,0 +1,278 @@
+//! What is known of the runs under way, and a picture of the present instant made of it.
+//!
+//! Workers are not touched. Counters are those of the engine; what a request says in the end is
+//! added up on the collector's thread; a few times a second the screen's thread looks at both.
+
+mod campaign;
+mod series;
+mod tally;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use goodput_clock::now;
+use goodput_lab::{Interrupt, Observation, RunHandle, RunSink};
+use goodput_model::{Extent, Load, Nanos, Plan, RequestRecord, plain};
+use goodput_report::confidence_live;
+
+use crate::course::{self, Course, Stand};
+use crate::keys::Keys;
+use crate::progress::sending;
+use crate::view::{Campaign, Offered, Phase, Run as RunView, View};
+pub use tally::Tally;
+
+/// What is shown. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Board(Arc<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    verb: &'static str,
+    interrupt: Interrupt,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The run under way, or the last.
+    run: Option<Arc<Run>>,
+    campaign: Option<Campaign>,
+    /// A title and what stands in the place of a run, where the traffic is not ours.
+    traffic: Option<(String, RunView)>,
+}
+
+/// A run on the screen.
+#[derive(Debug)]
+struct Run {
+    facts: Facts,
+    handle: RunHandle,
+    seen: Mutex<Seen>,
+}
+
+/// A run that is shown while it lasts.
+#[derive(Debug)]
+pub struct Following(Arc<Run>);
+
+impl Board {
+    /// For the runs of one verb.
+    pub fn new(verb: &'static str, interrupt: &Interrupt) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Shown { verb, interrupt: interrupt.clone(), state }))
+    }
+
+    /// Shows a run from here on.
+    pub fn follow(&self, run: &goodput_lab::RunView<'_>) -> Following {
+        let run = Arc::new(Run {
+            facts: Facts::new(run),
+            handle: run.handle.clone(),
+            seen: Mutex::new(Seen::new(run.plan)),
+        });
+        lock(&self.0.state).run = Some(Arc::clone(&run));
+        Following(run)
+    }
+
+    /// Shows traffic that is not ours as it is now.
+    pub fn set_traffic(&self, title: String, run: RunView) {
+        lock(&self.0.state).traffic = Some((title, run));
+    }
+
+    /// The user's wish to stop.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.0.interrupt
+    }
+
+    /// What the runs are a part of.
+    pub fn set_campaign(&self, campaign: Campaign) {
+        lock(&self.0.state).campaign = Some(campaign);
+    }
+
+    /// Everything at this instant, with the lines that were said.
+    pub fn view(&self, keys: &Keys, at: Nanos, notes: Vec<String>, colour: bool) -> View {
+        let shown = &self.0;
+        let (run, campaign, traffic) = {
+            let state = lock(&shown.state);
+            (state.run.clone(), state.campaign.clone(), state.traffic.clone())
+        };
+        let (own, in_stead) = traffic.unzip();
+        let title = run.as_ref().map_or_else(String::new, |run| {
+            format!("goodput {} · {} · {}", shown.verb, run.facts.target, run.facts.model)
+        });
+        View {
+            title: own.unwrap_or(title),
+            pane: keys.pane,
+            help: keys.help,
+            colour,
+            run: in_stead.or_else(|| run.map(|run| run.view(at, shown.interrupt.is_interrupted()))),
+            campaign,
+            notes,
+        }
+    }
+}
+
+impl RunSink for Following {
+    fn record(&mut self, record: &RequestRecord) {
+        lock(&self.0.seen).tally.add(record);
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>) {
+        let Observation { at, beats, scrapes, gpus } = *seen;
+        let handle = &self.0.handle;
+        let snapshot = handle.live.of_all();
+        let mut seen = lock(&self.0.seen);
+        seen.tally.hear(at, &lock(&handle.others));
+        seen.epoch = Some(now() - at);
+        seen.course.look(at, snapshot.started);
+        seen.tally.look(scrapes, gpus);
+        seen.tally.tick(at, beats, snapshot);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut seen = lock(&self.0.seen);
+        seen.took = seen.epoch.map(|epoch| now() - epoch);
+        seen.is_over = true;
+    }
+}
+
+/// What a thread that panicked has left can still be shown.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What does not change during a run. Foreign text in it is harmless.
+#[derive(Debug)]
+struct Facts {
+    target: String,
+    model: String,
+    label: String,
+    load: Load,
+}
+
+impl Facts {
+    fn new(run: &goodput_lab::RunView<'_>) -> Self {
+        // The rest of a label is how long it may still take.
+        let label = run.label.split(" · ").next().unwrap_or_default().trim();
+        Self {
+            target: plain(run.target),
+            model: plain(run.model),
+            label: plain(label),
+            load: run.plan.load.clone(),
+        }
+    }
+}
+
+/// What changes, and is told by the collector.
+#[derive(Debug)]
+struct Seen {
+    tally: Tally,
+    course: Course,
+    /// The run's first instant on our clock, once something was seen of it.
+    epoch: Option<Nanos>,
+    /// How long it took, once it is over.
+    took: Option<Nanos>,
+    is_over: bool,
+}
+
+impl Seen {
+    fn new(plan: &Plan) -> Self {
+        Self {
+            tally: Tally::new(plan.target.stream),
+            course: Course::new(&plan.load),
+            epoch: None,
+            took: None,
+            is_over: false,
+        }
+    }
+}
+
+impl Run {
+    fn view(&self, at: Nanos, is_stopped: bool) -> RunView {
+        let snapshot = self.handle.live.of_all();
+        let mut seen = lock(&self.seen);
+        let since = seen.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
+        let elapsed = seen.took.unwrap_or(since);
+        seen.course.look(elapsed, snapshot.started);
+        let phase = self.phase(&seen, elapsed, is_stopped);
+        let rates = seen.tally.rates((elapsed, snapshot)).filter(|_| !seen.is_over);
+        let (tokens, under_way) = seen.tally.history();
+        let total_s = total(&self.facts.load);
+        let done = done(&self.facts.load, total_s, elapsed.as_secs(), snapshot.started);
+        let left_s = done.filter(|done| *done > 0.0).map(|done| match total_s {
+            Some(total) => (total - elapsed.as_secs()).max(0.0),
+            // By count: as fast as so far.
+            None => elapsed.as_secs() / done * (1.0 - done),
+        });
+        RunView {
+            label: self.facts.label.clone(),
+            phase,
+            elapsed_s: elapsed.as_secs(),
+            total_s,
+            done,
+            left_s,
+            offered: offered(&self.facts.load, elapsed),
+            sent_per_s: rates.map(|rates| rates.sent),
+            ok_per_s: rates.map(|rates| rates.ok),
+            tokens_per_s: rates.map(|rates| rates.tokens),
+            in_flight: snapshot.in_flight(),
+            sent: snapshot.started,
+            ok: snapshot.ok,
+            failed: snapshot.failed,
+            confidence: confidence_live(
+                &self.handle.look(),
+                sending(&self.facts.load, &self.handle.control, elapsed),
+            ),
+            latencies: seen.tally.latencies(elapsed),
+            tokens,
+            under_way,
+            errors: seen.tally.errors(),
+            client: seen.tally.client(elapsed, snapshot.lost),
+            server: seen.tally.server(),
+        }
+    }
+
+    fn phase(&self, seen: &Seen, elapsed: Nanos, is_stopped: bool) -> Phase {
+        let is_sent = self.handle.control.is_draining() || self.handle.control.is_stopping();
+        match seen.course.stand(elapsed) {
+            _ if seen.is_over => Phase::Ended,
+            _ if is_sent && is_stopped => Phase::Stopping,
+            _ if is_sent => Phase::Drain,
+            _ if seen.epoch.is_none() => Phase::Starting,
+            Stand::Warmup => Phase::Warmup,
+            Stand::Measured => Phase::Measured,
+            Stand::Cooldown => Phase::Cooldown,
+            Stand::Drain | Stand::Ended => Phase::Drain,
+        }
+    }
+}
+
+fn offered(load: &Load, at: Nanos) -> Offered {
+    match course::offered(&load.mode, at) {
+        course::Offered::PerSecond(rate) => Offered::PerSecond(rate),
+        course::Offered::Users(users) => Offered::Users(users),
+        course::Offered::Otherwise => Offered::Otherwise,
+    }
+}
+
+/// Seconds of load, where they are planned.
+fn total(load: &Load) -> Option<f64> {
+    let measured = load.duration?.as_secs_f64();
+    let warmup = match load.warmup {
+        Extent::Time(time) => time.as_secs_f64(),
+        Extent::Requests(_) | Extent::Auto => 0.0,
+    };
+    load.num_requests.is_none().then_some(warmup + measured + load.cooldown.as_secs_f64())
+}
+
+/// Share of the load that was sent.
+fn done(load: &Load, total_s: Option<f64>, elapsed_s: f64, started: u64) -> Option<f64> {
+    let warmup = match load.warmup {
+        Extent::Requests(requests) => requests,
+        Extent::Time(_) | Extent::Auto => 0,
+    };
+    let share = match (total_s, load.num_requests) {
+        (Some(total), _) => elapsed_s / total,
+        (None, Some(requests)) => started as f64 / requests.saturating_add(warmup) as f64,
+        (None, None) => return None,
+    };
+    share.is_finite().then(|| share.clamp(0.0, 1.0))
+}

@@ -1,0 +1,91 @@
+//! Sweeps and comparisons as the screen shows them.
+
+use goodput_campaign::compare::{Comparison, Outcome};
+use goodput_campaign::curve::is_on_curve;
+use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, Standing, SweepPlan};
+
+use super::Board;
+use crate::view::{
+    Campaign, Comparison as ComparisonView, Difference, Level, Point, Standing as StandingView,
+    Sweep,
+};
+
+impl Board {
+    /// The points of a sweep, and what is known of its answer.
+    pub fn sweep(
+        &self,
+        points: &[PointSummary],
+        plan: &SweepPlan,
+        answer: Option<&Goodput>,
+        left: Option<&Estimate>,
+    ) {
+        let axes = goodput_report::sweep_axes(points, plan);
+        let point = |point: &PointSummary| {
+            let figures = &point.point.figures;
+            let spread = axes.spread(figures);
+            let words = goodput_report::sweep_words(point);
+            Point {
+                number: point.point.ask.number,
+                level: point.point.ask.level.value(),
+                purpose: words.0.to_owned(),
+                p50: spread.p50.map(|found| found.value),
+                p99: spread.p99.map(|found| found.value),
+                ok_per_s: figures.requests_per_s,
+                tokens_per_s: figures.output_tps,
+                standing: match point.standing {
+                    Standing::Met => StandingView::Good,
+                    Standing::Missed(_) => StandingView::Bad,
+                    Standing::Unclear(_) => StandingView::Open,
+                },
+                words: match (figures.attainment, &point.standing) {
+                    // Without a promise there is nothing to keep.
+                    (None, Standing::Met | Standing::Unclear(_)) => words.0.to_owned(),
+                    _ => words.1,
+                },
+                is_on_curve: is_on_curve(point),
+            }
+        };
+        self.set_campaign(Campaign::Sweep(Sweep {
+            unit: axes.unit.to_owned(),
+            latency: axes.latency.to_owned(),
+            limit: axes.limit.clone(),
+            points: points.iter().map(point).collect(),
+            answer: goodput_report::sweep_so_far(answer, plan),
+            left_s: left.map(|left| left.seconds),
+        }));
+    }
+
+    /// The blocks of a comparison, and what differs so far.
+    pub fn compare(&self, comparison: &Comparison, left_s: f64) {
+        let standing = |outcome: Outcome| match outcome {
+            Outcome::Better => StandingView::Good,
+            Outcome::Worse => StandingView::Bad,
+            Outcome::Equivalent
+            | Outcome::Inconclusive
+            | Outcome::NoVerdict
+            | Outcome::Described => StandingView::Open,
+        };
+        let levels = goodput_report::compare_so_far(comparison).into_iter().map(|one| Level {
+            title: one.title,
+            differences: one
+                .rows
+                .into_iter()
+                .map(|row| Difference {
+                    figure: row.figure,
+                    reference: row.reference,
+                    candidate: row.candidate,
+                    change: row.change,
+                    words: row.words.to_owned(),
+                    standing: standing(row.outcome),
+                })
+                .collect(),
+        });
+        self.set_campaign(Campaign::Comparison(ComparisonView {
+            sides: comparison.sides.iter().map(|side| goodput_report::plain(&side.name)).collect(),
+            blocks: comparison.comparison.blocks,
+            most: comparison.design.looks.last().copied(),
+            left_s: (left_s > 0.0).then_some(left_s),
+            levels: levels.collect(),
+        }));
+    }
+}

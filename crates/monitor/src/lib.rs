@@ -1,0 +1,34 @@
+//! What shows a run while it goes on: the live screen, the progress line and the page of metrics.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `view`, `panes`, `words` | a [`View`] as plain data, and [`draw`], which is pure: the same view gives the same screen |
+//! | `board`, `keys` | what is known of the runs under way ([`Board`]), made a view; what keys choose of it |
+//! | `progress`, `ticker` | the line of a run, and when and how lines are shown |
+//! | [`metrics`] | `--metrics-listen`: the runs of one use of a verb as Prometheus metrics |
+//! | `course` | where a run stands in its plan |
+//!
+//! Who owns the terminal draws and prints. Foreign text must have been made harmless before it gets here.
+
+mod board;
+mod course;
+mod keys;
+pub mod metrics;
+mod panes;
+mod progress;
+mod ticker;
+mod view;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use board::{Board, Following, Tally};
+pub use keys::Keys;
+pub use panes::draw;
+pub use progress::ProgressLine;
+pub use ticker::Ticker;
+pub use view::{
+    Campaign, Client, Comparison, Difference, Latency, Level, Offered, Pane, Percentiles, Phase,
+    Point, Run, Server, Standing, Sweep, View,
+};

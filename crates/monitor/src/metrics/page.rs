@@ -1,0 +1,240 @@
+//! The page, in Prometheus' text format or in OpenMetrics. Both hold the same series.
+
+use std::fmt::Display;
+
+use goodput_engine::Snapshot;
+use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, Nanos, metrics_label};
+
+use super::Facts;
+use super::tally::MetricsTally;
+use crate::course::{Offered, Stand};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// One look at a run.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) facts: Facts,
+    pub(super) seen: Snapshot,
+    pub(super) tally: MetricsTally,
+    pub(super) stand: Stand,
+    pub(super) elapsed: Nanos,
+    pub(super) offered: Offered,
+}
+
+/// Name, type and meaning of a family.
+type Family = (&'static str, &'static str, &'static str);
+
+/// An empty page, with the version of goodput.
+pub fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
+    let mut sheet = MetricsSheet::new(format, capacity);
+    sheet.family("goodput_build_info", "gauge", "The version of goodput");
+    sheet.line("goodput_build_info", &metrics_label("version", VERSION), 1);
+    sheet
+}
+
+pub(super) fn render(looks: &[Look], format: MetricsFormat) -> String {
+    // A run takes some 12 kB.
+    let sheet = sheet(format, (looks.len() + 1) << 14);
+    let mut page = Page { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
+    page.runs_themselves();
+    page.requests();
+    page.latencies();
+    page.client();
+    page.sheet.finish()
+}
+
+struct Page<'a> {
+    sheet: MetricsSheet,
+    /// With the labels that all of its series have.
+    runs: Vec<(String, &'a Look)>,
+}
+
+impl Page<'_> {
+    fn runs_themselves(&mut self) {
+        self.several(
+            ("goodput_run_info", "gauge", "A run: what is measured, by whom, and where it is kept"),
+            |look| {
+                let Facts { model, label: what, folder, .. } = &look.facts;
+                let labels = [
+                    ("model", model.as_str()),
+                    ("label", what),
+                    ("folder", folder),
+                    ("version", VERSION),
+                ];
+                let labels: Vec<String> =
+                    labels.iter().map(|(name, text)| metrics_label(name, text)).collect();
+                vec![(labels.join(","), 1)]
+            },
+        );
+        self.several(
+            (
+                "goodput_run_phase",
+                "gauge",
+                "1 for the part of its plan that a run is in, 0 for others",
+            ),
+            |look| {
+                let all = Stand::ALL.iter();
+                all.map(|(stand, name)| {
+                    (metrics_label("phase", name), u8::from(*stand == look.stand))
+                })
+                .collect()
+            },
+        );
+        self.single(
+            ("goodput_run_elapsed_seconds", "gauge", "Since the first instant of the run"),
+            |look| Some(look.elapsed.as_secs()),
+        );
+        self.single(
+            (
+                "goodput_offered_requests_per_second",
+                "gauge",
+                "What the schedule asks for now; not there where no schedule has a rate",
+            ),
+            |look| match look.offered {
+                Offered::PerSecond(rate) if look.stand.is_loaded() => Some(rate),
+                Offered::PerSecond(_) => Some(0.0),
+                Offered::Users(_) | Offered::Otherwise => None,
+            },
+        );
+        self.single(
+            ("goodput_users", "gauge", "Users of a closed loop, each waiting for its answer"),
+            |look| match look.offered {
+                Offered::Users(users) if look.stand.is_loaded() => Some(users),
+                Offered::Users(_) => Some(0),
+                Offered::PerSecond(_) | Offered::Otherwise => None,
+            },
+        );
+    }
+
+    fn requests(&mut self) {
+        self.single(
+            ("goodput_requests_scheduled_total", "counter", "Requests that have become due"),
+            |look| Some(look.seen.started),
+        );
+        self.single(
+            (
+                "goodput_requests_sent_total",
+                "counter",
+                "Requests of which a byte was written, counted at their end",
+            ),
+            |look| Some(look.tally.requests.sent),
+        );
+        self.single(
+            (
+                "goodput_requests_in_flight",
+                "gauge",
+                "Requests that are due and not over, those that a cap holds back included",
+            ),
+            |look| Some(look.seen.in_flight()),
+        );
+        self.single(("goodput_requests_ok_total", "counter", "Requests that ended well"), |look| {
+            Some(look.seen.ok)
+        });
+        self.several(
+            ("goodput_requests_failed_total", "counter", "Requests that failed, by class of error"),
+            |look| {
+                let classes = look.tally.requests.failed.iter();
+                classes.map(|(class, n)| (metrics_label("class", &class.to_string()), *n)).collect()
+            },
+        );
+        self.single(
+            ("goodput_output_tokens_total", "counter", "Tokens of answers, counted at their end"),
+            |look| Some(look.seen.tokens),
+        );
+        self.single(
+            (
+                "goodput_prompt_tokens_total",
+                "counter",
+                "Tokens of prompts as the server counts them, or as planned; counted at the end",
+            ),
+            |look| Some(look.tally.requests.prompt_tokens),
+        );
+    }
+
+    fn latencies(&mut self) {
+        self.histogram(
+            ("goodput_ttft_seconds", "Time to the first token from the instant a request was due"),
+            |look| &look.tally.requests.ttft,
+        );
+        self.histogram(("goodput_itl_seconds", "Gaps between the chunks of an answer"), |look| {
+            &look.tally.requests.itl
+        });
+        self.histogram(
+            ("goodput_e2e_seconds", "Time to the last token from the instant a request was due"),
+            |look| &look.tally.requests.e2e,
+        );
+    }
+
+    fn client(&mut self) {
+        self.histogram(
+            (
+                "goodput_schedule_slip_seconds",
+                "How late requests were sent by the client's own fault",
+            ),
+            |look| &look.tally.requests.slip,
+        );
+        self.histogram(
+            (
+                "goodput_client_lag_seconds",
+                "How late the loops of the client's workers were called",
+            ),
+            |look| &look.tally.lag,
+        );
+        self.single(
+            ("goodput_client_lag_max_seconds", "gauge", "The largest such lag of the last 15 s"),
+            |look| Some(look.tally.largest_lag().as_secs()),
+        );
+        self.single(
+            (
+                "goodput_records_lost_total",
+                "counter",
+                "Requests that are in no record because the collector could not keep up",
+            ),
+            |look| Some(look.seen.lost),
+        );
+    }
+
+    /// One sample of each run that has one.
+    fn single<T: Display>(&mut self, family: Family, value: impl Fn(&Look) -> Option<T>) {
+        self.several(family, |look| {
+            value(look).map(|value| (String::new(), value)).into_iter().collect()
+        });
+    }
+
+    /// Samples of each run with labels of their own. A family without any is left out.
+    fn several<T: Display>(&mut self, family: Family, samples: impl Fn(&Look) -> Vec<(String, T)>) {
+        let runs = std::mem::take(&mut self.runs);
+        let mut is_open = false;
+        for (common, look) in &runs {
+            for (own, value) in samples(look) {
+                if !std::mem::replace(&mut is_open, true) {
+                    self.sheet.family(family.0, family.1, family.2);
+                }
+                let comma = if own.is_empty() { "" } else { "," };
+                self.sheet.line(family.0, &format!("{common}{comma}{own}"), value);
+            }
+        }
+        self.runs = runs;
+    }
+
+    fn histogram(
+        &mut self,
+        (name, help): (&'static str, &'static str),
+        of: impl Fn(&Look) -> &BoundedHistogram,
+    ) {
+        let runs = std::mem::take(&mut self.runs);
+        if !runs.is_empty() {
+            self.sheet.family(name, "histogram", help);
+        }
+        for (common, look) in &runs {
+            self.sheet.histogram(name, common, of(look));
+        }
+        self.runs = runs;
+    }
+}
+
+fn labels(look: &Look) -> String {
+    let Facts { target, run, .. } = &look.facts;
+    format!("{},{}", metrics_label("target", target), metrics_label("run", run))
+}

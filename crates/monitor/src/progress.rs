@@ -1,0 +1,167 @@
+//! The progress line of a run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use goodput_clock::{now, pause};
+use goodput_engine::{Control, Snapshot};
+use goodput_lab::{RunHandle, RunSink, RunView};
+use goodput_model::{Extent, Load, Nanos, RequestRecord};
+use goodput_report::{Sending, confidence_live};
+
+use crate::ticker::Ticker;
+
+/// Shows progress on stderr until it is dropped.
+pub struct ProgressLine {
+    done: Arc<AtomicBool>,
+    shown: Option<Shown>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Columns of the line: a terminal that is narrower wraps it.
+const WIDTH: usize = 100;
+
+/// What is shown.
+struct Shown {
+    handle: RunHandle,
+    load: Load,
+    /// What stands before the line.
+    label: String,
+    /// Whether the line is rewritten.
+    is_rewritten: bool,
+}
+
+impl ProgressLine {
+    /// Of a run that is about to begin.
+    pub fn new(run: &RunView<'_>, is_rewritten: bool) -> Self {
+        let shown = Shown {
+            handle: run.handle.clone(),
+            load: run.plan.load.clone(),
+            label: run.label.to_owned(),
+            is_rewritten,
+        };
+        Self { done: Arc::default(), shown: Some(shown), thread: None }
+    }
+}
+
+impl RunSink for ProgressLine {
+    fn begin(&mut self) {
+        let Some(shown) = self.shown.take() else { return };
+        let done = Arc::clone(&self.done);
+        let thread = std::thread::Builder::new().name("progress".to_owned());
+        // Without a thread there is no progress line, and nothing else is missing.
+        self.thread = thread.spawn(move || show(&shown, &done)).ok();
+    }
+
+    fn record(&mut self, _: &RequestRecord) {}
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn show(shown: &Shown, done: &AtomicBool) {
+    let live = &shown.handle.live;
+    let begin = now();
+    let mut earlier = (begin, live.of_all());
+    let mut ticker = Ticker::of_line(false, shown.is_rewritten, |_| {});
+    while !done.load(Ordering::Relaxed) {
+        pause(Nanos::from_millis(20));
+        if !ticker.is_due() {
+            continue;
+        }
+        let present = now();
+        let snapshot = live.of_all();
+        let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
+        let sending = sending(&shown.load, &shown.handle.control, present - begin);
+        ticker.show(&line(&shown.label, parts, &confidence_live(&shown.handle.look(), sending)));
+        if present - earlier.0 > Nanos::from_millis(900) {
+            earlier = (present, snapshot);
+        }
+    }
+    ticker.wipe();
+}
+
+/// What of a load is still to be sent so long after it began.
+pub(crate) fn sending(load: &Load, control: &Control, elapsed: Nanos) -> Sending {
+    if control.is_draining() || control.is_stopping() {
+        return Sending::Over;
+    }
+    let warmup_s = match load.warmup {
+        Extent::Time(time) => Some(time.as_secs_f64()),
+        Extent::Requests(0) | Extent::Auto => Some(0.0),
+        Extent::Requests(_) => None,
+    };
+    match (load.duration, load.num_requests, warmup_s) {
+        (Some(duration), None, Some(warmup_s)) => {
+            let duration_s = duration.as_secs_f64();
+            Sending::Timed { left_s: warmup_s + duration_s - elapsed.as_secs(), duration_s }
+        }
+        _ => Sending::Open,
+    }
+}
+
+/// Parts of the line, each with how soon it is left out where there is no room: 0 never.
+fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec<(u8, String)> {
+    let rate = (now.ok - before.ok) as f64 / since.as_secs().max(0.001);
+    let mut parts = vec![
+        (0, format!("{:6.1} s", elapsed.as_secs())),
+        (4, format!(" · {} sent", now.started)),
+        (1, format!(" · {} in flight", now.in_flight())),
+        (0, format!(" · {} ok", now.ok)),
+        (if now.failed > 0 { 0 } else { 3 }, format!(" · {} failed", now.failed)),
+        (2, format!(" · {rate:.1} ok/s")),
+    ];
+    if let Some(mean) = now.ttft_sum_ns.checked_div(now.ttft_count) {
+        parts.push((5, format!(" · TTFT {:.0} ms", Nanos(mean).as_ms())));
+    }
+    parts
+}
+
+/// The line, with the parts that fit.
+fn line(label: &str, mut parts: Vec<(u8, String)>, known: &str) -> String {
+    loop {
+        let all: String = parts.iter().map(|part| part.1.as_str()).collect();
+        let line = format!("{label}{all}{known}");
+        let soonest = parts.iter().map(|part| part.0).max().unwrap_or(0);
+        if soonest == 0 || line.chars().count() < WIDTH {
+            return line;
+        }
+        parts.retain(|part| part.0 != soonest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits() {
+        let now = Snapshot {
+            started: 24_680,
+            ok: 24_500,
+            ttft_sum_ns: 24_500 * 212_000_000,
+            ttft_count: 24_500,
+            ..Snapshot::default()
+        };
+        let parts = || parts(Nanos::from_millis(123_400), Nanos::from_millis(1000), &now, &now);
+        let plain = line("", parts(), "");
+        assert_eq!(
+            plain,
+            " 123.4 s · 24680 sent · 180 in flight · 24500 ok · 0 failed · 0.0 ok/s · TTFT 212 ms"
+        );
+        let known = " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min";
+        let repeat = "repeat 2 of 5 · ";
+        let full = line(repeat, parts(), known);
+        assert!(full.chars().count() < WIDTH, "{full}");
+        assert!(full.starts_with("repeat 2 of 5 ·  123.4 s") && full.ends_with(known), "{full}");
+        let worst = line(repeat, parts(), &format!("{known} · queue grows by 31.4/s"));
+        assert!(worst.contains("24500 ok") && worst.ends_with("31.4/s"), "{worst}");
+    }
+}
