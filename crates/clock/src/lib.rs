@@ -16,12 +16,25 @@ pub use limit::{unless, until};
 pub use timer::{Sleep, Timer};
 pub use wait::{allowed_cpus, pause, pin_to, sleep_until, use_fine_timer_slack};
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The present instant on `CLOCK_MONOTONIC`.
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
+}
+
+/// The time of day in RFC 3339, to the second. A machine that believes in a year before 1970 or after 9999
+/// gets the nearest one that can be written.
+pub fn time_of_day() -> String {
+    written(SystemTime::now())
+}
+
+fn written(time: SystemTime) -> String {
+    let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+    humantime::format_rfc3339_seconds(time.clamp(UNIX_EPOCH, last)).to_string()
 }
 
 /// The present on both clocks: `CLOCK_MONOTONIC`, and Unix time, in which the kernel stamps packets.
@@ -47,4 +60,17 @@ const TOGETHER: Nanos = Nanos::from_micros(1);
 fn read(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_that_cannot_be_written_is_the_nearest_that_can() {
+        let at = |seconds| written(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(1_000_000_000), "2001-09-09T01:46:40Z");
+        assert_eq!(written(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
+        assert_eq!(at(253_402_300_800), "9999-12-31T23:59:59Z");
+    }
 }

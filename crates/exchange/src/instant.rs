@@ -1,13 +1,17 @@
 //! Instants in the forms of other tools.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use humantime::{format_rfc3339_micros, parse_rfc3339_weak};
 
-/// So many seconds after an instant in RFC 3339; none where it is no such.
+/// The first second of the year 10000, which RFC 3339 cannot write.
+const END: Duration = Duration::from_hours(70_389_528);
+
+/// The instant some seconds after one in RFC 3339, unless the text is malformed or the sum cannot be written.
 pub(crate) fn after(started: &str, seconds: f64) -> Option<SystemTime> {
     let started = parse_rfc3339_weak(started).ok()?;
-    started.checked_add(Duration::try_from_secs_f64(seconds.max(0.0)).ok()?)
+    let sum = started.checked_add(Duration::try_from_secs_f64(seconds.max(0.0)).ok()?)?;
+    (sum < UNIX_EPOCH + END).then_some(sum)
 }
 
 /// `2026-11-15T10:22:07.250000`, as Python writes an instant without its zone.
@@ -33,5 +37,10 @@ mod tests {
         assert_eq!(compact(at), "20270101-000000");
         assert_eq!(after("yesterday", 0.0), None);
         assert_eq!(after("2026-12-31T23:59:59Z", f64::INFINITY), None);
+        assert_eq!(
+            after("9999-12-31T23:59:59Z", 0.5).map(isoformat).unwrap(),
+            "9999-12-31T23:59:59.500000"
+        );
+        assert_eq!(after("9999-12-31T23:59:59Z", 1.0), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use goodput_clock::time_of_day as timestamp;
+
 use goodput_engine::Pacing;
 use goodput_record::{Clocks, Host};
 
@@ -56,9 +58,4 @@ pub fn clocks() -> Clocks {
         monotonic_ns: goodput_clock::now().0,
         unix_ns: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX),
     }
-}
-
-/// The present in RFC 3339.
-pub fn timestamp() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -22,6 +22,17 @@ type Offset = fn(i64) -> i64;
 const OFFSETS: [(&str, Offset); 2] =
     [("far ahead", |_| 4_000_000_000), ("near its zero", |uptime| 60 - uptime)];
 
+/// Steps of the time of day in the middle of a run, in seconds.
+const STEPS: [(&str, &str); 3] =
+    [("back an hour", "-3600"), ("ahead a day", "+86400"), ("back before 1970", "-2000000000")];
+
+/// Where Debian and Fedora keep the library that shows a process another time of day.
+const FAKETIME: [&str; 3] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+];
+
 /// Times of files: the beginning, before it, and far in the future.
 const TIMES: [(&str, i64); 3] = [("1970", 0), ("1901", -2_177_452_800), ("2242", 8_583_494_400)];
 
@@ -37,6 +48,12 @@ pub(super) fn cases() -> Vec<Case> {
         let expected = Expected::exit(&MEASURED).within(8.0, 160.0);
         all.push(case("clock", format!("monotonic clock {name}"), expected, move |goodput| {
             shifted(goodput, offset)
+        }));
+    }
+    for (name, step) in STEPS {
+        let expected = Expected::exit(&MEASURED).within(10.0, 160.0);
+        all.push(case("clock", format!("time of day {name}"), expected, move |goodput| {
+            stepped(goodput, step)
         }));
     }
     for (name, unix) in TIMES {
@@ -142,6 +159,37 @@ fn shifted(goodput: &Goodput, offset: Offset) -> Result<Observed, Skip> {
     uses.check(!caveats.contains("clock_suspicious"), || caveats.clone());
     let median = number(&found, "/metrics/ttft/percentiles/50/value");
     uses.check((4.9..50.0).contains(&median), || format!("median TTFT {median} ms, 5 expected"));
+    let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
+    uses.add("report", &[0], &report);
+    uses.check(report.stdout == ended.stdout, || "the report differs".to_owned());
+    Ok(uses.done())
+}
+
+/// A run during which the time of day steps, as when a machine first hears of the right time. Instants are
+/// those of the monotonic clock, so nothing that is measured moves.
+fn stepped(goodput: &Goodput, step: &str) -> Result<Observed, Skip> {
+    let library = FAKETIME.into_iter().find(|path| Path::new(path).exists());
+    let library = library.ok_or_else(|| Skip::Unavailable("needs libfaketime".to_owned()))?;
+    let scratch = Scratch::new()?;
+    let offset = scratch.join("offset");
+    fs::write(&offset, "+0")?;
+    let preload = format!("LD_PRELOAD={library}");
+    let file = format!("FAKETIME_TIMESTAMP_FILE={}", offset.display());
+    let wrapper = ["env", &preload, &file, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];
+    let engine = Engine::start(goodput, scratch.path(), &[])?;
+    let url = engine.url();
+    let words = ["run", &url, "--rate", "40", "--duration", "4s", "--json", "--out", "run"];
+    let running = start_under(goodput, scratch.path(), &wrapper, &[&words[..], &SHORT].concat())?;
+    engine.wait_for(60, 20.0)?;
+    fs::write(&offset, step)?;
+    let ended = running.wait(20.0)?;
+    let found = summary(&ended)?;
+    let mut uses = Uses::default();
+    uses.add("run", &MEASURED, &ended);
+    let ok = number(&found, "/requests/ok");
+    uses.check(ok == 160.0, || format!("{ok} of 160 requests are good"));
+    let slowest = number(&found, "/metrics/e2e/max");
+    uses.check((5.0..3_000.0).contains(&slowest), || format!("slowest answer {slowest} ms"));
     let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
     uses.add("report", &[0], &report);
     uses.check(report.stdout == ended.stdout, || "the report differs".to_owned());

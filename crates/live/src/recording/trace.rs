@@ -2,9 +2,8 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::SystemTime;
 
-use goodput_clock::now;
+use goodput_clock::{now, time_of_day};
 use goodput_dataset::{Counted, Row, TraceHead, TraceWriter};
 use goodput_model::{Exchange, Nanos};
 use goodput_tokens::Tokenizer;
@@ -78,11 +77,7 @@ impl NewTrace {
     /// A file that was not there; its time begins now.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = LineFile::create(path)?;
-        Ok(Self {
-            file,
-            epoch: now(),
-            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        })
+        Ok(Self { file, epoch: now(), started: time_of_day() })
     }
 }
 
