@@ -71,7 +71,7 @@ if wants compare || wants ui; then
     serve 18002 --set time_factor=1.1
     measure compare old=http://127.0.0.1:18001 new=http://127.0.0.1:18002 --rate 10 \
         --duration 10s --warmup 3s --blocks 6 --isl 100 --osl 50 --out runs/compare
-    wants compare && shoot compare "file://$work/runs/compare/report.html" 1200
+    wants compare && shoot compare "file://$work/runs/compare/report.html" 1400
 fi
 if wants ui; then
     "$goodput" ui runs --listen 127.0.0.1:18642 >/dev/null 2>&1 &
