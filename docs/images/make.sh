@@ -13,7 +13,8 @@ images=$(cd "$(dirname "$0")" && pwd)
 goodput=$(realpath "${1:-$images/../../target/release/goodput}")
 wanted=${*:2}
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-work=$(mktemp -d)
+# The web view shows this path.
+work=$(mktemp -d /tmp/goodput-XXXX)
 pids=()
 tidy() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -25,11 +26,11 @@ cd "$work"
 
 wants() { [ -z "$wanted" ] || [[ " $wanted " == *" $1 "* ]]; }
 
-# shoot NAME URL HEIGHT: the upper part of a page, 1100 pixels wide.
+# shoot NAME URL HEIGHT [WIDTH]: the upper part of a page.
 shoot() {
     "$chromium" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
         --disable-background-networking --disable-component-update --disable-sync \
-        --hide-scrollbars --user-data-dir="$work/browser" --window-size="1100,$3" \
+        --hide-scrollbars --user-data-dir="$work/browser" --window-size="${4:-1100},$3" \
         --screenshot="$work/$1.png" "$2" 2>/dev/null
     python3 - "$work/$1.png" <<'PY' 2>/dev/null || true
 import sys
@@ -77,5 +78,5 @@ if wants ui; then
     "$goodput" ui runs --listen 127.0.0.1:18642 >/dev/null 2>&1 &
     pids+=($!)
     sleep 2
-    shoot ui http://127.0.0.1:18642/ 600
+    shoot ui http://127.0.0.1:18642/ 620 1300
 fi
