@@ -239,7 +239,7 @@ impl Block {
     }
 
     pub(crate) fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
-        Self::Judgement(Judgement { verdict, caveats: caveats.to_vec() })
+        Self::Judgement(Judgement { verdict, marks: caveats.iter().map(Mark::of_caveat).collect() })
     }
 
     /// Nothing where there is no line.
@@ -333,6 +333,25 @@ pub(crate) struct Mark {
     pub(crate) text: String,
 }
 
+impl Mark {
+    /// The message of a caveat, and what to do about it.
+    fn of_caveat(caveat: &Caveat) -> Self {
+        let Caveat { severity, message, advice, .. } = caveat;
+        let advice = advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
+        let text = format!("{message}{advice}");
+        Self { word: Self::word(*severity), severity: *severity, text }
+    }
+
+    /// What a terminal shows at the left.
+    pub(crate) fn word(severity: Severity) -> &'static str {
+        match severity {
+            Severity::Info => "  note",
+            Severity::Warn => "  warning",
+            Severity::Void => "  void",
+        }
+    }
+}
+
 /// Blocks behind a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Folded {
@@ -344,7 +363,7 @@ pub(crate) struct Folded {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
-    pub(crate) caveats: Vec<Caveat>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// Rows under headings.
@@ -479,8 +498,6 @@ pub(crate) enum Look {
     Numbers,
     /// Cells are sentences, which are broken into lines.
     Words,
-    /// The first two columns are words, the rest sentences; what stands above it says what it is.
-    Checklist,
     /// Rows lead on to pages; the caption stands above, as it is as wide as the page.
     Links,
 }

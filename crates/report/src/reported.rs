@@ -4,7 +4,7 @@ use goodput_campaign::compare::{FileComparison, FileFigure, ReportedSide};
 use goodput_model::{Reported, ReportedMetric, Severity, Verdict};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::audit::doubtful;
+use crate::audit::verdict_line;
 use crate::clip::clip;
 use crate::document::{Block, Document, Formats, List, Section, Table};
 use crate::number::{amount, cell, count, known};
@@ -34,7 +34,7 @@ fn document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
         Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
-        other => doubtful(other),
+        other => verdict_line(other),
     };
     let more = "`goodput audit` of the file has every check, and what to do.";
     let found = Section::bare()

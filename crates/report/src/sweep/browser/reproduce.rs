@@ -3,10 +3,11 @@
 use goodput_campaign::curve::by_level;
 use goodput_campaign::sweep::{Effort, PointSummary, SweepSummary};
 use goodput_model::Severity;
-use goodput_stats::{Audit, Item, Status};
+use goodput_stats::{Audit, Status};
 
 use super::named_level;
-use crate::document::{Block, Cell, Column, Fact, Formats, Look, Section, Table, Tone};
+use crate::audit::checks;
+use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
 use crate::number::{cell, count};
 use crate::number::{duration, range};
 use crate::sweep::{Latency, on_curve, took};
@@ -27,7 +28,7 @@ pub(crate) fn section(view: &SweepView<'_>) -> Section {
     let title = "Checklist, of the sweep and of the run that its answer rests on".to_owned();
     section
         .with_on(HTML, Block::Heading(title))
-        .with_on(HTML, Block::Table(checklist(&of_sweep(audit, view.summary))))
+        .with_on(HTML, Block::Table(checks(&of_sweep(audit, view.summary))))
 }
 
 fn known(summary: &SweepSummary) -> Vec<Fact> {
@@ -128,20 +129,4 @@ fn of_sweep(audit: &Audit, summary: &SweepSummary) -> Audit {
     }
     audit.items.sort_by_key(|item| std::cmp::Reverse((item.severity, item.status)));
     audit
-}
-
-fn checklist(audit: &Audit) -> Table {
-    let heads = ["check", "", "what the result says", "what to do"];
-    let row = |item: &Item| {
-        let (tone, advice) = match item.status {
-            Status::Ok => (Tone::Good, ""),
-            Status::Missing | Status::Doubtful => (Tone::Doubt, item.advice.as_str()),
-            Status::Wrong => (Tone::Bad, item.advice.as_str()),
-        };
-        let status = Cell::from(item.status.name()).tone(tone);
-        vec![item.title.clone().into(), status, item.evidence.clone().into(), advice.into()]
-    };
-    let columns = heads.map(|head| Column::left(head, 0)).into();
-    let table = Table::new("Checklist", "Checklist", columns);
-    Table { look: Look::Checklist, ..table.with_rows(audit.items.iter().map(row).collect()) }
 }
