@@ -40,15 +40,13 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
     let end = stalls.longest.iter().map(|(at, _)| *at).fold(view.summary.window.end_s, f64::max);
     let mut rules = outside(view.summary, end);
     rules.push(Rule::Height(stalls.threshold_ms, format!("{} ms", cell(stalls.threshold_ms))));
-    vec![Chart {
-        name: "stalls",
-        title: "Longest gaps between tokens, when they began".to_owned(),
-        says: format!("The longest, {} ms, began at {at:.1} s.", cell(most)),
-        x: Axis::linear("s since the first instant"),
-        y: Axis::log("ms"),
-        series: vec![Series::new("gap", Shape::Marks, 1, dots.collect())],
-        rules,
-    }]
+    vec![
+        Chart::new("stalls", "Longest gaps between tokens, when they began")
+            .says(format!("The longest, {} ms, began at {at:.1} s.", cell(most)))
+            .over("s since the first instant", Axis::log("ms"))
+            .series([Series::new("gap", Shape::Marks, 1, dots.collect())])
+            .rules(rules),
+    ]
 }
 
 /// A figure of a band, where it is known.
@@ -74,20 +72,17 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
         });
         Series::new(name, Shape::Points, tone, dots.collect())
     });
-    vec![Chart {
-        name: "itl-position",
-        title: "Gap before a token, by its place in the answer".to_owned(),
-        says: format!(
-            "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
-            cell(first.p50),
-            cell(last.p50),
-            count(last.to)
-        ),
-        x: Axis::log("token of the answer"),
-        y: Axis::linear("ms"),
-        series: series.collect(),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("itl-position", "Gap before a token, by its place in the answer")
+            .says(format!(
+                "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
+                cell(first.p50),
+                cell(last.p50),
+                count(last.to)
+            ))
+            .over(Axis::log("token of the answer"), "ms")
+            .series(series),
+    ]
 }
 
 fn middle(band: &PositionBand) -> f64 {

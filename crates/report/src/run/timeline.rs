@@ -5,7 +5,7 @@ use goodput_stats::{Timeline, TimelinePoint};
 use super::{HTML, outside};
 use crate::document::{Block, Section};
 use crate::number::{amount, cell, count};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::svg::{Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 
 const TIME: &str = "s since the first instant";
@@ -71,15 +71,11 @@ impl<'a> Look<'a> {
             Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
         });
         let highest: Vec<_> = highest.collect();
-        Chart {
-            name,
-            title: title.to_owned(),
-            says: if highest.is_empty() { String::new() } else { highest.join("; ") + "." },
-            x: Axis::linear(TIME),
-            y: Axis::linear(unit),
-            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
-            rules: self.rules.clone(),
-        }
+        Chart::new(name, title)
+            .says(if highest.is_empty() { String::new() } else { highest.join("; ") + "." })
+            .over(TIME, unit)
+            .series(series.into_iter().filter(|series| !series.dots.is_empty()))
+            .rules(self.rules.clone())
     }
 
     fn under_way(&self) -> Chart {

@@ -78,18 +78,16 @@ fn over_load(
 ) -> Option<Chart> {
     let (_, first) = sweeps.first()?;
     let rules = latency.line(first.plan.slo.as_ref());
-    Some(Chart {
-        name: latency.chart(),
-        title: format!("p99 {} of each configuration", latency.name()),
-        says: says(all, "Lower and further to the right is better. Bars are 95 % intervals."),
-        x: over(first.plan.axis, &points_of(sweeps)),
-        y: Axis::log("ms"),
-        series: series(sweeps, Shape::Points, |sweep| {
-            let used = on_curve(&sweep.points);
-            dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
-        }),
-        rules: rules.into_iter().map(|(limit, text)| Rule::Height(limit, text)).collect(),
-    })
+    Some(
+        Chart::new(latency.chart(), format!("p99 {} of each configuration", latency.name()))
+            .says(says(all, "Lower and further to the right is better. Bars are 95 % intervals."))
+            .over(over(first.plan.axis, &points_of(sweeps)), Axis::log("ms"))
+            .series(series(sweeps, Shape::Points, |sweep| {
+                let used = on_curve(&sweep.points);
+                dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
+            }))
+            .rules(rules.map(|(limit, text)| Rule::Height(limit, text))),
+    )
 }
 
 /// The front of each configuration.
@@ -107,32 +105,29 @@ pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
         dots
     };
-    vec![Chart {
-        name: "throughput-latency",
-        title: format!("Median {} over output tok/s: the front of each", latency.name()),
-        says: says(all, "Lower and further to the right is better."),
-        x: Axis::linear("output tok/s of the server"),
-        y: Axis::linear("ms"),
-        series: series(&sweeps, Shape::Points, front),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new(
+            "throughput-latency",
+            format!("Median {} over output tok/s: the front of each", latency.name()),
+        )
+        .says(says(all, "Lower and further to the right is better."))
+        .over("output tok/s of the server", "ms")
+        .series(series(&sweeps, Shape::Points, front)),
+    ]
 }
 
 pub(super) fn goodputs(all: &[Configuration]) -> Vec<Chart> {
     let sweeps = drawn(all);
     let Some((_, first)) = sweeps.first() else { return Vec::new() };
-    vec![Chart {
-        name: "goodput-over-load",
-        title: "Good requests per second of each configuration".to_owned(),
-        says: says(all, "Higher is better. Bars are 95 % intervals."),
-        x: over(first.plan.axis, &points_of(&sweeps)),
-        y: Axis::linear("good requests per second"),
-        series: series(&sweeps, Shape::Points, |sweep| {
-            let used = on_curve(&sweep.points);
-            dots(sweep.plan.axis, &used, |figures| figures.goodput_rps, "good req/s")
-        }),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("goodput-over-load", "Good requests per second of each configuration")
+            .says(says(all, "Higher is better. Bars are 95 % intervals."))
+            .over(over(first.plan.axis, &points_of(&sweeps)), "good requests per second")
+            .series(series(&sweeps, Shape::Points, |sweep| {
+                let used = on_curve(&sweep.points);
+                dots(sweep.plan.axis, &used, |figures| figures.goodput_rps, "good req/s")
+            })),
+    ]
 }
 
 pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
@@ -150,13 +145,10 @@ pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
         };
         all.into_iter().map(dot).collect()
     };
-    vec![Chart {
-        name: "user-against-gpu",
-        title: format!("Output tok/s {per} over tok/s per user (median)"),
-        says: says(all, "Up is cheaper, to the right is faster for each user."),
-        x: Axis::linear("tok/s per user (median)"),
-        y: Axis::linear(format!("output tok/s {per}")),
-        series: series(&sweeps, Shape::Marks, speeds),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("user-against-gpu", format!("Output tok/s {per} over tok/s per user (median)"))
+            .says(says(all, "Up is cheaper, to the right is faster for each user."))
+            .over("tok/s per user (median)", format!("output tok/s {per}"))
+            .series(series(&sweeps, Shape::Marks, speeds)),
+    ]
 }

@@ -135,15 +135,10 @@ impl Figure<'_> {
         };
         let series: Vec<Series> = self.all_sides().map(one).collect();
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
-        Chart {
-            name,
-            title: format!("Each side, {} by {}", self.unit(), self.unit()),
-            says: self.ranges(&series),
-            x: self.x(),
-            y: Axis::between(unit),
-            series,
-            rules: Vec::new(),
-        }
+        Chart::new(name, format!("Each side, {} by {}", self.unit(), self.unit()))
+            .says(self.ranges(&series))
+            .over(self.x(), Axis::between(unit))
+            .series(series)
     }
 
     /// `A 98.00 to 103.2 in 8 blocks`
@@ -202,15 +197,11 @@ impl Figure<'_> {
             series.push(Series::new(name, Shape::Line, PLAIN, dots));
         }
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
-        Chart {
-            name,
-            title: format!("Change against {}, block by block", label(self.comparison, 0)),
-            says: format!("Over all blocks: {}.", said.join("; ")),
-            x: self.x(),
-            y: Axis::linear(self.change_unit()),
-            series,
-            rules,
-        }
+        Chart::new(name, format!("Change against {}, block by block", label(self.comparison, 0)))
+            .says(format!("Over all blocks: {}.", said.join("; ")))
+            .over(self.x(), self.change_unit())
+            .series(series)
+            .rules(rules)
     }
 
     fn change_unit(&self) -> &'static str {

@@ -28,19 +28,16 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         ("cdf-itl", "itl", "Gaps between tokens (ITL)", None),
     ];
     let chart = |(name, metric, title, latency): (&'static str, &str, &str, Option<Latency>)| {
+        let unit = if metric == "itl" { "gaps, %" } else { "requests, %" };
         let limits = latency.map_or(Vec::new(), |it| it.limits(view.summary.plan.slo.as_ref()));
         let rule = |term: &&SloTerm| {
             Rule::Place(term.limit.base, format!("SLO {}", plain(&term.to_string())))
         };
-        Chart {
-            name,
-            title: format!("{title}: share of requests that are done by then"),
-            says: words(&shown, metric, left_out),
-            x: Axis::log("ms"),
-            y: Axis::linear(if metric == "itl" { "gaps, %" } else { "requests, %" }),
-            series: series(&shown, metric),
-            rules: limits.iter().map(rule).collect(),
-        }
+        Chart::new(name, format!("{title}: share of requests that are done by then"))
+            .says(words(&shown, metric, left_out))
+            .over(Axis::log("ms"), unit)
+            .series(series(&shown, metric))
+            .rules(limits.iter().map(rule))
     };
     kinds.map(chart).into_iter().filter(|chart| !chart.is_empty()).collect()
 }
