@@ -470,6 +470,17 @@ impl<T> Rows<T> {
         self
     }
 
+    /// A column for each of these.
+    pub(crate) fn each<K, C: Into<Cell>>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        column: impl Fn(&K) -> Column,
+        cell: impl Fn(&T, &K) -> C,
+    ) -> Self {
+        let with = |rows: Self, key| rows.with(column(&key), |subject| cell(subject, &key));
+        keys.into_iter().fold(self, with)
+    }
+
     /// Numbers under a heading.
     pub(crate) fn right<C: Into<Cell>>(
         self,
