@@ -558,6 +558,11 @@ impl Column {
         Self { align: Align::Right, ..Self::left(head, width) }
     }
 
+    /// Numbers under a heading of two lines on a terminal.
+    pub(crate) fn stacked(above: &str, below: &str, width: usize) -> Self {
+        Self::right(format!("{above} {below}"), width).short(format!("{above}\n{below}"))
+    }
+
     pub(crate) fn short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }

@@ -88,23 +88,21 @@ fn table(dimension: &str, all: &Slices) -> Table {
     let label = |text: &str| clip(&plain(text), room.saturating_sub(1));
     let name = dimension.replace('_', " ");
     let heading = label(&format!("by {}", heading(dimension)));
-    let mut columns = vec![
-        Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
-        Column::right("n", CELL),
-        Column::right("failed", CELL).on(failed),
-    ];
-    columns.extend(figures.iter().map(|(above, below, _)| {
-        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
-    }));
     let number = |n: u64| Cell::from(count(n)).short(n.to_string());
-    let row = |(value, slice): (&String, &Slice)| {
-        let first = Cell::from(value.as_str()).short(label(value));
-        let mut row = vec![first, number(slice.scheduled), number(slice.failed)];
-        row.extend(figures.iter().map(|(_, _, text)| Cell::from(text(slice))));
-        row
-    };
     let caption = format!("By {name}: latencies in ms, lengths in tokens");
-    Table::new("", caption, columns).with_rows(slices.into_iter().map(row).collect())
+    Table::of("", caption, slices)
+        .with(
+            Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
+            |(value, _)| Cell::from(value.as_str()).short(label(value)),
+        )
+        .right("n", CELL, |(_, slice)| number(slice.scheduled))
+        .with(Column::right("failed", CELL).on(failed), |(_, slice)| number(slice.failed))
+        .each(
+            figures,
+            |(above, below, _)| Column::stacked(above, below, CELL),
+            |(_, slice), (_, _, text)| text(slice),
+        )
+        .table
 }
 
 /// Whether a table says something; `summary.json` has all of them.

@@ -4,7 +4,7 @@ use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
 
 use super::HTML;
-use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
+use crate::document::{Block, Column, Fact, Formats, Section, Table};
 use crate::number::count;
 
 /// Clients that a page has room for.
@@ -98,14 +98,19 @@ fn why(part: &ShardPart) -> String {
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::new("clients", "Clients");
     let Some(Cells { rows, more }) = cells(summary) else { return section };
-    let [rank, why] = [HEAD[0], HEAD[HEAD.len() - 1]];
-    let is_number = |head: &str| head != rank && head != why;
-    let column =
-        |head| if is_number(head) { Column::right(head, 0) } else { Column::left(head, 0) };
-    let row = |row: Vec<String>| row.into_iter().map(Cell::from).collect();
     let caption = "The machines that sent this load together, those in trouble first";
-    let table = Table::new("Clients", caption, HEAD.map(column).to_vec())
-        .with_rows(rows.into_iter().map(row).collect());
+    let last = HEAD.len() - 1;
+    let table = Table::of("Clients", caption, rows)
+        .each(
+            HEAD.into_iter().enumerate(),
+            |(place, head)| match place {
+                0 => Column::left(*head, 0),
+                place if *place == last => Column::left(*head, 0),
+                _ => Column::right(*head, 0),
+            },
+            |row, (place, _)| row.get(*place).cloned().unwrap_or_default(),
+        )
+        .table;
     let text = "Late: how long after the first client it began, and by how much that may be wrong. Wall \
                 clock: against that of rank 0; no figure depends on it. All samples of all clients are \
                 in every figure of this page.";

@@ -6,7 +6,7 @@ mod tests;
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
 use super::{HTML, TEXT};
-use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
+use crate::document::{Block, Column, Fact, Formats, Section, Table};
 use crate::number::{amount, cell, percent};
 
 /// Devices that a page has room for.
@@ -90,17 +90,16 @@ fn devices(gpu: &GpuSummary) -> Option<Table> {
     let has =
         |figure: &&Figure| gpu.devices.iter().any(|device| device.levels.contains_key(figure.2));
     let figures: Vec<_> = FIGURES.iter().filter(has).collect();
-    let mut columns = vec![Column::left("GPU", NAME).short("")];
-    columns.extend(figures.iter().map(|(above, below, ..)| {
-        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
-    }));
-    let row = |(place, device): (usize, &GpuDevice)| {
-        let values = figures.iter().map(|figure| Cell::from(value(device, figure)));
-        std::iter::once(Cell::from(format!("GPU {place}"))).chain(values).collect()
-    };
-    let rows = gpu.devices.iter().enumerate().map(row).collect();
-    let table = Table::new("", "Over the window", columns).with_rows(rows);
-    (!figures.is_empty()).then_some(table)
+    let is_there = !figures.is_empty();
+    let table = Table::of("", "Over the window", gpu.devices.iter().enumerate())
+        .with(Column::left("GPU", NAME).short(""), |(place, _)| format!("GPU {place}"))
+        .each(
+            figures,
+            |(above, below, ..)| Column::stacked(above, below, CELL),
+            |(_, device), figure| value(device, figure),
+        )
+        .table;
+    is_there.then_some(table)
 }
 
 fn value(device: &GpuDevice, (_, _, name, unit, figure): &Figure) -> String {

@@ -93,33 +93,32 @@ fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
 
 /// The table for a page that has room for an interval next to its figure.
 fn wide(percents: &[&String], shown: &[Row<'_>]) -> Table {
-    let mut columns = vec![Column::left("ms", 0), Column::right("n", 0), Column::right("mean", 0)];
-    columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), 0)));
-    columns.push(Column::left("max", 0));
-    let row = |row: &Row<'_>| {
-        let metric = row.metric;
-        let beyond = Some(metric.censored).filter(|n| *n > 0);
-        let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
-        let mean = interval(metric.mean_low, metric.mean_high, false);
-        let mut cells = vec![
-            Cell::from(row.full_label()),
-            Cell::from(count(metric.n)).note(beyond),
-            Cell::number(metric.mean, cell).note(mean),
-        ];
-        cells.extend(percents.iter().map(|percent| {
-            let Some(found) = metric.percentiles.get(*percent) else { return Cell::from("–") };
-            let ends = interval(found.low, found.high, found.high_is_censored);
-            let ends = match found.completed {
-                Some(completed) => format!("{ends} completed {}", cell(completed)),
-                None => ends,
-            };
-            Cell::from(figure(found)).note(ends)
-        }));
-        cells.push(largest(metric).into());
-        cells
-    };
     let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
-    Table::new("Latency", caption, columns).with_rows(shown.iter().map(row).collect())
+    Table::of("Latency", caption, shown)
+        .left("ms", 0, |row| row.full_label())
+        .right("n", 0, |Row { metric, .. }| {
+            let beyond = Some(metric.censored).filter(|n| *n > 0);
+            let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
+            Cell::from(count(metric.n)).note(beyond)
+        })
+        .right("mean", 0, |Row { metric, .. }| {
+            let ends = interval(metric.mean_low, metric.mean_high, false);
+            Cell::number(metric.mean, cell).note(ends)
+        })
+        .each(
+            percents,
+            |percent| Column::right(format!("p{percent}"), 0),
+            |row, percent| {
+                let Some(found) = row.metric.percentiles.get(**percent) else {
+                    return Cell::from("–");
+                };
+                let ends = interval(found.low, found.high, found.high_is_censored);
+                let completed = found.completed.map(|ms| format!(" completed {}", cell(ms)));
+                Cell::from(figure(found)).note(ends + &completed.unwrap_or_default())
+            },
+        )
+        .left("max", 0, |row| largest(row.metric))
+        .table
 }
 
 /// The table for a terminal: intervals stand below the rows that are read first.

@@ -143,13 +143,14 @@ pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
     if told.is_empty() {
         return None;
     }
-    let mut columns = vec![Column::left("load", 0)];
-    columns.extend(told.iter().map(|told| Column::right(told.0, 0)));
-    let row = |(point, run): &(&PointSummary, &Summary)| {
-        let mut cells = vec![Cell::from(named_level(point.point.ask.level))];
-        cells.extend(told.iter().map(|told| Cell::number(told.1(run), |text| text)));
-        cells
-    };
     let caption = "What the server and its GPUs said, over the window of each point";
-    Table::new("The server", caption, columns).with_rows(runs.iter().map(row).collect()).filled()
+    Table::of("The server", caption, runs)
+        .left("load", 0, |(point, _)| named_level(point.point.ask.level))
+        .each(
+            told,
+            |(head, _)| Column::right(*head, 0),
+            |(_, run), (_, told)| Cell::number(told(run), |text| text),
+        )
+        .table
+        .filled()
 }
