@@ -3,7 +3,7 @@
 use goodput_model::{Severity, Verdict, plain};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::document::{Block, Cell, Column, Document, Formats, Look, Section, Table, Tone};
+use crate::document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
 use crate::render;
 
 /// What an audit found in one result, for a terminal.
@@ -68,7 +68,7 @@ pub(crate) fn checks(audit: &Audit) -> Table {
         .with(Column::left("what to do", 0).on(Formats::WIDE), |item| advice(item).to_owned())
         .with(Column::left("asked by", 0).on(markdown), |item| item.source.name())
         .table;
-    Table { look: Look::Words, ..table }
+    Table { look: TableStyle::Words, ..table }
 }
 
 fn tone(item: &Item) -> Tone {

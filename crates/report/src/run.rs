@@ -22,7 +22,7 @@ pub(crate) use workload::name as workload_name;
 use goodput_model::Verdict;
 use goodput_stats::{ErrorDetail, LoadGrid, SloLimits, Summary};
 
-use crate::document::{Answer, Block, Document, Fact, Formats, Look, Section, Suites, Table};
+use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites, Table, TableStyle};
 use crate::explorer;
 use crate::markup::Html;
 use crate::number::{count, percent};
@@ -190,7 +190,7 @@ fn errors(summary: &Summary) -> Section {
         .table;
     section
         .with_on(HTML, Block::note(text))
-        .with_on(HTML, Block::Table(Table { look: Look::Words, ..table }))
+        .with_on(HTML, Block::Table(Table { look: TableStyle::Words, ..table }))
 }
 
 /// The explorer. Limits that void numbers keep do not count as kept.

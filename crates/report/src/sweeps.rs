@@ -15,8 +15,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::clip::clip;
 use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Look, Rows,
-    Section, Suite, Suites, Table, Tone,
+    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Rows, Section,
+    Suite, Suites, Table, TableStyle, Tone,
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
@@ -293,7 +293,7 @@ fn searched(sweeps: &Sweeps) -> Table {
             one.sweep.as_ref().map_or_else(failed, |sweep| sweep.verdict.name().into())
         })
         .table;
-    Table { look: Look::Links, ..table }
+    Table { look: TableStyle::Links, ..table }
 }
 
 fn per_gpu(tps: f64, sweep: &SweepSummary) -> Option<f64> {
@@ -353,7 +353,7 @@ fn fixed(all: &[Configuration]) -> Table {
         )
         .with(Column::words("the SLO", 2).on(on(is_judged)), of(|point| stands(point).into()))
         .table;
-    Table { look: Look::Links, ..table }
+    Table { look: TableStyle::Links, ..table }
 }
 
 /// Why there is no sweep, and the last that the server said.

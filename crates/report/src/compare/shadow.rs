@@ -3,7 +3,7 @@
 use goodput_campaign::compare::{CompareState, Comparison};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
 
-use super::notes::Note;
+use super::notes::LabelledText;
 use super::tables::natural;
 use super::words::{labels, several};
 use crate::document::{Column, Table};
@@ -44,7 +44,7 @@ pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
 }
 
 /// How it ended, where that is not by itself.
-pub(crate) fn state(comparison: &Comparison) -> Option<Note> {
+pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
     let text = match comparison.comparison.state {
         CompareState::Unfinished => "still running, or killed: this is what was seen so far",
         CompareState::TargetLost => {
@@ -57,7 +57,7 @@ pub(crate) fn state(comparison: &Comparison) -> Option<Note> {
 }
 
 /// What live traffic showed request by request.
-pub(crate) fn notes(shadow: &ShadowReport) -> Vec<Note> {
+pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
     let facts = &shadow.facts;
     let mut notes = vec![
         (

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::answer::gate_change;
 use super::words::{
-    Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
+    FigureWords, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
 use crate::document::{Align, Cell, Column, Cut, Rows, Table, Tone};
 use crate::number::{between, cell, known, percent};
@@ -51,7 +51,11 @@ pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const BESIDE: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
-pub(crate) fn figures(comparison: &Comparison, pair: Pair, are_tested: bool) -> Option<Table> {
+pub(crate) fn figures(
+    comparison: &Comparison,
+    pair: CandidateAtLevel,
+    are_tested: bool,
+) -> Option<Table> {
     let (name, reference) = (label(comparison, pair.side), label(comparison, 0));
     let kind = if are_tested { "tested together" } else { "described, each for itself" };
     let title = format!("{}: {kind}", pair.title(comparison));
@@ -60,9 +64,9 @@ pub(crate) fn figures(comparison: &Comparison, pair: Pair, are_tested: bool) -> 
     // Of what is not tested the axes of the table below are enough; the file has every percentile.
     let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
     let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
-    let own = own.filter(is_axis).map(|one| (Known::of(&one.metric), one));
+    let own = own.filter(is_axis).map(|one| (FigureWords::new(&one.metric), one));
     let value = |of: fn(&Finding) -> f64| {
-        move |(known, one): &(Known, &Finding)| match one.n {
+        move |(known, one): &(FigureWords, &Finding)| match one.n {
             0 => "–".to_owned(),
             _ => known.value(of(one)),
         }
@@ -97,7 +101,7 @@ pub(crate) fn figures(comparison: &Comparison, pair: Pair, are_tested: bool) -> 
 
 /// The change of a ratio in the unit of its figure. Points of a share are its unit already; without a pair
 /// there is no change.
-fn in_units((known, finding): &(Known, &Finding)) -> String {
+fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
     if finding.n == 0 || known.scale == Scale::Difference {
         return String::new();
     }
@@ -126,12 +130,12 @@ fn amount(value: f64) -> String {
 
 /// A candidate at a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pair {
+pub(crate) struct CandidateAtLevel {
     pub(crate) side: u32,
     pub(crate) level: u32,
 }
 
-impl Pair {
+impl CandidateAtLevel {
     /// Whether a finding is about it.
     pub(crate) fn has(self, finding: &Finding) -> bool {
         (finding.side, finding.level) == (self.side, self.level)
@@ -145,8 +149,12 @@ impl Pair {
 }
 
 /// Every candidate at every level that something is said of.
-pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<Pair> {
-    comparison.findings.iter().map(|one| Pair { side: one.side, level: one.level }).collect()
+pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<CandidateAtLevel> {
+    comparison
+        .findings
+        .iter()
+        .map(|one| CandidateAtLevel { side: one.side, level: one.level })
+        .collect()
 }
 
 /// What the tables of figures need said below them.
@@ -182,7 +190,7 @@ fn is_by_step(finding: &Finding) -> bool {
 pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
     let rows = Table::of("Gates", "Gates", &comparison.gates)
         .left("gate", 0, |gate| {
-            format!("{} {}", Known::of(&gate.gate.metric).name(), limit(&gate.gate))
+            format!("{} {}", FigureWords::new(&gate.gate.metric).name(), limit(&gate.gate))
         })
         .left("candidate", 0, |gate| label(comparison, gate.side))
         .left("level", 0, |gate| level(comparison, gate.level))
@@ -265,7 +273,7 @@ fn axis_value(row: &Row, value: f64) -> String {
     if is_money && value.abs() < 100.0 {
         return format!("{value:.4}");
     }
-    Known::of(&row.figure).value(value)
+    FigureWords::new(&row.figure).value(value)
 }
 
 /// Who is better by this row, and how that is known.
@@ -363,7 +371,7 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
             .filter(|rank| (rank.metric.as_str(), rank.level) == key)
             .collect();
         ranks.sort_by_key(|rank| (rank.rank, rank.side));
-        let known = Known::of(&first.metric);
+        let known = FigureWords::new(&first.metric);
         let groups: Vec<String> = ranks
             .chunk_by(|a, b| a.rank == b.rank)
             .map(|group| {

@@ -3,8 +3,8 @@
 use goodput_model::Verdict;
 
 use crate::document::{
-    Answer, Block, Document, Fact, Failure, Formats, Lines, List, Look, Mark, NoteKind, Standing,
-    Table,
+    Answer, Block, Document, Fact, Failure, Formats, Lines, List, NoteKind, SeverityMark, Standing,
+    Table, TableStyle,
 };
 use crate::markup::Html;
 use crate::render::page::Page;
@@ -166,13 +166,13 @@ fn write_table(html: &mut Html, table: &Table) {
         }
     };
     match table.look {
-        Look::Numbers => grid(html, "", &table.caption, &heads, rows),
-        Look::Words => grid(html, "words", &table.caption, &heads, rows),
-        Look::Links => linked(html, &table.caption, &heads, rows),
+        TableStyle::Numbers => grid(html, "", &table.caption, &heads, rows),
+        TableStyle::Words => grid(html, "words", &table.caption, &heads, rows),
+        TableStyle::Links => linked(html, &table.caption, &heads, rows),
     }
 }
 
-fn write_marks(html: &mut Html, marks: &[Mark]) {
+fn write_marks(html: &mut Html, marks: &[SeverityMark]) {
     if marks.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, Mark, Table};
+use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, SeverityMark, Table};
 use goodput_model::plain;
 
 /// The page, for a pull request or a job summary.
@@ -98,7 +98,7 @@ fn write_cell(cell: &Cell) -> String {
     }
 }
 
-fn write_marks(page: &mut String, marks: &[Mark]) -> Result<(), Error> {
+fn write_marks(page: &mut String, marks: &[SeverityMark]) -> Result<(), Error> {
     let mut all = marks.iter();
     all.try_for_each(|mark| writeln!(page, "  - **{}** {}", mark.word.trim(), text(&mark.text)))
 }

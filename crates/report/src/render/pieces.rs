@@ -2,7 +2,7 @@
 
 use goodput_model::{Caveat, Severity};
 
-use crate::document::{Cell, Mark, Tone};
+use crate::document::{Cell, SeverityMark, Tone};
 use crate::markup::Html;
 use crate::number::cell;
 use crate::svg::{Chart, Dot, Key, Stack, inline, inline_stack, key};
@@ -233,7 +233,7 @@ pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
         worst.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         for caveat in worst {
             html.element("li", &[("class", severity_class(caveat.severity))], |html| {
-                html.leaf("strong", &[], Mark::word(caveat.severity).trim()).text(" ");
+                html.leaf("strong", &[], SeverityMark::word(caveat.severity).trim()).text(" ");
                 html.element("div", &[], |html| {
                     html.text(&caveat.message).text(" ");
                     html.leaf("code", &[], caveat.code.name());

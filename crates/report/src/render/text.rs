@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::chart::draw;
 use crate::clip::{fit, left, right};
 use crate::document::{
-    Align, Block, Cell, Column, Document, Fact, Failure, Formats, List, Mark, Table,
+    Align, Block, Cell, Column, Document, Fact, Failure, Formats, List, SeverityMark, Table,
 };
 use crate::wrap::wrap;
 use goodput_model::plain;
@@ -91,7 +91,7 @@ fn write_facts(page: &mut String, facts: &[Fact]) {
     }
 }
 
-fn write_marks(page: &mut String, marks: &[Mark]) {
+fn write_marks(page: &mut String, marks: &[SeverityMark]) {
     for mark in marks {
         field(page, mark.word, &plain(&mark.text));
     }

@@ -18,9 +18,9 @@ const MINUTES: usize = 12;
 const ALIKE: f64 = 0.2;
 
 /// A figure of a slice: its heading in two lines, and how it is shown.
-type Figure = (&'static str, &'static str, fn(&Slice) -> String);
+type SliceColumn = (&'static str, &'static str, fn(&Slice) -> String);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [SliceColumn; 9] = [
     ("mean", "in", |slice| known(slice.input_tokens_mean, cell)),
     ("mean", "out", |slice| known(slice.output_tokens_mean, cell)),
     ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
@@ -33,9 +33,9 @@ const FIGURES: [Figure; 9] = [
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
-const GOOD: Figure =
+const GOOD: SliceColumn =
     ("good", "%", |slice| known(slice.attainment.map(|share| share * 100.0), cell));
-const E2E_P50: Figure = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+const E2E_P50: SliceColumn = ("E2E", "p50", |slice| median(&slice.e2e_ms));
 
 fn median(spread: &Spread) -> String {
     figure(spread.n, 0.5, spread.p50)
@@ -77,8 +77,8 @@ fn table(dimension: &str, all: &Slices) -> Table {
     slices.sort_by_key(|(value, _)| rank(value));
     let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
     let left_out = if is_judged { E2E_P50 } else { GOOD };
-    let titles = |figure: &Figure| (figure.0, figure.1);
-    let is_shown = |figure: &&Figure| titles(figure) != titles(&left_out);
+    let titles = |figure: &SliceColumn| (figure.0, figure.1);
+    let is_shown = |figure: &&SliceColumn| titles(figure) != titles(&left_out);
     let figures: Vec<_> = FIGURES.iter().filter(is_shown).collect();
     let failed =
         if slices.iter().any(|(_, slice)| slice.failed > 0) { Formats::ALL } else { Formats::NONE };

@@ -15,14 +15,14 @@ const HEAD: [&str; 7] =
     ["rank", "requests", "late, ms", "± ms", "wall clock, ms", "verdict", "machine, and why"];
 
 /// The clients as cells, the sick first, and how many more there are.
-struct Cells {
+struct ClientRows {
     rows: Vec<Vec<String>>,
     /// A line about those that are not shown, where there are such.
     more: Option<String>,
 }
 
 /// What a page says of the clients; none of a run of one.
-fn cells(summary: &Summary) -> Option<Cells> {
+fn cells(summary: &Summary) -> Option<ClientRows> {
     let all = &summary.run.shards;
     let mut shown: Vec<&ShardPart> = all.iter().collect();
     shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
@@ -40,7 +40,7 @@ fn cells(summary: &Summary) -> Option<Cells> {
             ),
         }
     });
-    (!all.is_empty()).then_some(Cells { rows, more })
+    (!all.is_empty()).then_some(ClientRows { rows, more })
 }
 
 /// How much there is to say of a client.
@@ -97,7 +97,7 @@ fn why(part: &ShardPart) -> String {
 /// The clients as a table.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::new("clients", "Clients");
-    let Some(Cells { rows, more }) = cells(summary) else { return section };
+    let Some(ClientRows { rows, more }) = cells(summary) else { return section };
     let caption = "The machines that sent this load together, those in trouble first";
     let last = HEAD.len() - 1;
     let table = Table::of("Clients", caption, rows)
@@ -122,7 +122,7 @@ pub(super) fn section(summary: &Summary) -> Section {
 
 /// The same as prose, for the page of a terminal.
 pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
-    let Some(Cells { rows, more }) = cells(summary) else { return Vec::new() };
+    let Some(ClientRows { rows, more }) = cells(summary) else { return Vec::new() };
     let prose = rows.iter().filter_map(|row| {
         let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { return None };
         let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
@@ -174,7 +174,7 @@ pub(crate) mod tests {
         json!(all)
     }
 
-    fn found(shards: Value) -> Option<Cells> {
+    fn found(shards: Value) -> Option<ClientRows> {
         let mut value = old();
         value["run"]["shards"] = shards;
         cells(&serde_json::from_value::<Summary>(value).unwrap())
@@ -182,7 +182,7 @@ pub(crate) mod tests {
 
     #[test]
     fn those_in_trouble_come_first_and_the_rest_is_counted() {
-        let ranks = |cells: &Cells| -> Vec<String> {
+        let ranks = |cells: &ClientRows| -> Vec<String> {
             cells.rows.iter().map(|row| row[0].clone()).collect()
         };
         let four = found(four()).unwrap();

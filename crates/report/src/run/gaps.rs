@@ -50,13 +50,13 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
 }
 
 /// A figure of a band, where it is known.
-type Figure = fn(&PositionBand) -> Option<f64>;
+type BandFigure = fn(&PositionBand) -> Option<f64>;
 
 /// By their place in the answer.
 pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
     let bands = &view.details.positions;
     let (Some(first), Some(last)) = (bands.first(), bands.last()) else { return Vec::new() };
-    let figures: [(&str, Figure); 3] =
+    let figures: [(&str, BandFigure); 3] =
         [("p50", |band| Some(band.p50)), ("p90", |band| Some(band.p90)), ("p99", |band| band.p99)];
     let series = figures.into_iter().enumerate().map(|(tone, (name, figure))| {
         let dots = bands.iter().filter_map(|band| {

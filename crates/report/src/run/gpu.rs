@@ -18,9 +18,9 @@ const CELL: usize = 8;
 
 /// A figure of a device: its heading in two lines, the level's name, the size of its unit, and which
 /// of the level's figures it is.
-type Figure = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
+type DeviceColumn = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [DeviceColumn; 9] = [
     ("busy", "mean %", "busy", 100.0, |level| level.mean),
     ("SM", "mean %", "sm_active", 100.0, |level| level.mean),
     ("tensor", "mean %", "tensor_active", 100.0, |level| level.mean),
@@ -87,8 +87,9 @@ pub(super) fn names(devices: &[GpuDevice]) -> String {
 
 /// What each device has, of the figures that some device has.
 fn devices(gpu: &GpuSummary) -> Option<Table> {
-    let has =
-        |figure: &&Figure| gpu.devices.iter().any(|device| device.levels.contains_key(figure.2));
+    let has = |figure: &&DeviceColumn| {
+        gpu.devices.iter().any(|device| device.levels.contains_key(figure.2))
+    };
     let figures: Vec<_> = FIGURES.iter().filter(has).collect();
     let is_there = !figures.is_empty();
     let table = Table::of("", "Over the window", gpu.devices.iter().enumerate())
@@ -102,7 +103,7 @@ fn devices(gpu: &GpuSummary) -> Option<Table> {
     is_there.then_some(table)
 }
 
-fn value(device: &GpuDevice, (_, _, name, unit, figure): &Figure) -> String {
+fn value(device: &GpuDevice, (_, _, name, unit, figure): &DeviceColumn) -> String {
     device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
         value if name.ends_with("mhz") => format!("{value:.0}"),
         value => cell(value),

@@ -29,14 +29,14 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
 /// A row of the table.
-struct Row<'a> {
+struct LatencyRow<'a> {
     /// In the summary.
     name: &'static str,
     label: String,
     metric: &'a Metric,
 }
 
-impl Row<'_> {
+impl LatencyRow<'_> {
     /// The label where it does not stand below the row that it goes on with.
     fn full_label(&self) -> String {
         let base = self.name.strip_suffix("_sent").unwrap_or(self.name);
@@ -66,18 +66,18 @@ pub(super) fn section(summary: &Summary) -> Section {
     section.with_some(HTML, rates)
 }
 
-fn rows(summary: &Summary) -> Vec<Row<'_>> {
+fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {
     let shown = ROWS.iter().filter(|row| is_shown(summary, row));
     shown
         .filter_map(|(name, label, _)| {
             let label = with_error(summary, name, label);
-            Some(Row { name, label, metric: summary.metrics.get(*name)? })
+            Some(LatencyRow { name, label, metric: summary.metrics.get(*name)? })
         })
         .collect()
 }
 
 /// What the marks of the table mean.
-fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
+fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
     let legend = summary.client.canary.map(|canary| {
         let text = format!(
             "this client's own error during the run: p99 over {} answers of a server of known timing \
@@ -92,16 +92,16 @@ fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
 }
 
 /// The table for a page that has room for an interval next to its figure.
-fn wide(percents: &[&String], shown: &[Row<'_>]) -> Table {
+fn wide(percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
     let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
     Table::of("Latency", caption, shown)
         .left("ms", 0, |row| row.full_label())
-        .right("n", 0, |Row { metric, .. }| {
+        .right("n", 0, |LatencyRow { metric, .. }| {
             let beyond = Some(metric.censored).filter(|n| *n > 0);
             let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
             Cell::from(count(metric.n)).note(beyond)
         })
-        .right("mean", 0, |Row { metric, .. }| {
+        .right("mean", 0, |LatencyRow { metric, .. }| {
             let ends = interval(metric.mean_low, metric.mean_high, false);
             Cell::number(metric.mean, cell).note(ends)
         })
@@ -122,13 +122,13 @@ fn wide(percents: &[&String], shown: &[Row<'_>]) -> Table {
 }
 
 /// The table for a terminal: intervals stand below the rows that are read first.
-fn narrow(unit: &str, percents: &[&String], shown: &[Row<'_>]) -> Table {
+fn narrow(unit: &str, percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
     let mut columns =
         vec![Column::left(unit, LABEL), Column::right("n", 6), Column::right("mean", CELL)];
     columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), CELL)));
     columns.push(Column::right("max", CELL));
     let mut rows = Vec::new();
-    for Row { name, label, metric } in shown {
+    for LatencyRow { name, label, metric } in shown {
         let mut row = vec![Cell::from(label.as_str()), metric.n.to_string().into()];
         row.push(Cell::number(metric.mean, cell));
         row.extend(percents.iter().map(|percent| {
@@ -145,7 +145,7 @@ fn narrow(unit: &str, percents: &[&String], shown: &[Row<'_>]) -> Table {
 
 /// The table of one metric by itself, and what its marks mean.
 pub(crate) fn one(metric: &Metric) -> [Block; 2] {
-    let row = Row { name: HEADLINES[0], label: "value".to_owned(), metric };
+    let row = LatencyRow { name: HEADLINES[0], label: "value".to_owned(), metric };
     let table = narrow("", &percents(metric), &[row]);
     [Block::Table(table), Block::Facts(meanings(&[metric]))]
 }

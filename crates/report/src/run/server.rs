@@ -140,9 +140,10 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
 
 /// Levels that the server tells.
 fn levels(server: &ServerSummary) -> Option<Block> {
+    type LevelFigure = fn(&LevelSummary) -> f64;
     let known = LEVELS.iter();
     let known = known.filter_map(|level| Some((level, server.levels.get(level.0)?)));
-    let figures: [(&str, fn(&LevelSummary) -> f64); 4] = [
+    let figures: [(&str, LevelFigure); 4] = [
         ("mean", |level| level.mean),
         ("p50", |level| level.p50),
         ("p99", |level| level.p99),
@@ -162,8 +163,8 @@ fn levels(server: &ServerSummary) -> Option<Block> {
 
 /// How levels went, in a line each, and over which time.
 fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
-    type Level = fn(&TimelinePoint) -> Option<f64>;
-    let lines: [(&str, Level, &str); 3] = [
+    type PointLevel = fn(&TimelinePoint) -> Option<f64>;
+    let lines: [(&str, PointLevel, &str); 3] = [
         ("running", |point| point.running, ""),
         ("waiting", |point| point.waiting, ""),
         ("KV cache", |point| point.kv_usage.map(|share| share * 100.0), " %"),

@@ -20,7 +20,7 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
 }
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
-    let look = Look::of(view);
+    let look = RunTimeline::new(view);
     let all = [
         look.under_way(),
         look.tokens(),
@@ -35,14 +35,14 @@ pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
 }
 
 /// Everything that is drawn over time.
-struct Look<'a> {
+struct RunTimeline<'a> {
     client: &'a Timeline,
     server: &'a [TimelinePoint],
     rules: Vec<Rule>,
 }
 
-impl<'a> Look<'a> {
-    fn of(view: &RunView<'a>) -> Self {
+impl<'a> RunTimeline<'a> {
+    fn new(view: &RunView<'a>) -> Self {
         let client = &view.details.timeline;
         let server = view.summary.server.as_ref().map_or(&[][..], |server| &server.timeline);
         let bins = client.in_flight.len().max(client.tokens_per_s.len());

@@ -3,7 +3,7 @@
 use goodput_campaign::sweep::{Configuration, PointSummary, SweepSummary};
 
 use super::name;
-use crate::chart::Plot;
+use crate::chart::TextPlot;
 use crate::clip::clip;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
@@ -16,7 +16,7 @@ fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
 }
 
 /// One curve for each configuration, on a terminal.
-pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
+pub(super) fn curves(all: &[Configuration]) -> Option<TextPlot> {
     let sweeps = drawn(all);
     let (_, first) = sweeps.first()?;
     let points: Vec<&PointSummary> =
@@ -31,7 +31,7 @@ pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
         series.dots.iter_mut().for_each(|dot| (dot.low, dot.high) = (None, None));
     }
     let title = format!("p99 {} in ms (logarithmic) over {}", latency.name(), over.0);
-    Some(Plot { title, rows: 14, chart })
+    Some(TextPlot { title, rows: 14, chart })
 }
 
 /// Sweeps that are drawn: as many as can be told apart.

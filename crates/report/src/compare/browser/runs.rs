@@ -5,7 +5,7 @@ use std::fmt::Write;
 use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
-use crate::compare::words::{Known, label, level, several};
+use crate::compare::words::{FigureWords, label, level, several};
 use crate::document::{Block, Cell, Column, Folded, Table};
 use crate::number::known;
 
@@ -67,8 +67,10 @@ fn table(view: CompareView<'_>) -> Table {
         })
         .each(
             tested(comparison),
-            |name| Column::left(Known::of(name).heading(), 0),
-            |run, name| known(run.figures.get(*name), |found| Known::of(name).value(found.value)),
+            |name| Column::left(FigureWords::new(name).heading(), 0),
+            |run, name| {
+                known(run.figures.get(*name), |found| FigureWords::new(name).value(found.value))
+            },
         )
         .table
 }

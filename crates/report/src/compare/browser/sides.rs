@@ -17,7 +17,7 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
     if all.iter().all(Option::is_none) || comparison.shadow.is_some() {
         return None;
     }
-    let values = |of: Fact| -> Vec<String> {
+    let values = |of: SideFact| -> Vec<String> {
         all.iter().map(|facts| facts.map_or_else(String::new, of)).collect()
     };
     let rows = FACTS.into_iter().map(|(name, of)| (name, values(of)));
@@ -38,9 +38,9 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
         .filled()
 }
 
-type Fact = fn(&SideFacts) -> String;
+type SideFact = fn(&SideFacts) -> String;
 
-const FACTS: [(&str, Fact); 11] = [
+const FACTS: [(&str, SideFact); 11] = [
     ("model", |facts| facts.model.clone()),
     ("API", |facts| facts.api.clone()),
     ("transport", |facts| facts.transport.clone()),

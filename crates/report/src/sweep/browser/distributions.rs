@@ -13,7 +13,7 @@ use crate::view::{PointView, SweepView};
 use goodput_model::plain;
 
 /// A load and the run that stands for it.
-struct Shown<'a> {
+struct LoadCurve<'a> {
     name: String,
     run: &'a PointView,
 }
@@ -44,7 +44,7 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
 
 /// As many loads as can be told apart: those next to the answer, the least and the most first, the
 /// others evenly. A run that confirmed stands for its load before others.
-fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>, usize) {
+fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'a>>, usize) {
     let one = |(_, runs): (f64, Vec<&PointSummary>)| {
         let is_best = |point: &&&PointSummary| {
             matches!(point.point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
@@ -52,9 +52,9 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>,
         let mut ordered = runs.iter().filter(is_best).chain(&runs);
         let (point, run) = ordered.find_map(|point| Some((point, found(view, point)?)))?;
         let name = named_level(point.point.ask.level);
-        Some((point.point.ask.level.value(), Shown { name, run }))
+        Some((point.point.ask.level.value(), LoadCurve { name, run }))
     };
-    let all: Vec<(f64, Shown<'a>)> = by_level(points).into_iter().filter_map(one).collect();
+    let all: Vec<(f64, LoadCurve<'a>)> = by_level(points).into_iter().filter_map(one).collect();
     let goodput = view.summary.goodput.as_ref();
     let ends = goodput.map_or([None; 2], |goodput| [goodput.confirmed, goodput.rejected]);
     let is_end =
@@ -67,12 +67,13 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>,
             chosen.push(at);
         }
     }
-    let keep = |(at, (_, shown)): (usize, (f64, Shown<'a>))| chosen.contains(&at).then_some(shown);
+    let keep =
+        |(at, (_, shown)): (usize, (f64, LoadCurve<'a>))| chosen.contains(&at).then_some(shown);
     (all.into_iter().enumerate().filter_map(keep).collect(), n - chosen.len())
 }
 
-fn series(shown: &[Shown<'_>], metric: &str) -> Vec<Series> {
-    let one = |(tone, shown): (usize, &Shown<'_>)| {
+fn series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<Series> {
+    let one = |(tone, shown): (usize, &LoadCurve<'_>)| {
         let found = shown.run.details.distributions.get(metric);
         let dots = found.map_or(Vec::new(), dots);
         Series::new(shown.name.clone(), Shape::Line, tone, dots)
@@ -86,8 +87,8 @@ fn dots(of: &Distribution) -> Vec<Dot> {
     known.map(|(share, value)| Dot::new(*value, share * 100.0)).collect()
 }
 
-fn words(shown: &[Shown<'_>], metric: &str, left_out: usize) -> String {
-    let median = |shown: &Shown<'_>| {
+fn words(shown: &[LoadCurve<'_>], metric: &str, left_out: usize) -> String {
+    let median = |shown: &LoadCurve<'_>| {
         let quantiles = &shown.run.details.distributions.get(metric)?.quantiles;
         let (_, value) = quantiles.iter().find(|(share, _)| *share >= 0.5)?;
         Some(format!("{} ms at {}", cell(*value), shown.name))

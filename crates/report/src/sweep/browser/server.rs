@@ -99,9 +99,9 @@ fn energy(summary: &SweepSummary) -> Chart {
 }
 
 /// A figure of the table: its name, and its text for a run that tells.
-type Told = (&'static str, fn(&Summary) -> Option<String>);
+type ServerColumn = (&'static str, fn(&Summary) -> Option<String>);
 
-const TOLD: [Told; 13] = [
+const TOLD: [ServerColumn; 13] = [
     ("batch, mean", |run| level(run, "running", |level| cell(level.mean))),
     ("batch, max", |run| level(run, "running", |level| cell(level.max))),
     ("waiting, mean", |run| level(run, "waiting", |level| cell(level.mean))),
@@ -138,8 +138,8 @@ pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
     points.sort_by(|a, b| a.point.ask.level.value().total_cmp(&b.point.ask.level.value()));
     let runs: Vec<(&PointSummary, &Summary)> =
         points.iter().filter_map(|point| Some((*point, &found(view, point)?.summary))).collect();
-    let is_told = |told: &&Told| runs.iter().any(|(_, run)| told.1(run).is_some());
-    let told: Vec<&Told> = TOLD.iter().filter(is_told).collect();
+    let is_told = |told: &&ServerColumn| runs.iter().any(|(_, run)| told.1(run).is_some());
+    let told: Vec<&ServerColumn> = TOLD.iter().filter(is_told).collect();
     if told.is_empty() {
         return None;
     }

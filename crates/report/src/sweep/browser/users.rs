@@ -7,7 +7,7 @@ use super::named_level;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
 use crate::sweep::{
-    Pair, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
+    LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
 };
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
@@ -55,8 +55,8 @@ pub(crate) fn against(summary: &SweepSummary) -> Chart {
 pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
     let pairs = pairs(summary);
     let Some(says) = loops(&pairs) else { return Vec::new() };
-    let series = |name: &str, tone, of: fn(&Pair) -> (f64, f64)| {
-        let dot = |pair: &Pair| {
+    let series = |name: &str, tone, of: fn(&LoopTwins) -> (f64, f64)| {
+        let dot = |pair: &LoopTwins| {
             let (x, y) = of(pair);
             Dot::noted(x, y, format!("{} under way, {} ms", cell(x), cell(y)))
         };
