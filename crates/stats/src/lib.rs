@@ -61,7 +61,8 @@ pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
 pub use caveats::flag_time;
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use details::{
-    Details, Distribution, PositionBand, SloGrid, StallView, Timeline, completed, details,
+    Details, Distribution, LoadGrid, PositionBand, SloAnswer, SloCounts, SloGrid, SloLimits,
+    SloLoad, SloStart, SloTally, StallView, StatedAnswer, Timeline, completed, details,
 };
 pub use each::{Each, RequestFigures};
 pub use estimate::{

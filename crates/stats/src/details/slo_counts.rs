@@ -1,94 +1,177 @@
-//! The counts of all points between limits that they have in common.
+//! The counts of several grids between limits that all of them know.
 
 use std::collections::BTreeMap;
 
-use goodput_stats::SloGrid;
+use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, plain};
 use serde::Serialize;
 
-use super::{Answer, Asked, USUAL};
-use goodput_model::plain;
+use super::SloGrid;
+use crate::summary::SloSummary;
+
+/// The share of good requests where none was asked for, in percent.
+const USUAL: f64 = 99.0;
 
 /// Cells of a page at most. Beyond it stops are left out; what is counted for the others stays exact.
 const MOST: usize = 50_000;
 
-/// Everything that the script computes from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Counts {
-    /// Limits of TTFT that can be chosen, in milliseconds, ascending.
-    pub(super) ttft: Vec<f64>,
+/// Limits that were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SloLimits {
+    /// Limit of TTFT in milliseconds; none where there is none, or it grows with the prompt.
+    pub ttft_ms: Option<f64>,
     /// The same of TPOT.
-    pub(super) tpot: Vec<f64>,
+    pub tpot_ms: Option<f64>,
+    /// The share of requests that must be good, in percent.
+    pub percent: Option<f64>,
+}
+
+impl SloLimits {
+    /// What was promised, and the share that must keep it, where one was asked for.
+    pub fn from_slo(slo: Option<&Slo>, share: Option<f64>) -> Self {
+        let limit = |metric| {
+            let limit = slo?.limit(metric)?;
+            (!limit.is_linear()).then_some(limit.base)
+        };
+        let strictest = slo.and_then(|slo| {
+            let terms = slo.terms.iter().filter(|term| {
+                let [ttft, tpot] = [MetricName::Ttft, MetricName::Tpot].map(SloMetric::Request);
+                term.metric == ttft || term.metric == tpot
+            });
+            let percents = terms.filter_map(|term| match term.statistic {
+                SloStatistic::Percentile(percent) => Some(percent),
+                _ => None,
+            });
+            percents.max_by(f64::total_cmp)
+        });
+        Self {
+            ttft_ms: limit(MetricName::Ttft),
+            tpot_ms: limit(MetricName::Tpot),
+            percent: share.map(|share| share * 100.0).or(strictest),
+        }
+    }
+
+    /// The same of a run, from what its summary says about its SLO.
+    pub fn from_summary(slo: Option<&SloSummary>) -> Self {
+        let promised = slo.and_then(|slo| slo.slo.parse::<Slo>().ok());
+        Self::from_slo(promised.as_ref(), slo.and_then(|slo| slo.target))
+    }
+}
+
+/// What a page says about the limits that were asked for, and the load that it stands at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatedAnswer {
+    /// The load; none where the answer names none.
+    pub level: Option<f64>,
+    /// In words.
+    pub text: String,
+}
+
+/// The grid of a run at its load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadGrid<'a> {
+    /// The load.
+    pub level: f64,
+    /// Its name.
+    pub label: String,
+    /// What was counted.
+    pub grid: &'a SloGrid,
+}
+
+/// Counts of several loads. Any of its limits can be chosen, and what is counted for it is exact.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SloCounts {
+    /// Limits of TTFT that can be chosen, in milliseconds, ascending.
+    pub ttft: Vec<f64>,
+    /// The same of TPOT.
+    pub tpot: Vec<f64>,
     /// Where the sliders stand at first.
-    pub(super) start: Start,
-    pub(super) gpus: Option<u32>,
+    pub start: SloStart,
+    /// GPUs behind all of it.
+    pub gpus: Option<u32>,
     /// What the page says about the limits at the start.
-    pub(super) answer: Option<Told>,
+    pub answer: Option<SloAnswer>,
     /// Loads, ascending.
-    pub(super) points: Vec<Load>,
+    pub points: Vec<SloLoad>,
 }
 
 /// The page's own answer, and the place of its load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Told {
-    pub(super) row: Option<usize>,
-    pub(super) text: String,
+pub struct SloAnswer {
+    /// The place of its load among the points.
+    pub row: Option<usize>,
+    /// In words.
+    pub text: String,
 }
 
 /// Places of the limits at first, and the share of good requests, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Start {
-    pub(super) ttft: usize,
-    pub(super) tpot: usize,
-    pub(super) percent: f64,
+pub struct SloStart {
+    /// Place of the limit of TTFT.
+    pub ttft: usize,
+    /// Place of the limit of TPOT.
+    pub tpot: usize,
+    /// The share of requests that must be good.
+    pub percent: f64,
 }
 
 /// What was measured at one load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Load {
-    pub(super) label: String,
-    pub(super) requests: u64,
-    pub(super) seconds: f64,
+pub struct SloLoad {
+    /// Its name.
+    pub label: String,
+    /// Measured requests.
+    pub requests: u64,
+    /// The time that they stand for.
+    pub seconds: f64,
     /// Four numbers for each cell that is not empty: the places of the smallest limits of TTFT and of
     /// TPOT that its requests keep, how many they are, and their output tokens.
-    pub(super) cells: Vec<u64>,
+    pub cells: Vec<u64>,
 }
 
 /// What keeps a pair of limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Kept {
-    pub(super) requests: u64,
-    pub(super) good: u64,
-    pub(super) tokens: u64,
-    pub(super) seconds: f64,
-    pub(super) is_enough: bool,
+pub struct SloTally {
+    /// Measured requests.
+    pub requests: u64,
+    /// Those that keep both limits.
+    pub good: u64,
+    /// Their output tokens.
+    pub tokens: u64,
+    /// The time that all stand for.
+    pub seconds: f64,
+    /// Whether as many are good as must be.
+    pub is_enough: bool,
 }
 
-impl Kept {
-    pub(super) fn share(&self) -> f64 {
+impl SloTally {
+    /// Share of the good ones.
+    pub fn share(&self) -> f64 {
         self.good as f64 / self.requests.max(1) as f64
     }
 
-    pub(super) fn good_rps(&self) -> f64 {
+    /// Good requests per second.
+    pub fn good_rps(&self) -> f64 {
         self.good as f64 / self.seconds
     }
 
-    pub(super) fn good_tps(&self) -> f64 {
+    /// Output tokens of good requests per second.
+    pub fn good_tps(&self) -> f64 {
         self.tokens as f64 / self.seconds
     }
 }
 
-impl Counts {
+impl SloCounts {
     /// None where nothing was counted.
-    pub(super) fn of(
-        points: &[(f64, String, &SloGrid)],
+    pub fn new(
+        points: &[LoadGrid<'_>],
         gpus: Option<u32>,
-        asked: Asked,
-        answer: Option<&Answer>,
+        asked: SloLimits,
+        answer: Option<&StatedAnswer>,
     ) -> Option<Self> {
         let mut loads: Vec<(f64, &str, Vec<&SloGrid>)> = Vec::new();
         let is_counted =
             |grid: &SloGrid| grid.requests > 0 && grid.window_s.is_finite() && grid.window_s > 0.0;
-        for (level, label, grid) in points.iter().filter(|(_, _, grid)| is_counted(grid)) {
+        for LoadGrid { level, label, grid } in points.iter().filter(|load| is_counted(load.grid)) {
             // Names are rounded: two loads may have the same.
             match loads.iter_mut().find(|(known, _, _)| known.total_cmp(level).is_eq()) {
                 Some((_, _, together)) => together.push(grid),
@@ -102,13 +185,13 @@ impl Counts {
             if ttft.is_empty() || tpot.is_empty() {
                 return None;
             }
-            let load = |(_, label, grids): &(f64, &str, Vec<&SloGrid>)| Load {
+            let load = |(_, label, grids): &(f64, &str, Vec<&SloGrid>)| SloLoad {
                 label: plain(label),
                 requests: grids.iter().map(|grid| grid.requests).sum(),
                 seconds: grids.iter().map(|grid| grid.window_s).sum(),
                 cells: cells(grids, &ttft, &tpot),
             };
-            let points: Vec<Load> = loads.iter().map(load).collect();
+            let points: Vec<SloLoad> = loads.iter().map(load).collect();
             let all: usize = points.iter().map(|load| load.cells.len() / 4).sum();
             if all <= MOST || ttft.len().max(tpot.len()) <= 2 {
                 break points;
@@ -116,7 +199,7 @@ impl Counts {
             ttft = thinned(ttft, asked.ttft_ms);
             tpot = thinned(tpot, asked.tpot_ms);
         };
-        let start = Start {
+        let start = SloStart {
             ttft: place(&ttft, asked.ttft_ms),
             tpot: place(&tpot, asked.tpot_ms),
             percent: asked.percent.filter(|it| (0.0..=100.0).contains(it)).unwrap_or(USUAL),
@@ -126,12 +209,12 @@ impl Counts {
             loads.iter().position(|(load, _, _)| (load - level).abs() <= 1e-6 * level.abs())
         };
         let answer = answer
-            .map(|answer| Told { row: answer.level.and_then(row), text: plain(&answer.text) });
+            .map(|answer| SloAnswer { row: answer.level.and_then(row), text: plain(&answer.text) });
         Some(Self { ttft, tpot, start, gpus: gpus.filter(|gpus| *gpus > 0), answer, points })
     }
 
     /// What keeps the limits at the start.
-    pub(super) fn kept(&self, load: &Load) -> Kept {
+    pub fn kept(&self, load: &SloLoad) -> SloTally {
         let (mut good, mut tokens) = (0, 0);
         for cell in load.cells.chunks_exact(4) {
             let [ttft, tpot, n, sum] = [cell[0], cell[1], cell[2], cell[3]];
@@ -141,7 +224,7 @@ impl Counts {
         }
         // A percentage has digits that binary fractions miss.
         let wanted = self.start.percent * load.requests as f64 * (1.0 - 1e-12);
-        Kept {
+        SloTally {
             requests: load.requests,
             good,
             tokens,
