@@ -33,7 +33,8 @@ pub fn search(
     settled: (Plan, Arc<Ready>),
 ) -> Result<SweepSummary, Failed> {
     let request = SweepRequest::new(sweep, plan);
-    one::sweep(lab, &request, begin_or_go_on(path, &request)?, settled)
+    let (plan, ready) = settled;
+    one::sweep(lab, &request, begin_or_go_on(path, &request)?, plan, ready)
 }
 
 /// The folder at `path`, made for this request where it is not there yet.

@@ -59,9 +59,10 @@ pub fn sweep(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
-    settled: (Plan, Arc<Ready>),
+    plan: Plan,
+    ready: Arc<Ready>,
 ) -> Result<SweepSummary, Failed> {
-    Sweep::new(lab, request, folder, settled)?.run()
+    Sweep::new(lab, request, folder, plan, ready)?.run()
 }
 
 /// The same with a server of ours, which may end.
@@ -69,11 +70,12 @@ pub(super) fn sweep_on(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
-    (plan, ready): (Plan, Arc<Ready>),
+    plan: Plan,
+    ready: Arc<Ready>,
     crash: &dyn Fn() -> Option<Failed>,
 ) -> Result<SweepSummary, Failed> {
     let prepared = prepare_on(lab, plan, ready)?;
-    let mut sweep = Sweep::new(lab, request, folder, (prepared.plan, prepared.ready))?;
+    let mut sweep = Sweep::new(lab, request, folder, prepared.plan, prepared.ready)?;
     sweep.crash = Some(crash);
     sweep.run()
 }
@@ -83,7 +85,8 @@ impl<'a> Sweep<'a> {
         lab: &'a Lab,
         request: &'a SweepRequest,
         folder: CampaignFolder,
-        (plan, ready): (Plan, Arc<Ready>),
+        plan: Plan,
+        ready: Arc<Ready>,
     ) -> Result<Self, Failed> {
         let kept = saved::points(&folder, &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
