@@ -19,6 +19,7 @@ mod prometheus;
 pub mod random;
 mod reported;
 mod request;
+pub mod schedule;
 mod server;
 mod shape;
 mod shard;
