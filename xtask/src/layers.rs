@@ -7,12 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 29] = [
+const OURS: [(&str, &[&str]); 28] = [
     ("goodput-files", &[]),
     ("goodput-model", &[]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-http", &["goodput-model", "goodput-clock"]),
-    ("goodput-schedule", &["goodput-model"]),
     ("goodput-tokens", &["goodput-files"]),
     ("goodput-dataset", &["goodput-model", "goodput-files"]),
     ("goodput-workload", &["goodput-model", "goodput-files", "goodput-tokens", "goodput-dataset"]),
@@ -24,10 +23,7 @@ const OURS: [(&str, &[&str]); 29] = [
     ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
     ("goodput-sim", &["goodput-model"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-files", "goodput-sim"]),
-    (
-        "goodput-engine",
-        &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
-    ),
+    ("goodput-engine", &["goodput-model", "goodput-clock", "goodput-workload", "goodput-wire"]),
     ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use goodput_mock::Settings;
 use goodput_model::random::{Domain, Stream};
+use goodput_model::schedule::Arrivals;
 use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate, SourcePlan};
-use goodput_schedule::Arrivals;
 use goodput_sim::{Arrival, Engine, Job, Outcome, simulate};
 use goodput_stats::{Quick, Sample};
 use goodput_workload::preset;

@@ -69,7 +69,7 @@ fn one(
     let prepared = prepare(setup, request.plan.clone())?;
     let folder = resumed.map_or_else(|| create(args, request), Ok)?;
     let path = folder.path().to_owned();
-    let summary = lab::sweep(setup, request, folder, (prepared.plan, prepared.ready))?;
+    let summary = lab::sweep(setup, request, folder, prepared.into())?;
     let text = || goodput_report::sweep_text(&summary);
     show(&args.output, &path, &report::json(&summary), text)?;
     Ok(ExitCode::from(code(&summary)))

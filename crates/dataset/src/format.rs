@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use goodput_model::excerpt;
+
 use crate::error::names;
 
 /// Forms of data sets.
@@ -111,7 +113,7 @@ pub(crate) fn by_name<T: Copy>(
 ) -> Result<T, UnknownFormat> {
     let wanted = text.trim();
     all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| UnknownFormat {
-        name: crate::error::excerpt(text),
+        name: excerpt(text),
         what,
         known: names(all.iter().map(|one| name(*one))),
     })

@@ -19,6 +19,7 @@ mod prometheus;
 pub mod random;
 mod reported;
 mod request;
+pub mod schedule;
 mod server;
 mod shape;
 mod shard;
@@ -43,7 +44,7 @@ pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
-pub use plain::plain;
+pub use plain::{excerpt, plain};
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,

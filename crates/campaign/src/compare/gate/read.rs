@@ -1,6 +1,6 @@
 //! Reading and writing conditions.
 
-use goodput_model::MetricName;
+use goodput_model::{MetricName, excerpt};
 
 use super::{Gate, GateError, Limit};
 use crate::compare::{Scale, metric};
@@ -32,23 +32,12 @@ const OF_RUN: [(&str, &[&str]); 9] = [
     ("goodput_tokens_per_s", &["good_tokens_per_s"]),
 ];
 
-/// Foreign text in an error: short, and without control characters.
-pub(in crate::compare) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let mut escaped = text.trim().chars().flat_map(char::escape_debug);
-    let mut short: String = escaped.by_ref().take(LONGEST).collect();
-    if escaped.next().is_some() {
-        short.push('…');
-    }
-    short
-}
-
 pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
     let mut found: Vec<Gate> = Vec::new();
     for (number, piece) in text.split(',').enumerate() {
         let wrong = |what: String| {
             let number = number.saturating_add(1);
-            Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece))))
+            Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece.trim()))))
         };
         if number >= MOST {
             return wrong(format!("there are more than {MOST} conditions"));

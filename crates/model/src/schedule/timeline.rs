@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use goodput_model::{Extent, Load, Nanos, Phase};
+use crate::{Extent, Load, Nanos, Phase};
 
 /// The phases of a run: warm-up, the measured part, cooldown, end.
 ///
@@ -141,10 +141,10 @@ fn take(counter: &AtomicU64, limit: u64, wanted: u64) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use goodput_model::{Arrivals, Mode, Rate};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Arrivals, Mode, Rate};
 
     fn load(warmup: Extent, duration: Option<u64>, num: Option<u64>, cooldown: u64) -> Load {
         Load {

@@ -1,9 +1,9 @@
 //! Due instants of an open loop.
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Arrivals as Process, Nanos, Rate, Shape};
+use crate::random::{Domain, Stream};
+use crate::{Arrivals as Process, Nanos, Rate, Shape};
 
-use crate::shaped::Course;
+use super::shaped::Course;
 
 /// The sequence of due instants, endless unless a shape ends it. Gap *i* is a function of
 /// (seed, *i*) alone; the instants are absolute, so nothing drifts, and gaps are never rescaled to

@@ -1,9 +1,9 @@
 //! Arrivals under shapes, against what is expected of them by integration.
 
-use goodput_model::{Arrivals as Process, Nanos, Shape};
 use proptest::prelude::*;
 
-use crate::Arrivals;
+use crate::schedule::Arrivals;
+use crate::{Arrivals as Process, Nanos, Shape};
 
 const S: u64 = 1_000_000_000;
 
@@ -197,7 +197,7 @@ fn nothing_drifts() {
     assert_eq!(last, Some(Nanos(1000 * S)));
     let sine = arrivals("sine:1000:900:10s", Process::Constant, 1).nth(1_000_000);
     assert_eq!(sine, Some(Nanos(1000 * S)), "a hundred periods");
-    let plain = Arrivals::new(goodput_model::Rate::PerSecond(rate), Process::Poisson, 6);
+    let plain = Arrivals::new(crate::Rate::PerSecond(rate), Process::Poisson, 6);
     for (n, (one, other)) in
         arrivals(stage, Process::Poisson, 6).zip(plain).take(1_000_001).enumerate()
     {
@@ -234,7 +234,7 @@ proptest! {
     ) {
         let stages: Vec<_> = stages
             .into_iter()
-            .map(|(ms, from, to)| goodput_model::LoadStage {
+            .map(|(ms, from, to)| crate::LoadStage {
                 length: std::time::Duration::from_millis(ms),
                 from,
                 to,

@@ -6,8 +6,8 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use goodput_model::random::{cos, sin};
-use goodput_model::{LoadStage as Stage, Nanos};
+use crate::random::{cos, sin};
+use crate::{LoadStage as Stage, Nanos};
 
 /// Arrivals that are this close to the end of a stage belong to the next one: sums of rates times
 /// lengths are only so exact, and 7 arrivals must not become 8 because 0.14 · 50 is above 7.
