@@ -4,13 +4,12 @@ mod metrics;
 mod options;
 mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use goodput_campaign::compare::Comparison;
 use goodput_files::{MOST_SMALL, read_text_inside};
-use goodput_lab::host;
 use goodput_live::shadow::percent;
 use goodput_live::{Command, Shadow, ShadowOptions, ShadowResult};
 use goodput_report::{Circumstances, CompareView, compare_html, compare_text, plain};
@@ -18,6 +17,7 @@ use tokio::signal::unix::SignalKind;
 
 use crate::args::ShadowArgs;
 use crate::error::Failed;
+use crate::result::named_folder;
 use crate::{compare, listen, live, output, report};
 use view::ShadowView;
 
@@ -61,7 +61,7 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
         proxy,
         mirror,
         plan,
-        folder: folder_path(args.shown.out.as_deref()),
+        folder: named_folder(args.shown.out.as_deref(), "live-shadow"),
         page: compare_text,
         duration: args.duration,
         pairs: args.pairs,
@@ -99,17 +99,6 @@ pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
     let plan = read_text_inside(&path.join("shadow.toml"), MOST_SMALL).unwrap_or_default();
     let circumstances = Circumstances { facts: Vec::new(), plan, command: String::new() };
     compare_html(CompareView { comparison, folders: &[], circumstances: Some(&circumstances) })
-}
-
-/// `--out`, or a name under `runs/` that is still free.
-fn folder_path(out: Option<&Path>) -> PathBuf {
-    if let Some(out) = out {
-        return out.to_owned();
-    }
-    let name = format!("{}-live-shadow", host::timestamp().replace(':', "-"));
-    let first = Path::new("runs").join(&name);
-    let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
-    if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
 use crate::fleet::{self, Part};
 use crate::printer::Printer;
-use crate::run::{Setup, folder_path, show};
+use crate::result::{folder_path, show};
+use crate::setup::Setup;
 use crate::workload::dry_run;
 use crate::{plan, report, typed};
 

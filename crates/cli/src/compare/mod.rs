@@ -17,7 +17,8 @@ pub(crate) use view::html;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, show};
+use crate::result::show;
+use crate::setup::Setup;
 use crate::{report, shadow, typed};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show

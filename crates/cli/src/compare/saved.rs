@@ -11,7 +11,8 @@ use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, folder_path};
+use crate::result::folder_path;
+use crate::setup::Setup;
 use crate::{plan, report, typed};
 
 /// What saved runs say. Where the comparison is (nowhere: an empty path), and what it says.

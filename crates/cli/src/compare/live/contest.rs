@@ -16,7 +16,7 @@ use super::saved::{self, Kept};
 use super::sides::Contender;
 use super::switch::Switch;
 use crate::error::Failed;
-use crate::run::Setup;
+use crate::setup::Setup;
 use crate::sweep::{ABSENCE, EMPTYING, unwritable};
 use crate::{output, report};
 use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};

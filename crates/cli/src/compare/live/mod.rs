@@ -18,7 +18,8 @@ use goodput_record::{Campaign, CampaignFolder};
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, folder_path};
+use crate::result::folder_path;
+use crate::setup::Setup;
 use crate::{output, typed};
 use asked::Asked;
 use contest::Contest;
