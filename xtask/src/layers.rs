@@ -85,6 +85,7 @@ const OURS: [(&str, &[&str]); 29] = [
             "goodput-stats",
             "goodput-campaign",
             "goodput-lab",
+            "goodput-live",
             "goodput-report",
         ],
     ),

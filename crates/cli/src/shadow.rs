@@ -1,6 +1,5 @@
 //! `goodput shadow`: users get the primary's answers; a candidate gets some of their requests too.
 
-mod metrics;
 mod options;
 mod view;
 
@@ -39,7 +38,7 @@ pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
     view.follow(args, shadow.figures());
     if let Some(address) = args.shown.metrics_listen {
         let (figures, view) = (Arc::clone(shadow.figures()), Arc::clone(&view));
-        let page = move |format| metrics::page(&figures, &view, format);
+        let page = move |format| view.page(&figures, format);
         listen::serve(address, args.shown.quiet, page)?;
     }
     view.ticker().say(&plain(&hello));
