@@ -28,7 +28,7 @@ const OURS: [(&str, &[&str]); 29] = [
         "goodput-engine",
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
-    ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
+    ("goodput-campaign", &["goodput-model", "goodput-schedule", "goodput-stats", "goodput-sim"]),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
     (
         "goodput-lab",

@@ -1,4 +1,4 @@
-//! Several clients that send one load: which of them this is, by what was typed.
+//! A fleet of ranks that send one load: which of them this process is, by what was typed.
 
 mod launch;
 
@@ -16,38 +16,38 @@ use crate::args::{ShardArgs, ShardName};
 use crate::error::{Failed, exit};
 use crate::plan;
 
-/// Where clients meet, where nobody says which port.
+/// The port at which ranks meet unless another is given.
 const PORT: u16 = 8470;
 
-/// The variable that holds the word that all clients of a fleet know.
+/// The variable that holds the token that all ranks of a fleet know.
 const TOKEN: &str = "GOODPUT_FLEET_TOKEN";
 
-/// What this client has to do with others.
-pub(crate) enum Part {
-    /// There are none.
-    Whole,
-    /// It sends its shard, and nobody waits for anybody.
-    Alone(Shard),
-    /// It leads.
-    First(Meeting),
-    /// It is led.
-    Other(Meeting),
+/// What this process is in a fleet.
+pub(crate) enum FleetRole {
+    /// There is no fleet.
+    Alone,
+    /// It sends its shard, and waits for no other rank.
+    Shard(Shard),
+    /// It decides what is measured and when.
+    Coordinator(Meeting),
+    /// It does as the coordinator says.
+    Rank(Meeting),
 }
 
-impl Part {
-    /// Which part of the load it sends.
+impl FleetRole {
+    /// Which shard of the load it sends.
     pub(crate) fn shard(&self) -> Shard {
         match self {
-            Self::Whole => Shard::WHOLE,
-            Self::Alone(shard) => *shard,
-            Self::First(meeting) | Self::Other(meeting) => meeting.shard,
+            Self::Alone => Shard::WHOLE,
+            Self::Shard(shard) => *shard,
+            Self::Coordinator(meeting) | Self::Rank(meeting) => meeting.shard,
         }
     }
 
     /// By what was typed, and by the environment.
-    pub(crate) fn of(args: &ShardArgs) -> Result<Self, Failed> {
+    pub(crate) fn from_args(args: &ShardArgs) -> Result<Self, Failed> {
         let (shard, host) = match args.shard {
-            None => return Ok(Self::Whole),
+            None => return Ok(Self::Alone),
             Some(ShardName::Is(shard)) => (shard, None),
             Some(ShardName::Auto) => {
                 let found = detect(|name| std::env::var(name).ok()).map_err(launch::failed)?;
@@ -64,17 +64,17 @@ impl Part {
             }
         };
         if !shard.is_part() {
-            return Ok(Self::Whole);
+            return Ok(Self::Alone);
         }
         let at: Option<String> = args.rendezvous.clone().or(host);
-        let Some(at) = at else { return Ok(Self::Alone(shard)) };
+        let Some(at) = at else { return Ok(Self::Shard(shard)) };
         let at = with_port(at);
         let meeting = Meeting { shard, at, token: token()?, join_within: args.join_within };
-        Ok(if shard.index() == 0 { Self::First(meeting) } else { Self::Other(meeting) })
+        Ok(if shard.index() == 0 { Self::Coordinator(meeting) } else { Self::Rank(meeting) })
     }
 }
 
-/// Does what client 0 says, until it says that nothing follows.
+/// Does what the coordinator says, until it says that nothing follows.
 pub(crate) fn follow(
     meeting: &Meeting,
     lab: Lab,

@@ -15,7 +15,7 @@ use tokio::signal::unix::SignalKind;
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
 use crate::output;
-use crate::signals::Ears;
+use crate::signals::SignalStreams;
 
 /// How long signals are waited for at a time.
 const LONG: Duration = Duration::from_hours(1);
@@ -135,11 +135,11 @@ pub(crate) fn commands(
         kinds.push(SignalKind::hangup());
     }
     let internal = |error: std::io::Error| Failed::internal(error.to_string());
-    let ears = Ears::new(&kinds).map_err(internal)?;
+    let streams = SignalStreams::new(&kinds).map_err(internal)?;
     let (sender, receiver) = channel();
     let told = sender.clone();
     let listen = move || {
-        ears.hear(LONG, |heard| {
+        streams.hear(LONG, |heard| {
             let command = table.iter().find(|(kind, _)| Some(*kind) == heard);
             command.is_none_or(|(_, command)| told.send(*command).is_ok())
         });

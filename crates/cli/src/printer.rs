@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use goodput_lab::{Event, Observer};
 use goodput_report::plain;
 
-use crate::{output, terminal, typed};
+use crate::{explicit_flags, output, terminal};
 
 /// Prints what happens. Warnings are printed even where notes are not wanted.
 #[derive(Debug)]
@@ -46,10 +46,10 @@ impl Printer {
     /// Says which secret goes where, once, where a file chose it and not who typed the command. Not even
     /// `--quiet` keeps it back.
     fn key_note(&self, variable: &str, host: &str) -> Option<String> {
-        if ["api_key_env", "vary"].into_iter().any(typed::is_typed) {
+        if ["api_key_env", "vary"].into_iter().any(explicit_flags::is_typed) {
             return None;
         }
-        let is_typed = typed::is_typed("target") || typed::is_typed("targets");
+        let is_typed = explicit_flags::is_typed("target") || explicit_flags::is_typed("targets");
         let (kind, chosen) = if is_typed { ("note", "that variable") } else { ("warning", "both") };
         let line = format!("{kind}: the key in ${variable} goes to {host}: a file chose {chosen}");
         self.is_new(&line).then_some(line)

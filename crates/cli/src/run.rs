@@ -12,10 +12,10 @@ use goodput_stats::{RunState, SloState, Summary, repeats};
 
 use crate::args::{OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
-use crate::fleet::{self, Part};
+use crate::fleet::{self, FleetRole};
 use crate::result::{folder_path, show};
 use crate::setup::Setup;
-use crate::{plan, report, typed, workload};
+use crate::{explicit_flags, plan, report, workload};
 
 /// What may stand beside `--plan`.
 const BESIDE_PLAN: [&str; 19] = [
@@ -40,26 +40,25 @@ const BESIDE_PLAN: [&str; 19] = [
     "trace_share",
 ];
 
-/// Runs the verb: a plan by what was typed, the part of it that this client sends, and one run of it or
-/// several.
+/// Runs the verb: a plan by what was typed, this process's role in a fleet, and one run or several.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
-        typed::refuse_beside("plan", &BESIDE_PLAN)?;
+        explicit_flags::refuse_beside("plan", &BESIDE_PLAN)?;
     }
     let plan = plan::resolve(args)?;
-    let path = folder_path(args.output.out.as_deref(), &plan, "run");
-    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
-    setup.lab.shard = part.shard();
-    if let Part::Other(other) = part {
-        return fleet::follow(&other, setup.lab, &plan, &path);
-    }
-    let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
-        return dry_run(&setup, &plan, args.output.json);
+        return dry_run(&setup.hooked(&args.endpoint)?, &plan, args.output.json);
     }
-    let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
-    let shard = take_part(&mut setup, part, &plan, args.repeat.is_some())?;
+    let path = folder_path(args.output.out.as_deref(), &plan, "run");
+    let role = FleetRole::from_args(&args.shard)?;
+    setup.lab.shard = role.shard();
+    if let FleetRole::Rank(meeting) = role {
+        return fleet::follow(&meeting, setup.lab, &plan, &path);
+    }
+    let mut setup = setup.hooked(&args.endpoint)?.listening(&args.endpoint)?;
+    setup = setup.showing(&args.output, "run");
+    let shard = take_part(&mut setup, role, &plan, args.repeat.is_some())?;
     match args.repeat {
         None => once(&setup, plan, &path, shard, &args.output),
         Some(repeats) => repeatedly(&setup, &plan, &path, repeats, &args.output),
@@ -73,23 +72,23 @@ fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
     Ok(code)
 }
 
-/// Takes this client's place among others: the one that leads gathers them; one that is alone says which
-/// shard it sends.
+/// Takes this process's place in a fleet: the coordinator gathers the other ranks; a shard that waits for no
+/// other is stated in the result.
 fn take_part(
     setup: &mut Setup,
-    part: Part,
+    role: FleetRole,
     plan: &Plan,
     is_repeated: bool,
 ) -> Result<Option<ShardFacts>, Failed> {
-    match part {
-        Part::Whole | Part::Other(_) => Ok(None),
-        Part::Alone(_) if is_repeated => {
+    match role {
+        FleetRole::Alone | FleetRole::Rank(_) => Ok(None),
+        FleetRole::Shard(_) if is_repeated => {
             Err(Failed::usage("several runs of several clients need one that leads")
                 .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
         }
-        Part::Alone(shard) => Ok(Some(alone(shard, plan)?)),
-        Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(setup, plan, is_repeated)?);
+        FleetRole::Shard(shard) => Ok(Some(alone(shard, plan)?)),
+        FleetRole::Coordinator(meeting) => {
+            setup.lab.runner = Box::new(meeting.gather(setup, plan, is_repeated)?);
             Ok(None)
         }
     }

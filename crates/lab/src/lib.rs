@@ -26,12 +26,15 @@
 pub mod calibrate;
 pub mod campaign;
 pub mod canary;
+pub mod capacity;
 pub mod checks;
 pub mod compare;
+pub mod convert;
 pub mod emptying;
 mod error;
 mod events;
 pub mod fleet;
+mod folder_commands;
 pub mod handle;
 pub mod hooks;
 pub mod host;
@@ -40,21 +43,25 @@ pub mod interrupt;
 pub mod judge;
 pub mod materials;
 pub mod merge;
+pub mod preview;
 pub mod readiness;
 pub mod run;
 pub mod saved;
 pub mod series;
 pub mod serve;
+mod served;
 pub mod server;
 pub mod shell;
 pub mod sweep;
 pub mod system;
+pub mod truth_log;
 pub mod vocabulary;
 
-pub use error::{Failed, Problem, folder_failed};
+pub use error::{Failed, Problem, dataset_failed, folder_failed};
 pub use events::{
     Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress, SweepView,
 };
+pub use folder_commands::{FolderCommand, FolderCommands};
 pub use handle::RunHandle;
 pub use interrupt::{Interrupt, Patience, Stopping};
 pub use run::{InProcess, Lab, Prepared, RunContext, Runner};

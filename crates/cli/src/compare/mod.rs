@@ -19,7 +19,7 @@ use crate::args::CompareArgs;
 use crate::error::Failed;
 use crate::result::show;
 use crate::setup::Setup;
-use crate::{report, shadow, typed};
+use crate::{explicit_flags, report, shadow};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
 /// the result, and the command that the folder may run.
@@ -29,7 +29,7 @@ const BESIDE_RESUME: [&str; 8] =
 /// Runs the verb.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if args.resume.is_some() {
-        typed::refuse_beside("resume", &BESIDE_RESUME)?;
+        explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
     }
     if foreign::is_meant(args) {
         return foreign::compare(args);

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{Axis, Effort, Level, SweepPlan};
+use goodput_lab::FolderCommands;
 use goodput_lab::serve::Command;
 use goodput_lab::sweep::{ServerRequest, SweepRequest, promise};
 use goodput_model::{Extent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
-use crate::commands::FolderCommands;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
 

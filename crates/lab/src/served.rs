@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use goodput_model::Api;
-use goodput_report::{Histogram, ServedView};
+use goodput_stats::{Histogram, ServedView};
 
-use goodput_lab::materials::Materials;
+use crate::materials::Materials;
 
 /// Counts over all rows of a recorded trace; none of anything else.
-pub(super) fn view(materials: &Materials) -> Option<ServedView> {
+pub(crate) fn view(materials: &Materials) -> Option<ServedView> {
     let mut counts: [BTreeMap<String, u64>; 4] = Default::default();
     let mut ttft = Vec::new();
     let (mut rows, mut cached, mut input) = (0u64, 0u64, 0u64);
@@ -39,7 +39,7 @@ pub(super) fn view(materials: &Materials) -> Option<ServedView> {
         models,
         statuses,
         ends,
-        ttft_ms: Histogram::of(ttft),
+        ttft_ms: Histogram::from_values(ttft),
         cache_hit_rate: (input > 0).then(|| cached as f64 / input as f64),
     })
 }
