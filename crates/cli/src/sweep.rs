@@ -4,7 +4,7 @@
 mod request;
 
 pub(crate) use goodput_lab::sweep::{
-    ABSENCE, EMPTYING, SavedSweep as Saved, at_level, promise, search, unwritable,
+    ABSENCE, IDLE_LIMIT, SavedSweep as Saved, at_level, promise, search, unwritable,
 };
 
 use std::path::{Path, PathBuf};

@@ -12,8 +12,8 @@ use goodput_workload::{Setting, Workload};
 use crate::convert::exists;
 use crate::error::{Failed, dataset_failed};
 use crate::hub::Hub;
-use crate::materials::{self, Materials};
-use crate::{checks, readiness, run, served, vocabulary};
+use crate::inputs::{self, WorkloadInputs};
+use crate::{checks, readiness, run, served, token_calibration};
 
 /// Requests whose bodies are shown, and characters of each end of a long one.
 const PREVIEWS: usize = 3;
@@ -24,14 +24,14 @@ const LOOKED_AT: u64 = 1_000;
 
 /// What a run of this plan would send.
 pub fn dry_run(mut plan: Plan, hub: &Hub) -> Result<WorkloadView, Failed> {
-    let materials = run::gather(&mut plan, hub)?;
-    vocabulary::by_tokenizer(&mut plan.workload, materials.tokenizer.as_ref())?;
-    let served = served::view(&materials);
-    let workload = materials.workload(&plan.workload)?;
+    let inputs = run::gather(&mut plan, hub)?;
+    token_calibration::by_tokenizer(&mut plan.workload, inputs.tokenizer.as_ref())?;
+    let served = served::view(&inputs);
+    let workload = inputs.workload(&plan.workload)?;
     checks::check_workload(&plan, &workload)?;
     let model = plan.target.model.as_deref().unwrap_or("MODEL");
     let dialect = readiness::dialect(&plan, model)?;
-    let requests = materials::setting(&plan.load).requests.min(LOOKED_AT);
+    let requests = inputs::setting(&plan.load).requests.min(LOOKED_AT);
     let built = BuiltWorkload { plan: plan.workload, workload, served };
     Ok(built.view(&dialect, requests))
 }
@@ -49,10 +49,10 @@ pub struct BuiltWorkload {
 impl BuiltWorkload {
     /// Reads what the plan names, and counts by its tokenizer.
     pub fn new(mut plan: WorkloadPlan, setting: Setting, hub: &Hub) -> Result<Self, Failed> {
-        let materials = Materials::gather(&mut plan, setting, hub)?;
-        vocabulary::by_tokenizer(&mut plan, materials.tokenizer.as_ref())?;
-        let served = served::view(&materials);
-        let workload = materials.workload(&plan)?;
+        let inputs = WorkloadInputs::gather(&mut plan, setting, hub)?;
+        token_calibration::by_tokenizer(&mut plan, inputs.tokenizer.as_ref())?;
+        let served = served::view(&inputs);
+        let workload = inputs.workload(&plan)?;
         Ok(Self { plan, workload, served })
     }
 

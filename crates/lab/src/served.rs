@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use goodput_model::Api;
 use goodput_stats::{Histogram, ServedView};
 
-use crate::materials::Materials;
+use crate::inputs::WorkloadInputs;
 
 /// Counts over all rows of a recorded trace; none of anything else.
-pub(crate) fn view(materials: &Materials) -> Option<ServedView> {
+pub(crate) fn view(inputs: &WorkloadInputs) -> Option<ServedView> {
     let mut counts: [BTreeMap<String, u64>; 4] = Default::default();
     let mut ttft = Vec::new();
     let (mut rows, mut cached, mut input) = (0u64, 0u64, 0u64);
-    for turn in materials.recorded() {
+    for turn in inputs.recorded() {
         let Some(served) = &turn.served else { continue };
         rows += 1;
         let failure = served.failure.map(|class| class.to_string());
