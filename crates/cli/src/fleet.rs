@@ -5,7 +5,7 @@ mod launch;
 use std::path::Path;
 use std::process::ExitCode;
 
-use goodput_fleet::{Token, detect};
+use goodput_fleet::{Token, detect, with_port};
 use goodput_lab::Lab;
 use goodput_lab::fleet::{Followed, Meeting, fleet_failed};
 use goodput_model::{Plan, Shard};
@@ -15,9 +15,6 @@ pub(crate) use launch::fleet;
 use crate::args::{ShardArgs, ShardName};
 use crate::error::{Failed, exit};
 use crate::plan;
-
-/// The port at which ranks meet unless another is given.
-const PORT: u16 = 8470;
 
 /// The variable that holds the token that all ranks of a fleet know.
 const TOKEN: &str = "GOODPUT_FLEET_TOKEN";
@@ -51,8 +48,7 @@ impl FleetRole {
             Some(ShardName::Is(shard)) => (shard, None),
             Some(ShardName::Auto) => {
                 let found = detect(|name| std::env::var(name).ok()).map_err(launch::failed)?;
-                let port = found.rendezvous_port.unwrap_or(PORT);
-                let host = found.rendezvous_host.map(|host| host_and_port(&host, port));
+                let host = found.rendezvous();
                 if found.shard.is_part() && host.is_none() && args.rendezvous.is_none() {
                     return Err(Failed::usage(format!(
                         "{} says which client this is, and not where client 0 is",
@@ -88,43 +84,10 @@ pub(crate) fn follow(
     }))
 }
 
-fn with_port(at: String) -> String {
-    let has_port = at.rsplit_once(':').is_some_and(|(host, port)| {
-        port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
-    });
-    if has_port { at } else { host_and_port(&at, PORT) }
-}
-
-/// An address of IPv6 has colons of its own.
-fn host_and_port(host: &str, port: u16) -> String {
-    let is_bare = host.contains(':') && !host.starts_with('[');
-    if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
 fn token() -> Result<Option<Token>, Failed> {
     match std::env::var(TOKEN) {
         Ok(text) => Token::new(&text).map(Some).map_err(|error| fleet_failed(&error)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => Err(Failed::usage(format!("{TOKEN} is no text"))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_meeting_place_has_a_port() {
-        let cases = [
-            ("node1", "node1:8470"),
-            ("node1:9000", "node1:9000"),
-            ("10.0.0.1", "10.0.0.1:8470"),
-            ("[::1]:9", "[::1]:9"),
-            ("[::1]", "[::1]:8470"),
-            ("fe80::1", "[fe80::1]:8470"),
-        ];
-        for (typed, meant) in cases {
-            assert_eq!(with_port(typed.to_owned()), meant);
-        }
     }
 }

@@ -25,6 +25,7 @@ mod screen;
 mod serve;
 mod setup;
 mod shadow;
+mod shadow_page;
 mod signals;
 mod stats;
 mod sweep;

@@ -3,15 +3,12 @@
 mod options;
 mod view;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use goodput_campaign::compare::Comparison;
-use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_live::shadow::percent;
 use goodput_live::{Command, Shadow, ShadowOptions, ShadowResult};
-use goodput_report::{Circumstances, CompareView, compare_html, compare_text, plain};
+use goodput_report::{compare_text, plain};
 use tokio::signal::unix::SignalKind;
 
 use crate::args::ShadowArgs;
@@ -84,20 +81,6 @@ fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
     // Shown first: a file that cannot be written must not swallow the result.
     compare::write_files(&args.verdict.files, comparison)?;
     Ok(ExitCode::from(compare::code(comparison)))
-}
-
-/// The numbers of a saved shadow; none where the folder holds none.
-pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    let read = goodput_live::shadow::read(path)?;
-    Some(read.map_err(|error| Failed::usage(error.to_string())))
-}
-
-/// The page for a browser, with what was asked at its end.
-pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
-    // It holds no secrets: they were left out when it was written.
-    let plan = read_text_inside(&path.join("shadow.toml"), MOST_SMALL).unwrap_or_default();
-    let circumstances = Circumstances { facts: Vec::new(), plan, command: String::new() };
-    compare_html(CompareView { comparison, folders: &[], circumstances: Some(&circumstances) })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::args::CompareArgs;
 use crate::error::Failed;
 use crate::result::show;
 use crate::setup::Setup;
-use crate::{explicit_flags, report, shadow};
+use crate::{explicit_flags, report, shadow_page};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
 /// the result, and the command that the folder may run.
@@ -55,5 +55,5 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
 
 /// The comparison in a folder, a shadow's too; none where the folder holds none.
 pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    live::read(path).or_else(|| shadow::read(path)).or_else(|| read_summary(path))
+    live::read(path).or_else(|| shadow_page::read(path)).or_else(|| read_summary(path))
 }
