@@ -81,6 +81,7 @@ const OURS: [(&str, &[&str]); 28] = [
             "goodput-stats",
             "goodput-campaign",
             "goodput-lab",
+            "goodput-live",
             "goodput-report",
         ],
     ),

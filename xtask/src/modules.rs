@@ -24,7 +24,7 @@ struct Allowed {
 const ALLOWED: [Allowed; 0] = [];
 
 /// Crates that still have cycles, with the modules of their largest one: it may shrink, not grow.
-const UNDER_REPAIR: [(&str, usize); 1] = [("cli", 7)];
+const UNDER_REPAIR: [(&str, usize); 1] = [("cli", 6)];
 
 /// Every cycle that is neither allowed nor known, and every line of the lists that is out of date.
 pub(crate) fn breaches() -> Result<Vec<String>, String> {

@@ -70,5 +70,5 @@ pub use until::{EndedBy, Figure, Goal, Repeat, Until};
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
     ImagesPlan, LogPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan,
-    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan,
+    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan, weight,
 };

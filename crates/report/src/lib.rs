@@ -17,6 +17,7 @@ mod explorer;
 mod markup;
 mod number;
 mod preview;
+mod profile_curve;
 mod render;
 mod repeats;
 mod reported;
@@ -43,7 +44,8 @@ pub use compare::{
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
 pub use goodput_model::plain;
-pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
+pub use preview::workload_text;
+pub use profile_curve::{PROFILE_CURVE_HEAD, profile_curve_line};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
 pub use run::{run_charts, run_html, run_junit, run_markdown, text};

@@ -51,6 +51,7 @@ mod audit;
 mod column;
 mod details;
 mod each;
+mod preview;
 mod repeats;
 
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use estimate::{
     DEFAULT_SIGMA, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
     requests_before, requests_before_mean, requests_needed, student_quantile,
 };
+pub use preview::{Histogram, Preview, ServedView, WorkloadView};
 pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use request::{gaps_ms, tpot_ms};
 pub use sample::Sample;

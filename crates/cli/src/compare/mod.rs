@@ -17,8 +17,9 @@ pub(crate) use view::html;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, show};
-use crate::{report, shadow, typed};
+use crate::result::show;
+use crate::setup::Setup;
+use crate::{explicit_flags, report, shadow_page};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
 /// the result, and the command that the folder may run.
@@ -28,7 +29,7 @@ const BESIDE_RESUME: [&str; 8] =
 /// Runs the verb.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if args.resume.is_some() {
-        typed::refuse_beside("resume", &BESIDE_RESUME)?;
+        explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
     }
     if foreign::is_meant(args) {
         return foreign::compare(args);
@@ -54,5 +55,5 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
 
 /// The comparison in a folder, a shadow's too; none where the folder holds none.
 pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    live::read(path).or_else(|| shadow::read(path)).or_else(|| read_summary(path))
+    live::read(path).or_else(|| shadow_page::read(path)).or_else(|| read_summary(path))
 }

@@ -19,7 +19,7 @@ use super::Read;
 use super::export;
 use crate::error::Failed;
 use crate::printer::Printer;
-use crate::{compare, output, shadow};
+use crate::{compare, output, shadow_page};
 use goodput_lab::saved::read_series;
 use goodput_lab::sweep::{self, SavedSweep};
 
@@ -30,7 +30,7 @@ pub(crate) const PAGE: &str = "report.html";
 pub(super) fn page(folder: &Path) -> Result<String, Failed> {
     Ok(match Found::in_folder(folder)? {
         Found::Comparison(comparison) if comparison.shadow.is_some() => {
-            shadow::html(folder, &comparison)
+            shadow_page::html(folder, &comparison)
         }
         Found::Comparison(comparison) => compare::html(folder, &comparison),
         Found::Sweep(summary) => sweep_html(&Swept::read(folder, &summary).view(&summary)),
@@ -268,7 +268,7 @@ pub(crate) fn keep_comparison(folder: &Path, comparison: &Comparison) {
 
 /// The same of a shadow.
 pub(crate) fn keep_shadow(folder: &Path, comparison: &Comparison) {
-    keep(folder, Ok(shadow::html(folder, comparison)));
+    keep(folder, Ok(shadow_page::html(folder, comparison)));
 }
 
 /// A page that cannot be written must not spoil a result: it can be made again.

@@ -8,6 +8,7 @@ use goodput_model::{Nanos, RequestRecord};
 use goodput_testkit::RecordBuilder;
 
 use super::*;
+use crate::shadow_page::read;
 
 fn record(at: Nanos, ttft: Nanos) -> RequestRecord {
     let tokens = (0..8).map(|k| at + ttft + Nanos(k * 100_333));

@@ -17,10 +17,10 @@ use super::request::SweepRequest;
 use super::saved::Kept;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
-use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::events::{SweepProgress, SweepView};
 use crate::host;
+use crate::idle::{IdleSignal, wait_idle};
 use crate::readiness::{self, Ready};
 use crate::run::{Lab, Prepared, RunContext, prepare_on};
 
@@ -31,7 +31,7 @@ pub const ABSENCE: Duration = Duration::from_mins(2);
 const REWARM_S: f64 = 10.0;
 
 /// How long a server may take to be empty after a point.
-pub const EMPTYING: Duration = Duration::from_mins(1);
+pub const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
 /// A sweep that goes on.
 struct Sweep<'a> {
@@ -300,8 +300,8 @@ impl Planner for Sweep<'_> {
     fn settle(&mut self, _: &Ask) {
         pause(Nanos::from_secs_f64(self.request.sweep.settle_s.clamp(0.0, 3600.0)));
         let emptied =
-            wait_empty(&self.plan, &self.ready, EMPTYING, &|| self.lab.interrupt.is_interrupted());
-        if let By::Unknown(why) = emptied.by
+            wait_idle(&self.plan, &self.ready, IDLE_LIMIT, &|| self.lab.interrupt.is_interrupted());
+        if let IdleSignal::Unknown(why) = emptied.by
             && self.plan.target.probe
         {
             let seconds = emptied.after_s;

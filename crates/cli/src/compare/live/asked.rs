@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::switch;
 use super::targets::{self, Contestant};
 use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
-use crate::commands::FolderCommands;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
 use crate::printer::Printer;
 use crate::{serve, sweep};
+use goodput_lab::FolderCommands;
 use goodput_lab::compare::gates;
 use goodput_lab::compare::promised;
 

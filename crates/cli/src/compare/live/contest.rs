@@ -16,13 +16,13 @@ use super::saved::{self, Kept};
 use super::sides::Contender;
 use super::switch::Switch;
 use crate::error::Failed;
-use crate::run::Setup;
-use crate::sweep::{ABSENCE, EMPTYING, unwritable};
+use crate::setup::Setup;
+use crate::sweep::{ABSENCE, IDLE_LIMIT, unwritable};
 use crate::{output, report};
 use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
 use goodput_lab::compare::floor;
-use goodput_lab::emptying::{By, wait_empty};
 use goodput_lab::host;
+use goodput_lab::idle::{IdleSignal, wait_idle};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -386,10 +386,10 @@ impl<'a> Contest<'a> {
     fn rest(&self, asks: &[Ask]) {
         pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
-            let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {
+            let emptied = wait_idle(&side.plan, &side.ready, IDLE_LIMIT, &|| {
                 self.setup.interrupt.is_interrupted()
             });
-            if let By::Unknown(why) = emptied.by
+            if let IdleSignal::Unknown(why) = emptied.by
                 && side.plan.target.probe
             {
                 let (name, seconds) = (&side.asked.name, emptied.after_s);

@@ -18,8 +18,9 @@ use goodput_record::{Campaign, CampaignFolder};
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, folder_path};
-use crate::{output, typed};
+use crate::result::folder_path;
+use crate::setup::Setup;
+use crate::{explicit_flags, output};
 use asked::Asked;
 use contest::Contest;
 use goodput_lab::compare::floor;
@@ -67,7 +68,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         (folder, ..) => folder,
     };
     if let Some(commands) = commands {
-        commands.permit()?;
+        commands.permit(&*setup.observer)?;
     }
     // A target that is not there leaves no folder behind; but what a command says needs a place.
     if asked.switch_cmd.is_some() && folder.is_none() {
@@ -103,7 +104,7 @@ fn known(setup: &Setup, asked: &mut Asked, sides: &[Contender]) -> Result<Option
         model: &reference.ready.model,
         workload: &goodput_workload::describe(&asked.plan.workload),
         has_slo: asked.plan.measure.slo.is_some(),
-        is_margin_chosen: typed::is_typed("margin"),
+        is_margin_chosen: explicit_flags::is_typed("margin"),
     };
     let floor = floor::known(&mut asked.design, &rig, &*setup.observer)?;
     if let Some(floor) = floor.as_ref().filter(|_| !setup.quiet) {

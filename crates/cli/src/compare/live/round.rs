@@ -13,9 +13,9 @@ use goodput_stats::Summary;
 use super::contest::Contest;
 use super::{saved, sides};
 use crate::error::Failed;
-use crate::sweep::{self, EMPTYING, at_level};
+use crate::sweep::{self, IDLE_LIMIT, at_level};
 use goodput_lab::RunContext;
-use goodput_lab::emptying::wait_empty;
+use goodput_lab::idle::wait_idle;
 use goodput_lab::run::{Start, prepare_on};
 
 /// Users of a warm-up, its requests, and its seconds at most.
@@ -64,7 +64,7 @@ impl Contest<'_> {
         }
         let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
         self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
-        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.setup.interrupt.is_interrupted());
+        wait_idle(&side.plan, &side.ready, IDLE_LIMIT, &|| self.setup.interrupt.is_interrupted());
         if let Some(side) = self.sides.get_mut(place) {
             side.is_cold = false;
         }

@@ -10,7 +10,7 @@ use super::asked::Asked;
 use super::switch::Switch;
 use super::targets::Contestant;
 use crate::error::Failed;
-use crate::run::Setup;
+use crate::setup::Setup;
 use crate::{output, plan};
 use goodput_lab::readiness::{self, Ready};
 use goodput_lab::run::prepare_on;

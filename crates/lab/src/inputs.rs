@@ -18,14 +18,14 @@ const MOST_ENTRIES: u64 = 100_000;
 const SOME_ENTRIES: u64 = 10_000;
 
 /// A tokenizer and files.
-pub struct Materials {
+pub struct WorkloadInputs {
     /// Counts prompts, where one was named.
     pub tokenizer: Option<Tokenizer>,
     setting: Setting,
     loaded: Vec<Material>,
 }
 
-impl Materials {
+impl WorkloadInputs {
     /// Reads what the plan names, and writes the files' hashes into it.
     pub fn gather(plan: &mut WorkloadPlan, setting: Setting, hub: &Hub) -> Result<Self, Failed> {
         let tokenizer = plan.tokenizer.as_deref().map(|name| hub.tokenizer(name)).transpose()?;

@@ -32,17 +32,17 @@ const SLACK: Duration = Duration::from_millis(50);
 
 /// Whether and when a server had nothing left to do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Emptied {
+pub struct IdleState {
     /// Seconds until it was known, or given up.
     pub after_s: f64,
     /// Who says so.
-    pub by: By,
+    pub by: IdleSignal,
 }
 
 /// Who says that a server is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum IdleSignal {
     /// Its own gauges.
     Metrics,
     /// Small requests that were as quick as the first one.
@@ -51,27 +51,27 @@ pub enum By {
     Unknown(String),
 }
 
-impl By {
+impl IdleSignal {
     fn unknown(why: &str) -> Self {
         Self::Unknown(why.to_owned())
     }
 }
 
 /// Waits until the server has no request left, the user wants to stop, or nobody is there.
-pub fn wait_empty(
+pub fn wait_idle(
     plan: &Plan,
     ready: &Ready,
     limit: Duration,
     is_stopped: &dyn Fn() -> bool,
-) -> Emptied {
+) -> IdleState {
     let begin = now();
     let wait = Wait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
-        (false, _) => By::unknown("it is not to be asked"),
+        (false, _) => IdleSignal::unknown("it is not to be asked"),
         (true, false) => wait.by_probes(),
         (true, true) => wait.run(),
     };
-    Emptied { after_s: (now() - begin).as_secs(), by }
+    IdleState { after_s: (now() - begin).as_secs(), by }
 }
 
 /// One wait for one server.
@@ -82,7 +82,7 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    fn run(&self) -> By {
+    fn run(&self) -> IdleSignal {
         match self.queue() {
             Ok(Some(first)) => self.by_metrics(first),
             Ok(None) | Err(_) => self.by_probes(),
@@ -117,17 +117,19 @@ impl Wait<'_> {
     }
 
     /// Until the gauges say so.
-    fn by_metrics(&self, first: Queue) -> By {
+    fn by_metrics(&self, first: Queue) -> IdleSignal {
         let mut last = first;
         let mut moved = now();
         let mut failures = 0;
         while !last.is_empty() {
             if self.is_stopped() {
-                return By::unknown("stopped by the user");
+                return IdleSignal::unknown("stopped by the user");
             }
             if now() >= self.deadline {
                 let Queue { running, waiting } = last;
-                return By::Unknown(format!("it says that {running} run and {waiting} wait"));
+                return IdleSignal::Unknown(format!(
+                    "it says that {running} run and {waiting} wait"
+                ));
             }
             if now() - moved > STALE {
                 // Work makes it write them anew.
@@ -143,37 +145,37 @@ impl Wait<'_> {
                     failures = 0;
                 }
                 _ if failures + 1 < TRIES => failures += 1,
-                _ => return By::unknown("its metrics page no longer answers"),
+                _ => return IdleSignal::unknown("its metrics page no longer answers"),
             }
         }
-        By::Metrics
+        IdleSignal::Metrics
     }
 
     /// Until small requests are as quick as the first one was.
-    fn by_probes(&self) -> By {
+    fn by_probes(&self) -> IdleSignal {
         let Some(first) = self.ready.probe else {
-            return By::unknown("it has no gauges, and it is not known how quick it is");
+            return IdleSignal::unknown("it has no gauges, and it is not known how quick it is");
         };
         let quick = Nanos((first.0.saturating_mul(2)).max((first + SLACK.into()).0));
         let (mut in_a_row, mut refused) = (0, 0);
         let mut last = None;
         while in_a_row < QUICK_ONES {
             if self.is_stopped() {
-                return By::unknown("stopped by the user");
+                return IdleSignal::unknown("stopped by the user");
             }
             if now() >= self.deadline {
                 let took = last.map_or("has no answer".to_owned(), |took: Nanos| {
                     format!("takes {:.0} ms", took.as_ms())
                 });
                 let first = first.as_ms();
-                return By::Unknown(format!(
+                return IdleSignal::Unknown(format!(
                     "a small request {took}; the first took {first:.0} ms"
                 ));
             }
             let answer = self.probe();
             refused = if answer == Err(true) { refused + 1 } else { 0 };
             if refused == TRIES {
-                return By::unknown("it takes no connections");
+                return IdleSignal::unknown("it takes no connections");
             }
             last = answer.ok();
             if last.is_some_and(|took| took <= quick) {
@@ -183,7 +185,7 @@ impl Wait<'_> {
                 goodput_clock::pause(ASK_AGAIN.into());
             }
         }
-        By::Probe
+        IdleSignal::Probe
     }
 }
 
@@ -225,7 +227,7 @@ mod tests {
         wait.queue().unwrap().unwrap()
     }
 
-    fn by_probes(ready: &Ready, limit: u64) -> By {
+    fn by_probes(ready: &Ready, limit: u64) -> IdleSignal {
         let deadline = now() + Nanos::from_millis(limit);
         Wait { ready, is_stopped: &|| false, deadline }.by_probes()
     }
@@ -251,35 +253,35 @@ mod tests {
         let (mut plan, ready, long) = busy();
         let signals = || false;
         let begin = now();
-        let soon = wait_empty(&plan, &ready, Duration::from_millis(1), &signals);
-        assert_eq!(soon.by, By::unknown("it says that 1 run and 0 wait"));
+        let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
+        assert_eq!(soon.by, IdleSignal::unknown("it says that 1 run and 0 wait"));
         let stopped = || true;
-        let at_once = wait_empty(&plan, &ready, Duration::from_secs(20), &stopped);
+        let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
         // Of the page, or of the loop after it: the user is heard.
-        assert_eq!(at_once.by, By::unknown("stopped by the user"));
+        assert_eq!(at_once.by, IdleSignal::unknown("stopped by the user"));
         assert!(!asked(&ready).is_empty(), "it was waited for");
-        let late = wait_empty(&plan, &ready, Duration::from_secs(20), &signals);
-        assert_eq!(late.by, By::Metrics);
+        let late = wait_idle(&plan, &ready, Duration::from_secs(20), &signals);
+        assert_eq!(late.by, IdleSignal::Metrics);
         assert!(asked(&ready).is_empty());
         assert!(late.after_s > 0.0 && (now() - begin).as_secs() > late.after_s, "{late:?}");
         long.join().unwrap();
         plan.target.probe = false;
-        let silent = wait_empty(&plan, &ready, Duration::from_secs(20), &signals).by;
-        assert_eq!(silent, By::unknown("it is not to be asked"));
+        let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
+        assert_eq!(silent, IdleSignal::unknown("it is not to be asked"));
     }
 
     #[test]
     fn quick_answers_tell_when_a_server_without_gauges_is_empty() {
         let (_, mut ready, long) = busy();
         let soon = by_probes(&ready, 100);
-        assert!(matches!(soon, By::Unknown(why) if why.contains("has no answer")));
-        assert_eq!(by_probes(&ready, 20_000), By::Probe);
+        assert!(matches!(soon, IdleSignal::Unknown(why) if why.contains("has no answer")));
+        assert_eq!(by_probes(&ready, 20_000), IdleSignal::Probe);
         assert!(asked(&ready).is_empty());
         long.join().unwrap();
         // As if the first one had taken no time: none of 100 ms is as quick.
         ready.probe = Some(Nanos::ZERO);
         let never = by_probes(&ready, 300);
-        assert!(matches!(never, By::Unknown(why) if why.contains("the first took 0 ms")));
+        assert!(matches!(never, IdleSignal::Unknown(why) if why.contains("the first took 0 ms")));
     }
 
     #[test]
@@ -288,8 +290,8 @@ mod tests {
         long.join().unwrap();
         drop(ready.mock.take());
         let limit = Duration::from_mins(1);
-        let gone = wait_empty(&plan, &ready, limit, &|| false);
-        assert_eq!(gone.by, By::unknown("it takes no connections"));
+        let gone = wait_idle(&plan, &ready, limit, &|| false);
+        assert_eq!(gone.by, IdleSignal::unknown("it takes no connections"));
         assert!(gone.after_s < 30.0, "{gone:?}");
     }
 }

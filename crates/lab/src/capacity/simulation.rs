@@ -8,7 +8,7 @@ use goodput_campaign::capacity::{
 use goodput_clock::{allowed_cpus, now};
 use goodput_model::Nanos;
 
-use crate::output;
+use crate::events::Observer;
 
 /// Work that takes longer is announced.
 const SOON: Nanos = Nanos::from_millis(2_000);
@@ -19,6 +19,7 @@ pub(super) fn simulate(
     traffic: &Traffic,
     replicas: u64,
     sizes: Option<&Sizes>,
+    observer: &dyn Observer,
 ) -> Simulation {
     let Some(sizes) = sizes else {
         return Simulation::refused("lengths of prompts and answers are not known", "");
@@ -35,9 +36,8 @@ pub(super) fn simulate(
             number += 1;
             if now() - begun > SOON {
                 let most = rates.len();
-                output::note(&format!(
-                    "simulating rate {number} of at most {most}: {rps:.3} req/s"
-                ));
+                observer
+                    .notice(format!("simulating rate {number} of at most {most}: {rps:.3} req/s"));
             }
         }
         play(&fitted, rps, numbers)

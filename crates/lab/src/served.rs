@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use goodput_model::Api;
-use goodput_report::{Histogram, ServedView};
+use goodput_stats::{Histogram, ServedView};
 
-use goodput_lab::materials::Materials;
+use crate::inputs::WorkloadInputs;
 
 /// Counts over all rows of a recorded trace; none of anything else.
-pub(super) fn view(materials: &Materials) -> Option<ServedView> {
+pub(crate) fn view(inputs: &WorkloadInputs) -> Option<ServedView> {
     let mut counts: [BTreeMap<String, u64>; 4] = Default::default();
     let mut ttft = Vec::new();
     let (mut rows, mut cached, mut input) = (0u64, 0u64, 0u64);
-    for turn in materials.recorded() {
+    for turn in inputs.recorded() {
         let Some(served) = &turn.served else { continue };
         rows += 1;
         let failure = served.failure.map(|class| class.to_string());
@@ -39,7 +39,7 @@ pub(super) fn view(materials: &Materials) -> Option<ServedView> {
         models,
         statuses,
         ends,
-        ttft_ms: Histogram::of(ttft),
+        ttft_ms: Histogram::from_values(ttft),
         cache_hit_rate: (input > 0).then(|| cached as f64 / input as f64),
     })
 }

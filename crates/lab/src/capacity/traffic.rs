@@ -4,18 +4,19 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use goodput_campaign::capacity::{Expected, Refused, Traffic};
-use goodput_dataset::{DatasetError, Entry, TraceOptions, load_numbers, load_trace};
+use goodput_dataset::{Entry, TraceOptions, load_numbers, load_trace};
 use goodput_model::Nanos;
 
-use crate::args::CapacityArgs;
-use crate::error::Failed;
+use super::refused;
+use crate::error::{Failed, dataset_failed};
 
 const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp in \
                     each line (ours, Mooncake, BurstGPT, Azure)";
 
-/// A load over time.
-pub(super) struct Load {
-    pub(super) traffic: Traffic,
+/// A load over time, and what is known of its requests.
+pub struct Load {
+    /// Rates over time.
+    pub traffic: Traffic,
     /// Tokens of a prompt and of an answer, where the file says.
     tokens: Option<(f64, f64)>,
     /// What the reader has to say.
@@ -23,14 +24,23 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// None where none was asked for.
-    pub(super) fn read(args: &CapacityArgs) -> Result<Option<Self>, Failed> {
-        if let Some(day) = args.diurnal {
-            let traffic =
-                Traffic::diurnal(day.peak, day.trough, day.peak_hour).map_err(super::refused)?;
-            return Ok(Some(Self { traffic, tokens: None, notes: Vec::new() }));
+    /// A day as a sine, with its peak at this hour.
+    pub fn diurnal(peak: f64, trough: f64, peak_hour: f64) -> Result<Self, Failed> {
+        let traffic = Traffic::diurnal(peak, trough, peak_hour).map_err(refused)?;
+        Ok(Self { traffic, tokens: None, notes: Vec::new() })
+    }
+
+    /// A table of rates, or a trace of requests.
+    pub fn open(path: &Path) -> Result<Self, Failed> {
+        let head = first_line(path)?;
+        let columns: Vec<String> =
+            head.split([',', '\t', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
+        let has = |name: &str| columns.iter().any(|column| column == name);
+        if has("rps") {
+            let (time, unit) = if has("hour") { ("hour", 3600.0) } else { ("time_s", 1.0) };
+            return from_table(path, time, unit);
         }
-        args.traffic.as_deref().map(of_file).transpose()
+        from_trace(path)
     }
 
     /// Says where requests of another size are taken to be carried as the measured ones.
@@ -46,18 +56,6 @@ impl Load {
             )
         })
     }
-}
-
-fn of_file(path: &Path) -> Result<Load, Failed> {
-    let head = first_line(path)?;
-    let columns: Vec<String> =
-        head.split([',', '\t', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    if has("rps") {
-        let (time, unit) = if has("hour") { ("hour", 3600.0) } else { ("time_s", 1.0) };
-        return of_table(path, time, unit);
-    }
-    of_trace(path)
 }
 
 /// The beginning of the first line that says something; empty where it is no text.
@@ -77,8 +75,9 @@ fn first_line(path: &Path) -> Result<String, Failed> {
     Ok(String::new())
 }
 
-fn of_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
-    let columns = load_numbers(path, &[time, "rps"]).map_err(|error| unusable(&error))?;
+fn from_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
+    let columns =
+        load_numbers(path, &[time, "rps"]).map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let rows: Vec<(f64, f64)> = match columns.as_slice() {
         [times, rates] => times.iter().map(|at| at * unit).zip(rates.iter().copied()).collect(),
         _ => Vec::new(),
@@ -87,8 +86,9 @@ fn of_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
     Ok(Load { traffic, tokens: None, notes: Vec::new() })
 }
 
-fn of_trace(path: &Path) -> Result<Load, Failed> {
-    let loaded = load_trace(path, &TraceOptions::default()).map_err(|error| unusable(&error))?;
+fn from_trace(path: &Path) -> Result<Load, Failed> {
+    let loaded = load_trace(path, &TraceOptions::default())
+        .map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let instants: Vec<f64> =
         loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
     let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;
@@ -109,9 +109,4 @@ fn tokens(entries: &[Entry]) -> Option<(f64, f64)> {
 fn about(path: &Path, refused: Refused) -> Failed {
     let what = format!("`{}` {}", path.display(), refused.what);
     Failed::usage(what).hint(refused.hint.unwrap_or_else(|| HINT.to_owned()))
-}
-
-fn unusable(error: &DatasetError) -> Failed {
-    let hint = error.hint().unwrap_or_else(|| HINT.to_owned());
-    Failed::usage(error.to_string()).hint(hint)
 }

@@ -3,32 +3,30 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_report::plain;
-
 use crate::error::Failed;
-use crate::output;
-use goodput_lab::shell;
+use crate::events::Observer;
+use crate::shell;
 
 /// A flag and what follows it: something that decides what is run.
-pub(crate) type Flag = (&'static str, String);
+pub type FolderCommand = (&'static str, String);
 
 /// The commands of a folder that is gone on with.
 #[derive(Debug)]
-pub(crate) struct FolderCommands {
+pub struct FolderCommands {
     folder: PathBuf,
-    found: Vec<Flag>,
+    found: Vec<FolderCommand>,
     /// Those that were not typed again.
-    unnamed: Vec<Flag>,
+    unnamed: Vec<FolderCommand>,
     is_allowed: bool,
 }
 
 impl FolderCommands {
     /// The commands of this folder, and those that were typed: a folder goes on as it was asked, so none
     /// can be typed that is not in it.
-    pub(crate) fn new(
+    pub fn new(
         folder: &Path,
-        found: Vec<Flag>,
-        typed: &[Flag],
+        found: Vec<FolderCommand>,
+        typed: &[FolderCommand],
         is_allowed: bool,
     ) -> Result<Self, Failed> {
         let shown = folder.display();
@@ -45,14 +43,13 @@ impl FolderCommands {
     }
 
     /// Refuses to run what only the folder names.
-    pub(crate) fn permit(&self) -> Result<(), Failed> {
+    pub fn permit(&self, observer: &dyn Observer) -> Result<(), Failed> {
         let shown = self.folder.display();
         if self.unnamed.is_empty() {
             return Ok(());
         }
         if self.is_allowed {
-            let said = format!("commands from {shown}: {}", list(&self.found));
-            output::note(&plain(&said));
+            observer.notice(format!("commands from {shown}: {}", list(&self.found)));
             return Ok(());
         }
         Err(Failed::usage(format!(
@@ -67,18 +64,23 @@ impl FolderCommands {
 }
 
 /// As they are typed.
-fn list(flags: &[Flag]) -> String {
-    let typed = |(flag, text): &Flag| format!("{flag} {}", shell::quoted(text));
+fn list(flags: &[FolderCommand]) -> String {
+    let typed = |(flag, text): &FolderCommand| format!("{flag} {}", shell::quoted(text));
     flags.iter().map(typed).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Silent;
 
-    fn commands(found: &[Flag], typed: &[Flag], is_allowed: bool) -> Result<(), String> {
+    fn commands(
+        found: &[FolderCommand],
+        typed: &[FolderCommand],
+        is_allowed: bool,
+    ) -> Result<(), String> {
         FolderCommands::new(Path::new("out"), found.to_vec(), typed, is_allowed)
-            .and_then(|commands| commands.permit())
+            .and_then(|commands| commands.permit(&Silent))
             .map_err(|failed| format!("{failed:?}"))
     }
 

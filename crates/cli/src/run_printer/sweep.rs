@@ -8,7 +8,7 @@ use goodput_campaign::sweep::SweepState;
 use goodput_lab::{SweepProgress, SweepView};
 use goodput_record::FolderError;
 
-use super::Printer;
+use super::RunPrinter;
 use crate::screen::Progress;
 use crate::{output, report};
 
@@ -32,7 +32,7 @@ impl Drawn {
     }
 }
 
-impl Printer {
+impl RunPrinter {
     pub(super) fn show_sweep(&self, progress: &SweepProgress<'_>) {
         match *progress {
             SweepProgress::ConfigurationFailed(failed) => {
@@ -47,11 +47,11 @@ impl Printer {
             SweepProgress::AllSaved(folder, sweeps) => {
                 self.warn_of(folder.write_report(&goodput_report::sweeps_text(sweeps)));
             }
-            SweepProgress::Configuration { number, of, name } if !self.quiet => {
+            SweepProgress::Configuration { number, of, name } if !self.notes.quiet => {
                 let name = goodput_report::plain(name);
                 self.say(&format!("\nconfiguration {number} of {of}: {name}"));
             }
-            SweepProgress::Estimated(estimate) if !self.quiet => {
+            SweepProgress::Estimated(estimate) if !self.notes.quiet => {
                 output::note(&goodput_report::sweep_before(estimate));
             }
             SweepProgress::Points(view) => self.show_points(&view),

@@ -1,21 +1,21 @@
-//! `--metrics-listen`: both sides while they go on.
+//! The page of metrics of a shadow: both sides while they go on.
 
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::ShadowReport;
 use goodput_live::Standing;
 use goodput_live::shadow::ShadowFigures;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label};
-use goodput_monitor::metrics::{MetricsTally, sheet};
 
-use super::view::ShadowView;
-use crate::live;
+use super::proxy;
+use super::shadow::PairFigures;
+use crate::metrics::{MetricsTally, sheet};
 
 const SIDES: [&str; 2] = ["primary", "candidate"];
 
-/// The page, made when somebody asks.
-pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: MetricsFormat) -> String {
+/// The page as it is now.
+pub(super) fn page(figures: &ShadowFigures, pairs: PairFigures, format: MetricsFormat) -> String {
     let mut sheet = sheet(format, 1 << 15);
-    live::metrics(&mut sheet, &figures.proxy);
+    proxy::write(&mut sheet, &figures.proxy);
     mirrored(&mut sheet, figures);
     sheet.single(
         "goodput_shadow_pairs_total",
@@ -37,10 +37,7 @@ pub(super) fn page(figures: &ShadowFigures, view: &ShadowView, format: MetricsFo
         "Answers of the candidate that are in no pair because the collector could not keep up",
         figures.lost(),
     );
-    let (sides, comparison) = {
-        let pairs = view.pairs();
-        (pairs.sides.clone(), pairs.so_far.clone())
-    };
+    let PairFigures { sides, so_far: comparison } = pairs;
     failures(&mut sheet, &sides);
     if let Some(comparison) = &comparison {
         so_far(&mut sheet, comparison);

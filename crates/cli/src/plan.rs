@@ -22,7 +22,7 @@ use crate::args::{
     WorkloadArgs,
 };
 use crate::error::Failed;
-use goodput_lab::vocabulary;
+use goodput_lab::token_calibration;
 
 /// The plan of a run.
 pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
@@ -90,7 +90,7 @@ fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
     workload.save_text = args.output.save_text;
     let is_counted = workload.tokenizer.is_some();
     if args.workload.no_length_check && !is_counted && workload.calibration.is_none() {
-        workload.calibration = Some(vocabulary::estimate());
+        workload.calibration = Some(token_calibration::estimate());
     }
     goodput_lab::checks::session_header(&workload)?;
     let load = load::resolve(args.load, &workload, &args.workload.trace)?;

@@ -1,15 +1,18 @@
-//! `--metrics-listen`: what passes, and what is recorded of it.
+//! A recording: what passes, and what is recorded of it.
 
 use std::sync::atomic::Ordering;
 
+use goodput_clock::now;
 use goodput_live::recording::{Lost, RecordFigures};
 use goodput_model::{MetricsFormat, metrics_label};
-use goodput_monitor::metrics::sheet;
 
-/// The page as it is now.
-pub(super) fn render(figures: &RecordFigures, format: MetricsFormat) -> String {
+use super::proxy;
+use crate::metrics::sheet;
+
+/// Its page of metrics as it is now.
+pub fn recording_page(figures: &RecordFigures, format: MetricsFormat) -> String {
     let mut sheet = sheet(format, 4096);
-    crate::live::metrics(&mut sheet, &figures.proxy);
+    proxy::write(&mut sheet, &figures.proxy);
     let counts = &figures.counts;
     let counters = [
         ("goodput_record_requests_total", "Requests to an API that came whole", &counts.asked),
@@ -38,4 +41,19 @@ pub(super) fn render(figures: &RecordFigures, format: MetricsFormat) -> String {
         sheet.single(name, help, u8::from(flag.load(Ordering::Relaxed)));
     }
     sheet.finish()
+}
+
+/// Its progress line as it is now.
+pub fn recording_line(figures: &RecordFigures) -> String {
+    let RecordFigures { begin, proxy, counts } = figures;
+    let is_refused = counts.is_refused.load(Ordering::Relaxed);
+    format!(
+        "{:.0} s · {} requests · {} in flight · {} rows · {} lost{}",
+        (now() - *begin).as_secs(),
+        proxy.requests.get(),
+        proxy.in_flight.get(),
+        counts.rows.get(),
+        counts.lost(),
+        if is_refused { " · the disk refuses" } else { "" }
+    )
 }

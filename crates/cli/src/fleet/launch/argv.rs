@@ -1,22 +1,19 @@
-//! The words that every rank gets: checked here, before anything is started anywhere.
+//! The command line of every rank: checked here, before anything is started anywhere.
 
 use std::time::Duration;
 
 use clap::Parser;
 use goodput_fleet::RankCommand;
-use goodput_model::{Extent, Mode, Plan};
-use goodput_record::{plan_of, read_plan};
+use goodput_lab::fleet::JobText;
+use goodput_model::GpuPlan;
+use goodput_record::read_plan;
 
-use super::secrets;
 use crate::args::{Arguments, EndpointArgs, LaunchArgs, OutputArgs, RunArgs, Verb};
 use crate::error::Failed;
-use crate::{output, plan};
+use crate::plan;
 
 /// What a launcher adds itself.
 const OURS: [&str; 2] = ["--shard", "--rendezvous"];
-
-/// Bytes of a plan that is carried along, at most: what a ConfigMap holds.
-const MOST: usize = 1_000_000;
 
 /// Checks what was typed.
 pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
@@ -49,28 +46,11 @@ pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
     Ok(RankCommand { words: without_plan(words), ..asked })
 }
 
-/// The plan's text, to be written into what many can read. It names files of this machine, and
-/// must hold no secret.
-pub(super) fn plan_text(command: &RankCommand) -> Result<Option<String>, Failed> {
-    let Some(path) = &command.plan else { return Ok(None) };
-    let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
-        .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
-    if text.len() > MOST {
-        return Err(Failed::usage("the plan is too large to be carried along"));
-    }
-    let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
-    secrets::check_plan(&plan)?;
-    if let Some(file) = plan.target.cacert {
-        let file = goodput_report::plain(&file);
-        output::note(&format!("warning: the plan names `{file}`, which every rank must have"));
-    }
-    Ok(Some(text))
-}
-
 /// How long it takes at most once it has begun, where that can be said.
 pub(super) fn length(command: &RankCommand) -> Result<Option<Duration>, Failed> {
     let Verb::Run(args) = parse(&command.words_here())? else { return Ok(None) };
-    Ok(plan_length(&plan::resolve(&args)?, args.repeat.unwrap_or(1)))
+    let once = plan::resolve(&args)?.longest();
+    Ok(once.map(|once| once * args.repeat.unwrap_or(1)))
 }
 
 /// As a rank reads it, whose shard is among its words.
@@ -116,7 +96,7 @@ fn of_endpoint(
     args: &EndpointArgs,
     output: &OutputArgs,
 ) -> Result<RankCommand, Failed> {
-    secrets::check_words(target, args)?;
+    text(target, args).check()?;
     let key_env = args.api_key_env.as_deref().unwrap_or(plan::DEFAULT_KEY_ENV);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if key_env.is_empty() || !key_env.bytes().all(is_fit) {
@@ -124,6 +104,24 @@ fn of_endpoint(
     }
     let (words, out) = (Vec::new(), output.out.clone());
     Ok(RankCommand { words, plan: None, out, key_env: key_env.to_owned() })
+}
+
+/// What of it is written into the job.
+fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
+    let beside = &args.beside;
+    let traces = beside.traces.as_deref().filter(|traces| traces.contains("://"));
+    let gpu = args.observe.gpu.iter().flat_map(GpuPlan::exporters).map(String::as_str);
+    let pages = args.observe.metrics_urls.iter().map(String::as_str);
+    JobText {
+        urls: target.into_iter().chain(traces).chain(pages).chain(gpu).collect(),
+        headers: &args.headers,
+        extra_body: args.extra_body.as_deref(),
+        meta: &args.observe.meta,
+        commands: [
+            ("--before-cmd", beside.before_cmd.as_deref()),
+            ("--after-cmd", beside.after_cmd.as_deref()),
+        ],
+    }
 }
 
 /// A target that every machine can reach.
@@ -149,23 +147,6 @@ fn without_plan(words: Vec<String>) -> Vec<String> {
         }
     }
     kept
-}
-
-/// How long such a run takes at most, where it is bounded by time.
-fn plan_length(plan: &Plan, repeats: u32) -> Option<Duration> {
-    let load = &plan.load;
-    let shaped = match &load.mode {
-        Mode::Shaped { shape, .. } => shape.length(),
-        _ => None,
-    };
-    let measured = load.duration.or(shaped)?;
-    let warmup = match load.warmup {
-        Extent::Time(time) => time,
-        Extent::Requests(0) | Extent::Auto => Duration::ZERO,
-        Extent::Requests(_) => return None,
-    };
-    let once = measured + warmup + load.cooldown + load.drain + plan.target.wait_ready;
-    Some(once * repeats)
 }
 
 #[cfg(test)]

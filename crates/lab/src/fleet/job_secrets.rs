@@ -1,11 +1,14 @@
 //! What would be written into a job and may be a secret: refused, whether typed or in a plan that is
 //! carried along.
 
-use goodput_model::{GpuPlan, Plan, REDACTED};
+use std::path::Path;
+
+use goodput_model::{Plan, REDACTED};
+use goodput_record::plan_of;
 use serde_json::Value;
 
-use crate::args::EndpointArgs;
 use crate::error::Failed;
+use crate::events::Observer;
 use crate::serve::{is_secret, without_secrets};
 
 /// Headers whose values are nobody's secret. Of all others it is not known.
@@ -25,33 +28,64 @@ const VERSION: &str = "api-version";
 /// The name of a member that sounds like a secret, and groups prompts.
 const GROUP: &str = "prompt_cache_key";
 
-/// Checks what was typed.
-pub(super) fn check_words(target: Option<&str>, args: &EndpointArgs) -> Result<(), Failed> {
-    let traces = args.beside.traces.as_deref().filter(|traces| traces.contains("://"));
-    let gpu = args.observe.gpu.as_ref().map(exporters).unwrap_or_default();
-    let pages = args.observe.metrics_urls.iter().chain(gpu).map(String::as_str);
-    target.into_iter().chain(traces).chain(pages).try_for_each(check_url)?;
-    for line in &args.headers {
-        let name = line.split_once(':').map(|(name, _)| name.trim());
-        check_header(name.ok_or_else(|| {
-            Failed::usage("a --header has no colon").hint("write --header 'Name: value'")
-        })?)?;
-    }
-    check_body(args.extra_body.as_deref())?;
-    args.observe.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
-    let beside =
-        [("--before-cmd", &args.beside.before_cmd), ("--after-cmd", &args.beside.after_cmd)];
-    for (flag, command) in beside {
-        if command.as_ref().is_some_and(|command| without_secrets(command) != *command) {
-            return Err(written(&format!("a secret in {flag}")));
+/// What was typed for every rank, and may hold a secret.
+#[derive(Debug)]
+pub struct JobText<'a> {
+    /// Where anything is sent or read.
+    pub urls: Vec<&'a str>,
+    /// `Name: value`
+    pub headers: &'a [String],
+    /// JSON that is added to every request.
+    pub extra_body: Option<&'a str>,
+    /// `key=value`
+    pub meta: &'a [String],
+    /// Flags with the commands behind them.
+    pub commands: [(&'static str, Option<&'a str>); 2],
+}
+
+impl JobText<'_> {
+    /// Refuses what would be a secret in the job.
+    pub fn check(&self) -> Result<(), Failed> {
+        self.urls.iter().try_for_each(|url| check_url(url))?;
+        for line in self.headers {
+            let name = line.split_once(':').map(|(name, _)| name.trim());
+            check_header(name.ok_or_else(|| {
+                Failed::usage("a --header has no colon").hint("write --header 'Name: value'")
+            })?)?;
         }
+        check_body(self.extra_body)?;
+        self.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
+        for (flag, command) in self.commands {
+            if command.is_some_and(|command| without_secrets(command) != command) {
+                return Err(written(&format!("a secret in {flag}")));
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Bytes of a plan that is carried along, at most: what a ConfigMap holds.
+const MOST_PLAN: usize = 1_000_000;
+
+/// A plan's text, to be written into what many can read: it holds no secret. It may name files of this
+/// machine.
+pub fn job_plan(path: &Path, observer: &dyn Observer) -> Result<String, Failed> {
+    let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
+        .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
+    if text.len() > MOST_PLAN {
+        return Err(Failed::usage("the plan is too large to be carried along"));
+    }
+    let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
+    check_plan(&plan)?;
+    if let Some(file) = plan.target.cacert {
+        observer.warn(format!("the plan names `{file}`, which every rank must have"));
+    }
+    Ok(text)
 }
 
 /// Checks a plan that is carried along.
-pub(super) fn check_plan(plan: &Plan) -> Result<(), Failed> {
-    let pages = plan.observe.metrics_urls.iter().chain(exporters(&plan.observe.gpu));
+fn check_plan(plan: &Plan) -> Result<(), Failed> {
+    let pages = plan.observe.metrics_urls.iter().chain(plan.observe.gpu.exporters());
     [&plan.target.url].into_iter().chain(pages).try_for_each(|url| check_url(url))?;
     for header in plan.target.headers.iter().filter(|header| header.value != REDACTED) {
         check_header(&header.name)?;
@@ -63,13 +97,6 @@ pub(super) fn check_plan(plan: &Plan) -> Result<(), Failed> {
 fn written(what: &str) -> Failed {
     Failed::usage(format!("{what} would be written into the job"))
         .hint("keys go by the environment: --api-key-env NAME")
-}
-
-fn exporters(gpu: &GpuPlan) -> &[String] {
-    match gpu {
-        GpuPlan::Exporters(urls) => urls,
-        _ => &[],
-    }
 }
 
 fn check_url(url: &str) -> Result<(), Failed> {
