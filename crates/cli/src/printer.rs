@@ -1,5 +1,6 @@
 //! [`Printer`]: what the lab tells, on stderr, on the screen and on the metrics page.
 
+mod compare;
 mod sweep;
 
 use std::any::Any;
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use goodput_lab::{Event, Observer, RunSink, RunView, SweepProgress};
+use goodput_lab::{CompareProgress, Event, Observer, RunSink, RunView, SweepProgress};
 use goodput_model::{Mode, Plan, Rate};
 use goodput_monitor::ProgressLine;
 use goodput_monitor::metrics::Listen;
@@ -109,6 +110,10 @@ impl Observer for Printer {
 
     fn sweep(&self, progress: &SweepProgress<'_>) {
         self.show_sweep(progress);
+    }
+
+    fn comparison(&self, progress: &CompareProgress<'_>) {
+        self.show_comparison(progress);
     }
 
     fn lend_terminal(&self) -> Box<dyn Any> {

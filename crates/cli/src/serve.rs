@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-pub(crate) use goodput_lab::serve::{LAST_LINES, is_secret, last_lines, without_secrets};
+pub(crate) use goodput_lab::serve::{is_secret, without_secrets};
 
 use clap::Parser;
 use goodput_lab::serve::{ColdStartStep, ColdStartTrial, Exit};

@@ -53,7 +53,8 @@ pub mod vocabulary;
 
 pub use error::{Failed, Problem, folder_failed};
 pub use events::{
-    Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress, SweepView,
+    CompareProgress, Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress,
+    SweepView,
 };
 pub use handle::RunHandle;
 pub use interrupt::{Interrupt, Patience, Stopping};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use goodput_campaign::compare::Side;
 use goodput_model::{OutputLength, Plan};
 
-use super::asked::Asked;
+use super::request::Asked;
 use super::switch::Switch;
 use super::targets::Contestant;
+use crate::checks::check_plan;
 use crate::error::Failed;
-use crate::run::Setup;
-use crate::{output, plan};
-use goodput_lab::readiness::{self, Ready};
-use goodput_lab::run::prepare_on;
+use crate::readiness::{self, Ready};
+use crate::run::{Lab, prepare_on};
 
 /// One side, ready to be measured.
 pub(super) struct Contender {
@@ -55,7 +54,7 @@ impl Contender {
 /// Waits for all targets. What all runs share is settled by the reference, and what one of them
 /// refuses is sent to none.
 pub(super) fn settle(
-    setup: &Setup,
+    lab: &Lab,
     asked: &mut Asked,
     switch: Option<&Switch>,
 ) -> Result<Vec<Contender>, Failed> {
@@ -66,11 +65,11 @@ pub(super) fn settle(
             continue;
         }
         let mut plan = one.plan(&asked.plan);
-        plan::check(&plan)?;
-        let ready = Arc::new(arrive(setup, &mut plan, one, switch)?);
+        check_plan(&plan)?;
+        let ready = Arc::new(arrive(lab, &mut plan, one, switch)?);
         if place == 0 {
             // Words cost what they cost there: all sides shall get the same prompts.
-            plan = prepare_on(setup, plan, Arc::clone(&ready))?.plan;
+            plan = prepare_on(lab, plan, Arc::clone(&ready))?.plan;
             asked.plan.workload.clone_from(&plan.workload);
         }
         asked.plan.target.usage &= plan.target.usage;
@@ -79,7 +78,7 @@ pub(super) fn settle(
         }
         found.push((plan, ready));
     }
-    part(setup, asked, &found)?;
+    part(lab, asked, &found)?;
     let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &Contestant)| {
         Ok(Contender {
             plan: together(&asked.plan, one, &plan),
@@ -112,26 +111,26 @@ fn together(base: &Plan, one: &Contestant, settled: &Plan) -> Plan {
 /// Makes this side the one that runs, where that takes a command, and waits for it unless the user
 /// stops.
 pub(super) fn arrive(
-    setup: &Setup,
+    lab: &Lab,
     plan: &mut Plan,
     one: &Contestant,
     switch: Option<&Switch>,
 ) -> Result<Ready, Failed> {
-    let is_stopped = || setup.interrupt.is_interrupted();
+    let is_stopped = || lab.interrupt.is_interrupted();
     let asked = plan.target.wait_ready;
     if let Some(switch) = switch {
         switch.to(one, &is_stopped)?;
         plan.target.wait_ready = switch.limit;
     }
     let stopped = || is_stopped().then(|| Failed::interrupted("stopped while waiting"));
-    let ready = readiness::wait_unless(plan, &*setup.observer, &stopped);
+    let ready = readiness::wait_unless(plan, &*lab.observer, &stopped);
     plan.target.wait_ready = asked;
     ready.map_err(|failed| failed.and(&format!(" (target `{}`)", one.name)))
 }
 
 /// Two sides of one server: the second would find the prompts of the first in its prefix cache, and
 /// at once they would load it twice.
-fn part(setup: &Setup, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Result<(), Failed> {
+fn part(lab: &Lab, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Result<(), Failed> {
     let addresses = found.iter().map(|(_, ready)| ready.endpoint.addresses());
     let Some([one, other]) = shared(addresses).and_then(|pair| names(&asked.targets, pair)) else {
         return Ok(());
@@ -143,13 +142,8 @@ fn part(setup: &Setup, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Resul
     if asked.plan.workload.reset_cache || !asked.plan.target.probe {
         return Ok(());
     }
-    let say = |line: &str| {
-        if !setup.quiet {
-            output::note(&goodput_report::plain(line));
-        }
-    };
     if asked.switch_cmd.is_some() {
-        say(&format!(
+        lab.observer.note(format!(
             "`{one}` and `{other}` share an address: the switch command must start the server anew, \
              or each run finds the prompts of the one before it in the prefix cache"
         ));
@@ -162,7 +156,7 @@ fn part(setup: &Setup, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Resul
     };
     match found.iter().try_for_each(forget) {
         Ok(()) => asked.plan.workload.reset_cache = true,
-        Err(failed) => say(&format!(
+        Err(failed) => lab.observer.note(format!(
             "warning: `{one}` and `{other}` are one server, and not all can be told to forget \
              ({failed}): a run may find the prompts of the one before it in the prefix cache"
         )),

@@ -10,19 +10,19 @@ use goodput_model::{Nanos, Verdict};
 use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
 
-use super::asked::Asked;
+use super::request::Asked;
 use super::round::{Ran, WARM_UP_USERS};
 use super::saved::{self, Kept};
 use super::sides::Contender;
 use super::switch::Switch;
+use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::compare::floor;
+use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
-use crate::run::Setup;
+use crate::events::CompareProgress;
+use crate::run::Lab;
 use crate::sweep::{ABSENCE, EMPTYING, unwritable};
-use crate::{output, report};
-use goodput_lab::campaign::{Next, Outcome, Planner, carry_out};
-use goodput_lab::compare::floor;
-use goodput_lab::emptying::{By, wait_empty};
-use goodput_lab::host;
+use crate::{calibrate, host};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -35,7 +35,7 @@ const AROUND_S: f64 = 1.0;
 
 /// A comparison that goes on.
 pub(super) struct Contest<'a> {
-    pub(super) setup: &'a Setup,
+    pub(super) lab: &'a Lab,
     pub(super) asked: Asked,
     pub(super) folder: CampaignFolder,
     pub(super) sides: Vec<Contender>,
@@ -77,11 +77,11 @@ impl Planner for Contest<'_> {
     fn measure(&mut self, asks: &Vec<Ask>) -> Result<Outcome, Failed> {
         let outcomes = match self.get_ready(asks) {
             // After a warm-up that was stopped nothing more is sent.
-            Ok(()) if self.setup.interrupt.is_interrupted() => Vec::new(),
+            Ok(()) if self.lab.interrupt.is_interrupted() => Vec::new(),
             Ok(()) => self.measure_sides(asks),
             Err((side, failed)) => vec![(side, Err(failed))],
         };
-        if self.setup.interrupt.is_interrupted() {
+        if self.lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
         self.gone.clear();
@@ -91,7 +91,7 @@ impl Planner for Contest<'_> {
                 Ok(ran) if ran.is_gone => self.gone.push(side),
                 Ok(ran) => done.push(ran),
                 Err(failed) if failed.is_of_target() => {
-                    self.say(&format!("warning: {}", failed.lines()));
+                    self.lab.observer.comparison(&CompareProgress::TargetFailed(&failed));
                     self.gone.push(side);
                 }
                 Err(failed) => return Err(failed),
@@ -110,7 +110,7 @@ impl Planner for Contest<'_> {
         let gone = std::mem::take(&mut self.gone);
         let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
         let is_back = gone.into_iter().all(|side| self.is_side_back(side));
-        let is_again = is_back && !self.setup.interrupt.is_interrupted();
+        let is_again = is_back && !self.lab.interrupt.is_interrupted();
         if is_again {
             self.facts.repeats = self.facts.repeats.saturating_add(count);
         }
@@ -141,7 +141,7 @@ pub(super) fn each_s(design: &Design) -> f64 {
 
 impl<'a> Contest<'a> {
     pub(super) fn new(
-        setup: &'a Setup,
+        lab: &'a Lab,
         asked: Asked,
         folder: CampaignFolder,
         Kept { cells, lost, took_s }: Kept,
@@ -155,7 +155,7 @@ impl<'a> Contest<'a> {
             ..CompareFacts::default()
         };
         Self {
-            setup,
+            lab,
             asked,
             folder,
             sides: Vec::new(),
@@ -198,9 +198,7 @@ impl<'a> Contest<'a> {
         if state == CompareState::Complete && is_new {
             self.keep_floor();
         }
-        let comparison = self.write(true);
-        report::keep_comparison(self.folder.path(), &comparison);
-        Ok(comparison)
+        Ok(self.write(true))
     }
 
     fn who(&self) -> Vec<Side> {
@@ -220,42 +218,38 @@ impl<'a> Contest<'a> {
         estimate(&self.asked.design, &cells, self.each_s())
     }
 
-    fn say(&self, line: &str) {
-        if !self.setup.quiet {
-            output::note(line);
-        }
+    fn say(&self, line: String) {
+        self.lab.observer.note(line);
     }
 
     fn say_who(&self) {
-        let path = goodput_report::plain(&self.folder.path().display().to_string());
+        let path = self.folder.path().display();
         let done = self.cells.len();
         match done {
-            0 => self.say(&format!("comparison into {path}")),
-            _ => self.say(&format!("going on with {path}: {done} runs are there")),
+            0 => self.say(format!("comparison into {path}")),
+            _ => self.say(format!("going on with {path}: {done} runs are there")),
         }
         for Side { name, target, model, .. } in self.who() {
-            self.say(&goodput_report::plain(&format!("  {name}: {target} ({model})")));
+            self.say(format!("  {name}: {target} ({model})"));
         }
         if !self.facts.slo.is_empty() {
-            self.say(&goodput_report::plain(&format!("  SLO: {}", self.facts.slo)));
+            self.say(format!("  SLO: {}", self.facts.slo));
         }
     }
 
     /// Run after run.
     fn measure_all(&mut self) -> Result<End, Failed> {
         if let Step::Done(stopped) = self.following() {
-            self.say("this comparison has ended: nothing more is measured; more takes a new one");
+            let over = "this comparison has ended: nothing more is measured; more takes a new one";
+            self.say(over.to_owned());
             return Ok((CompareState::Complete, Some(stopped)));
         }
         if let Some(state) = self.warm_all()? {
             return Ok((state, None));
         }
         self.say_what_it_takes();
-        let (comparison, left_s) = (self.write(false), self.left().0);
-        if let Some(screen) = self.setup.progress().screen().filter(|_| !self.is_search()) {
-            screen.compare(&comparison, left_s);
-        }
-        let interrupt = self.setup.interrupt.clone();
+        self.show_blocks(false);
+        let interrupt = self.lab.interrupt.clone();
         carry_out(self, &interrupt)
     }
 
@@ -271,18 +265,18 @@ impl<'a> Contest<'a> {
             places = 0..1;
         }
         for place in places {
-            if self.setup.interrupt.is_interrupted() {
+            if self.lab.interrupt.is_interrupted() {
                 return Ok(Some(CompareState::Interrupted));
             }
             // A target and itself are one.
             let is_needed = place == 0 || !self.asked.design.same_target;
             let summary = if is_needed { self.make_ready(place)? } else { None };
-            let is_stopped = self.setup.interrupt.is_interrupted();
+            let is_stopped = self.lab.interrupt.is_interrupted();
             if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
                 self.choose_level(&summary)?;
             }
         }
-        let is_stopped = self.setup.interrupt.is_interrupted();
+        let is_stopped = self.lab.interrupt.is_interrupted();
         Ok(is_stopped.then_some(CompareState::Interrupted))
     }
 
@@ -299,7 +293,7 @@ impl<'a> Contest<'a> {
                 .hint("--rate or --concurrency says how much load there shall be")
         })?;
         self.asked.design.levels = vec![Level::Rate(rate)];
-        self.say(&format!(
+        self.say(format!(
             "load: {rate}/s, half of the {:.3}/s that the reference carried with {WARM_UP_USERS} \
              users; --rate or --concurrency names another",
             carried.unwrap_or_default()
@@ -308,10 +302,12 @@ impl<'a> Contest<'a> {
     }
 
     fn say_what_it_takes(&mut self) {
-        let takes = self.left();
-        self.say(&goodput_report::compare_before(&self.asked.design, takes.0, takes.1));
+        let (next_look_s, most_s) = self.left();
+        let design = &self.asked.design;
+        let estimated = CompareProgress::Estimated { design, next_look_s, most_s };
+        self.lab.observer.comparison(&estimated);
         let so_far = self.took();
-        self.facts.estimated_s.get_or_insert(takes.1 + so_far);
+        self.facts.estimated_s.get_or_insert(most_s + so_far);
     }
 
     /// What a run takes, with everything around it.
@@ -333,8 +329,7 @@ impl<'a> Contest<'a> {
         self.folder.end(number, ran.took.as_secs()).map_err(unwritable)?;
         if ran.cell.verdict == Verdict::Void {
             let why = ran.why_void.map_or_else(String::new, |why| format!(": {why}"));
-            let line = format!("block {block} does not count: run {number} is void{why}");
-            self.say(&goodput_report::plain(&line));
+            self.say(format!("block {block} does not count: run {number} is void{why}"));
         }
         self.cells.push(ran.cell);
         Ok(())
@@ -368,15 +363,12 @@ impl<'a> Contest<'a> {
         if side.ready.mock.is_some() || self.switch.is_some() {
             return true;
         }
-        let name = goodput_report::plain(&side.asked.name);
-        self.say(&format!(
-            "{name} went away in mid-run: waiting for it, for {} s at most",
-            ABSENCE.as_secs()
-        ));
+        let (name, most_s) = (&side.asked.name, ABSENCE.as_secs());
+        self.say(format!("{name} went away in mid-run: waiting for it, for {most_s} s at most"));
         match self.arrive(place as usize, ABSENCE) {
             Ok(()) => true,
             Err(failed) => {
-                self.say(&format!("warning: {failed}"));
+                self.say(format!("warning: {failed}"));
                 false
             }
         }
@@ -387,16 +379,15 @@ impl<'a> Contest<'a> {
         pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
             let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {
-                self.setup.interrupt.is_interrupted()
+                self.lab.interrupt.is_interrupted()
             });
             if let By::Unknown(why) = emptied.by
                 && side.plan.target.probe
             {
                 let (name, seconds) = (&side.asked.name, emptied.after_s);
-                let line = format!(
+                self.say(format!(
                     "warning: nobody knows whether {name} is empty after {seconds:.0} s: {why}"
-                );
-                self.say(&goodput_report::plain(&line));
+                ));
             }
         }
     }
@@ -409,11 +400,14 @@ impl<'a> Contest<'a> {
         if self.cells.iter().filter(|cell| cell.ask.block == block).count() < runs {
             return;
         }
+        self.show_blocks(true);
+    }
+
+    /// Writes what is known, and shows it; the last block was measured just now, or all before.
+    fn show_blocks(&mut self, is_new: bool) {
         let (comparison, left_s) = (self.write(false), self.left().0);
-        match self.setup.progress().screen().filter(|_| !self.is_search()) {
-            Some(screen) => screen.compare(&comparison, left_s),
-            None => self.say(&goodput_report::compare_step(&comparison, left_s)),
-        }
+        let blocks = CompareProgress::Blocks { comparison: &comparison, left_s, is_new };
+        self.lab.observer.comparison(&blocks);
     }
 
     /// Blocks of which every run is there, and none is void.
@@ -431,12 +425,10 @@ impl<'a> Contest<'a> {
         let beside = Beside { proof, floor: self.floor.clone(), insists: self.asked.anyway };
         let (facts, cells) = (self.facts.clone(), self.cells.clone());
         let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
-        let page = goodput_report::compare_text(&comparison);
-        for outcome in [self.folder.write_summary(&comparison), self.folder.write_report(&page)] {
-            if let Err(error) = outcome {
-                output::note(&format!("warning: {error}"));
-            }
+        if let Err(error) = self.folder.write_summary(&comparison) {
+            self.lab.observer.warn(error.to_string());
         }
+        self.lab.observer.comparison(&CompareProgress::Saved(&self.folder, &comparison));
         comparison
     }
 
@@ -456,12 +448,13 @@ impl<'a> Contest<'a> {
         let sd = floor_of(design, &self.cells);
         let is_known = self.blocks() >= FEWEST && !sd.is_empty();
         let Some(reference) = self.who().into_iter().next().filter(|_| is_known) else {
-            return self.say("too few blocks count: the noise floor of this rig is not known");
+            let unknown = "too few blocks count: the noise floor of this rig is not known";
+            return self.say(unknown.to_owned());
         };
         let found = Floor {
             schema: Floor::SCHEMA.to_owned(),
             date: host::timestamp(),
-            machine: goodput_lab::calibrate::machine(),
+            machine: calibrate::machine(),
             target: reference.target,
             model: reference.model,
             load: floor::loads(&design.levels),
@@ -471,20 +464,16 @@ impl<'a> Contest<'a> {
             suspect_runs: self.suspect_runs(),
             sd,
         };
-        let kept = floor::place(&found).and_then(|path| {
-            report::replace(&path, report::json(&found).as_bytes())?;
-            Ok(path)
-        });
-        match kept {
+        match floor::keep(&found) {
             Ok(path) => {
-                self.say(&goodput_report::compare_floor(&found));
-                let path = goodput_report::plain(&path.display().to_string());
-                self.say(&format!(
-                    "kept for later comparisons of this target in {path}; who deletes the file \
-                     forgets it"
+                self.lab.observer.comparison(&CompareProgress::Floor(&found));
+                self.say(format!(
+                    "kept for later comparisons of this target in {}; who deletes the file \
+                     forgets it",
+                    path.display()
                 ));
             }
-            Err(failed) => output::note(&format!("warning: {failed}")),
+            Err(failed) => self.lab.observer.warn(failed.to_string()),
         }
         self.floor = Some(found);
     }

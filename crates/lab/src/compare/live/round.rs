@@ -12,11 +12,10 @@ use goodput_stats::Summary;
 
 use super::contest::Contest;
 use super::{saved, sides};
+use crate::emptying::wait_empty;
 use crate::error::Failed;
+use crate::run::{RunContext, Start, prepare_on};
 use crate::sweep::{self, EMPTYING, at_level};
-use goodput_lab::RunContext;
-use goodput_lab::emptying::wait_empty;
-use goodput_lab::run::{Start, prepare_on};
 
 /// Users of a warm-up, its requests, and its seconds at most.
 pub(super) const WARM_UP_USERS: u32 = 16;
@@ -50,11 +49,11 @@ impl Contest<'_> {
         plan.load.num_requests = Some(WARM_UP_REQUESTS);
         let label = format!("warm-up of {} · ", side.asked.name);
         let path = self.folder.warm_up(&side.asked.name);
-        let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
+        let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let context = RunContext { label, ..RunContext::default() };
-        let summary = prepared.run(self.setup, &path, context)?;
+        let summary = prepared.run(self.lab, &path, context)?;
         let figures = Figures::of(&summary);
-        let is_stopped = self.setup.interrupt.is_interrupted();
+        let is_stopped = self.lab.interrupt.is_interrupted();
         if figures.ok == 0 && !is_stopped {
             let name = &side.asked.name;
             let first = figures.errors.first().map_or("no answer", |error| error.0.as_str());
@@ -64,7 +63,7 @@ impl Contest<'_> {
         }
         let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
         self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
-        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.setup.interrupt.is_interrupted());
+        wait_empty(&side.plan, &side.ready, EMPTYING, &|| self.lab.interrupt.is_interrupted());
         if let Some(side) = self.sides.get_mut(place) {
             side.is_cold = false;
         }
@@ -77,7 +76,7 @@ impl Contest<'_> {
         let mut plan = side.asked.plan(&self.asked.plan);
         plan.target.wait_ready = plan.target.wait_ready.max(least);
         plan.target.model.clone_from(&side.plan.target.model);
-        let ready = sides::arrive(self.setup, &mut plan, &side.asked, self.switch.as_ref())?;
+        let ready = sides::arrive(self.lab, &mut plan, &side.asked, self.switch.as_ref())?;
         side.renew(&self.asked.plan, &plan, ready)
     }
 
@@ -115,12 +114,12 @@ impl Contest<'_> {
             return Err(Failed::internal("a run of no side, or at no level"));
         };
         let plan = at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
-        let prepared = prepare_on(self.setup, plan, Arc::clone(&side.ready))?;
+        let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let who = if start.is_some() { "all at once" } else { &side.asked.name };
         let label = format!("block {} {who} {} · ", ask.block, level);
         let place = RunContext { label, is_silent, start, ..RunContext::default() };
         let path = self.path(ask, &level.folder_name());
-        let summary = prepared.run(self.setup, &path, place)?;
+        let summary = prepared.run(self.lab, &path, place)?;
         let figures = Figures::of(&summary);
         let standing = judge(&figures, &SweepPlan::default());
         let is_gone = standing == Standing::Unclear(Unclear::ServerGone)
@@ -138,7 +137,7 @@ impl Contest<'_> {
         let asked = side.asked.plan(&self.asked.plan);
         let settled = (side.plan.clone(), Arc::clone(&side.ready));
         let plan = self.asked.search(ask.seed);
-        let found = sweep::search(self.setup, &path, plan, asked, settled)?;
+        let found = sweep::search(self.lab, &path, plan, asked, settled)?;
         let is_gone =
             matches!(found.sweep.state, SweepState::TargetLost | SweepState::NoGoodAnswer);
         let cell = saved::of_search(*ask, &path, &found)?;

@@ -8,7 +8,7 @@ use goodput_model::Plan;
 use super::targets::Contestant;
 use crate::error::Failed;
 use crate::serve;
-use goodput_lab::shell::{self, Outcome};
+use crate::shell::{self, Outcome};
 
 /// How long it may take when nothing is said.
 const LONGEST: Duration = Duration::from_mins(10);

@@ -1,0 +1,95 @@
+//! `goodput compare`: is B really faster than A, and by how much.
+
+mod files;
+mod foreign;
+mod request;
+mod saved;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use goodput_campaign::compare::Comparison;
+use goodput_lab::compare::live::{self, CompareStart, ResumedComparison};
+use goodput_lab::compare::saved::{any_saved, read_summary};
+
+pub(crate) use files::{check as check_files, code, write as write_files};
+pub(crate) use view::html;
+
+use crate::args::CompareArgs;
+use crate::error::Failed;
+use crate::printer::Printer;
+use crate::run::{Setup, folder_path, show};
+use crate::{output, report, shadow, typed, workload};
+
+/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
+/// the result, and the command that the folder may run.
+const BESIDE_RESUME: [&str; 8] =
+    ["targets", "list", "metrics_urls", "gpu", "junit", "markdown", "switch_cmd", "allow_commands"];
+
+/// Runs the verb: targets that answer, folders of saved runs, or files of other tools.
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
+    if args.resume.is_some() {
+        typed::refuse_beside("resume", &BESIDE_RESUME)?;
+    }
+    if foreign::is_meant(args) {
+        return foreign::compare(args);
+    }
+    files::check(&args.gate.files)?;
+    let setup =
+        Setup::new(args.output.quiet, !args.workload.no_length_check).hooked(&args.endpoint)?;
+    if args.output.dry_run && !any_saved(&args.targets) {
+        return dry_run(&setup, args);
+    }
+    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "compare");
+    let (path, comparison) = if any_saved(&args.targets) {
+        saved::compare(&setup, args)?
+    } else {
+        measure(&setup, args)?
+    };
+    let page = || goodput_report::compare_text(&comparison);
+    show(&args.output, &path, &report::json(&comparison), page)?;
+    // Shown first: a file that cannot be written must not swallow an hour's result.
+    files::write(&args.gate.files, &comparison)?;
+    Ok(ExitCode::from(code(&comparison)))
+}
+
+/// `--dry-run`: what would be done, and what the reference would be sent.
+fn dry_run(setup: &Setup, args: &CompareArgs) -> Result<ExitCode, Failed> {
+    let asked = request::from_flags(args)?;
+    if !args.output.json {
+        let design = &asked.design;
+        let page = goodput_report::compare_design(design, &asked.slo(), asked.estimate());
+        output::data(format!("{page}\n").as_bytes())?;
+    }
+    workload::dry_run(asked.plan, &setup.hub, args.output.json)
+}
+
+/// Measures live targets. Where the comparison is, and what it says.
+fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
+    let (asked, resumed) = match &args.resume {
+        Some(path) => {
+            let (folder, asked) = request::resume(path, args)?;
+            let commands = request::commands(&asked, path, args)?;
+            let resumed = ResumedComparison::read(setup, folder, &asked.design)?;
+            if !resumed.is_over() {
+                commands.permit()?;
+            }
+            (asked, Some(resumed))
+        }
+        None => (request::from_flags(args)?, None),
+    };
+    let out = args.output.out.as_deref();
+    let start = CompareStart {
+        resumed,
+        out: &|plan| folder_path(out, plan, "compare"),
+        is_margin_chosen: typed::is_typed("margin"),
+    };
+    live::compare(setup, asked, start)
+}
+
+/// The comparison in a folder, a shadow's too; none where the folder holds none.
+pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
+    let live = live::read(path, &Printer::new(false));
+    live.or_else(|| shadow::read(path)).or_else(|| read_summary(path))
+}
