@@ -1,26 +1,20 @@
 //! `goodput compare`: is B really faster than A, and by how much.
 
-mod files;
 mod foreign;
 mod request;
 mod saved;
-mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use goodput_campaign::compare::Comparison;
 use goodput_lab::compare::live::{self, CompareStart, ResumedComparison};
-use goodput_lab::compare::saved::{any_saved, read_summary};
-
-pub(crate) use files::{check as check_files, code, write as write_files};
-pub(crate) use view::html;
+use goodput_lab::compare::saved::any_saved;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::printer::Printer;
 use crate::run::{Setup, folder_path, show};
-use crate::{output, report, shadow, typed, workload};
+use crate::{output, report, typed, verdict, workload};
 
 /// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
 /// the result, and the command that the folder may run.
@@ -35,7 +29,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if foreign::is_meant(args) {
         return foreign::compare(args);
     }
-    files::check(&args.gate.files)?;
+    verdict::check_files(&args.gate.files)?;
     let setup =
         Setup::new(args.output.quiet, !args.workload.no_length_check).hooked(&args.endpoint)?;
     if args.output.dry_run && !any_saved(&args.targets) {
@@ -50,8 +44,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     let page = || goodput_report::compare_text(&comparison);
     show(&args.output, &path, &report::json(&comparison), page)?;
     // Shown first: a file that cannot be written must not swallow an hour's result.
-    files::write(&args.gate.files, &comparison)?;
-    Ok(ExitCode::from(code(&comparison)))
+    verdict::write_files(&args.gate.files, &comparison)?;
+    Ok(ExitCode::from(verdict::code(&comparison)))
 }
 
 /// `--dry-run`: what would be done, and what the reference would be sent.
@@ -86,10 +80,4 @@ fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), F
         is_margin_chosen: typed::is_typed("margin"),
     };
     live::compare(setup, asked, start)
-}
-
-/// The comparison in a folder, a shadow's too; none where the folder holds none.
-pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    let live = live::read(path, &Printer::new(false));
-    live.or_else(|| shadow::read(path)).or_else(|| read_summary(path))
 }

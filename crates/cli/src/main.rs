@@ -29,6 +29,7 @@ mod sweep;
 mod terminal;
 mod typed;
 mod ui;
+mod verdict;
 mod workload;
 
 use std::process::ExitCode;
