@@ -50,26 +50,26 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
 
 /// `--dry-run`: what would be done, and what the reference would be sent.
 fn dry_run(setup: &Setup, args: &CompareArgs) -> Result<ExitCode, Failed> {
-    let asked = request::from_flags(args)?;
+    let request = request::from_flags(args)?;
     if !args.output.json {
-        let design = &asked.design;
-        let page = goodput_report::compare_design(design, &asked.slo(), asked.estimate());
+        let design = &request.design;
+        let page = goodput_report::compare_design(design, &request.slo(), request.estimate());
         output::data(format!("{page}\n").as_bytes())?;
     }
-    workload::dry_run(asked.plan, &setup.hub, args.output.json)
+    workload::dry_run(request.plan, &setup.hub, args.output.json)
 }
 
 /// Measures live targets. Where the comparison is, and what it says.
 fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
-    let (asked, resumed) = match &args.resume {
+    let (request, resumed) = match &args.resume {
         Some(path) => {
-            let (folder, asked) = request::resume(path, args)?;
-            let commands = request::commands(&asked, path, args)?;
-            let resumed = ResumedComparison::read(setup, folder, &asked.design)?;
+            let (folder, request) = request::resume(path, args)?;
+            let commands = request::commands(&request, path, args)?;
+            let resumed = ResumedComparison::read(setup, folder, &request.design)?;
             if !resumed.is_over() {
                 commands.permit()?;
             }
-            (asked, Some(resumed))
+            (request, Some(resumed))
         }
         None => (request::from_flags(args)?, None),
     };
@@ -79,5 +79,5 @@ fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), F
         out: &|plan| folder_path(out, plan, "compare"),
         is_margin_chosen: typed::is_typed("margin"),
     };
-    live::compare(setup, asked, start)
+    live::compare(setup, request, start)
 }

@@ -1,4 +1,4 @@
-//! From what was typed to an [`Asked`].
+//! From what was typed to a [`CompareRequest`].
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use goodput_campaign::compare::{Design, Gate, Order, Quantity};
 use goodput_campaign::sweep::Level;
 use goodput_lab::compare::gates;
-use goodput_lab::compare::live::{Asked, Contestant, NamedTargets, complete, resolve};
+use goodput_lab::compare::live::{CompareRequest, NamedTargets, TargetSpec, complete, resolve};
 use goodput_lab::sweep::promise;
 use goodput_model::{Extent, GpuPlan, Plan, Rate};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
@@ -24,7 +24,7 @@ const RUN_S: f64 = 30.0;
 const LOOKS: [u32; 3] = [6, 8, 12];
 
 /// What was typed.
-pub(super) fn from_flags(args: &CompareArgs) -> Result<Asked, Failed> {
+pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
     let targets = resolve(&named(args))?;
     let mut slo = args.slo.clone();
     let slo_is_default = args.design.search && slo.slo.is_none() && slo.goodput.is_empty();
@@ -55,8 +55,8 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<Asked, Failed> {
         // Proof that all sides were sent the same.
         plan.measure.hash_bodies = true;
     }
-    let asked = Asked {
-        schema: Asked::SCHEMA.to_owned(),
+    let request = CompareRequest {
+        schema: CompareRequest::SCHEMA.to_owned(),
         switch_cmd: args.design.switch_cmd.clone(),
         anyway: args.gate.anyway,
         point_s: args.design.duration.map(|time| time.as_secs_f64()),
@@ -65,12 +65,15 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<Asked, Failed> {
         targets,
         plan,
     };
-    asked.check()?;
-    Ok(asked)
+    request.check()?;
+    Ok(request)
 }
 
 /// What was asked of the comparison in this folder, with what is never saved.
-pub(super) fn resume(path: &Path, args: &CompareArgs) -> Result<(CampaignFolder, Asked), Failed> {
+pub(super) fn resume(
+    path: &Path,
+    args: &CompareArgs,
+) -> Result<(CampaignFolder, CompareRequest), Failed> {
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {
@@ -83,21 +86,21 @@ pub(super) fn resume(path: &Path, args: &CompareArgs) -> Result<(CampaignFolder,
             .hint("--resume takes the folder that a comparison printed"));
     }
     let folder = CampaignFolder::resume(Campaign::Comparison, path).map_err(failed)?;
-    let mut asked: Asked = folder.asked().map_err(failed)?;
-    complete(&mut asked, &named(args))?;
-    if let Some(first) = asked.targets.first() {
-        asked.plan.target.url.clone_from(&first.url);
+    let mut request: CompareRequest = folder.asked().map_err(failed)?;
+    complete(&mut request, &named(args))?;
+    if let Some(first) = request.targets.first() {
+        request.plan.target.url.clone_from(&first.url);
     }
-    asked.check()?;
-    profile_in_turns(args, asked.design.at_once)?;
-    plan::complete_headers(&mut asked.plan, &args.endpoint)?;
-    plan::check(&asked.plan)?;
-    Ok((folder, asked))
+    request.check()?;
+    profile_in_turns(args, request.design.at_once)?;
+    plan::complete_headers(&mut request.plan, &args.endpoint)?;
+    plan::check(&request.plan)?;
+    Ok((folder, request))
 }
 
 /// What the folder at `path` would run.
 pub(super) fn commands(
-    asked: &Asked,
+    request: &CompareRequest,
     path: &Path,
     args: &CompareArgs,
 ) -> Result<FolderCommands, Failed> {
@@ -105,7 +108,7 @@ pub(super) fn commands(
         command.iter().map(|text| ("--switch-cmd", text.clone())).collect()
     };
     let typed = flag(&args.design.switch_cmd);
-    FolderCommands::new(path, flag(&asked.switch_cmd), &typed, args.allow_commands)
+    FolderCommands::new(path, flag(&request.switch_cmd), &typed, args.allow_commands)
 }
 
 /// Who is compared.
@@ -172,7 +175,7 @@ fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-fn design(args: &CompareArgs, targets: &[Contestant], gates: Vec<Gate>) -> Result<Design, Failed> {
+fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Result<Design, Failed> {
     let DesignArgs { blocks, no_early_end, .. } = args.design;
     let early = LOOKS.into_iter().filter(|look| *look < blocks && !no_early_end);
     Ok(Design {

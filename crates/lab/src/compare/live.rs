@@ -1,16 +1,17 @@
 //! Live targets, in blocks.
 
-mod contest;
+mod folder;
 mod request;
 mod round;
-mod saved;
+mod run;
 mod sides;
 mod switch;
 mod targets;
 
-pub use request::Asked;
-pub use saved::{ResumedComparison, read};
-pub use targets::{Contestant, NamedTargets, complete, resolve};
+use folder::RunsOnDisk;
+pub use folder::{ResumedComparison, read};
+pub use request::CompareRequest;
+pub use targets::{NamedTargets, TargetSpec, complete, resolve};
 
 use std::path::PathBuf;
 
@@ -22,9 +23,9 @@ use super::floor;
 use crate::error::{Failed, folder_failed};
 use crate::events::CompareProgress;
 use crate::run::Lab;
-use contest::Contest;
-use sides::Contender;
-use switch::Switch;
+use run::CompareRun;
+use sides::ReadyTarget;
+use switch::SwitchCommand;
 
 /// How a comparison begins, or goes on.
 pub struct CompareStart<'a> {
@@ -40,66 +41,70 @@ pub struct CompareStart<'a> {
 /// what it says.
 pub fn compare(
     lab: &Lab,
-    mut asked: Asked,
+    mut request: CompareRequest,
     start: CompareStart<'_>,
 ) -> Result<(PathBuf, Comparison), Failed> {
-    if let Some(line) = asked.twins() {
+    if let Some(line) = request.twins() {
         lab.observer.note(line);
     }
     lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
-    let (mut folder, mut earlier, mut kept) = (None, None, saved::Kept::default());
+    let (mut folder, mut earlier, mut kept) = (None, None, RunsOnDisk::default());
     if let Some(resumed) = start.resumed {
         let is_over = resumed.is_over();
         let path = resumed.folder.path().to_owned();
         let floor = resumed.earlier.as_ref().and_then(|earlier| earlier.floor.clone());
         if is_over {
             // Nobody need be there for what is done.
-            let contest = Contest::new(lab, asked, resumed.folder, resumed.kept);
-            return Ok((path, contest.run(resumed.earlier, floor)?));
+            let run = CompareRun::new(lab, request, resumed.folder, resumed.kept);
+            return Ok((path, run.finish(resumed.earlier, floor)?));
         }
         (folder, earlier, kept) = (Some(resumed.folder), resumed.earlier, resumed.kept);
     }
     // A target that is not there leaves no folder behind; but what a command says needs a place.
-    if asked.switch_cmd.is_some() && folder.is_none() {
-        folder = Some(create(start.out, &asked)?);
+    if request.switch_cmd.is_some() && folder.is_none() {
+        folder = Some(create(start.out, &request)?);
     }
-    let switch = asked.switch_cmd.as_ref().zip(folder.as_ref());
-    let switch = switch.map(|(command, folder)| Switch::new(command, folder.path(), &asked.plan));
-    let sides = sides::settle(lab, &mut asked, switch.as_ref())?;
+    let switch = request.switch_cmd.as_ref().zip(folder.as_ref());
+    let switch =
+        switch.map(|(command, folder)| SwitchCommand::new(command, folder.path(), &request.plan));
+    let sides = sides::settle(lab, &mut request, switch.as_ref())?;
     let floor = match &earlier {
         Some(earlier) => earlier.floor.clone(),
-        None => known_floor(lab, &mut asked, &sides, start.is_margin_chosen)?,
+        None => known_floor(lab, &mut request, &sides, start.is_margin_chosen)?,
     };
-    let folder = folder.map_or_else(|| create(start.out, &asked), Ok)?;
-    folder.write_asked(&asked.written()).map_err(|error| folder_failed(&error))?;
+    let folder = folder.map_or_else(|| create(start.out, &request), Ok)?;
+    folder.write_asked(&request.written()).map_err(|error| folder_failed(&error))?;
     let path = folder.path().to_owned();
-    let contest = Contest::new(lab, asked, folder, kept).on(sides, switch);
-    Ok((path, contest.run(earlier, floor)?))
+    let run = CompareRun::new(lab, request, folder, kept).on(sides, switch);
+    Ok((path, run.finish(earlier, floor)?))
 }
 
-fn create(out: &dyn Fn(&Plan) -> PathBuf, asked: &Asked) -> Result<CampaignFolder, Failed> {
-    CampaignFolder::create(Campaign::Comparison, &out(&asked.plan), &asked.written())
+fn create(
+    out: &dyn Fn(&Plan) -> PathBuf,
+    request: &CompareRequest,
+) -> Result<CampaignFolder, Failed> {
+    CampaignFolder::create(Campaign::Comparison, &out(&request.plan), &request.written())
         .map_err(|error| folder_failed(&error))
 }
 
 /// The noise floor of this rig, where somebody has measured it; nothing may be asked below it.
 fn known_floor(
     lab: &Lab,
-    asked: &mut Asked,
-    sides: &[Contender],
+    request: &mut CompareRequest,
+    sides: &[ReadyTarget],
     is_margin_chosen: bool,
 ) -> Result<Option<Floor>, Failed> {
-    let Some(reference) = sides.first().filter(|_| !asked.design.same_target) else {
+    let Some(reference) = sides.first().filter(|_| !request.design.same_target) else {
         return Ok(None);
     };
     let rig = floor::Rig {
         target: &reference.plan.target.url,
         model: &reference.ready.model,
-        workload: &goodput_workload::describe(&asked.plan.workload),
-        has_slo: asked.plan.measure.slo.is_some(),
+        workload: &goodput_workload::describe(&request.plan.workload),
+        has_slo: request.plan.measure.slo.is_some(),
         is_margin_chosen,
     };
-    let floor = floor::known(&mut asked.design, &rig, &*lab.observer)?;
+    let floor = floor::known(&mut request.design, &rig, &*lab.observer)?;
     if let Some(floor) = &floor {
         lab.observer.comparison(&CompareProgress::Floor(floor));
     }

@@ -13,7 +13,7 @@ fn args(line: &str) -> CompareArgs {
     }
 }
 
-fn asked(line: &str) -> Result<Asked, Failed> {
+fn asked(line: &str) -> Result<CompareRequest, Failed> {
     from_flags(&args(line))
 }
 
@@ -129,7 +129,7 @@ fn margins_of_single_figures_are_kept() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("out");
     let folder = CampaignFolder::create(Campaign::Comparison, &path, &asked.written()).unwrap();
-    assert_eq!(folder.asked::<Asked>().unwrap().design, asked.design);
+    assert_eq!(folder.asked::<CompareRequest>().unwrap().design, asked.design);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
         }
         asked
     };
-    let complete = |mut asked: Asked, line: &str| {
+    let complete = |mut asked: CompareRequest, line: &str| {
         complete(&mut asked, &named(&args(line))).map_err(|failed| failed.to_string())?;
         Ok::<_, String>(asked.targets.into_iter().map(|one| one.url).collect::<Vec<_>>())
     };

@@ -5,9 +5,9 @@ use goodput_campaign::sweep::{Effort, SweepPlan};
 use goodput_model::{Plan, REDACTED};
 use serde::{Deserialize, Serialize};
 
-use super::contest::each_s;
+use super::run::each_s;
 use super::switch;
-use super::targets::Contestant;
+use super::targets::TargetSpec;
 use crate::compare::promised;
 use crate::error::Failed;
 use crate::serve::without_secrets;
@@ -15,7 +15,7 @@ use crate::serve::without_secrets;
 /// Everything that was asked of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct CompareRequest {
     /// Format name and version.
     pub schema: String,
     /// What makes a side's engine the one that runs.
@@ -32,12 +32,12 @@ pub struct Asked {
     /// Sides, levels and blocks.
     pub design: Design,
     /// Who is compared.
-    pub targets: Vec<Contestant>,
+    pub targets: Vec<TargetSpec>,
     /// What all runs have in common.
     pub plan: Plan,
 }
 
-impl Asked {
+impl CompareRequest {
     /// The format's name and version.
     pub const SCHEMA: &'static str = "goodput.comparison-plan/1";
 
@@ -66,7 +66,7 @@ impl Asked {
                 ));
         }
         // A program would take it for a flag.
-        let is_flag = |one: &&Contestant| one.name.starts_with('-') || one.url.starts_with('-');
+        let is_flag = |one: &&TargetSpec| one.name.starts_with('-') || one.url.starts_with('-');
         if let Some(one) = self.targets.iter().find(is_flag).filter(|_| self.switch_cmd.is_some()) {
             return Err(Failed::usage(format!("`{}` looks like a flag to --switch-cmd", one.name))
                 .hint("NAME=TARGET names a target"));
@@ -83,10 +83,10 @@ impl Asked {
         if self.design.same_target || self.switch_cmd.is_some() {
             return None;
         }
-        let is_twin = |one: &Contestant, other: &Contestant| {
+        let is_twin = |one: &TargetSpec, other: &TargetSpec| {
             (&one.url, &one.model) == (&other.url, &other.model)
         };
-        let twin = |(place, one): (usize, &Contestant)| {
+        let twin = |(place, one): (usize, &TargetSpec)| {
             let other = self.targets.iter().skip(place + 1).find(|other| is_twin(one, other))?;
             Some(format!(
                 "`{}` and `{}` are the same target: --aa measures the noise floor",

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use goodput_campaign::compare::Side;
 use goodput_model::{OutputLength, Plan};
 
-use super::request::Asked;
-use super::switch::Switch;
-use super::targets::Contestant;
+use super::request::CompareRequest;
+use super::switch::SwitchCommand;
+use super::targets::TargetSpec;
 use crate::checks::check_plan;
 use crate::error::Failed;
 use crate::readiness::{self, Ready};
 use crate::run::{Lab, prepare_on};
 
 /// One side, ready to be measured.
-pub(super) struct Contender {
-    pub(super) asked: Contestant,
+pub(super) struct ReadyTarget {
+    pub(super) spec: TargetSpec,
     /// The plan that all share with this target, with everything settled that it left open.
     pub(super) plan: Plan,
     pub(super) ready: Arc<Ready>,
@@ -24,15 +24,15 @@ pub(super) struct Contender {
     pub(super) is_cold: bool,
 }
 
-impl Contender {
+impl ReadyTarget {
     /// Who it is, for the result.
     pub(super) fn side(&self) -> Side {
         Side {
-            name: self.asked.name.clone(),
+            name: self.spec.name.clone(),
             target: self.plan.target.url.clone(),
             model: self.ready.model.clone(),
-            gpus: self.asked.gpus,
-            price_per_gpu_hour: self.asked.price_per_gpu_hour,
+            gpus: self.spec.gpus,
+            price_per_gpu_hour: self.spec.price_per_gpu_hour,
         }
     }
 
@@ -43,7 +43,7 @@ impl Contender {
         settled: &Plan,
         mut ready: Ready,
     ) -> Result<(), Failed> {
-        self.plan = together(base, &self.asked, settled);
+        self.plan = together(base, &self.spec, settled);
         ready.dialect = readiness::dialect(&self.plan, &ready.model)?;
         self.ready = Arc::new(ready);
         self.is_cold = true;
@@ -55,40 +55,40 @@ impl Contender {
 /// refuses is sent to none.
 pub(super) fn settle(
     lab: &Lab,
-    asked: &mut Asked,
-    switch: Option<&Switch>,
-) -> Result<Vec<Contender>, Failed> {
+    request: &mut CompareRequest,
+    switch: Option<&SwitchCommand>,
+) -> Result<Vec<ReadyTarget>, Failed> {
     let mut found: Vec<(Plan, Arc<Ready>)> = Vec::new();
-    for (place, one) in asked.targets.clone().iter().enumerate() {
-        if let Some((plan, ready)) = found.first().filter(|_| asked.design.same_target).cloned() {
+    for (place, one) in request.targets.clone().iter().enumerate() {
+        if let Some((plan, ready)) = found.first().filter(|_| request.design.same_target).cloned() {
             found.push((plan, ready));
             continue;
         }
-        let mut plan = one.plan(&asked.plan);
+        let mut plan = one.plan(&request.plan);
         check_plan(&plan)?;
         let ready = Arc::new(arrive(lab, &mut plan, one, switch)?);
         if place == 0 {
             // Words cost what they cost there: all sides shall get the same prompts.
             plan = prepare_on(lab, plan, Arc::clone(&ready))?.plan;
-            asked.plan.workload.clone_from(&plan.workload);
+            request.plan.workload.clone_from(&plan.workload);
         }
-        asked.plan.target.usage &= plan.target.usage;
+        request.plan.target.usage &= plan.target.usage;
         if plan.workload.output == OutputLength::Limit {
-            asked.plan.workload.output = OutputLength::Limit;
+            request.plan.workload.output = OutputLength::Limit;
         }
         found.push((plan, ready));
     }
-    part(lab, asked, &found)?;
-    let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &Contestant)| {
-        Ok(Contender {
-            plan: together(&asked.plan, one, &plan),
-            asked: one.clone(),
+    part(lab, request, &found)?;
+    let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &TargetSpec)| {
+        Ok(ReadyTarget {
+            plan: together(&request.plan, one, &plan),
+            spec: one.clone(),
             ready,
             is_cold: true,
         })
     };
     let all: Result<Vec<_>, Failed> =
-        found.into_iter().zip(&asked.targets).map(contender).collect();
+        found.into_iter().zip(&request.targets).map(contender).collect();
     let mut all = all?;
     for one in &mut all {
         // Of a target and itself there is one.
@@ -100,7 +100,7 @@ pub(super) fn settle(
 }
 
 /// What all share, with what was settled about this target.
-fn together(base: &Plan, one: &Contestant, settled: &Plan) -> Plan {
+fn together(base: &Plan, one: &TargetSpec, settled: &Plan) -> Plan {
     let mut plan = one.plan(base);
     // Without the secrets of the URL, and with the model's name.
     plan.target.url.clone_from(&settled.target.url);
@@ -113,36 +113,41 @@ fn together(base: &Plan, one: &Contestant, settled: &Plan) -> Plan {
 pub(super) fn arrive(
     lab: &Lab,
     plan: &mut Plan,
-    one: &Contestant,
-    switch: Option<&Switch>,
+    one: &TargetSpec,
+    switch: Option<&SwitchCommand>,
 ) -> Result<Ready, Failed> {
     let is_stopped = || lab.interrupt.is_interrupted();
-    let asked = plan.target.wait_ready;
+    let wait_ready = plan.target.wait_ready;
     if let Some(switch) = switch {
         switch.to(one, &is_stopped)?;
         plan.target.wait_ready = switch.limit;
     }
     let stopped = || is_stopped().then(|| Failed::interrupted("stopped while waiting"));
     let ready = readiness::wait_unless(plan, &*lab.observer, &stopped);
-    plan.target.wait_ready = asked;
+    plan.target.wait_ready = wait_ready;
     ready.map_err(|failed| failed.and(&format!(" (target `{}`)", one.name)))
 }
 
 /// Two sides of one server: the second would find the prompts of the first in its prefix cache, and
 /// at once they would load it twice.
-fn part(lab: &Lab, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Result<(), Failed> {
+fn part(
+    lab: &Lab,
+    request: &mut CompareRequest,
+    found: &[(Plan, Arc<Ready>)],
+) -> Result<(), Failed> {
     let addresses = found.iter().map(|(_, ready)| ready.endpoint.addresses());
-    let Some([one, other]) = shared(addresses).and_then(|pair| names(&asked.targets, pair)) else {
+    let Some([one, other]) = shared(addresses).and_then(|pair| names(&request.targets, pair))
+    else {
         return Ok(());
     };
-    if asked.design.at_once {
+    if request.design.at_once {
         return Err(Failed::usage(format!("`{one}` and `{other}` are one server"))
             .hint("leave --at-once out: they would share its hardware"));
     }
-    if asked.plan.workload.reset_cache || !asked.plan.target.probe {
+    if request.plan.workload.reset_cache || !request.plan.target.probe {
         return Ok(());
     }
-    if asked.switch_cmd.is_some() {
+    if request.switch_cmd.is_some() {
         lab.observer.note(format!(
             "`{one}` and `{other}` share an address: the switch command must start the server anew, \
              or each run finds the prompts of the one before it in the prefix cache"
@@ -155,7 +160,7 @@ fn part(lab: &Lab, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Result<()
         readiness::reset_cache(&told, ready)
     };
     match found.iter().try_for_each(forget) {
-        Ok(()) => asked.plan.workload.reset_cache = true,
+        Ok(()) => request.plan.workload.reset_cache = true,
         Err(failed) => lab.observer.note(format!(
             "warning: `{one}` and `{other}` are one server, and not all can be told to forget \
              ({failed}): a run may find the prompts of the one before it in the prefix cache"
@@ -177,7 +182,7 @@ fn shared<'a>(all: impl Iterator<Item = &'a [SocketAddr]>) -> Option<[usize; 2]>
     None
 }
 
-fn names(all: &[Contestant], [one, other]: [usize; 2]) -> Option<[String; 2]> {
+fn names(all: &[TargetSpec], [one, other]: [usize; 2]) -> Option<[String; 2]> {
     Some([all.get(one)?.name.clone(), all.get(other)?.name.clone()])
 }
 

@@ -7,14 +7,14 @@ use goodput_model::{Header, Plan, REDACTED};
 use goodput_wire::BaseUrl;
 use serde::{Deserialize, Serialize};
 
-use super::request::Asked;
+use super::request::CompareRequest;
 use crate::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
 use crate::error::Failed;
 
 /// One of those compared, as far as it differs from the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Contestant {
+pub struct TargetSpec {
     /// What it is called.
     pub name: String,
     /// Base URL, or `mock[:…]`.
@@ -36,7 +36,7 @@ pub struct Contestant {
     pub price_per_gpu_hour: Option<f64>,
 }
 
-impl Contestant {
+impl TargetSpec {
     fn new(name: String, url: &str) -> Self {
         Self {
             name,
@@ -71,13 +71,13 @@ impl Contestant {
 /// The file of `--targets`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
-    target: Vec<Listed>,
+struct TargetsFile {
+    target: Vec<TargetEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
+struct TargetEntry {
     name: Option<String>,
     url: String,
     model: Option<String>,
@@ -106,13 +106,13 @@ pub struct NamedTargets<'a> {
 }
 
 impl NamedTargets<'_> {
-    fn read(&self) -> Result<Vec<Contestant>, Failed> {
+    fn read(&self) -> Result<Vec<TargetSpec>, Failed> {
         self.list.map_or_else(|| Ok(typed(self.typed)), read)
     }
 }
 
 /// Everyone, the reference first.
-pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<Contestant>, Failed> {
+pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
     if let Some(failed) = named.typed.iter().find_map(|text| misnamed(text)) {
         return Err(failed);
     }
@@ -122,7 +122,7 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<Contestant>, Failed> {
             return Err(Failed::usage(format!("--aa takes one target, not {}", all.len()))
                 .hint("leave --aa out to compare them with each other"));
         };
-        let again = Contestant { name: format!("{}'", only.name), ..only.clone() };
+        let again = TargetSpec { name: format!("{}'", only.name), ..only.clone() };
         all.push(again);
     }
     check(&all)?;
@@ -131,22 +131,22 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<Contestant>, Failed> {
     Ok(all)
 }
 
-fn typed(targets: &[String]) -> Vec<Contestant> {
+fn typed(targets: &[String]) -> Vec<TargetSpec> {
     let one = |(place, text): (usize, &String)| {
         let (name, url) = split(text);
-        Contestant::new(name.map_or_else(|| letter(place), str::to_owned), url)
+        TargetSpec::new(name.map_or_else(|| letter(place), str::to_owned), url)
     };
     targets.iter().enumerate().map(one).collect()
 }
 
-fn read(path: &Path) -> Result<Vec<Contestant>, Failed> {
-    let list: List = goodput_record::read_toml(path).map_err(|error| {
+fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
+    let list: TargetsFile = goodput_record::read_toml(path).map_err(|error| {
         Failed::usage(error.to_string())
             .hint("each target is a table: [[target]], name = \"…\", url = \"http://…\"")
     })?;
-    let one = |(place, listed): (usize, Listed)| {
+    let one = |(place, listed): (usize, TargetEntry)| {
         let headers = listed.headers.into_iter();
-        Contestant {
+        TargetSpec {
             name: listed.name.unwrap_or_else(|| letter(place)),
             url: listed.url,
             model: listed.model,
@@ -159,7 +159,7 @@ fn read(path: &Path) -> Result<Vec<Contestant>, Failed> {
     Ok(list.target.into_iter().enumerate().map(one).collect())
 }
 
-fn check(all: &[Contestant]) -> Result<(), Failed> {
+fn check(all: &[TargetSpec]) -> Result<(), Failed> {
     match all {
         [] => {
             return Err(Failed::usage("nothing to compare")
@@ -175,7 +175,7 @@ fn check(all: &[Contestant]) -> Result<(), Failed> {
         _ => {}
     }
     let mut seen = BTreeSet::new();
-    for Contestant { name, gpus, price_per_gpu_hour, .. } in all {
+    for TargetSpec { name, gpus, price_per_gpu_hour, .. } in all {
         // A target and itself have one name between them.
         let letters = name.strip_suffix('\'').unwrap_or(name).chars();
         if name.trim().is_empty() || letters.count() > LONGEST || name.chars().any(char::is_control)
@@ -202,7 +202,7 @@ fn check(all: &[Contestant]) -> Result<(), Failed> {
 }
 
 /// GPUs and prices: one for all, or one for each.
-fn behind(all: &mut [Contestant], named: &NamedTargets<'_>) -> Result<(), Failed> {
+fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
     let gpus = each(named.gpus, all.len(), "--gpus")?;
     let prices = each(named.prices, all.len(), "--price-per-gpu-hour")?;
     for (one, (gpus, price)) in all.iter_mut().zip(gpus.into_iter().zip(prices)) {
@@ -214,10 +214,10 @@ fn behind(all: &mut [Contestant], named: &NamedTargets<'_>) -> Result<(), Failed
 
 /// Secrets are not kept: where targets are given again, they are those, each by its name. Nothing else
 /// about a target may change.
-pub fn complete(asked: &mut Asked, targets: &NamedTargets<'_>) -> Result<(), Failed> {
+pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Result<(), Failed> {
     let given = targets.read()?;
-    let is_same = asked.design.same_target;
-    let kept = &mut asked.targets;
+    let is_same = request.design.same_target;
+    let kept = &mut request.targets;
     if let Some(other) = given.iter().find(|one| kept.iter().all(|kept| kept.name != one.name)) {
         let names: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
         return Err(Failed::usage(format!("no target of this comparison is `{}`", other.name))

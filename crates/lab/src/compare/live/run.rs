@@ -10,11 +10,11 @@ use goodput_model::{Nanos, Verdict};
 use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
 
-use super::request::Asked;
-use super::round::{Ran, WARM_UP_USERS};
-use super::saved::{self, Kept};
-use super::sides::Contender;
-use super::switch::Switch;
+use super::folder::{self, RunsOnDisk};
+use super::request::CompareRequest;
+use super::round::{FinishedRun, StepOutcome, WARM_UP_USERS};
+use super::sides::ReadyTarget;
+use super::switch::SwitchCommand;
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::compare::floor;
 use crate::emptying::{By, wait_empty};
@@ -34,12 +34,12 @@ const FEWEST: u32 = 3;
 const AROUND_S: f64 = 1.0;
 
 /// A comparison that goes on.
-pub(super) struct Contest<'a> {
+pub(super) struct CompareRun<'a> {
     pub(super) lab: &'a Lab,
-    pub(super) asked: Asked,
+    pub(super) request: CompareRequest,
     pub(super) folder: CampaignFolder,
-    pub(super) sides: Vec<Contender>,
-    pub(super) switch: Option<Switch>,
+    pub(super) sides: Vec<ReadyTarget>,
+    pub(super) switch: Option<SwitchCommand>,
     cells: Vec<Cell>,
     /// Runs that sent something and do not count.
     lost: Vec<Ask>,
@@ -62,7 +62,7 @@ pub(super) struct Contest<'a> {
 /// How a comparison ended, and which rule ended it where one did.
 type End = (CompareState, Option<Stopped>);
 
-impl Planner for Contest<'_> {
+impl Planner for CompareRun<'_> {
     /// One run, or those of all sides at once.
     type Step = Vec<Ask>;
     type End = End;
@@ -79,17 +79,17 @@ impl Planner for Contest<'_> {
             // After a warm-up that was stopped nothing more is sent.
             Ok(()) if self.lab.interrupt.is_interrupted() => Vec::new(),
             Ok(()) => self.measure_sides(asks),
-            Err((side, failed)) => vec![(side, Err(failed))],
+            Err((side, failed)) => vec![StepOutcome { side, run: Err(failed) }],
         };
         if self.lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
         self.gone.clear();
         let mut done = Vec::new();
-        for (side, outcome) in outcomes {
-            match outcome {
-                Ok(ran) if ran.is_gone => self.gone.push(side),
-                Ok(ran) => done.push(ran),
+        for StepOutcome { side, run } in outcomes {
+            match run {
+                Ok(run) if run.is_gone => self.gone.push(side),
+                Ok(run) => done.push(run),
                 Err(failed) if failed.is_of_target() => {
                     self.lab.observer.comparison(&CompareProgress::TargetFailed(&failed));
                     self.gone.push(side);
@@ -98,7 +98,7 @@ impl Planner for Contest<'_> {
             }
         }
         if self.gone.is_empty() {
-            done.into_iter().try_for_each(|ran| self.keep(ran))?;
+            done.into_iter().try_for_each(|run| self.keep(run))?;
             self.steps = self.steps.saturating_add(1);
             return Ok(Outcome::Measured);
         }
@@ -139,24 +139,24 @@ pub(super) fn each_s(design: &Design) -> f64 {
     }
 }
 
-impl<'a> Contest<'a> {
+impl<'a> CompareRun<'a> {
     pub(super) fn new(
         lab: &'a Lab,
-        asked: Asked,
+        request: CompareRequest,
         folder: CampaignFolder,
-        Kept { cells, lost, took_s }: Kept,
+        RunsOnDisk { cells, lost, took_s }: RunsOnDisk,
     ) -> Self {
         let facts = CompareFacts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: host::timestamp(),
             state: CompareState::Unfinished,
-            workload: goodput_workload::describe(&asked.plan.workload),
-            slo: asked.slo(),
+            workload: goodput_workload::describe(&request.plan.workload),
+            slo: request.slo(),
             ..CompareFacts::default()
         };
         Self {
             lab,
-            asked,
+            request,
             folder,
             sides: Vec::new(),
             switch: None,
@@ -174,12 +174,12 @@ impl<'a> Contest<'a> {
     }
 
     /// With sides to measure; without any it can only be concluded.
-    pub(super) fn on(self, sides: Vec<Contender>, switch: Option<Switch>) -> Self {
+    pub(super) fn on(self, sides: Vec<ReadyTarget>, switch: Option<SwitchCommand>) -> Self {
         Self { sides, switch, ..self }
     }
 
     /// Measures, and says what came of it.
-    pub(super) fn run(
+    pub(super) fn finish(
         mut self,
         earlier: Option<Comparison>,
         floor: Option<Floor>,
@@ -194,7 +194,7 @@ impl<'a> Contest<'a> {
         self.say_who();
         let (state, stopped) = self.measure_all()?;
         (self.facts.state, self.facts.stopped) = (state, stopped);
-        let is_new = self.asked.design.same_target && self.floor.is_none();
+        let is_new = self.request.design.same_target && self.floor.is_none();
         if state == CompareState::Complete && is_new {
             self.keep_floor();
         }
@@ -205,17 +205,17 @@ impl<'a> Contest<'a> {
         if self.sides.is_empty() {
             return self.earlier.clone();
         }
-        self.sides.iter().map(Contender::side).collect()
+        self.sides.iter().map(ReadyTarget::side).collect()
     }
 
     fn following(&self) -> Step {
-        saved::following(&self.asked.design, &self.cells, &self.lost)
+        folder::following(&self.request.design, &self.cells, &self.lost)
     }
 
     /// Seconds to the next look, and to the end at most.
     fn left(&self) -> (f64, f64) {
-        let cells = saved::with_lost(&self.cells, &self.lost);
-        estimate(&self.asked.design, &cells, self.each_s())
+        let cells = folder::with_lost(&self.cells, &self.lost);
+        estimate(&self.request.design, &cells, self.each_s())
     }
 
     fn say(&self, line: String) {
@@ -256,7 +256,7 @@ impl<'a> Contest<'a> {
     /// Warms every side up before the first block, and settles how much load there shall be. How it
     /// ended, if it did.
     fn warm_all(&mut self) -> Result<Option<CompareState>, Failed> {
-        let is_settled = !self.asked.design.levels.is_empty() || self.is_search();
+        let is_settled = !self.request.design.levels.is_empty() || self.is_search();
         let mut places = 0..self.sides.len();
         // Where engines take turns each is warmed up whenever its turn comes.
         if self.is_search() || (self.switch.is_some() && is_settled) {
@@ -269,7 +269,7 @@ impl<'a> Contest<'a> {
                 return Ok(Some(CompareState::Interrupted));
             }
             // A target and itself are one.
-            let is_needed = place == 0 || !self.asked.design.same_target;
+            let is_needed = place == 0 || !self.request.design.same_target;
             let summary = if is_needed { self.make_ready(place)? } else { None };
             let is_stopped = self.lab.interrupt.is_interrupted();
             if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
@@ -281,7 +281,7 @@ impl<'a> Contest<'a> {
     }
 
     pub(super) fn is_search(&self) -> bool {
-        self.asked.design.quantity == Quantity::Goodput
+        self.request.design.quantity == Quantity::Goodput
     }
 
     /// Half of what the reference carried.
@@ -292,18 +292,18 @@ impl<'a> Contest<'a> {
             Failed::target("the warm-up does not tell how much the reference carries")
                 .hint("--rate or --concurrency says how much load there shall be")
         })?;
-        self.asked.design.levels = vec![Level::Rate(rate)];
+        self.request.design.levels = vec![Level::Rate(rate)];
         self.say(format!(
             "load: {rate}/s, half of the {:.3}/s that the reference carried with {WARM_UP_USERS} \
              users; --rate or --concurrency names another",
             carried.unwrap_or_default()
         ));
-        self.folder.write_asked(&self.asked.written()).map_err(unwritable)
+        self.folder.write_asked(&self.request.written()).map_err(unwritable)
     }
 
     fn say_what_it_takes(&mut self) {
         let (next_look_s, most_s) = self.left();
-        let design = &self.asked.design;
+        let design = &self.request.design;
         let estimated = CompareProgress::Estimated { design, next_look_s, most_s };
         self.lab.observer.comparison(&estimated);
         let so_far = self.took();
@@ -312,7 +312,7 @@ impl<'a> Contest<'a> {
 
     /// What a run takes, with everything around it.
     fn each_s(&self) -> f64 {
-        let design = &self.asked.design;
+        let design = &self.request.design;
         if self.steps > 0 {
             return (now() - self.began).as_secs() / f64::from(self.steps);
         }
@@ -324,14 +324,14 @@ impl<'a> Contest<'a> {
     }
 
     /// Adds a run that is whole.
-    fn keep(&mut self, ran: Ran) -> Result<(), Failed> {
-        let Ask { number, block, .. } = ran.cell.ask;
-        self.folder.end(number, ran.took.as_secs()).map_err(unwritable)?;
-        if ran.cell.verdict == Verdict::Void {
-            let why = ran.why_void.map_or_else(String::new, |why| format!(": {why}"));
+    fn keep(&mut self, run: FinishedRun) -> Result<(), Failed> {
+        let Ask { number, block, .. } = run.cell.ask;
+        self.folder.end(number, run.took.as_secs()).map_err(unwritable)?;
+        if run.cell.verdict == Verdict::Void {
+            let why = run.why_void.map_or_else(String::new, |why| format!(": {why}"));
             self.say(format!("block {block} does not count: run {number} is void{why}"));
         }
-        self.cells.push(ran.cell);
+        self.cells.push(run.cell);
         Ok(())
     }
 
@@ -363,7 +363,7 @@ impl<'a> Contest<'a> {
         if side.ready.mock.is_some() || self.switch.is_some() {
             return true;
         }
-        let (name, most_s) = (&side.asked.name, ABSENCE.as_secs());
+        let (name, most_s) = (&side.spec.name, ABSENCE.as_secs());
         self.say(format!("{name} went away in mid-run: waiting for it, for {most_s} s at most"));
         match self.arrive(place as usize, ABSENCE) {
             Ok(()) => true,
@@ -376,7 +376,7 @@ impl<'a> Contest<'a> {
 
     /// Lets the servers come to rest.
     fn rest(&self, asks: &[Ask]) {
-        pause(Nanos::from_secs_f64(self.asked.design.settle_s.clamp(0.0, 3600.0)));
+        pause(Nanos::from_secs_f64(self.request.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
             let emptied = wait_empty(&side.plan, &side.ready, EMPTYING, &|| {
                 self.lab.interrupt.is_interrupted()
@@ -384,7 +384,7 @@ impl<'a> Contest<'a> {
             if let By::Unknown(why) = emptied.by
                 && side.plan.target.probe
             {
-                let (name, seconds) = (&side.asked.name, emptied.after_s);
+                let (name, seconds) = (&side.spec.name, emptied.after_s);
                 self.say(format!(
                     "warning: nobody knows whether {name} is empty after {seconds:.0} s: {why}"
                 ));
@@ -395,7 +395,7 @@ impl<'a> Contest<'a> {
     /// After the last run of a block: writes what is known, and says it.
     fn end_block(&mut self, asks: &[Ask]) {
         let Some(block) = asks.first().map(|ask| ask.block) else { return };
-        let design = &self.asked.design;
+        let design = &self.request.design;
         let runs = design.sides.len() * design.levels.len().max(1);
         if self.cells.iter().filter(|cell| cell.ask.block == block).count() < runs {
             return;
@@ -412,17 +412,17 @@ impl<'a> Contest<'a> {
 
     /// Blocks of which every run is there, and none is void.
     fn blocks(&self) -> u32 {
-        blocks(&self.asked.design, &self.cells)
+        blocks(&self.request.design, &self.cells)
     }
 
     /// Writes the numbers so far. A full disk must not end a comparison.
     fn write(&mut self, is_last: bool) -> Comparison {
         self.facts.took_s = self.took();
         self.facts.blocks = self.blocks();
-        let design = &self.asked.design;
+        let design = &self.request.design;
         // Every log is read for it.
-        let proof = if is_last { saved::prove(&self.folder, design, &self.cells) } else { None };
-        let beside = Beside { proof, floor: self.floor.clone(), insists: self.asked.anyway };
+        let proof = if is_last { folder::prove(&self.folder, design, &self.cells) } else { None };
+        let beside = Beside { proof, floor: self.floor.clone(), insists: self.request.anyway };
         let (facts, cells) = (self.facts.clone(), self.cells.clone());
         let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
         if let Err(error) = self.folder.write_summary(&comparison) {
@@ -444,7 +444,7 @@ impl<'a> Contest<'a> {
 
     /// What a server compared with itself says about this rig.
     fn keep_floor(&mut self) {
-        let design = &self.asked.design;
+        let design = &self.request.design;
         let sd = floor_of(design, &self.cells);
         let is_known = self.blocks() >= FEWEST && !sd.is_empty();
         let Some(reference) = self.who().into_iter().next().filter(|_| is_known) else {

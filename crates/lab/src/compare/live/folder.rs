@@ -13,8 +13,8 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use goodput_record::{Campaign, CampaignFolder, FolderError, RunFolder};
 use goodput_stats::Summary;
 
-use super::request::Asked;
-use super::targets::Contestant;
+use super::request::CompareRequest;
+use super::targets::TargetSpec;
 use crate::compare::saved::answer;
 use crate::compare::{machine, proof};
 use crate::error::Failed;
@@ -28,24 +28,24 @@ use crate::sweep::{self, SavedSweep};
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, Failed>> {
     let folder = CampaignFolder::open(Campaign::Comparison, path)?;
     let read = || {
-        let asked: Asked = folder.asked().map_err(damaged)?;
-        let Kept { cells, .. } = kept(&folder, &asked.design, observer)?;
+        let request: CompareRequest = folder.asked().map_err(damaged)?;
+        let RunsOnDisk { cells, .. } = kept(&folder, &request.design, observer)?;
         if cells.is_empty() {
             let message = format!("`{}` holds no run yet", folder.path().display());
             return Err(Failed::usage(message).hint("`goodput compare --resume` goes on with it"));
         }
         let written = written(&folder);
-        let proof = prove(&folder, &asked.design, &cells);
+        let proof = prove(&folder, &request.design, &cells);
         let (facts, sides, floor) = if let Some(written) = written {
             (written.comparison, written.sides, written.floor)
         } else {
             // It was killed before it could write.
             let state = CompareState::Unfinished;
-            let sides = asked.targets.iter().map(side).collect();
+            let sides = request.targets.iter().map(side).collect();
             (CompareFacts { state, ..CompareFacts::default() }, sides, None)
         };
-        let beside = Beside { proof, floor, insists: asked.anyway };
-        Ok(Comparison::paired(facts, asked.design, sides, cells, beside))
+        let beside = Beside { proof, floor, insists: request.anyway };
+        Ok(Comparison::paired(facts, request.design, sides, cells, beside))
     };
     Some(read())
 }
@@ -56,7 +56,7 @@ fn damaged(error: FolderError) -> Failed {
 }
 
 /// A side of which nobody knows more than was asked.
-fn side(one: &Contestant) -> Side {
+fn side(one: &TargetSpec) -> Side {
     Side {
         name: one.name.clone(),
         target: one.url.clone(),
@@ -74,7 +74,7 @@ pub(super) fn written(folder: &CampaignFolder) -> Option<Comparison> {
 
 /// What a folder holds of a comparison.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct RunsOnDisk {
     /// Every whole run, in the order measured.
     pub(super) cells: Vec<Cell>,
     /// Runs that sent something and do not count.
@@ -88,7 +88,7 @@ pub struct ResumedComparison {
     pub(super) folder: CampaignFolder,
     /// As it was written last.
     pub(super) earlier: Option<Comparison>,
-    pub(super) kept: Kept,
+    pub(super) kept: RunsOnDisk,
     is_over: bool,
 }
 
@@ -115,9 +115,9 @@ pub(super) fn kept(
     folder: &CampaignFolder,
     design: &Design,
     observer: &dyn Observer,
-) -> Result<Kept, Failed> {
+) -> Result<RunsOnDisk, Failed> {
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
-    let mut kept = Kept::default();
+    let mut kept = RunsOnDisk::default();
     for begun in folder.asks::<Ask>().map_err(damaged)? {
         let Some(path) = paths.get(&begun.number) else { continue };
         let whole =
