@@ -1,6 +1,7 @@
 //! Live targets, in blocks.
 
 mod folder;
+mod noise_floor;
 mod request;
 mod round;
 mod run;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_campaign::compare::{Ask, Cell};
+use goodput_campaign::compare::{Ask, Cell, CompareState};
 use goodput_campaign::sweep::{Figures, Level, Standing, SweepPlan, SweepState, Unclear, judge};
 use goodput_clock::now;
 use goodput_model::{Caveat, Nanos, Severity};
@@ -15,10 +15,10 @@ use super::{folder, sides};
 use crate::emptying::wait_empty;
 use crate::error::Failed;
 use crate::run::{RunContext, Start, prepare_on};
-use crate::sweep::{self, EMPTYING, at_level};
+use crate::sweep::{self, EMPTYING, at_level, unwritable};
 
 /// Users of a warm-up, its requests, and its seconds at most.
-pub(super) const WARM_UP_USERS: u32 = 16;
+const WARM_UP_USERS: u32 = 16;
 const WARM_UP_REQUESTS: u64 = 64;
 const WARM_UP_S: f64 = 120.0;
 
@@ -39,6 +39,50 @@ pub(super) struct StepOutcome {
 }
 
 impl CompareRun<'_> {
+    /// Warms every side up before the first block, and settles how much load there shall be. How it
+    /// ended, if it did.
+    pub(super) fn warm_all(&mut self) -> Result<Option<CompareState>, Failed> {
+        let is_settled = !self.request.design.levels.is_empty() || self.is_search();
+        let mut places = 0..self.sides.len();
+        // Where engines take turns each is warmed up whenever its turn comes.
+        if self.is_search() || (self.switch.is_some() && is_settled) {
+            places = 0..0;
+        } else if self.switch.is_some() {
+            places = 0..1;
+        }
+        for place in places {
+            if self.lab.interrupt.is_interrupted() {
+                return Ok(Some(CompareState::Interrupted));
+            }
+            // A target and itself are one.
+            let is_needed = place == 0 || !self.request.design.same_target;
+            let summary = if is_needed { self.make_ready(place)? } else { None };
+            let is_stopped = self.lab.interrupt.is_interrupted();
+            if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
+                self.choose_level(&summary)?;
+            }
+        }
+        let is_stopped = self.lab.interrupt.is_interrupted();
+        Ok(is_stopped.then_some(CompareState::Interrupted))
+    }
+
+    /// Half of what the reference carried.
+    fn choose_level(&mut self, warm: &Summary) -> Result<(), Failed> {
+        let carried = Figures::of(warm).requests_per_s.filter(|rate| *rate > 0.0);
+        let rate = carried.and_then(|rate| format!("{:.1e}", rate / 2.0).parse::<f64>().ok());
+        let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).ok_or_else(|| {
+            Failed::target("the warm-up does not tell how much the reference carries")
+                .hint("--rate or --concurrency says how much load there shall be")
+        })?;
+        self.request.design.levels = vec![Level::Rate(rate)];
+        self.say(format!(
+            "load: {rate}/s, half of the {:.3}/s that the reference carried with {WARM_UP_USERS} \
+             users; --rate or --concurrency names another",
+            carried.unwrap_or_default()
+        ));
+        self.folder.write_asked(&self.request.written()).map_err(unwritable)
+    }
+
     /// Makes this side the one that runs, and warms it up where it is cold; what the warm-up says.
     pub(super) fn make_ready(&mut self, place: usize) -> Result<Option<Summary>, Failed> {
         if self.switch.is_some() {

@@ -2,33 +2,27 @@
 
 use goodput_campaign::compare::{
     Ask, Beside, Cell, CompareFacts, CompareState, Comparison, Design, Floor, Quantity, Side, Step,
-    Stopped, blocks, estimate, floor as floor_of,
+    Stopped, blocks, estimate,
 };
-use goodput_campaign::sweep::{Figures, Level};
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Verdict};
 use goodput_record::CampaignFolder;
-use goodput_stats::Summary;
 
 use super::folder::{self, RunsOnDisk};
 use super::request::CompareRequest;
-use super::round::{FinishedRun, StepOutcome, WARM_UP_USERS};
+use super::round::{FinishedRun, StepOutcome};
 use super::sides::ReadyTarget;
 use super::switch::SwitchCommand;
 use crate::campaign::{Next, Outcome, Planner, carry_out};
-use crate::compare::floor;
 use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::events::CompareProgress;
+use crate::host;
 use crate::run::Lab;
 use crate::sweep::{ABSENCE, EMPTYING, unwritable};
-use crate::{calibrate, host};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
-
-/// Blocks that a noise floor takes.
-const FEWEST: u32 = 3;
 
 /// What a run takes around its load: connections, answers, numbers.
 const AROUND_S: f64 = 1.0;
@@ -40,13 +34,13 @@ pub(super) struct CompareRun<'a> {
     pub(super) folder: CampaignFolder,
     pub(super) sides: Vec<ReadyTarget>,
     pub(super) switch: Option<SwitchCommand>,
-    cells: Vec<Cell>,
+    pub(super) cells: Vec<Cell>,
     /// Runs that sent something and do not count.
     lost: Vec<Ask>,
-    facts: CompareFacts,
+    pub(super) facts: CompareFacts,
     /// Who it was before it went on.
     earlier: Vec<Side>,
-    floor: Option<Floor>,
+    pub(super) floor: Option<Floor>,
     /// When it began, or went on.
     began: Nanos,
     /// What it took before.
@@ -201,7 +195,7 @@ impl<'a> CompareRun<'a> {
         Ok(self.write(true))
     }
 
-    fn who(&self) -> Vec<Side> {
+    pub(super) fn who(&self) -> Vec<Side> {
         if self.sides.is_empty() {
             return self.earlier.clone();
         }
@@ -218,7 +212,7 @@ impl<'a> CompareRun<'a> {
         estimate(&self.request.design, &cells, self.each_s())
     }
 
-    fn say(&self, line: String) {
+    pub(super) fn say(&self, line: String) {
         self.lab.observer.note(line);
     }
 
@@ -253,52 +247,8 @@ impl<'a> CompareRun<'a> {
         carry_out(self, &interrupt)
     }
 
-    /// Warms every side up before the first block, and settles how much load there shall be. How it
-    /// ended, if it did.
-    fn warm_all(&mut self) -> Result<Option<CompareState>, Failed> {
-        let is_settled = !self.request.design.levels.is_empty() || self.is_search();
-        let mut places = 0..self.sides.len();
-        // Where engines take turns each is warmed up whenever its turn comes.
-        if self.is_search() || (self.switch.is_some() && is_settled) {
-            places = 0..0;
-        } else if self.switch.is_some() {
-            places = 0..1;
-        }
-        for place in places {
-            if self.lab.interrupt.is_interrupted() {
-                return Ok(Some(CompareState::Interrupted));
-            }
-            // A target and itself are one.
-            let is_needed = place == 0 || !self.request.design.same_target;
-            let summary = if is_needed { self.make_ready(place)? } else { None };
-            let is_stopped = self.lab.interrupt.is_interrupted();
-            if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
-                self.choose_level(&summary)?;
-            }
-        }
-        let is_stopped = self.lab.interrupt.is_interrupted();
-        Ok(is_stopped.then_some(CompareState::Interrupted))
-    }
-
     pub(super) fn is_search(&self) -> bool {
         self.request.design.quantity == Quantity::Goodput
-    }
-
-    /// Half of what the reference carried.
-    fn choose_level(&mut self, warm: &Summary) -> Result<(), Failed> {
-        let carried = Figures::of(warm).requests_per_s.filter(|rate| *rate > 0.0);
-        let rate = carried.and_then(|rate| format!("{:.1e}", rate / 2.0).parse::<f64>().ok());
-        let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).ok_or_else(|| {
-            Failed::target("the warm-up does not tell how much the reference carries")
-                .hint("--rate or --concurrency says how much load there shall be")
-        })?;
-        self.request.design.levels = vec![Level::Rate(rate)];
-        self.say(format!(
-            "load: {rate}/s, half of the {:.3}/s that the reference carried with {WARM_UP_USERS} \
-             users; --rate or --concurrency names another",
-            carried.unwrap_or_default()
-        ));
-        self.folder.write_asked(&self.request.written()).map_err(unwritable)
     }
 
     fn say_what_it_takes(&mut self) {
@@ -411,7 +361,7 @@ impl<'a> CompareRun<'a> {
     }
 
     /// Blocks of which every run is there, and none is void.
-    fn blocks(&self) -> u32 {
+    pub(super) fn blocks(&self) -> u32 {
         blocks(&self.request.design, &self.cells)
     }
 
@@ -430,51 +380,5 @@ impl<'a> CompareRun<'a> {
         }
         self.lab.observer.comparison(&CompareProgress::Saved(&self.folder, &comparison));
         comparison
-    }
-
-    /// Runs of blocks that count, and that are suspect.
-    fn suspect_runs(&self) -> u32 {
-        let spoilt = |block: u32| {
-            let mut own = self.cells.iter().filter(|cell| cell.ask.block == block);
-            own.any(|cell| cell.verdict == Verdict::Void)
-        };
-        let is_it = |cell: &&Cell| cell.verdict == Verdict::Suspect && !spoilt(cell.ask.block);
-        u32::try_from(self.cells.iter().filter(is_it).count()).unwrap_or(u32::MAX)
-    }
-
-    /// What a server compared with itself says about this rig.
-    fn keep_floor(&mut self) {
-        let design = &self.request.design;
-        let sd = floor_of(design, &self.cells);
-        let is_known = self.blocks() >= FEWEST && !sd.is_empty();
-        let Some(reference) = self.who().into_iter().next().filter(|_| is_known) else {
-            let unknown = "too few blocks count: the noise floor of this rig is not known";
-            return self.say(unknown.to_owned());
-        };
-        let found = Floor {
-            schema: Floor::SCHEMA.to_owned(),
-            date: host::timestamp(),
-            machine: calibrate::machine(),
-            target: reference.target,
-            model: reference.model,
-            load: floor::loads(&design.levels),
-            workload: self.facts.workload.clone(),
-            blocks: self.blocks(),
-            run_s: design.run_s,
-            suspect_runs: self.suspect_runs(),
-            sd,
-        };
-        match floor::keep(&found) {
-            Ok(path) => {
-                self.lab.observer.comparison(&CompareProgress::Floor(&found));
-                self.say(format!(
-                    "kept for later comparisons of this target in {}; who deletes the file \
-                     forgets it",
-                    path.display()
-                ));
-            }
-            Err(failed) => self.lab.observer.warn(failed.to_string()),
-        }
-        self.floor = Some(found);
     }
 }
