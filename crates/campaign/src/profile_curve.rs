@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use goodput_model::random::{Domain, Stream};
-use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate};
 use goodput_model::schedule::Arrivals;
+use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate};
 use goodput_sim::{Arrival, Engine, Job, Outcome, Profile, simulate};
 use goodput_stats::{Quick, Sample};
 

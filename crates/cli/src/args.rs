@@ -27,7 +27,7 @@ use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, GateArgs, OrderName};
+pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, OrderName};
 pub(crate) use fleet::{FleetArgs, FleetVerb, KubernetesArgs, LaunchArgs, RayArgs, SlurmArgs};
 pub(crate) use load::{ClientArgs, LoadArgs, Switch};
 pub(crate) use log::LogArgs;

@@ -31,6 +31,7 @@ mod stats;
 mod sweep;
 mod terminal;
 mod ui;
+mod verdict;
 mod workload;
 
 use std::process::ExitCode;

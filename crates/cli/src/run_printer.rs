@@ -1,13 +1,14 @@
 //! [`RunPrinter`]: runs as they go on, on stderr, on the screen and on the metrics page, and the pages
 //! that lie in their folders.
 
+mod compare;
 mod sweep;
 
 use std::any::Any;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use goodput_lab::{Event, Observer, RunSink, RunView, SweepProgress};
+use goodput_lab::{CompareProgress, Event, Observer, RunSink, RunView, SweepProgress};
 use goodput_model::{Mode, Plan, Rate};
 use goodput_monitor::ProgressLine;
 use goodput_monitor::metrics::Listen;
@@ -80,6 +81,10 @@ impl Observer for RunPrinter {
 
     fn saved(&self, folder: &Path, summary: &Summary) {
         report::keep_run(folder, summary);
+    }
+
+    fn comparison(&self, progress: &CompareProgress<'_>) {
+        self.show_comparison(progress);
     }
 
     fn sweep(&self, progress: &SweepProgress<'_>) {

@@ -43,11 +43,6 @@ impl Setup {
         self
     }
 
-    /// How runs show how far they are.
-    pub(crate) fn progress(&self) -> &Progress {
-        self.printer.progress.get().unwrap_or(&Progress::None)
-    }
-
     /// The same, with what happens around every run.
     pub(crate) fn hooked(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
         let args = &args.beside;

@@ -14,12 +14,12 @@ use tokio::signal::unix::SignalKind;
 use crate::args::ShadowArgs;
 use crate::error::Failed;
 use crate::result::named_folder;
-use crate::{compare, listen, live, output, report};
+use crate::{listen, live, output, report, verdict};
 use view::ShadowView;
 
 /// Runs the verb.
 pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
-    compare::check_files(&args.verdict.files)?;
+    verdict::check_files(&args.verdict.files)?;
     goodput_engine::raise_fd_limit();
     let options = options(args)?;
     let [primary, candidate] = options.plan.sides.each_ref().map(|side| side.target.clone());
@@ -79,8 +79,8 @@ fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
         output::note(&format!("\nresult folder: {path}"));
     }
     // Shown first: a file that cannot be written must not swallow the result.
-    compare::write_files(&args.verdict.files, comparison)?;
-    Ok(ExitCode::from(compare::code(comparison)))
+    verdict::write_files(&args.verdict.files, comparison)?;
+    Ok(ExitCode::from(verdict::code(comparison)))
 }
 
 #[cfg(test)]

@@ -3,10 +3,6 @@
 
 mod request;
 
-pub(crate) use goodput_lab::sweep::{
-    ABSENCE, IDLE_LIMIT, SavedSweep as Saved, at_level, promise, search, unwritable,
-};
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,7 +16,6 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
 use crate::fleet::{self, FleetRole};
-use crate::printer::Printer;
 use crate::result::{folder_path, show};
 use crate::setup::Setup;
 use crate::workload::dry_run;
@@ -133,11 +128,6 @@ fn permit(
 fn led_path(args: &SweepArgs) -> PathBuf {
     let named = || format!("runs/{}-sweep", host::timestamp().replace(':', "-")).into();
     args.output.out.clone().unwrap_or_else(named)
-}
-
-/// A saved sweep, computed anew; none where the folder holds no sweep.
-pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
-    lab::read(path, &Printer::new(false))
 }
 
 /// What a client that is led settles for itself. The sweep is another's to go on with.

@@ -59,7 +59,8 @@ pub mod truth_log;
 
 pub use error::{Failed, Problem, dataset_failed, folder_failed};
 pub use events::{
-    Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress, SweepView,
+    CompareProgress, Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress,
+    SweepView,
 };
 pub use folder_commands::{FolderCommand, FolderCommands};
 pub use handle::RunHandle;

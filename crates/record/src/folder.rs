@@ -346,7 +346,7 @@ fn is_left_over(name: &OsStr) -> bool {
 }
 
 /// Writes a file whole or not at all: beside its place, then renamed.
-pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
     let (path, beside) = (folder.join(name), folder.join(format!(".{name}.new")));
     // What an earlier process left there, or a stranger: a link would lead the bytes to another file.
     let _ = fs::remove_file(&beside);

@@ -37,7 +37,7 @@ mod workload;
 pub use campaign::{Asked, Campaign, CampaignFolder};
 pub use draft::Draft;
 pub use error::FolderError;
-pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan};
+pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan, replace};
 pub use framed::Framed;
 pub use judgement::JudgementLog;
 pub use log::{Damage, LogReader, LogWriter, Unwritten};

@@ -19,7 +19,7 @@ use super::Read;
 use super::export;
 use crate::error::Failed;
 use crate::printer::Printer;
-use crate::{compare, output, shadow_page};
+use crate::{output, shadow_page};
 use goodput_lab::saved::read_series;
 use goodput_lab::sweep::{self, SavedSweep};
 
@@ -32,7 +32,7 @@ pub(super) fn page(folder: &Path) -> Result<String, Failed> {
         Found::Comparison(comparison) if comparison.shadow.is_some() => {
             shadow_page::html(folder, &comparison)
         }
-        Found::Comparison(comparison) => compare::html(folder, &comparison),
+        Found::Comparison(comparison) => super::comparison::html(folder, &comparison),
         Found::Sweep(summary) => sweep_html(&Swept::read(folder, &summary).view(&summary)),
         Found::Sweeps(sweeps) => sweeps_html(&sweeps),
         Found::Series(series) => {
@@ -57,7 +57,7 @@ enum Found {
 
 impl Found {
     fn in_folder(folder: &Path) -> Result<Self, Failed> {
-        if let Some(saved) = compare::read(folder) {
+        if let Some(saved) = super::comparison::read(folder) {
             return Ok(Self::Comparison(Box::new(saved?)));
         }
         if let Some(saved) = sweep::read(folder, &Printer::new(false)) {
@@ -263,7 +263,7 @@ pub(crate) fn keep_sweeps(folder: &Path, sweeps: &Sweeps) {
 
 /// The same of a comparison.
 pub(crate) fn keep_comparison(folder: &Path, comparison: &Comparison) {
-    keep(folder, Ok(compare::html(folder, comparison)));
+    keep(folder, Ok(super::comparison::html(folder, comparison)));
 }
 
 /// The same of a shadow.

@@ -1,5 +1,6 @@
 //! `goodput report`: the numbers of a saved run, computed anew from its log, as a page or a file.
 
+mod comparison;
 mod export;
 mod foreign;
 mod html;
@@ -19,8 +20,8 @@ pub(crate) use html::{
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
+use crate::output;
 use crate::printer::Printer;
-use crate::{compare, output};
 use goodput_lab::hooks;
 use goodput_lab::saved::read_series;
 use goodput_lab::sweep::{self, SavedSweep};
@@ -66,7 +67,7 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
     // A run may lie in a folder with any name beside it; only one without a run of its own is several.
     let series =
         SeriesFolder::open(&args.folder).filter(|_| RunFolder::open(&args.folder).is_err());
-    Ok(if let Some(saved) = compare::read(&args.folder) {
+    Ok(if let Some(saved) = comparison::read(&args.folder) {
         let comparison = saved?;
         match format {
             Format::Json => json(&comparison),

@@ -75,8 +75,8 @@ impl RunPrinter {
         }
     }
 
-    /// A page that could not be written must not end a sweep.
-    fn warn_of(&self, outcome: Result<(), FolderError>) {
+    /// A page that could not be written must not end what it is about.
+    pub(super) fn warn_of(&self, outcome: Result<(), FolderError>) {
         if let Err(error) = outcome {
             self.say(&format!("warning: {error}"));
         }

@@ -7,37 +7,36 @@ use goodput_model::{Header, Plan, REDACTED};
 use goodput_wire::BaseUrl;
 use serde::{Deserialize, Serialize};
 
-use super::asked::Asked;
-use crate::args::{CompareArgs, GateArgs};
+use super::request::CompareRequest;
+use crate::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
 use crate::error::Failed;
-use goodput_lab::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
 
 /// One of those compared, as far as it differs from the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Contestant {
+pub struct TargetSpec {
     /// What it is called.
-    pub(super) name: String,
+    pub name: String,
     /// Base URL, or `mock[:…]`.
-    pub(super) url: String,
+    pub url: String,
     /// Model name, where it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) model: Option<String>,
+    pub model: Option<String>,
     /// Environment variable that holds its API key, where it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) api_key_env: Option<String>,
+    pub api_key_env: Option<String>,
     /// Extra headers of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) headers: Vec<Header>,
+    pub headers: Vec<Header>,
     /// GPUs behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) gpus: Option<u32>,
+    pub gpus: Option<u32>,
     /// Price of one of them, an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) price_per_gpu_hour: Option<f64>,
+    pub price_per_gpu_hour: Option<f64>,
 }
 
-impl Contestant {
+impl TargetSpec {
     fn new(name: String, url: &str) -> Self {
         Self {
             name,
@@ -72,13 +71,13 @@ impl Contestant {
 /// The file of `--targets`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
-    target: Vec<Listed>,
+struct TargetsFile {
+    target: Vec<TargetEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
+struct TargetEntry {
     name: Option<String>,
     url: String,
     model: Option<String>,
@@ -89,45 +88,65 @@ struct Listed {
     price_per_gpu_hour: Option<f64>,
 }
 
+/// Targets as they were typed, or a file that lists them.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedTargets<'a> {
+    /// A TOML file with a table for each target.
+    pub list: Option<&'a Path>,
+    /// `NAME=TARGET` each, where there is no list.
+    pub typed: &'a [String],
+    /// The name of the one that the others are held against; the first where there is none.
+    pub reference: Option<&'a str>,
+    /// The only one shall be compared with itself.
+    pub with_itself: bool,
+    /// GPUs behind each: one number for all, or one for each.
+    pub gpus: &'a [u32],
+    /// What one of them costs for an hour, likewise.
+    pub prices: &'a [f64],
+}
+
+impl NamedTargets<'_> {
+    fn read(&self) -> Result<Vec<TargetSpec>, Failed> {
+        self.list.map_or_else(|| Ok(typed(self.typed)), read)
+    }
+}
+
 /// Everyone, the reference first.
-pub(super) fn resolve(args: &CompareArgs) -> Result<Vec<Contestant>, Failed> {
-    if let Some(failed) = args.targets.iter().find_map(|text| misnamed(text)) {
+pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
+    if let Some(failed) = named.typed.iter().find_map(|text| misnamed(text)) {
         return Err(failed);
     }
-    let mut all = match &args.list {
-        Some(path) => read(path)?,
-        None => typed(&args.targets),
-    };
-    if args.aa {
+    let mut all = named.read()?;
+    if named.with_itself {
         let [only] = all.as_mut_slice() else {
             return Err(Failed::usage(format!("--aa takes one target, not {}", all.len()))
                 .hint("leave --aa out to compare them with each other"));
         };
-        let again = Contestant { name: format!("{}'", only.name), ..only.clone() };
+        let again = TargetSpec { name: format!("{}'", only.name), ..only.clone() };
         all.push(again);
     }
     check(&all)?;
-    behind(&mut all, &args.gate)?;
-    refer(&mut all, args.reference.as_deref(), |one| &one.name)?;
+    behind(&mut all, named)?;
+    refer(&mut all, named.reference, |one| &one.name)?;
     Ok(all)
 }
 
-fn typed(targets: &[String]) -> Vec<Contestant> {
+fn typed(targets: &[String]) -> Vec<TargetSpec> {
     let one = |(place, text): (usize, &String)| {
         let (name, url) = split(text);
-        Contestant::new(name.map_or_else(|| letter(place), str::to_owned), url)
+        TargetSpec::new(name.map_or_else(|| letter(place), str::to_owned), url)
     };
     targets.iter().enumerate().map(one).collect()
 }
 
-fn read(path: &Path) -> Result<Vec<Contestant>, Failed> {
-    let list: List = goodput_record::read_toml(path).map_err(|error| {
+fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
+    let list: TargetsFile = goodput_record::read_toml(path).map_err(|error| {
         Failed::usage(error.to_string())
             .hint("each target is a table: [[target]], name = \"…\", url = \"http://…\"")
     })?;
-    let one = |(place, listed): (usize, Listed)| {
+    let one = |(place, listed): (usize, TargetEntry)| {
         let headers = listed.headers.into_iter();
-        Contestant {
+        TargetSpec {
             name: listed.name.unwrap_or_else(|| letter(place)),
             url: listed.url,
             model: listed.model,
@@ -140,7 +159,7 @@ fn read(path: &Path) -> Result<Vec<Contestant>, Failed> {
     Ok(list.target.into_iter().enumerate().map(one).collect())
 }
 
-fn check(all: &[Contestant]) -> Result<(), Failed> {
+fn check(all: &[TargetSpec]) -> Result<(), Failed> {
     match all {
         [] => {
             return Err(Failed::usage("nothing to compare")
@@ -156,7 +175,7 @@ fn check(all: &[Contestant]) -> Result<(), Failed> {
         _ => {}
     }
     let mut seen = BTreeSet::new();
-    for Contestant { name, gpus, price_per_gpu_hour, .. } in all {
+    for TargetSpec { name, gpus, price_per_gpu_hour, .. } in all {
         // A target and itself have one name between them.
         let letters = name.strip_suffix('\'').unwrap_or(name).chars();
         if name.trim().is_empty() || letters.count() > LONGEST || name.chars().any(char::is_control)
@@ -183,9 +202,9 @@ fn check(all: &[Contestant]) -> Result<(), Failed> {
 }
 
 /// GPUs and prices: one for all, or one for each.
-fn behind(all: &mut [Contestant], args: &GateArgs) -> Result<(), Failed> {
-    let gpus = each(&args.gpus, all.len(), "--gpus")?;
-    let prices = each(&args.price_per_gpu_hour, all.len(), "--price-per-gpu-hour")?;
+fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
+    let gpus = each(named.gpus, all.len(), "--gpus")?;
+    let prices = each(named.prices, all.len(), "--price-per-gpu-hour")?;
     for (one, (gpus, price)) in all.iter_mut().zip(gpus.into_iter().zip(prices)) {
         one.gpus = gpus.or(one.gpus);
         one.price_per_gpu_hour = price.or(one.price_per_gpu_hour);
@@ -195,13 +214,10 @@ fn behind(all: &mut [Contestant], args: &GateArgs) -> Result<(), Failed> {
 
 /// Secrets are not kept: where targets are given again, they are those, each by its name. Nothing else
 /// about a target may change.
-pub(super) fn complete(asked: &mut Asked, args: &CompareArgs) -> Result<(), Failed> {
-    let given = match &args.list {
-        Some(path) => read(path)?,
-        None => typed(&args.targets),
-    };
-    let is_same = asked.design.same_target;
-    let kept = &mut asked.targets;
+pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Result<(), Failed> {
+    let given = targets.read()?;
+    let is_same = request.design.same_target;
+    let kept = &mut request.targets;
     if let Some(other) = given.iter().find(|one| kept.iter().all(|kept| kept.name != one.name)) {
         let names: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
         return Err(Failed::usage(format!("no target of this comparison is `{}`", other.name))
@@ -217,7 +233,7 @@ pub(super) fn complete(asked: &mut Asked, args: &CompareArgs) -> Result<(), Fail
             }
             one.url.clone_from(&again.url);
             // Headers stand in a list alone.
-            if args.list.is_some() {
+            if targets.list.is_some() {
                 one.headers.clone_from(&again.headers);
             }
         }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use goodput_model::Plan;
 
-use super::targets::Contestant;
+use super::targets::TargetSpec;
 use crate::error::Failed;
 use crate::serve;
-use goodput_lab::shell::{self, Outcome};
+use crate::shell::{self, Outcome};
 
 /// How long it may take when nothing is said.
 const LONGEST: Duration = Duration::from_mins(10);
 
 /// What makes a side's engine the one that runs.
-pub(super) struct Switch {
+pub(super) struct SwitchCommand {
     command: String,
     /// Where what it says is kept.
     log: PathBuf,
@@ -22,21 +22,21 @@ pub(super) struct Switch {
     pub(super) limit: Duration,
 }
 
-impl Switch {
+impl SwitchCommand {
     /// The command of a comparison in this folder.
     pub(super) fn new(command: &str, folder: &Path, plan: &Plan) -> Self {
-        let asked = plan.target.wait_ready;
+        let wait_ready = plan.target.wait_ready;
         Self {
             command: command.to_owned(),
             log: folder.join("switch.log"),
-            limit: if asked.is_zero() { LONGEST } else { asked },
+            limit: if wait_ready.is_zero() { LONGEST } else { wait_ready },
         }
     }
 
     /// Makes this side the one that runs.
     pub(super) fn to(
         &self,
-        side: &Contestant,
+        side: &TargetSpec,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), Failed> {
         run(&self.command, side, (&self.log, self.limit), is_stopped)
@@ -47,7 +47,7 @@ impl Switch {
 /// What it leaves running goes on.
 fn run(
     command: &str,
-    side: &Contestant,
+    side: &TargetSpec,
     (log, limit): (&Path, Duration),
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), Failed> {
@@ -78,7 +78,7 @@ fn run(
 }
 
 /// The command with the side's name and URL in their places, as a shell takes them for one word.
-fn filled(command: &str, side: &Contestant) -> String {
+fn filled(command: &str, side: &TargetSpec) -> String {
     let mut filled = String::new();
     let mut rest = command;
     // Piece by piece: what was filled in is not looked at again.
@@ -125,7 +125,7 @@ pub(super) fn unknown(command: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn side(name: &str, url: &str) -> Contestant {
+    fn side(name: &str, url: &str) -> TargetSpec {
         let text = format!("name = {name:?}\nurl = {url:?}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("one.toml");

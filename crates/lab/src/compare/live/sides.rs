@@ -6,18 +6,17 @@ use std::sync::Arc;
 use goodput_campaign::compare::Side;
 use goodput_model::{OutputLength, Plan};
 
-use super::asked::Asked;
-use super::switch::Switch;
-use super::targets::Contestant;
+use super::request::CompareRequest;
+use super::switch::SwitchCommand;
+use super::targets::TargetSpec;
+use crate::checks::check_plan;
 use crate::error::Failed;
-use crate::setup::Setup;
-use crate::{output, plan};
-use goodput_lab::readiness::{self, Ready};
-use goodput_lab::run::prepare_on;
+use crate::readiness::{self, Ready};
+use crate::run::{Lab, prepare_on};
 
 /// One side, ready to be measured.
-pub(super) struct Contender {
-    pub(super) asked: Contestant,
+pub(super) struct ReadyTarget {
+    pub(super) spec: TargetSpec,
     /// The plan that all share with this target, with everything settled that it left open.
     pub(super) plan: Plan,
     pub(super) ready: Arc<Ready>,
@@ -25,15 +24,15 @@ pub(super) struct Contender {
     pub(super) is_cold: bool,
 }
 
-impl Contender {
+impl ReadyTarget {
     /// Who it is, for the result.
     pub(super) fn side(&self) -> Side {
         Side {
-            name: self.asked.name.clone(),
+            name: self.spec.name.clone(),
             target: self.plan.target.url.clone(),
             model: self.ready.model.clone(),
-            gpus: self.asked.gpus,
-            price_per_gpu_hour: self.asked.price_per_gpu_hour,
+            gpus: self.spec.gpus,
+            price_per_gpu_hour: self.spec.price_per_gpu_hour,
         }
     }
 
@@ -44,7 +43,7 @@ impl Contender {
         settled: &Plan,
         mut ready: Ready,
     ) -> Result<(), Failed> {
-        self.plan = together(base, &self.asked, settled);
+        self.plan = together(base, &self.spec, settled);
         ready.dialect = readiness::dialect(&self.plan, &ready.model)?;
         self.ready = Arc::new(ready);
         self.is_cold = true;
@@ -55,41 +54,41 @@ impl Contender {
 /// Waits for all targets. What all runs share is settled by the reference, and what one of them
 /// refuses is sent to none.
 pub(super) fn settle(
-    setup: &Setup,
-    asked: &mut Asked,
-    switch: Option<&Switch>,
-) -> Result<Vec<Contender>, Failed> {
+    lab: &Lab,
+    request: &mut CompareRequest,
+    switch: Option<&SwitchCommand>,
+) -> Result<Vec<ReadyTarget>, Failed> {
     let mut found: Vec<(Plan, Arc<Ready>)> = Vec::new();
-    for (place, one) in asked.targets.clone().iter().enumerate() {
-        if let Some((plan, ready)) = found.first().filter(|_| asked.design.same_target).cloned() {
+    for (place, one) in request.targets.clone().iter().enumerate() {
+        if let Some((plan, ready)) = found.first().filter(|_| request.design.same_target).cloned() {
             found.push((plan, ready));
             continue;
         }
-        let mut plan = one.plan(&asked.plan);
-        plan::check(&plan)?;
-        let ready = Arc::new(arrive(setup, &mut plan, one, switch)?);
+        let mut plan = one.plan(&request.plan);
+        check_plan(&plan)?;
+        let ready = Arc::new(arrive(lab, &mut plan, one, switch)?);
         if place == 0 {
             // Words cost what they cost there: all sides shall get the same prompts.
-            plan = prepare_on(setup, plan, Arc::clone(&ready))?.plan;
-            asked.plan.workload.clone_from(&plan.workload);
+            plan = prepare_on(lab, plan, Arc::clone(&ready))?.plan;
+            request.plan.workload.clone_from(&plan.workload);
         }
-        asked.plan.target.usage &= plan.target.usage;
+        request.plan.target.usage &= plan.target.usage;
         if plan.workload.output == OutputLength::Limit {
-            asked.plan.workload.output = OutputLength::Limit;
+            request.plan.workload.output = OutputLength::Limit;
         }
         found.push((plan, ready));
     }
-    part(setup, asked, &found)?;
-    let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &Contestant)| {
-        Ok(Contender {
-            plan: together(&asked.plan, one, &plan),
-            asked: one.clone(),
+    part(lab, request, &found)?;
+    let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &TargetSpec)| {
+        Ok(ReadyTarget {
+            plan: together(&request.plan, one, &plan),
+            spec: one.clone(),
             ready,
             is_cold: true,
         })
     };
     let all: Result<Vec<_>, Failed> =
-        found.into_iter().zip(&asked.targets).map(contender).collect();
+        found.into_iter().zip(&request.targets).map(contender).collect();
     let mut all = all?;
     for one in &mut all {
         // Of a target and itself there is one.
@@ -101,7 +100,7 @@ pub(super) fn settle(
 }
 
 /// What all share, with what was settled about this target.
-fn together(base: &Plan, one: &Contestant, settled: &Plan) -> Plan {
+fn together(base: &Plan, one: &TargetSpec, settled: &Plan) -> Plan {
     let mut plan = one.plan(base);
     // Without the secrets of the URL, and with the model's name.
     plan.target.url.clone_from(&settled.target.url);
@@ -112,44 +111,44 @@ fn together(base: &Plan, one: &Contestant, settled: &Plan) -> Plan {
 /// Makes this side the one that runs, where that takes a command, and waits for it unless the user
 /// stops.
 pub(super) fn arrive(
-    setup: &Setup,
+    lab: &Lab,
     plan: &mut Plan,
-    one: &Contestant,
-    switch: Option<&Switch>,
+    one: &TargetSpec,
+    switch: Option<&SwitchCommand>,
 ) -> Result<Ready, Failed> {
-    let is_stopped = || setup.interrupt.is_interrupted();
-    let asked = plan.target.wait_ready;
+    let is_stopped = || lab.interrupt.is_interrupted();
+    let wait_ready = plan.target.wait_ready;
     if let Some(switch) = switch {
         switch.to(one, &is_stopped)?;
         plan.target.wait_ready = switch.limit;
     }
     let stopped = || is_stopped().then(|| Failed::interrupted("stopped while waiting"));
-    let ready = readiness::wait_unless(plan, &*setup.observer, &stopped);
-    plan.target.wait_ready = asked;
+    let ready = readiness::wait_unless(plan, &*lab.observer, &stopped);
+    plan.target.wait_ready = wait_ready;
     ready.map_err(|failed| failed.and(&format!(" (target `{}`)", one.name)))
 }
 
 /// Two sides of one server: the second would find the prompts of the first in its prefix cache, and
 /// at once they would load it twice.
-fn part(setup: &Setup, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Result<(), Failed> {
+fn part(
+    lab: &Lab,
+    request: &mut CompareRequest,
+    found: &[(Plan, Arc<Ready>)],
+) -> Result<(), Failed> {
     let addresses = found.iter().map(|(_, ready)| ready.endpoint.addresses());
-    let Some([one, other]) = shared(addresses).and_then(|pair| names(&asked.targets, pair)) else {
+    let Some([one, other]) = shared(addresses).and_then(|pair| names(&request.targets, pair))
+    else {
         return Ok(());
     };
-    if asked.design.at_once {
+    if request.design.at_once {
         return Err(Failed::usage(format!("`{one}` and `{other}` are one server"))
             .hint("leave --at-once out: they would share its hardware"));
     }
-    if asked.plan.workload.reset_cache || !asked.plan.target.probe {
+    if request.plan.workload.reset_cache || !request.plan.target.probe {
         return Ok(());
     }
-    let say = |line: &str| {
-        if !setup.quiet {
-            output::note(&goodput_report::plain(line));
-        }
-    };
-    if asked.switch_cmd.is_some() {
-        say(&format!(
+    if request.switch_cmd.is_some() {
+        lab.observer.note(format!(
             "`{one}` and `{other}` share an address: the switch command must start the server anew, \
              or each run finds the prompts of the one before it in the prefix cache"
         ));
@@ -161,8 +160,8 @@ fn part(setup: &Setup, asked: &mut Asked, found: &[(Plan, Arc<Ready>)]) -> Resul
         readiness::reset_cache(&told, ready)
     };
     match found.iter().try_for_each(forget) {
-        Ok(()) => asked.plan.workload.reset_cache = true,
-        Err(failed) => say(&format!(
+        Ok(()) => request.plan.workload.reset_cache = true,
+        Err(failed) => lab.observer.note(format!(
             "warning: `{one}` and `{other}` are one server, and not all can be told to forget \
              ({failed}): a run may find the prompts of the one before it in the prefix cache"
         )),
@@ -183,7 +182,7 @@ fn shared<'a>(all: impl Iterator<Item = &'a [SocketAddr]>) -> Option<[usize; 2]>
     None
 }
 
-fn names(all: &[Contestant], [one, other]: [usize; 2]) -> Option<[String; 2]> {
+fn names(all: &[TargetSpec], [one, other]: [usize; 2]) -> Option<[String; 2]> {
     Some([all.get(one)?.name.clone(), all.get(other)?.name.clone()])
 }
 

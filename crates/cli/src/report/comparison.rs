@@ -1,16 +1,28 @@
-//! The page of a comparison, with what lies in its folder.
+//! A comparison as its folder has it, and its page.
 
 use std::path::Path;
 
 use goodput_campaign::compare::{Comparison, Quantity};
 use goodput_campaign::sweep::Level;
 use goodput_files::{MOST_SMALL, read_text_inside};
+use goodput_lab::compare::live;
+use goodput_lab::compare::saved::read_summary;
 use goodput_record::{Campaign, CampaignFolder};
 use goodput_report::{Circumstances, CompareView};
 
+use crate::error::Failed;
+use crate::printer::Printer;
+use crate::shadow_page;
+
+/// The comparison in a folder, a shadow's too; none where the folder holds none.
+pub(super) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
+    let live = live::read(path, &Printer::new(false));
+    live.or_else(|| shadow_page::read(path)).or_else(|| read_summary(path))
+}
+
 /// The page of the comparison in this folder: runs that have a page of their own are led to, and what
 /// was asked stands at the end.
-pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
+pub(super) fn html(path: &Path, comparison: &Comparison) -> String {
     let folder = CampaignFolder::open(Campaign::Comparison, path);
     let points = folder.as_ref().map(CampaignFolder::points).unwrap_or_default();
     let folders: Vec<(u32, String)> = points

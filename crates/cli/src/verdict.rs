@@ -13,7 +13,7 @@ use crate::report::replace;
 
 /// Whether the files that were asked for can be written at all: an hour of work should not end at a
 /// wrong path.
-pub(crate) fn check(args: &FileArgs) -> Result<(), Failed> {
+pub(crate) fn check_files(args: &FileArgs) -> Result<(), Failed> {
     let asked = [("--junit", &args.junit), ("--markdown", &args.markdown)];
     for (flag, path) in asked.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
         let folder = folder(path);
@@ -31,7 +31,7 @@ pub(crate) fn check(args: &FileArgs) -> Result<(), Failed> {
 }
 
 /// Writes the files that were asked for.
-pub(crate) fn write(args: &FileArgs, comparison: &Comparison) -> Result<(), Failed> {
+pub(crate) fn write_files(args: &FileArgs, comparison: &Comparison) -> Result<(), Failed> {
     if let Some(path) = &args.junit {
         replace(path, goodput_report::compare_junit(comparison).as_bytes())?;
     }

@@ -1,4 +1,6 @@
 use clap::Parser;
+use goodput_campaign::sweep::Effort;
+use goodput_model::REDACTED;
 
 use super::*;
 use crate::args::{Arguments, Verb};
@@ -11,8 +13,8 @@ fn args(line: &str) -> CompareArgs {
     }
 }
 
-fn asked(line: &str) -> Result<Asked, Failed> {
-    Asked::of(&args(line))
+fn asked(line: &str) -> Result<CompareRequest, Failed> {
+    from_flags(&args(line))
 }
 
 fn refused(line: &str) -> String {
@@ -95,7 +97,7 @@ fn gates_that_can_never_be_judged_are_refused() {
     let gated = |line: &str, gate: &str| {
         let mut args = args(&format!("http://a http://b {line}"));
         args.gate.gate = vec![gate.to_owned()];
-        Asked::of(&args)
+        from_flags(&args)
     };
     for (line, gate, says) in [
         ("", "goodput > -3%", "needs an SLO"),
@@ -127,14 +129,14 @@ fn margins_of_single_figures_are_kept() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("out");
     let folder = CampaignFolder::create(Campaign::Comparison, &path, &asked.written()).unwrap();
-    assert_eq!(folder.asked::<Asked>().unwrap().design, asked.design);
+    assert_eq!(folder.asked::<CompareRequest>().unwrap().design, asked.design);
 }
 
 #[test]
 fn secrets_of_a_command_are_not_kept() {
     let mut args = args("http://a http://b --rate 1");
     args.design.switch_cmd = Some("start {side} --api-key hunter22".to_owned());
-    let asked = Asked::of(&args).unwrap();
+    let asked = from_flags(&args).unwrap();
     let written = asked.written();
     let kept = written.switch_cmd.clone().unwrap();
     assert!(!kept.contains("hunter22") && kept.contains("{side}"), "{kept}");
@@ -153,8 +155,8 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
         }
         asked
     };
-    let complete = |mut asked: Asked, line: &str| {
-        targets::complete(&mut asked, &args(line)).map_err(|failed| failed.to_string())?;
+    let complete = |mut asked: CompareRequest, line: &str| {
+        complete(&mut asked, &named(&args(line))).map_err(|failed| failed.to_string())?;
         Ok::<_, String>(asked.targets.into_iter().map(|one| one.url).collect::<Vec<_>>())
     };
     let both = "--resume out one=http://a?k=y two=http://b?k=y";

@@ -13,38 +13,39 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use goodput_record::{Campaign, CampaignFolder, FolderError, RunFolder};
 use goodput_stats::Summary;
 
-use super::asked::Asked;
-use super::targets::Contestant;
+use super::request::CompareRequest;
+use super::targets::TargetSpec;
+use crate::compare::saved::answer;
+use crate::compare::{machine, proof};
 use crate::error::Failed;
-use crate::sweep::{self, Saved};
-use crate::{output, report};
-use goodput_lab::compare::machine;
-use goodput_lab::compare::proof;
-use goodput_lab::compare::saved::answer;
+use crate::events::Observer;
+use crate::run::Lab;
+use crate::saved as runs;
+use crate::sweep::{self, SavedSweep};
 
 /// The numbers of a saved comparison, computed anew from the logs of its runs; none where the folder
 /// holds no comparison.
-pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
+pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, Failed>> {
     let folder = CampaignFolder::open(Campaign::Comparison, path)?;
     let read = || {
-        let asked: Asked = folder.asked().map_err(damaged)?;
-        let Kept { cells, .. } = kept(&folder, &asked.design)?;
+        let request: CompareRequest = folder.asked().map_err(damaged)?;
+        let RunsOnDisk { cells, .. } = kept(&folder, &request.design, observer)?;
         if cells.is_empty() {
             let message = format!("`{}` holds no run yet", folder.path().display());
             return Err(Failed::usage(message).hint("`goodput compare --resume` goes on with it"));
         }
         let written = written(&folder);
-        let proof = prove(&folder, &asked.design, &cells);
+        let proof = prove(&folder, &request.design, &cells);
         let (facts, sides, floor) = if let Some(written) = written {
             (written.comparison, written.sides, written.floor)
         } else {
             // It was killed before it could write.
             let state = CompareState::Unfinished;
-            let sides = asked.targets.iter().map(side).collect();
+            let sides = request.targets.iter().map(side).collect();
             (CompareFacts { state, ..CompareFacts::default() }, sides, None)
         };
-        let beside = Beside { proof, floor, insists: asked.anyway };
-        Ok(Comparison::paired(facts, asked.design, sides, cells, beside))
+        let beside = Beside { proof, floor, insists: request.anyway };
+        Ok(Comparison::paired(facts, request.design, sides, cells, beside))
     };
     Some(read())
 }
@@ -55,7 +56,7 @@ fn damaged(error: FolderError) -> Failed {
 }
 
 /// A side of which nobody knows more than was asked.
-fn side(one: &Contestant) -> Side {
+fn side(one: &TargetSpec) -> Side {
     Side {
         name: one.name.clone(),
         target: one.url.clone(),
@@ -73,7 +74,7 @@ pub(super) fn written(folder: &CampaignFolder) -> Option<Comparison> {
 
 /// What a folder holds of a comparison.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct RunsOnDisk {
     /// Every whole run, in the order measured.
     pub(super) cells: Vec<Cell>,
     /// Runs that sent something and do not count.
@@ -82,13 +83,45 @@ pub(super) struct Kept {
     pub(super) took_s: f64,
 }
 
+/// A comparison that goes on, as its folder has it.
+pub struct ResumedComparison {
+    pub(super) folder: CampaignFolder,
+    /// As it was written last.
+    pub(super) earlier: Option<Comparison>,
+    pub(super) kept: RunsOnDisk,
+    is_over: bool,
+}
+
+impl ResumedComparison {
+    /// What the folder holds of a comparison of this design.
+    pub fn read(lab: &Lab, folder: CampaignFolder, design: &Design) -> Result<Self, Failed> {
+        // Logs may be long: from here on a signal is a wish to stop.
+        lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        let earlier = written(&folder);
+        let kept = kept(&folder, design, &*lab.observer)?;
+        let is_done = matches!(following(design, &kept.cells, &kept.lost), Step::Done(_));
+        let is_over = is_done && earlier.is_some();
+        Ok(Self { folder, earlier, kept, is_over })
+    }
+
+    /// Whether nothing more will be measured, so that no target need be there.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
 /// What there is; what cannot be read is named and left out.
-pub(super) fn kept(folder: &CampaignFolder, design: &Design) -> Result<Kept, Failed> {
+pub(super) fn kept(
+    folder: &CampaignFolder,
+    design: &Design,
+    observer: &dyn Observer,
+) -> Result<RunsOnDisk, Failed> {
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
-    let mut kept = Kept::default();
+    let mut kept = RunsOnDisk::default();
     for begun in folder.asks::<Ask>().map_err(damaged)? {
         let Some(path) = paths.get(&begun.number) else { continue };
-        let whole = begun.took_s.map(|took_s| Ok((took_s, again(design, begun.ask, path)?)));
+        let whole =
+            begun.took_s.map(|took_s| Ok((took_s, again(design, begun.ask, path, observer)?)));
         match whole.transpose() {
             Ok(Some((took_s, cell))) => {
                 kept.took_s += took_s;
@@ -98,7 +131,7 @@ pub(super) fn kept(folder: &CampaignFolder, design: &Design) -> Result<Kept, Fai
             Ok(None) => {}
             Err(failed) => {
                 let failed: Failed = failed;
-                output::note(&format!("warning: left out: {failed}"));
+                observer.warn(format!("left out: {failed}"));
             }
         }
         // A search goes on where it was.
@@ -128,11 +161,11 @@ pub(super) fn with_lost(cells: &[Cell], lost: &[Ask]) -> Vec<Cell> {
 }
 
 /// A run as its folder has it.
-fn again(design: &Design, ask: Ask, path: &Path) -> Result<Cell, Failed> {
+fn again(design: &Design, ask: Ask, path: &Path, observer: &dyn Observer) -> Result<Cell, Failed> {
     match design.quantity {
-        Quantity::Runs => of_run(ask, path, &report::read(path)?),
-        Quantity::Goodput => match sweep::read(path) {
-            Some(Ok(Saved::One(summary))) => of_search(ask, path, &summary),
+        Quantity::Runs => of_run(ask, path, &runs::read(path)?),
+        Quantity::Goodput => match sweep::read(path, observer) {
+            Some(Ok(SavedSweep::One(summary))) => of_search(ask, path, &summary),
             Some(Err(failed)) => Err(failed),
             _ => Err(Failed::usage(format!("`{}` is no search", path.display()))),
         },
@@ -158,7 +191,7 @@ pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<C
     let facts = match found.points.first() {
         Some(point) => {
             let path = path.join(&point.folder);
-            of_run(ask, &path, &report::read(&path)?)?.facts
+            of_run(ask, &path, &runs::read(&path)?)?.facts
         }
         None => SideFacts::default(),
     };
@@ -199,6 +232,7 @@ pub(super) fn prove(folder: &CampaignFolder, design: &Design, cells: &[Cell]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Silent;
 
     #[test]
     fn a_block_of_which_a_run_was_lost_gives_way_to_another() {
@@ -234,7 +268,7 @@ mod tests {
         for number in 2..=3 {
             std::fs::create_dir_all(folder.point(number, "x")).unwrap();
         }
-        let found = kept(&folder, &Design::default()).unwrap();
+        let found = kept(&folder, &Design::default(), &Silent).unwrap();
         assert_eq!((found.cells.len(), found.lost), (0, vec![ask(2), ask(3)]));
     }
 }
