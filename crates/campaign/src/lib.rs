@@ -4,6 +4,7 @@
 mod calibration;
 pub mod capacity;
 pub mod compare;
+pub mod saved;
 pub mod shadow;
 mod shadow_report;
 pub mod sweep;

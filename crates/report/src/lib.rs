@@ -16,6 +16,7 @@ mod document;
 mod explorer;
 mod markup;
 mod number;
+mod pages;
 mod preview;
 mod render;
 mod repeats;
@@ -43,6 +44,7 @@ pub use compare::{
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
 pub use goodput_model::plain;
+pub use pages::{PageFormat, charts, page};
 pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
