@@ -21,7 +21,6 @@ const OURS: [(&str, &[&str]); 29] = [
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
-    ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
     ("goodput-sim", &["goodput-model"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-files", "goodput-sim"]),
     (
@@ -29,7 +28,23 @@ const OURS: [(&str, &[&str]); 29] = [
         &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
     ),
     ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
+    (
+        "goodput-exchange",
+        &["goodput-model", "goodput-files", "goodput-record", "goodput-stats", "goodput-campaign"],
+    ),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
+    (
+        "goodput-live",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-record",
+            "goodput-campaign",
+        ],
+    ),
     (
         "goodput-lab",
         &[
@@ -48,6 +63,8 @@ const OURS: [(&str, &[&str]); 29] = [
             "goodput-fleet",
             "goodput-stats",
             "goodput-campaign",
+            "goodput-exchange",
+            "goodput-live",
         ],
     ),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
@@ -60,18 +77,6 @@ const OURS: [(&str, &[&str]); 29] = [
             "goodput-http",
             "goodput-record",
             "goodput-report",
-        ],
-    ),
-    (
-        "goodput-live",
-        &[
-            "goodput-model",
-            "goodput-clock",
-            "goodput-wire",
-            "goodput-tokens",
-            "goodput-dataset",
-            "goodput-record",
-            "goodput-campaign",
         ],
     ),
     (

@@ -1,25 +1,24 @@
 //! `goodput plan`: replicas, GPUs and money for a load, from what was measured.
 
-mod basis;
 mod simulation;
 mod traffic;
 
 use std::process::ExitCode;
 
 use goodput_campaign::capacity::{
-    Capacity, FanOut, Footing, Note, NoteKind, Question, Refused, expected, over_traffic, plan,
+    Capacity, FanOut, Footing, Note, NoteKind, Question, expected, over_traffic, plan,
 };
 
 use crate::args::CapacityArgs;
 use crate::error::{Failed, exit};
 use crate::{output, report};
 
-use basis::Found;
+use goodput_lab::capacity::{CapacityBasis, refused};
 use traffic::Load;
 
 /// Runs the verb.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
-    let found = Found::read(args)?;
+    let found = read_basis(args)?;
     let load = Load::read(args)?;
     let target_rps = match (args.target_rps, &load) {
         (Some(target), _) => target,
@@ -53,16 +52,16 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Says why there is no plan.
-fn refused(refused: Refused) -> Failed {
-    let failed = Failed::usage(refused.what);
-    match refused.hint {
-        Some(hint) => failed.hint(hint),
-        None => failed,
+/// A figure that was typed, or what a run or a sweep says.
+fn read_basis(args: &CapacityArgs) -> Result<CapacityBasis, Failed> {
+    if let Some(goodput) = args.goodput_rps {
+        return CapacityBasis::given(goodput, args.rejected_rps);
     }
+    let path = args.run.as_deref().ok_or_else(CapacityBasis::missing)?;
+    CapacityBasis::read(path, &args.configuration)
 }
 
-fn add_traffic(capacity: &mut Capacity, found: &Found, load: &Load) {
+fn add_traffic(capacity: &mut Capacity, found: &CapacityBasis, load: &Load) {
     let replicas = capacity.question.replicas.unwrap_or(capacity.fleets.with_headroom.replicas);
     let here = expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed");
     let sizes = found.sizes(&here);
@@ -95,7 +94,7 @@ fn add_traffic(capacity: &mut Capacity, found: &Found, load: &Load) {
     capacity.traffic = Some(plan);
 }
 
-fn add_fan_out(capacity: &mut Capacity, found: &Found, calls: u32) {
+fn add_fan_out(capacity: &mut Capacity, found: &CapacityBasis, calls: u32) {
     let here = expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed");
     if matches!(here.footing, Footing::Nothing | Footing::AboveMeasured) {
         let text =

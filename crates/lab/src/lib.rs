@@ -18,14 +18,17 @@
 //! | [`hooks`], [`shell`] | a user's commands, the server's profiler, and traces around a run |
 //! | [`judge`] | answers checked after the run |
 //! | [`fleet`] | several clients that send one load |
-//! | [`saved`], [`merge`] | the numbers of a folder; shards made one run |
+//! | [`saved`], [`merge`] | the numbers of a run's folder; shards made one run |
+//! | [`results`], [`audit`], [`capacity`] | any artifact read: its numbers, what its page shows in addition, how far to believe it, what one replica carries |
 //! | [`emptying`] | waiting until a server has nothing left to do |
 //! | [`system`] | what the server says about itself |
 //! | [`calibrate`], [`canary`], [`host`] | this client and its machine |
 
+pub mod audit;
 pub mod calibrate;
 pub mod campaign;
 pub mod canary;
+pub mod capacity;
 pub mod checks;
 pub mod compare;
 pub mod emptying;
@@ -41,6 +44,7 @@ pub mod judge;
 pub mod materials;
 pub mod merge;
 pub mod readiness;
+pub mod results;
 pub mod run;
 pub mod saved;
 pub mod series;
