@@ -206,9 +206,9 @@ fn only_plain_files_are_opened() {
         fs::rename(&file, &moved).unwrap();
         for (is_link, what) in [(true, "a link"), (false, "a pipe")] {
             if is_link {
-                symlink(&moved, &file).unwrap()
+                symlink(&moved, &file).unwrap();
             } else {
-                make_pipe(&file)
+                make_pipe(&file);
             }
             let said = Artifact::open(&root.path().join(folder)).unwrap_err().to_string();
             assert!(said.contains(what) && said.contains(name), "{said}");
