@@ -20,12 +20,27 @@ const OURS: [(&str, &[&str]); 28] = [
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
-    ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
     ("goodput-sim", &["goodput-model"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-files", "goodput-sim"]),
     ("goodput-engine", &["goodput-model", "goodput-clock", "goodput-workload", "goodput-wire"]),
     ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
+    (
+        "goodput-exchange",
+        &["goodput-model", "goodput-files", "goodput-record", "goodput-stats", "goodput-campaign"],
+    ),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
+    (
+        "goodput-live",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-record",
+            "goodput-campaign",
+        ],
+    ),
     (
         "goodput-lab",
         &[
@@ -44,6 +59,8 @@ const OURS: [(&str, &[&str]); 28] = [
             "goodput-fleet",
             "goodput-stats",
             "goodput-campaign",
+            "goodput-exchange",
+            "goodput-live",
         ],
     ),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
@@ -56,18 +73,6 @@ const OURS: [(&str, &[&str]); 28] = [
             "goodput-http",
             "goodput-record",
             "goodput-report",
-        ],
-    ),
-    (
-        "goodput-live",
-        &[
-            "goodput-model",
-            "goodput-clock",
-            "goodput-wire",
-            "goodput-tokens",
-            "goodput-dataset",
-            "goodput-record",
-            "goodput-campaign",
         ],
     ),
     (

@@ -5,6 +5,7 @@ mod calibration;
 pub mod capacity;
 pub mod compare;
 mod profile_curve;
+pub mod saved;
 pub mod shadow;
 mod shadow_report;
 pub mod sweep;

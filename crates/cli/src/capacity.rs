@@ -1,23 +1,20 @@
 //! `goodput plan`: replicas, GPUs and money for a load, from what was measured.
 
-mod basis;
-
 use std::process::ExitCode;
 
 use goodput_campaign::capacity::{
     Capacity, Expected, FanOut, Footing, Note, NoteKind, Question, expected, plan,
 };
-use goodput_lab::capacity::{Load, add_traffic, refused};
+use goodput_lab::capacity::{CapacityBasis, Load, add_traffic, refused};
 
 use crate::args::CapacityArgs;
 use crate::error::{Failed, exit};
 use crate::printer::Printer;
 use crate::{output, report};
-use basis::Found;
 
 /// Runs the verb.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
-    let found = Found::read(args)?;
+    let found = read_basis(args)?;
     let load = load(args)?;
     let target_rps = match (args.target_rps, &load) {
         (Some(target), _) => target,
@@ -60,12 +57,21 @@ fn load(args: &CapacityArgs) -> Result<Option<Load>, Failed> {
     }
 }
 
+/// A figure that was typed, or what a run or a sweep says.
+fn read_basis(args: &CapacityArgs) -> Result<CapacityBasis, Failed> {
+    if let Some(goodput) = args.goodput_rps {
+        return CapacityBasis::given(goodput, args.rejected_rps);
+    }
+    let path = args.run.as_deref().ok_or_else(CapacityBasis::missing)?;
+    CapacityBasis::read(path, &args.configuration)
+}
+
 /// What is expected of a replica at the rate that was confirmed.
-fn confirmed(found: &Found) -> Expected {
+fn confirmed(found: &CapacityBasis) -> Expected {
     expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed")
 }
 
-fn add_fan_out(capacity: &mut Capacity, found: &Found, calls: u32) {
+fn add_fan_out(capacity: &mut Capacity, found: &CapacityBasis, calls: u32) {
     let here = confirmed(found);
     if matches!(here.footing, Footing::Nothing | Footing::AboveMeasured) {
         let text =

@@ -25,7 +25,6 @@ mod screen;
 mod serve;
 mod setup;
 mod shadow;
-mod shadow_page;
 mod signals;
 mod stats;
 mod sweep;

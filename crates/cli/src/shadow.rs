@@ -68,7 +68,7 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
 /// Prints the result.
 fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
     let ShadowResult { comparison, folder } = result;
-    report::keep_shadow(folder, comparison);
+    report::keep_comparison(folder, comparison);
     if args.shown.json {
         output::data(report::json(comparison).as_bytes())?;
     } else if !args.shown.quiet {

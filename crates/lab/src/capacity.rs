@@ -1,8 +1,10 @@
-//! Capacity plans: the load over time, and the engine model played at its rates.
+//! Capacity plans: what one replica carries, the load over time, and the engine model played at its rates.
 
+mod basis;
 mod simulation;
 mod traffic;
 
+pub use basis::CapacityBasis;
 pub use traffic::Load;
 
 use goodput_campaign::capacity::{

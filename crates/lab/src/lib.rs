@@ -18,11 +18,13 @@
 //! | [`hooks`], [`shell`] | a user's commands, the server's profiler, and traces around a run |
 //! | [`judge`] | answers checked after the run |
 //! | [`fleet`] | several clients that send one load |
-//! | [`saved`], [`merge`] | the numbers of a folder; shards made one run |
+//! | [`saved`], [`merge`] | the numbers of a run's folder; shards made one run |
+//! | [`results`], [`audit`], [`capacity`] | any artifact read: its numbers, what its page shows in addition, how far to believe it, what one replica carries |
 //! | [`idle`] | waiting until a server has nothing left to do |
 //! | [`system`] | what the server says about itself |
 //! | [`calibrate`], [`canary`], [`host`] | this client and its machine |
 
+pub mod audit;
 pub mod calibrate;
 pub mod campaign;
 pub mod canary;
@@ -45,6 +47,7 @@ pub mod judge;
 pub mod merge;
 pub mod preview;
 pub mod readiness;
+pub mod results;
 pub mod run;
 pub mod saved;
 pub mod series;

@@ -11,7 +11,7 @@ pub use many::{check, is_over, sweep as sweep_all};
 pub use one::{ABSENCE, IDLE_LIMIT, SweepTarget, sweep, unwritable};
 pub use point::at_level;
 pub use request::{ServerRequest, SweepRequest, promise};
-pub use saved::{SavedSweep, read};
+pub use saved::{SavedSweep, read, read_folder};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -16,6 +16,7 @@ mod document;
 mod explorer;
 mod markup;
 mod number;
+mod pages;
 mod preview;
 mod profile_curve;
 mod render;
@@ -44,6 +45,7 @@ pub use compare::{
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
 pub use goodput_model::plain;
+pub use pages::{PageFormat, charts, page};
 pub use preview::workload_text;
 pub use profile_curve::{PROFILE_CURVE_HEAD, profile_curve_line};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};

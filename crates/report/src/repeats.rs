@@ -52,7 +52,7 @@ pub(crate) const ROWS: [(&str, &str, f64); 14] = [
 
 const NOTHING: &str = "Nothing to compare: no run ended as planned with a good answer";
 
-fn document(repeats: &Repeats) -> Document {
+pub(crate) fn document(repeats: &Repeats) -> Document {
     let run = repeats.run.as_ref();
     let title = run.map_or("Repeated runs".to_owned(), |run| {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)

@@ -30,7 +30,7 @@ pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
     render::markdown::page(&document(run, audit))
 }
 
-fn document(run: &Reported, audit: &Audit) -> Document {
+pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
         Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",

@@ -73,7 +73,7 @@ pub fn run_charts(view: &RunView<'_>) -> Vec<Picture> {
 }
 
 /// Charts over time need details, which only a page for a browser has.
-fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
+pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
     let run = &summary.run;
     let about = about(run, facts::streaming(summary));
     let mut sections = vec![

@@ -58,7 +58,7 @@ pub fn sweep_junit(summary: &SweepSummary) -> String {
 }
 
 /// Charts of points need their details, which only a page for a browser has.
-fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
+pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
     let facts = &summary.sweep;
     let about = format!("model {} · {} · goodput {}", facts.model, facts.started, facts.version);
     let mut sections = vec![

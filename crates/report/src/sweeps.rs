@@ -50,7 +50,7 @@ pub fn sweeps_junit(sweeps: &Sweeps) -> String {
     render::junit::page(&document(sweeps))
 }
 
-fn document(sweeps: &Sweeps) -> Document {
+pub(crate) fn document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
     let judgement = Block::judgement(sweeps.verdict, &[]);

@@ -1,4 +1,4 @@
-//! Reading what one replica carries.
+//! What one replica carries, read from a run or a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -8,47 +8,62 @@ use goodput_campaign::capacity::{
 };
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_model::{Phase, RequestRecord};
-use goodput_record::RunFolder;
+use goodput_record::{Artifact, FolderError, RunFolder};
 use goodput_stats::{Metric, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::refused;
-use crate::args::CapacityArgs;
 use crate::error::Failed;
-use crate::report;
+use crate::saved::summarise;
 
 const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
                     that kept its SLO; or a figure with --goodput-rps";
 
-/// What was read.
-pub(super) struct Found {
-    pub(super) basis: Basis,
+/// What one replica carries, and where that was measured.
+pub struct CapacityBasis {
+    /// The figures.
+    pub basis: Basis,
     /// The folder that the points' folders lie in.
     root: Option<PathBuf>,
 }
 
-impl Found {
-    pub(super) fn read(args: &CapacityArgs) -> Result<Self, Failed> {
-        if let Some(goodput) = args.goodput_rps {
-            let basis = Basis::given(goodput, args.rejected_rps).map_err(refused)?;
-            return Ok(Self { basis, root: None });
-        }
-        let path = args.run.as_deref().ok_or_else(|| Failed::usage("no run").hint(HINT))?;
-        let file = if path.is_dir() { path.join("summary.json") } else { path.to_owned() };
+impl CapacityBasis {
+    /// A figure from elsewhere.
+    pub fn given(goodput_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Failed> {
+        let basis = Basis::given(goodput_rps, rejected_rps).map_err(refused)?;
+        Ok(Self { basis, root: None })
+    }
+
+    /// No path was named.
+    pub fn missing() -> Failed {
+        Failed::usage("no run").hint(HINT)
+    }
+
+    /// From the numbers as they were written last; of several configurations from that with the `wanted`
+    /// values, or from the best.
+    pub fn read(path: &Path, wanted: &[(String, String)]) -> Result<Self, Failed> {
+        let (artifact, file) = match Artifact::open(path) {
+            Ok(artifact) => {
+                let file = artifact.summary_path();
+                (Some(artifact), file)
+            }
+            Err(error) if path.is_dir() => return Err(unreadable(error)),
+            // Its reader says what is wrong with a file.
+            Err(_) => (None, path.to_owned()),
+        };
         let root = file.parent().map(Path::to_owned);
-        let (basis, root) = if path.is_dir() && !file.exists() {
+        let (basis, root) = match artifact {
             // A run that was killed has a log all the same.
-            (of_run(&log_of(path)?)?, root)
-        } else {
-            of_file(&file, root, &args.configuration)?
+            Some(artifact) if !file.exists() => (of_run(&log_of(artifact.path())?)?, root),
+            _ => of_file(&file, root, wanted)?,
         };
         let basis = Basis { path: path.display().to_string(), ..basis };
         Ok(Self { basis, root })
     }
 
     /// Lengths of prompts and answers: of the log nearest to the confirmed rate, or assumed.
-    pub(super) fn sizes(&self, here: &Expected) -> Option<Sizes> {
+    pub fn sizes(&self, here: &Expected) -> Option<Sizes> {
         let seen = self.nearest().and_then(|folder| {
             let pairs: Vec<(u32, u32)> = folder.records().ok()?.filter_map(|r| pair(&r)).collect();
             Sizes::seen(&pairs, format!("{} requests of the log", pairs.len()))
@@ -58,12 +73,12 @@ impl Found {
     }
 
     /// From the log nearest to the confirmed rate, with just the percentiles that are needed.
-    pub(super) fn fan_out(&self, calls: u32) -> Option<FanOut> {
+    pub fn fan_out(&self, calls: u32) -> Option<FanOut> {
         let folder = self.nearest()?;
         let (mut plan, manifest) = (folder.plan().ok()?, folder.manifest().ok()?);
         let shares = fan_out_shares(calls);
         plan.measure.percentiles = [0.5, 0.99].iter().chain(&shares).map(|q| q * 100.0).collect();
-        let summary = report::summarise(&folder, &plan, &manifest, 0).ok()?;
+        let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
         let known = |name: &str| summary.metrics.get(name).map(known).unwrap_or_default();
         let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
         Some(FanOut::of(calls, self.basis.confirmed_rps, &all))
@@ -112,12 +127,15 @@ fn of_sweep(summary: &SweepSummary) -> Result<Basis, Failed> {
 }
 
 fn log_of(path: &Path) -> Result<Summary, Failed> {
-    let unreadable =
-        |error: goodput_record::FolderError| Failed::usage(error.to_string()).hint(HINT);
     let folder = RunFolder::open(path).map_err(unreadable)?;
     let plan = folder.plan().map_err(unreadable)?;
     let manifest = folder.manifest().map_err(unreadable)?;
-    report::summarise(&folder, &plan, &manifest, 0)
+    summarise(&folder, &plan, &manifest, 0)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn unreadable(error: FolderError) -> Failed {
+    Failed::usage(error.to_string()).hint(HINT)
 }
 
 type WithRoot = (Basis, Option<PathBuf>);

@@ -1,44 +1,37 @@
-//! A comparison as its folder has it, and its page.
+//! What the page of a comparison or a shadow shows in addition to its summary.
 
 use std::path::Path;
 
 use goodput_campaign::compare::{Comparison, Quantity};
+use goodput_campaign::saved::{Circumstances, ComparisonDetails};
 use goodput_campaign::sweep::Level;
 use goodput_files::{MOST_SMALL, read_text_inside};
-use goodput_lab::compare::live;
-use goodput_lab::compare::saved::read_summary;
 use goodput_record::{Campaign, CampaignFolder};
-use goodput_report::{Circumstances, CompareView};
 
-use crate::error::Failed;
-use crate::printer::Printer;
-use crate::shadow_page;
-
-/// The comparison in a folder, a shadow's too; none where the folder holds none.
-pub(super) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    let live = live::read(path, &Printer::new(false));
-    live.or_else(|| shadow_page::read(path)).or_else(|| read_summary(path))
+/// The runs that have a page of their own, and what was asked.
+pub fn comparison_details(path: &Path, comparison: &Comparison) -> ComparisonDetails {
+    let is_shadow = comparison.shadow.is_some();
+    let file = if is_shadow { "shadow.toml" } else { "compare.toml" };
+    // It holds no secrets: values of headers and queries were left out when it was written.
+    let plan = read_text_inside(&path.join(file), MOST_SMALL).unwrap_or_default();
+    let is_repeatable = comparison.is_paired && !is_shadow;
+    let command = if is_repeatable { command(comparison) } else { String::new() };
+    let circumstances = Circumstances { facts: Vec::new(), plan, command };
+    let folders = if is_shadow { Vec::new() } else { folders(path) };
+    ComparisonDetails { folders, circumstances }
 }
 
-/// The page of the comparison in this folder: runs that have a page of their own are led to, and what
-/// was asked stands at the end.
-pub(super) fn html(path: &Path, comparison: &Comparison) -> String {
+fn folders(path: &Path) -> Vec<(u32, String)> {
     let folder = CampaignFolder::open(Campaign::Comparison, path);
     let points = folder.as_ref().map(CampaignFolder::points).unwrap_or_default();
-    let folders: Vec<(u32, String)> = points
+    points
         .into_iter()
         .filter(|(_, point)| point.join("report.html").is_file())
         .filter_map(|(number, point)| {
             let inside = point.strip_prefix(path).ok()?;
             Some((number, inside.to_str()?.to_owned()))
         })
-        .collect();
-    // Values of headers and queries were left out when it was written.
-    let plan = read_text_inside(&path.join("compare.toml"), MOST_SMALL).unwrap_or_default();
-    let command = if comparison.is_paired { command(comparison) } else { String::new() };
-    let circumstances = Circumstances { facts: Vec::new(), plan, command };
-    let circumstances = Some(&circumstances);
-    goodput_report::compare_html(CompareView { comparison, folders: &folders, circumstances })
+        .collect()
 }
 
 /// The command as far as the design says it; flags of the workload are in the plan.
@@ -154,9 +147,8 @@ mod tests {
                 std::fs::write(point.join("report.html"), "").unwrap();
             }
         }
-        let page = html(folder.path(), &comparison());
-        assert!(page.contains("href=\"./points/001-b01-A-8/report.html\""));
-        assert_eq!(page.matches("/report.html\"").count(), 1);
-        assert!(page.contains("asked = &quot;&lt;here&gt;&quot;"));
+        let details = comparison_details(folder.path(), &comparison());
+        assert_eq!(details.folders, [(1, "points/001-b01-A-8".to_owned())]);
+        assert_eq!(details.circumstances.plan, "asked = \"<here>\"\n");
     }
 }

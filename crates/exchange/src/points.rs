@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use goodput_campaign::sweep::{Bounded, PointSummary, Spread, Standing, SweepSummary};
-use goodput_exchange::{ExchangeError, Field, csv};
+use goodput_campaign::sweep::{Bounded, PointSummary, Spread, Standing, SweepSummary, Sweeps};
 use serde::Serialize;
 use serde_json::Value;
 
-use goodput_lab::sweep::SavedSweep;
+use crate::error::ExchangeError;
+use crate::lines::{Field, csv};
 
 /// The names of the columns; `docs/exports.md` says what they mean.
 const NAMES: [&str; 58] = [
@@ -71,19 +71,21 @@ const NAMES: [&str; 58] = [
     "joules_per_output_token",
 ];
 
-/// Writes them, those of every configuration.
-pub(super) fn write(out: &mut dyn Write, saved: &SavedSweep) -> Result<(), ExchangeError> {
+/// The points of a sweep as a table.
+pub fn sweep_csv(out: &mut dyn Write, sweep: &SweepSummary) -> Result<(), ExchangeError> {
     let mut lines = Vec::new();
-    match saved {
-        SavedSweep::One(sweep) => add(&mut lines, "", sweep),
-        SavedSweep::Many(sweeps) => {
-            for configuration in &sweeps.configurations {
-                let values = configuration.values.iter();
-                let name: Vec<_> = values.map(|(name, value)| format!("{name}={value}")).collect();
-                if let Some(sweep) = &configuration.sweep {
-                    add(&mut lines, &name.join(" "), sweep);
-                }
-            }
+    add(&mut lines, "", sweep);
+    csv(out, &NAMES, lines.into_iter())
+}
+
+/// The points of every configuration.
+pub fn sweeps_csv(out: &mut dyn Write, sweeps: &Sweeps) -> Result<(), ExchangeError> {
+    let mut lines = Vec::new();
+    for configuration in &sweeps.configurations {
+        let values = configuration.values.iter();
+        let name: Vec<_> = values.map(|(name, value)| format!("{name}={value}")).collect();
+        if let Some(sweep) = &configuration.sweep {
+            add(&mut lines, &name.join(" "), sweep);
         }
     }
     csv(out, &NAMES, lines.into_iter())

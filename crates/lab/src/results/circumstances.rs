@@ -1,36 +1,28 @@
 //! What it takes to measure the same again, from the files of a run.
 
-use std::path::Path;
-
-use goodput_files::{MOST_SMALL, read_text_inside};
-use goodput_record::{Manifest, State};
-use goodput_report::Circumstances;
+use goodput_campaign::saved::Circumstances;
+use goodput_record::{CampaignFolder, Manifest, RunFolder, State};
 
 /// Of a run. The same whatever its folder is called.
-pub(super) fn of_run(path: &Path, manifest: &Manifest) -> Circumstances {
+pub(super) fn of_run(folder: &RunFolder, manifest: &Manifest) -> Circumstances {
     Circumstances {
         facts: facts(manifest),
-        plan: asked(path, "plan.toml"),
+        plan: folder.plan_source(),
         command: "goodput run --plan plan.toml".to_owned(),
     }
 }
 
 /// Of a sweep: what its points have in common, and how to repeat the one that its answer rests on.
-pub(super) fn of_sweep(path: &Path, point: Option<(&str, &Manifest)>) -> Circumstances {
+pub(super) fn of_sweep(folder: &CampaignFolder, point: Option<(&str, &Manifest)>) -> Circumstances {
     let command = match point {
         Some((folder, _)) => format!("goodput run --plan {folder}/plan.toml"),
         None => "goodput sweep --resume .".to_owned(),
     };
     Circumstances {
         facts: point.map_or_else(Vec::new, |(_, manifest)| facts(manifest)),
-        plan: asked(path, "sweep.toml"),
+        plan: folder.asked_source(),
         command,
     }
-}
-
-/// A file without secrets: none was written into it.
-fn asked(path: &Path, name: &str) -> String {
-    read_text_inside(&path.join(name), MOST_SMALL).unwrap_or_default()
 }
 
 /// Names and values; what is not known is left out.
