@@ -69,7 +69,7 @@ impl TryFrom<String> for Gate {
         let mut all = Self::parse_all(&text)?;
         match (all.pop(), all.is_empty()) {
             (Some(gate), true) => Ok(gate),
-            _ => Err(GateError(format!("`{}` is not one condition", excerpt(&text)))),
+            _ => Err(GateError(format!("`{}` is not one condition", excerpt(text.trim())))),
         }
     }
 }

@@ -86,7 +86,7 @@ fn known() -> String {
 }
 
 fn unknown(words: &str) -> String {
-    format!("`{}` is no figure that can be compared: {}", excerpt(words), known())
+    format!("`{}` is no figure that can be compared: {}", excerpt(words.trim()), known())
 }
 
 /// The name of a metric in the words that people have for it, in whatever order.
@@ -98,7 +98,7 @@ fn read_metric(words: &str) -> Result<String, String> {
         match read_statistic(word) {
             Some(read) if statistic.is_none() => statistic = Some(read),
             Some(_) => {
-                let words = excerpt(words);
+                let words = excerpt(words.trim());
                 return Err(format!("`{words}` names two percentiles: expected one of them"));
             }
             None => name.push(word),
@@ -147,7 +147,7 @@ fn read_change(text: &str, scale: Scale) -> Result<f64, String> {
             Scale::Ratio => "a change in percent like `+5%` or `-3%`",
             Scale::Difference => "a change of the share in points like `+1%` or `-0.5%`",
         };
-        Err(format!("`{}` {what}: expected {kind}", excerpt(text)))
+        Err(format!("`{}` {what}: expected {kind}", excerpt(text.trim())))
     };
     let Some(number) = text.strip_suffix('%') else { return expected("has no `%`") };
     // A minus sign as it comes from a document, and the dash that often stands for one.
