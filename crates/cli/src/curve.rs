@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use goodput_mock::Settings;
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate, SourcePlan};
-use goodput_schedule::Arrivals;
-use goodput_sim::{Arrival, Engine, Job, Outcome, simulate};
+use goodput_mock::MockSettings;
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{Arrivals as Process, LengthDistribution, Nanos, Rate, SourcePlan};
+use goodput_schedule::ArrivalSequence;
+use goodput_sim::{JobArrival, JobOutcome, SimEngine, SimJob, simulate};
 use goodput_stats::{Quick, Sample};
 use goodput_workload::preset;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ struct Point {
 }
 
 /// Prints a table, or JSON.
-pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> {
+pub(crate) fn print(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
     let lengths = chat()?;
     let length = Nanos::from(args.curve_duration);
     let mut points = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn print(settings: &Settings, args: &MockArgs) -> Result<(), Failed> 
 }
 
 /// Lengths of prompts and answers.
-fn chat() -> Result<(Lengths, Lengths), Failed> {
+fn chat() -> Result<(LengthDistribution, LengthDistribution), Failed> {
     match preset("chat").map(|class| class.source) {
         Some(SourcePlan::Synthetic { input, output }) => Ok((input, output)),
         _ => Err(Failed::internal("there is no chat workload")),
@@ -67,19 +67,19 @@ fn chat() -> Result<(Lengths, Lengths), Failed> {
 }
 
 fn point(
-    settings: &Settings,
-    (input, output): (Lengths, Lengths),
+    settings: &MockSettings,
+    (input, output): (LengthDistribution, LengthDistribution),
     rate: f64,
     length: Nanos,
 ) -> Point {
-    let mut engine = Engine::new(&settings.profile, settings.seed, |seed, index| {
+    let mut engine = SimEngine::new(&settings.profile, settings.seed, |seed, index| {
         (seed as u32).rotate_left(7) ^ index
     });
-    let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, settings.seed);
+    let instants = ArrivalSequence::new(Rate::PerSecond(rate), Process::Poisson, settings.seed);
     let most = settings.profile.longest_request();
     let mut too_long = 0;
     let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).filter_map(|(id, at)| {
-        let mut lengths = Stream::new(settings.seed, Domain::Lengths, id);
+        let mut lengths = RandomStream::new(settings.seed, Domain::Lengths, id);
         let (input_tokens, output_tokens) = (input.draw(&mut lengths), output.draw(&mut lengths));
         // The server refuses these before the engine hears of them.
         if input_tokens + output_tokens > most {
@@ -89,7 +89,7 @@ fn point(
         // Every prompt is another: no two begin alike.
         let prompt: Arc<[u32]> =
             (0..input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
-        Some(Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } })
+        Some(JobArrival { at, job: SimJob { id, prompt, output_tokens, answer_seed: id } })
     });
     let outcomes = simulate(&mut engine, arrivals);
     let mut point = measure(rate, length, &outcomes);
@@ -98,7 +98,7 @@ fn point(
     point
 }
 
-fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
+fn measure(rate: f64, length: Nanos, outcomes: &[JobOutcome]) -> Point {
     let (mut ttft, mut tpot) = (Sample::default(), Sample::default());
     let mut tokens = 0.0;
     for outcome in outcomes {
@@ -117,7 +117,7 @@ fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> Point {
     }
     let half = Nanos(length.0 / 2);
     let is_late = |at: Nanos| at >= half && at < length;
-    let is_taken = |outcome: &&Outcome| is_late(outcome.arrived) && !outcome.refused;
+    let is_taken = |outcome: &&JobOutcome| is_late(outcome.arrived) && !outcome.refused;
     let came = outcomes.iter().filter(is_taken).count() as f64;
     let went = outcomes.iter().filter(|outcome| outcome.finished.is_some_and(is_late)).count();
     let backlog = came - went as f64;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::now;
-use goodput_mock::{Mock, ServeError, Settings, SettingsError, Tally, TlsFiles};
+use goodput_mock::{Mock, MockSettings, MockTally, ServeError, ServerTlsFiles, SettingsError};
 use goodput_model::RequestRecord;
 use goodput_record::LogWriter;
 use goodput_report::plain;
@@ -42,13 +42,13 @@ pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
+fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     goodput_engine::raise_fd_limit();
     let tls = args
         .tls_cert
         .clone()
         .zip(args.tls_key.clone())
-        .map(|(certificate, key)| TlsFiles { certificate, key });
+        .map(|(certificate, key)| ServerTlsFiles { certificate, key });
     let about = format!("model {} · {}", settings.profile.model, settings.profile.describe());
     let (sink, truth) = args.truth.as_ref().map(|path| keep_truth(path)).transpose()?.unzip();
     let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink)
@@ -91,7 +91,7 @@ fn hint(error: &ServeError) -> &'static str {
 }
 
 /// The profile as TOML; a built-in one that nothing was changed about with its comments.
-fn profile_text(settings: &Settings, name: &str) -> Result<String, Failed> {
+fn profile_text(settings: &MockSettings, name: &str) -> Result<String, Failed> {
     match Profile::builtin_text(name) {
         Some(text) if Profile::builtin(name).as_ref() == Some(&settings.profile) => {
             Ok(text.to_owned())
@@ -101,11 +101,11 @@ fn profile_text(settings: &Settings, name: &str) -> Result<String, Failed> {
 }
 
 /// The profile with everything that the flags change about it.
-fn settings(args: &MockArgs) -> Result<Settings, Failed> {
+fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
     let wrong = |error: SettingsError| {
         Failed::usage(error.to_string()).hint("goodput mock --help shows examples")
     };
-    let mut settings = Settings::new(Settings::profile(&args.profile).map_err(wrong)?);
+    let mut settings = MockSettings::new(MockSettings::profile(&args.profile).map_err(wrong)?);
     settings.seed = args.seed;
     let flags = [
         ("ttft", &args.ttft),
@@ -172,7 +172,7 @@ fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
     }
 }
 
-fn summary(tally: &Tally) -> String {
+fn summary(tally: &MockTally) -> String {
     let mut line = format!(
         "served {} requests, {} token events, {} of them more than 1 ms late",
         tally.requests(),

@@ -22,11 +22,11 @@ mod mix;
 mod nonce;
 mod prefix;
 mod preset;
-mod shelf;
 mod sizes;
 mod sources;
 mod synthetic;
 mod text;
+mod text_cache;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -46,18 +46,18 @@ pub use lexicon::Lexicon;
 pub use preset::{PRESETS, preset};
 
 use author::Author;
-use class::{Class, Source};
+use class::{ClassSource, RequestClass};
 use hash::Canon;
 use mix::Mix;
 
 /// The sessions of a run. Cheap to clone.
 #[derive(Clone)]
-pub struct Workload(Arc<Inner>);
+pub struct Workload(Arc<WorkloadData>);
 
-struct Inner {
+struct WorkloadData {
     author: Author,
     mix: Mix,
-    classes: Vec<Class>,
+    classes: Vec<RequestClass>,
     notes: Vec<String>,
     /// What the hash holds beside the sessions.
     identity: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Setting {
 
 impl Setting {
     /// For workloads that need neither trace nor file.
-    pub fn of(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { seed, keep: Keep::Timestamps, time_scale: 1.0, requests: 1_000 }
     }
 }
@@ -176,12 +176,13 @@ impl Workload {
             let sha256 = sha256(class, &material)?;
             identity.push(hash::identity(class, sha256.as_deref()));
             notes.extend(remarks(&class.name, &material));
-            let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
+            let made =
+                RequestClass::new(index as u64, class, setting, material, plan.skip_invalid)?;
             notes.extend(images_left_out(&made));
             notes.extend(outgrown(class, &author));
             classes.push(made);
         }
-        Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
+        Ok(Self(Arc::new(WorkloadData { author, mix, classes, notes, identity })))
     }
 
     /// When session `number` arrives, in a workload that brings its own instants, on the run's
@@ -213,8 +214,8 @@ impl Workload {
     /// Sessions in all, of a workload that ends.
     pub fn sessions(&self) -> Option<u64> {
         self.0.classes.iter().find_map(|class| match &class.source {
-            Source::Trace(trace) => Some(trace.sessions() as u64),
-            Source::Frozen { sessions, .. } => Some(sessions.len() as u64),
+            ClassSource::Trace(trace) => Some(trace.sessions() as u64),
+            ClassSource::Frozen { sessions, .. } => Some(sessions.len() as u64),
             _ => None,
         })
     }
@@ -226,7 +227,7 @@ impl Workload {
 
     /// What people should know once so many sessions were asked for: entries that came again.
     pub fn repeats(&self, sessions: u64) -> Vec<String> {
-        let Inner { classes, mix, .. } = self.0.as_ref();
+        let WorkloadData { classes, mix, .. } = self.0.as_ref();
         let classes = classes.iter().enumerate();
         classes.filter_map(|(index, class)| repeats(class, mix.expected(index, sessions))).collect()
     }
@@ -246,7 +247,7 @@ impl Workload {
             if let Some((_, constraint)) = &class.traits.constraint {
                 add(&class.traits.name, constraint);
             }
-            let Source::Frozen { sessions, .. } = &class.source else { continue };
+            let ClassSource::Frozen { sessions, .. } = &class.source else { continue };
             let steps = sessions.iter().flat_map(|(_, session)| &session.steps);
             for request in steps.flat_map(|step| &step.requests) {
                 if let Some(constraint) = &request.constraint {
@@ -332,7 +333,7 @@ fn remarks(class: &str, material: &Material) -> Vec<String> {
     left_out.into_iter().chain(notes).collect()
 }
 
-fn images_left_out(class: &Class) -> Option<String> {
+fn images_left_out(class: &RequestClass) -> Option<String> {
     let (total, reasons) = reasons(&class.traits.pool.skipped)?;
     Some(format!("{}: {} images left out: {reasons}", class.traits.name, grouped(total)))
 }
@@ -363,8 +364,8 @@ fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
 }
 
 /// Whether a file's entries are asked more than once by so many sessions.
-fn repeats(class: &Class, sessions: f64) -> Option<String> {
-    let Source::Entries(entries) = &class.source else { return None };
+fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
+    let ClassSource::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();
     let times = sessions / count as f64;
     (times > 1.0).then(|| {

@@ -18,7 +18,7 @@ use crate::{plan, report, typed};
 pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
     let targets = saved::read_targets(&args.targets, args.reference.as_deref())?;
     refuse_flags(&typed::flags(), targets.iter().any(Target::is_live))?;
-    let mut asked = Measure::of(Vec::new());
+    let mut asked = Measure::new(Vec::new());
     let gates = gates::read(&args.gate.gate, &*setup.observer)?;
     plan::promise(&args.slo, &mut asked)?;
     let request = SavedRequest {

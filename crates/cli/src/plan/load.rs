@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SessionPlan, SharedPlan,
+    Arrivals, ClassPlan, Keep, Load, LoadExtent, Mode, ParseError, Rate, SessionPlan, SharedPlan,
     SourcePlan, WorkloadPlan,
 };
 
@@ -64,8 +64,8 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
         Mode::Open { rate: Rate::Infinite, .. } => None,
         Mode::Shaped { shape, .. } => {
             let warmup = match args.warmup {
-                Extent::Time(time) => time,
-                Extent::Requests(_) | Extent::Auto => Duration::ZERO,
+                LoadExtent::Time(time) => time,
+                LoadExtent::Requests(_) | LoadExtent::Auto => Duration::ZERO,
             };
             let rest = shape
                 .length()
@@ -83,7 +83,7 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
 }
 
 /// A cache is warm once each prompt has been there.
-fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
+fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> LoadExtent {
     let total: f64 = workload.classes.iter().map(|class| class.share).sum();
     let needed = workload.classes.iter().map(|class| {
         let shared = class.prefix.as_ref().and_then(|prefix| prefix.shared);
@@ -96,10 +96,10 @@ fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
     });
     match needed.max().unwrap_or(0) {
         n if n > 0
-            && (args.warmup.is_none() || args.warmup == Extent::Auto)
+            && (args.warmup.is_none() || args.warmup == LoadExtent::Auto)
             && args.rate != Some(Rate::Infinite) =>
         {
-            Extent::Requests(n)
+            LoadExtent::Requests(n)
         }
         _ => args.warmup,
     }

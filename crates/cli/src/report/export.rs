@@ -8,7 +8,7 @@ use goodput_exchange::{
     ExchangeError, RequestRow, Run, aiperf, chunks_parquet, requests_csv, requests_parquet,
     server_parquet, sglang, vllm,
 };
-use goodput_model::{Plan, RequestRecord, Tool, Verdict};
+use goodput_model::{Plan, RequestRecord, SourceTool, Verdict};
 use goodput_record::{Campaign, CampaignFolder, RunFolder, SeriesFolder};
 use goodput_stats::{Each, Summary};
 
@@ -160,7 +160,7 @@ fn say(notes: &[String]) {
 /// run's verdict and what to know about it.
 pub(crate) fn converted(
     folder: &Path,
-    tool: Tool,
+    tool: SourceTool,
 ) -> Result<(Vec<u8>, Verdict, Vec<String>), Failed> {
     refuse_several(folder)?;
     let Read { plan, summary, .. } = &read_as(folder, |_| Ok(()))?;
@@ -170,11 +170,12 @@ pub(crate) fn converted(
     let run = Run { plan, summary };
     let mut out = Vec::new();
     let written = match tool {
-        Tool::Sglang => sglang(&mut out, &run, &records, false),
-        Tool::Aiperf | Tool::GenaiPerf => aiperf(&mut out, &run, records()),
-        Tool::VllmPython | Tool::VllmRust | Tool::Guidellm | Tool::Goodput => {
-            vllm(&mut out, &run, &records, false)
-        }
+        SourceTool::Sglang => sglang(&mut out, &run, &records, false),
+        SourceTool::Aiperf | SourceTool::GenaiPerf => aiperf(&mut out, &run, records()),
+        SourceTool::VllmPython
+        | SourceTool::VllmRust
+        | SourceTool::Guidellm
+        | SourceTool::Goodput => vllm(&mut out, &run, &records, false),
     };
     let notes = written.map_err(|error| Failed::internal(error.to_string()))?;
     Ok((out, summary.verdict, notes))

@@ -13,7 +13,7 @@ use goodput_live::{Command, LiveObserver, Standing};
 use goodput_model::Nanos;
 
 use goodput_monitor::metrics::MetricsTally;
-use goodput_monitor::{Latency, Phase, Run, Tally, Ticker};
+use goodput_monitor::{LatencyView, LiveRunView, RunPhase, RunTally, Ticker};
 use goodput_report::plain;
 
 use crate::args::ShadowArgs;
@@ -47,7 +47,7 @@ struct Traffic {
 pub(super) struct PairFigures {
     pub(super) sides: [MetricsTally; 2],
     /// The same with percentiles, for a screen.
-    shown: [Tally; 2],
+    shown: [RunTally; 2],
     /// What pairs say so far, and in words.
     pub(super) so_far: Option<Arc<Comparison>>,
     in_words: String,
@@ -70,7 +70,7 @@ impl ShadowView {
             traffic: OnceLock::new(),
             pairs: Mutex::new(PairFigures {
                 sides: [MetricsTally::new(true), MetricsTally::new(true)],
-                shown: [Tally::new(true), Tally::new(true)],
+                shown: [RunTally::new(true), RunTally::new(true)],
                 so_far: None,
                 in_words: String::new(),
             }),
@@ -114,10 +114,10 @@ impl ShadowView {
     }
 
     /// Latencies of both sides, so long after the beginning.
-    fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let of = |name: &'static str, tally: &Tally| {
+    fn latencies(&self, at: Nanos) -> Vec<LatencyView> {
+        let of = |name: &'static str, tally: &RunTally| {
             let own = tally.latencies(at).into_iter();
-            own.map(move |one| Latency { name: format!("{} {name}", one.name), ..one })
+            own.map(move |one| LatencyView { name: format!("{} {name}", one.name), ..one })
         };
         let pairs = self.pairs();
         let [primary, candidate] = &pairs.shown;
@@ -225,18 +225,18 @@ fn line(figures: &ShadowFigures, so_far: &str) -> String {
 }
 
 /// The same for a screen: what passes, with the latencies of both sides.
-fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<Latency>) -> Run {
+fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<LatencyView>) -> LiveRunView {
     let elapsed = now() - figures.began;
     let tally = &figures.mirror;
-    Run {
+    LiveRunView {
         label: "live traffic".to_owned(),
-        phase: Phase::Measured,
+        phase: RunPhase::Measured,
         elapsed_s: elapsed.as_secs(),
         in_flight: figures.proxy.in_flight.get(),
         sent: tally.passed(),
         ok: tally.ok(),
         failed: tally.failed(),
         latencies: latencies(elapsed),
-        ..Run::default()
+        ..LiveRunView::default()
     }
 }

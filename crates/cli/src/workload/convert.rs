@@ -3,8 +3,8 @@
 use std::io::BufWriter;
 
 use goodput_dataset::{
-    Converted, Kind, Loaded, Options, Target, TraceOptions, UnknownFormat, kind_of, load,
-    load_trace,
+    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceOptions, UnknownFormat,
+    kind_of, load, load_trace,
 };
 use goodput_tokens::Tokenizer;
 
@@ -15,10 +15,10 @@ use crate::output;
 
 /// `goodput workload convert`
 pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failed> {
-    let to: Target = args.to.parse().map_err(|error| unknown(&error))?;
+    let to: ConvertTarget = args.to.parse().map_err(|error| unknown(&error))?;
     let is_trace = match &args.from {
         Some(form) => form.parse::<goodput_dataset::TraceFormat>().is_ok(),
-        None => kind_of(&args.file).map_err(|error| refused(&error))? == Kind::Trace,
+        None => kind_of(&args.file).map_err(|error| refused(&error))? == FileKind::Trace,
     };
     let loaded = if is_trace {
         let format = args.from.as_deref().map(str::parse).transpose();
@@ -30,7 +30,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failed> {
         };
         load_trace(&args.file, &options).map_err(|error| refused(&error))?
     } else {
-        let options = Options {
+        let options = DatasetOptions {
             sample: u64::MAX,
             in_order: true,
             skip_invalid: args.skip_invalid,
@@ -43,19 +43,19 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failed> {
 
 /// `goodput workload sample`
 pub(super) fn sample(args: &SampleArgs) -> Result<(), Failed> {
-    let options = Options {
+    let options = DatasetOptions {
         sample: args.count,
         seed: args.seed,
         skip_invalid: args.skip_invalid,
         ..options(args.from.as_deref())?
     };
     let loaded = load(&args.file, &options, &tokens()).map_err(|error| refused(&error))?;
-    write(&loaded, Target::Messages, &args.output)
+    write(&loaded, ConvertTarget::Messages, &args.output)
 }
 
-fn options(form: Option<&str>) -> Result<Options, Failed> {
+fn options(form: Option<&str>) -> Result<DatasetOptions, Failed> {
     let format = form.map(str::parse).transpose().map_err(|error| unknown(&error))?;
-    Ok(Options { format, ..Options::default() })
+    Ok(DatasetOptions { format, ..DatasetOptions::default() })
 }
 
 /// About: nothing is filtered by length here.
@@ -69,7 +69,7 @@ fn unknown(error: &UnknownFormat) -> Failed {
 }
 
 /// Writes the entries, and says what became of all of them.
-fn write(loaded: &Loaded, to: Target, path: &std::path::Path) -> Result<(), Failed> {
+fn write(loaded: &Loaded, to: ConvertTarget, path: &std::path::Path) -> Result<(), Failed> {
     let mut out = BufWriter::new(create(path)?);
     let Converted { written, lost } =
         goodput_dataset::convert(loaded, to, &mut out).map_err(|error| refused(&error))?;

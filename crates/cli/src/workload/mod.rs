@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_dataset::frozen;
-use goodput_dataset::{DatasetError, Kind, kind_of};
+use goodput_dataset::{DatasetError, FileKind, kind_of};
 use goodput_model::{Api, Keep, OutputLength, Plan};
 use goodput_report::ServedView;
-use goodput_wire::Dialect;
+use goodput_wire::RequestFormat;
 use goodput_workload::{Setting, Workload};
 
 use crate::args::{AmountArgs, MakeArgs, ReplayName, ShowArgs, WorkloadArgs, WorkloadVerb};
@@ -58,7 +58,8 @@ fn show(args: &ShowArgs) -> Result<(), Failed> {
         describe(&mut described, file)?;
     }
     let (workload, plan, served) = build(&described, &args.amount)?;
-    let mut dialect = Dialect::new(Api::Chat, "MODEL", true).with_constraints(plan.constraints);
+    let mut dialect =
+        RequestFormat::new(Api::Chat, "MODEL", true).with_constraints(plan.constraints);
     if plan.output == OutputLength::Exact {
         dialect = dialect.with_exact_output();
     }
@@ -81,9 +82,9 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
         return Ok(());
     }
     match kind_of(path).map_err(|error| refused(&error))? {
-        Kind::Frozen => file.clone_into(&mut args.workload),
-        Kind::Trace => args.trace.trace = Some(file.to_owned()),
-        Kind::Dataset => args.data.dataset = Some(file.to_owned()),
+        FileKind::Frozen => file.clone_into(&mut args.workload),
+        FileKind::Trace => args.trace.trace = Some(file.to_owned()),
+        FileKind::Dataset => args.data.dataset = Some(file.to_owned()),
     }
     Ok(())
 }
@@ -119,14 +120,14 @@ fn make(args: &MakeArgs) -> Result<(), Failed> {
     if args.output.exists() {
         return Err(exists(&args.output));
     }
-    let mut header = frozen::Header::new(&plan.name, args.amount.seed);
+    let mut header = frozen::FrozenHeader::new(&plan.name, args.amount.seed);
     header.facts.insert("description".to_owned(), goodput_workload::describe(&plan));
     header.facts.insert("workload".to_owned(), workload.hash());
     let output = if plan.output == OutputLength::Exact { "exact" } else { "limit" };
     header.facts.insert("output".to_owned(), output.to_owned());
     header.facts.insert("constraints".to_owned(), plan.constraints.name().to_owned());
     let mut writer =
-        frozen::Writer::create(&args.output, header).map_err(|error| refused(&error))?;
+        frozen::FrozenWriter::create(&args.output, header).map_err(|error| refused(&error))?;
     let mut left = args.amount.num_requests;
     for number in 0.. {
         let Some(session) = workload.session(number).filter(|_| left > 0) else { break };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Nanos, Session, WorkloadPlan};
 use goodput_report::{Histogram, Preview, ServedView, WorkloadView, workload_text};
-use goodput_wire::Dialect;
+use goodput_wire::RequestFormat;
 use goodput_workload::Workload;
 
 use crate::error::Failed;
@@ -18,7 +18,7 @@ const SHOWN: usize = 300;
 pub(super) fn print(
     plan: &WorkloadPlan,
     workload: &Workload,
-    dialect: &Dialect,
+    dialect: &RequestFormat,
     served: Option<ServedView>,
     (requests, json): (u64, bool),
 ) -> Result<(), Failed> {
@@ -34,7 +34,7 @@ pub(super) fn print(
 fn view(
     plan: &WorkloadPlan,
     workload: &Workload,
-    dialect: &Dialect,
+    dialect: &RequestFormat,
     requests: u64,
 ) -> WorkloadView {
     let mut seen = Seen::default();
@@ -91,7 +91,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, session: &Session, dialect: &Dialect) {
+    fn add(&mut self, session: &Session, dialect: &RequestFormat) {
         self.sessions += 1;
         self.turns.push(session.requests() as f64);
         for (place, step) in session.steps.iter().enumerate() {

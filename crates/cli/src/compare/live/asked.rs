@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use goodput_campaign::compare::{Design, Gate, Order, Quantity};
 use goodput_campaign::sweep::{Effort, Level, SweepPlan};
-use goodput_model::{Extent, GpuPlan, Plan, REDACTED, Rate};
+use goodput_model::{GpuPlan, LoadExtent, Plan, REDACTED, Rate};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 use serde::{Deserialize, Serialize};
 
@@ -236,7 +236,7 @@ fn load(args: &DesignArgs) -> LoadArgs {
         num_requests: None,
         until: None,
         min_duration: None,
-        warmup: Extent::Time(args.warmup),
+        warmup: LoadExtent::Time(args.warmup),
         cooldown: Duration::ZERO,
         drain: args.drain,
         client: args.client.clone(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use goodput_fleet::RankCommand;
-use goodput_model::{Extent, Mode, Plan};
+use goodput_model::{LoadExtent, Mode, Plan};
 use goodput_record::{plan_of, read_plan};
 
 use super::secrets;
@@ -160,9 +160,9 @@ fn plan_length(plan: &Plan, repeats: u32) -> Option<Duration> {
     };
     let measured = load.duration.or(shaped)?;
     let warmup = match load.warmup {
-        Extent::Time(time) => time,
-        Extent::Requests(0) | Extent::Auto => Duration::ZERO,
-        Extent::Requests(_) => return None,
+        LoadExtent::Time(time) => time,
+        LoadExtent::Requests(0) | LoadExtent::Auto => Duration::ZERO,
+        LoadExtent::Requests(_) => return None,
     };
     let once = measured + warmup + load.cooldown + load.drain + plan.target.wait_ready;
     Some(once * repeats)
