@@ -1,12 +1,12 @@
 //! Fits the step times of a simulated engine's profile to measured ones.
 //!
-//! The form is that of `goodput_sim::Step`. It is linear in what is looked for, namely the values of
+//! The form is that of `goodput_sim::StepCost`. It is linear in what is looked for, namely the values of
 //! the tables at their knots and the two prices per KV token and per attended pair, so weighted least
 //! squares has one answer. Weights make it the *relative* error that is small.
 
 use std::fmt::Write;
 
-use goodput_sim::{Shape, Step};
+use goodput_sim::{StepCost, StepShape};
 
 /// Where the measurements are.
 const MEASURED: &str = "docs/profiles/llama-8b-1xh200.csv";
@@ -27,8 +27,8 @@ struct Row {
 }
 
 impl Row {
-    fn shape(&self) -> Shape {
-        let mut shape = Shape::default();
+    fn shape(&self) -> StepShape {
+        let mut shape = StepShape::default();
         for _ in 0..self.batch {
             if self.decodes {
                 shape.decode(1, self.tokens);
@@ -68,7 +68,7 @@ fn read(text: &str) -> Result<Vec<Row>, String> {
     lines.map(|line| row(line).ok_or_else(|| format!("cannot read `{line}`"))).collect()
 }
 
-fn solve(rows: &[Row]) -> Result<Step, String> {
+fn solve(rows: &[Row]) -> Result<StepCost, String> {
     let (decode, prefill): (Vec<Row>, Vec<Row>) = rows.iter().partition(|row| row.decodes);
     let mut batches: Vec<u32> = decode.iter().map(|row| row.batch).collect();
     batches.sort_unstable();
@@ -85,7 +85,7 @@ fn solve(rows: &[Row]) -> Result<Step, String> {
         knots.iter().zip(values).map(|(knot, ms)| (*knot, round(*ms, 1e3))).collect::<Vec<_>>()
     };
     let decode_ms = table(&batches, &by_batch);
-    Ok(Step {
+    Ok(StepCost {
         base_ms: decode_ms.first().map_or(0.0, |(_, ms)| *ms),
         // Both are arithmetic on the same units, so nothing hides behind the other.
         overlap: 0.0,
@@ -160,7 +160,7 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     Some((0..size).map(|i| system[i][size] / system[i][i]).collect())
 }
 
-fn as_toml(step: &Step) -> String {
+fn as_toml(step: &StepCost) -> String {
     let table = |points: &[(u32, f64)]| {
         let points: Vec<String> = points.iter().map(|(x, ms)| format!("[{x}, {ms:?}]")).collect();
         points.join(", ")
@@ -178,7 +178,7 @@ fn as_toml(step: &Step) -> String {
     )
 }
 
-fn errors(step: &Step, rows: &[Row]) -> String {
+fn errors(step: &StepCost, rows: &[Row]) -> String {
     let mut out = String::from("| phase | batch | tokens | measured ms | model ms | error |\n");
     out.push_str("|---|---:|---:|---:|---:|---:|\n");
     let mut all = Vec::new();
@@ -209,13 +209,13 @@ fn errors(step: &Step, rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use goodput_sim::{Model, Profile};
+    use goodput_sim::{EngineProfile, Profile};
 
     use super::*;
 
     #[test]
     fn what_was_put_in_comes_out() {
-        let step = Step {
+        let step = StepCost {
             base_ms: 5.0,
             overlap: 0.0,
             reference_context: REFERENCE,
@@ -241,7 +241,9 @@ mod tests {
     fn the_profile_is_the_fit() {
         let rows = read(include_str!("../../docs/profiles/llama-8b-1xh200.csv")).unwrap();
         let profile = Profile::builtin("llama-8b-1xh200").unwrap();
-        let Model::Batching(batching) = profile.engine else { panic!("not a batching profile") };
+        let EngineProfile::Batching(batching) = profile.engine else {
+            panic!("not a batching profile")
+        };
         assert_eq!(batching.step, solve(&rows).unwrap());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::schedule::Arrivals;
-use goodput_model::{Arrivals as Process, Lengths, Nanos, Rate};
-use goodput_sim::{Arrival, Engine, Job, Outcome, Profile, simulate};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::schedule::ArrivalSequence;
+use goodput_model::{Arrivals as Process, LengthDistribution, Nanos, Rate};
+use goodput_sim::{JobArrival, JobOutcome, Profile, SimEngine, SimJob, simulate};
 use goodput_stats::{Quick, Sample};
 
 /// Below this share of arrivals finished in the second half, the backlog grows.
@@ -18,9 +18,9 @@ const CHANCE: f64 = 3.0;
 #[derive(Debug, Clone, Copy)]
 pub struct ProfileLoad {
     /// Tokens of a prompt.
-    pub input: Lengths,
+    pub input: LengthDistribution,
     /// Tokens of an answer.
-    pub output: Lengths,
+    pub output: LengthDistribution,
     /// Requests per second.
     pub rate: f64,
     /// How long they come.
@@ -49,12 +49,13 @@ pub struct ProfilePoint {
 /// Plays this load to an engine with this profile.
 pub fn profile_point(profile: &Profile, seed: u64, load: ProfileLoad) -> ProfilePoint {
     let ProfileLoad { input, output, rate, length } = load;
-    let mut engine = Engine::new(profile, seed, |seed, index| (seed as u32).rotate_left(7) ^ index);
-    let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, seed);
+    let mut engine =
+        SimEngine::new(profile, seed, |seed, index| (seed as u32).rotate_left(7) ^ index);
+    let instants = ArrivalSequence::new(Rate::PerSecond(rate), Process::Poisson, seed);
     let most = profile.longest_request();
     let mut too_long = 0;
     let arrivals = (0u64..).zip(instants.take_while(|at| *at < length)).filter_map(|(id, at)| {
-        let mut lengths = Stream::new(seed, Domain::Lengths, id);
+        let mut lengths = RandomStream::new(seed, Domain::Lengths, id);
         let (input_tokens, output_tokens) = (input.draw(&mut lengths), output.draw(&mut lengths));
         // The server refuses these before the engine hears of them.
         if input_tokens + output_tokens > most {
@@ -64,7 +65,7 @@ pub fn profile_point(profile: &Profile, seed: u64, load: ProfileLoad) -> Profile
         // Every prompt is another: no two begin alike.
         let prompt: Arc<[u32]> =
             (0..input_tokens).map(|token| token ^ ((id as u32) << 12)).collect();
-        Some(Arrival { at, job: Job { id, prompt, output_tokens, answer_seed: id } })
+        Some(JobArrival { at, job: SimJob { id, prompt, output_tokens, answer_seed: id } })
     });
     let outcomes = simulate(&mut engine, arrivals);
     let mut point = measure(rate, length, &outcomes);
@@ -73,7 +74,7 @@ pub fn profile_point(profile: &Profile, seed: u64, load: ProfileLoad) -> Profile
     point
 }
 
-fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> ProfilePoint {
+fn measure(rate: f64, length: Nanos, outcomes: &[JobOutcome]) -> ProfilePoint {
     let (mut ttft, mut tpot) = (Sample::default(), Sample::default());
     let mut tokens = 0.0;
     for outcome in outcomes {
@@ -92,7 +93,7 @@ fn measure(rate: f64, length: Nanos, outcomes: &[Outcome]) -> ProfilePoint {
     }
     let half = Nanos(length.0 / 2);
     let is_late = |at: Nanos| at >= half && at < length;
-    let is_taken = |outcome: &&Outcome| is_late(outcome.arrived) && !outcome.refused;
+    let is_taken = |outcome: &&JobOutcome| is_late(outcome.arrived) && !outcome.refused;
     let came = outcomes.iter().filter(is_taken).count() as f64;
     let went = outcomes.iter().filter(|outcome| outcome.finished.is_some_and(is_late)).count();
     let backlog = came - went as f64;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{Ask, Better, Design, Finding, Outcome, Stopped, figures, metric};
 use goodput_campaign::sweep::{Figures, Level};
-use goodput_sim::Model;
+use goodput_sim::EngineProfile;
 use goodput_stats::{Energy, GpuSummary, PerToken, RecountSummary, Summary};
 use lab::{
     Compared, REQUEST_FIGURES, Request, Rig, Server, compare, per_request_p, quick_run, run,
@@ -32,7 +32,9 @@ fn rig(factor: f64) -> Rig {
 /// Steps that prefill more than 1,800 tokens take longer on the candidate: few requests are that long.
 fn tail_rig() -> Rig {
     let mut rig = rig(1.0);
-    let Model::Batching(batching) = &mut rig.sides[1].profile.engine else { panic!("no steps") };
+    let EngineProfile::Batching(batching) = &mut rig.sides[1].profile.engine else {
+        panic!("no steps")
+    };
     let at_1800 = 1.6 + (13.5 - 1.6) * (1800.0 - 64.0) / (2048.0 - 64.0);
     batching.step.prefill_ms = vec![(64, 1.6), (1800, at_1800), (2048, 13.5 + 6.0)];
     rig

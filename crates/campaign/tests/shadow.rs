@@ -4,8 +4,8 @@
 
 use goodput_campaign::compare::{CompareFacts, Comparison, Finding, Outcome, Side};
 use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{CaveatCode, ErrorClass, Nanos, Planned, RequestRecord, Stage};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{CaveatCode, ErrorClass, FailureStage, Nanos, Planned, RequestRecord};
 use goodput_testkit::{RecordBuilder, failure, usage};
 
 /// Two servers under live traffic.
@@ -39,7 +39,7 @@ fn record(at: Nanos, ttft_ms: f64, tpot_ms: f64, is_failed: bool) -> RequestReco
         .tokens(ends)
         .status(200)
         .build();
-    let failed = || failure(ErrorClass::Http(503), Stage::Headers);
+    let failed = || failure(ErrorClass::Http(503), FailureStage::Headers);
     record.exchange.failure = is_failed.then(failed);
     record.exchange.output_tokens = usage(TOKENS);
     record
@@ -47,7 +47,7 @@ fn record(at: Nanos, ttft_ms: f64, tpot_ms: f64, is_failed: bool) -> RequestReco
 
 /// The pairs of one shadow.
 fn pairs(world: World, luck: u64) -> Vec<Pair> {
-    let mut draw = Stream::new(luck, Domain::Service, 0);
+    let mut draw = RandomStream::new(luck, Domain::Service, 0);
     let (mut now, mut all) = (0.0, Vec::new());
     let mut load = [draw.normal(), draw.normal()];
     loop {

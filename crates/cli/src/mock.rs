@@ -7,7 +7,7 @@ use std::time::Duration;
 use goodput_campaign::{ProfileLoad, ProfilePoint, profile_point};
 use goodput_lab::run::warn_if_late;
 use goodput_lab::truth_log::TruthLog;
-use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
+use goodput_mock::{Mock, MockSettings, MockTally, ServerTlsFiles, SettingsError};
 use goodput_model::{Nanos, SourcePlan};
 use goodput_report::{PROFILE_CURVE_HEAD, plain, profile_curve_line};
 use goodput_sim::Profile;
@@ -35,13 +35,13 @@ pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
+fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     goodput_engine::raise_fd_limit();
     let tls = args
         .tls_cert
         .clone()
         .zip(args.tls_key.clone())
-        .map(|(certificate, key)| TlsFiles { certificate, key });
+        .map(|(certificate, key)| ServerTlsFiles { certificate, key });
     let about = format!("model {} · {}", settings.profile.model, settings.profile.describe());
     let truth =
         args.truth.as_ref().map(|path| TruthLog::create(path, Arc::new(Printer::new(false))));
@@ -73,7 +73,7 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
 }
 
 /// The profile as TOML; a built-in one that nothing was changed about with its comments.
-fn profile_text(settings: &Settings, name: &str) -> Result<String, Failed> {
+fn profile_text(settings: &MockSettings, name: &str) -> Result<String, Failed> {
     match Profile::builtin_text(name) {
         Some(text) if Profile::builtin(name).as_ref() == Some(&settings.profile) => {
             Ok(text.to_owned())
@@ -83,11 +83,11 @@ fn profile_text(settings: &Settings, name: &str) -> Result<String, Failed> {
 }
 
 /// The profile with everything that the flags change about it.
-fn settings(args: &MockArgs) -> Result<Settings, Failed> {
+fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
     let wrong = |error: SettingsError| {
         Failed::usage(error.to_string()).hint("goodput mock --help shows examples")
     };
-    let mut settings = Settings::new(Settings::profile(&args.profile).map_err(wrong)?);
+    let mut settings = MockSettings::new(MockSettings::profile(&args.profile).map_err(wrong)?);
     settings.seed = args.seed;
     let flags = [
         ("ttft", &args.ttft),
@@ -115,7 +115,7 @@ fn settings(args: &MockArgs) -> Result<Settings, Failed> {
     Ok(settings)
 }
 
-fn summary(tally: &Tally) -> String {
+fn summary(tally: &MockTally) -> String {
     let mut line = format!(
         "served {} requests, {} token events, {} of them more than 1 ms late",
         tally.requests(),
@@ -129,7 +129,7 @@ fn summary(tally: &Tally) -> String {
 }
 
 /// Prints what the profile does at rising load in simulated time: a table, or JSON.
-fn print_curve(settings: &Settings, args: &MockArgs) -> Result<(), Failed> {
+fn print_curve(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
     let Some(SourcePlan::Synthetic { input, output }) = preset("chat").map(|class| class.source)
     else {
         return Err(Failed::internal("there is no chat workload"));

@@ -102,7 +102,7 @@ fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
             early_stopping: args.output.early_stopping,
             until: args.load.until.clone(),
             min_duration: load::floor(args.load, &load),
-            ..Measure::of(percentiles(args.output.percentiles.as_deref()))
+            ..Measure::new(percentiles(args.output.percentiles.as_deref()))
         },
         load,
         workload,

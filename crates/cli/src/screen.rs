@@ -7,7 +7,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_lab::{Interrupt, RunView};
 use goodput_model::Nanos;
-use goodput_monitor::{Board, Following, Keys, Run};
+use goodput_monitor::{Keys, LatestSnapshot, LiveRunView, ScreenRun};
 
 use crate::args::ScreenName;
 use crate::terminal::{self, Canvas, Whose};
@@ -45,7 +45,7 @@ impl Progress {
         match how {
             _ if quiet => Self::None,
             ScreenName::Auto if terminal::is_fit() => {
-                Self::Screen(Screen(Board::new(verb, interrupt)))
+                Self::Screen(Screen(LatestSnapshot::new(verb, interrupt)))
             }
             ScreenName::Auto | ScreenName::Line if std::io::stderr().is_terminal() => Self::Line,
             _ => Self::Lines,
@@ -65,25 +65,25 @@ impl Progress {
 
 /// A board on the terminal.
 #[derive(Debug, Clone)]
-pub(crate) struct Screen(Board);
+pub(crate) struct Screen(LatestSnapshot);
 
 impl Deref for Screen {
-    type Target = Board;
+    type Target = LatestSnapshot;
 
-    fn deref(&self) -> &Board {
+    fn deref(&self) -> &LatestSnapshot {
         &self.0
     }
 }
 
 impl Screen {
     /// Shows a run from here on. None where the terminal cannot be had.
-    pub(crate) fn follow(&self, run: &RunView<'_>) -> Option<Following> {
+    pub(crate) fn follow(&self, run: &RunView<'_>) -> Option<ScreenRun> {
         let following = self.0.follow(run);
         self.is_drawn().then_some(following)
     }
 
     /// Shows traffic that is not ours as it is now. Whether the terminal can be had.
-    pub(crate) fn show_traffic(&self, title: String, run: Run) -> bool {
+    pub(crate) fn show_traffic(&self, title: String, run: LiveRunView) -> bool {
         self.0.set_traffic(title, run);
         self.is_drawn()
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use goodput_dataset::{Kind, Target, kind_of};
+use goodput_dataset::{ConvertTarget, FileKind, kind_of};
 use goodput_lab::convert::{FileEntries, unknown, write};
 use goodput_lab::dataset_failed;
 use goodput_lab::hub::{self, Hub};
@@ -75,9 +75,9 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
         return Ok(());
     }
     match kind_of(path).map_err(|error| dataset_failed(&error))? {
-        Kind::Frozen => file.clone_into(&mut args.workload),
-        Kind::Trace => args.trace.trace = Some(file.to_owned()),
-        Kind::Dataset => args.data.dataset = Some(file.to_owned()),
+        FileKind::Frozen => file.clone_into(&mut args.workload),
+        FileKind::Trace => args.trace.trace = Some(file.to_owned()),
+        FileKind::Dataset => args.data.dataset = Some(file.to_owned()),
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ fn make(args: &MakeArgs) -> Result<(), Failed> {
 }
 
 fn convert(args: &ConvertArgs) -> Result<(), Failed> {
-    let to: Target = args.to.parse().map_err(|error| unknown(&error))?;
+    let to: ConvertTarget = args.to.parse().map_err(|error| unknown(&error))?;
     let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
     let entries = FileEntries { form, skip_invalid, log: args.log.plan() };
     write(&entries.all(&args.file)?, to, &args.output, &Printer::new(false))
@@ -127,5 +127,5 @@ fn sample(args: &SampleArgs) -> Result<(), Failed> {
     let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
     let entries = FileEntries { form, skip_invalid, ..FileEntries::default() };
     let loaded = entries.sample(&args.file, args.count, args.seed)?;
-    write(&loaded, Target::Messages, &args.output, &Printer::new(false))
+    write(&loaded, ConvertTarget::Messages, &args.output, &Printer::new(false))
 }

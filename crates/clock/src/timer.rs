@@ -22,23 +22,23 @@ use crate::now;
 /// Wakes tasks at absolute instants. Cheap to clone; stays on its thread.
 #[derive(Clone)]
 pub struct Timer {
-    shared: Rc<Shared>,
+    shared: Rc<TimerShared>,
 }
 
-struct Shared {
+struct TimerShared {
     fd: AsyncFd<OwnedFd>,
-    queue: RefCell<Queue>,
+    queue: RefCell<TimerQueue>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct TimerQueue {
     /// Earliest first; the number keeps equal instants in order of registration.
     sleepers: BinaryHeap<Reverse<(Nanos, u64)>>,
     wakers: std::collections::HashMap<u64, Waker>,
     next_id: u64,
 }
 
-impl Queue {
+impl TimerQueue {
     /// Adds a sleeper; true when it became the earliest.
     fn push(&mut self, instant: Nanos, waker: Waker) -> (u64, bool) {
         let id = self.next_id;
@@ -70,7 +70,7 @@ impl Timer {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let fd = register(fd)?;
-        let shared = Rc::new(Shared { fd, queue: RefCell::default() });
+        let shared = Rc::new(TimerShared { fd, queue: RefCell::default() });
         let weak = Rc::downgrade(&shared);
         tokio::task::spawn_local(async move {
             while let Some(shared) = weak.upgrade() {
@@ -96,7 +96,7 @@ fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)
 }
 
-impl Shared {
+impl TimerShared {
     async fn wait_for_expiry(&self) -> io::Result<()> {
         let mut ready = self.fd.readable().await?;
         let mut expirations = [0u8; 8];
@@ -137,7 +137,7 @@ impl Shared {
 
 /// A pending sleep.
 pub struct Sleep {
-    shared: Rc<Shared>,
+    shared: Rc<TimerShared>,
     instant: Nanos,
     id: Option<u64>,
 }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn sleepers_are_due_in_order_and_never_early() {
         let woken = Arc::new(Mutex::new(Vec::new()));
-        let mut queue = Queue::default();
+        let mut queue = TimerQueue::default();
         let earliest: Vec<bool> = [70u64, 20, 50, 20, 0]
             .into_iter()
             .zip(1..)

@@ -14,8 +14,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-use goodput_dataset::{Options, load};
-use goodput_model::random::{Domain, Stream};
+use goodput_dataset::{DatasetOptions, load};
+use goodput_model::random::{Domain, RandomStream};
 
 /// Size of the file that is made.
 const BYTES: usize = 700_000_000;
@@ -55,7 +55,7 @@ fn make(path: &Path) -> Result<(), Box<dyn Error>> {
     let mut written = out.write(b"[")?;
     let mut number = 0;
     while written < BYTES {
-        let mut stream = Stream::new(1, Domain::Text, number);
+        let mut stream = RandomStream::new(1, Domain::Text, number);
         let mut item = if number == 0 { Vec::new() } else { b",\n".to_vec() };
         write!(item, r#"{{"id": "conversation_{number}", "conversations": ["#)?;
         for message in 0..2 + 2 * stream.below(5) {
@@ -79,14 +79,14 @@ fn make(path: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(path: &Path, sample: u64) -> Result<(), Box<dyn Error>> {
-    let options = Options {
+    let options = DatasetOptions {
         sample,
         seed: 1,
         min_input: Some(4),
         min_output: Some(4),
         max_input: Some(1024),
         max_total: Some(2048),
-        ..Options::default()
+        ..DatasetOptions::default()
     };
     let begin = goodput_clock::now();
     let loaded = load(path, &options, &|text| (text.len() / 4) as u32)?;

@@ -13,7 +13,7 @@ use crate::{DatasetError, Loaded};
 
 /// Forms that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum ConvertTarget {
     /// Bodies of the chat API, one on each line.
     Messages,
     /// Objects with `prompt`, `output_tokens` and `answer`, one on each line.
@@ -28,7 +28,7 @@ pub enum Target {
     Goodput,
 }
 
-impl Target {
+impl ConvertTarget {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Messages, Self::Prompts, Self::Mooncake, Self::Azure, Self::Burstgpt, Self::Goodput];
@@ -46,7 +46,7 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
+impl FromStr for ConvertTarget {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
         by_name(text, "form that can be written", &Self::ALL, Self::name)
@@ -74,17 +74,17 @@ impl Converted {
 /// Writes the entries in another form.
 pub fn convert(
     loaded: &Loaded,
-    to: Target,
+    to: ConvertTarget,
     out: &mut dyn Write,
 ) -> Result<Converted, DatasetError> {
     let mut converted = Converted::default();
     let done: io::Result<()> = match to {
-        Target::Messages => text::messages(loaded, out, &mut converted),
-        Target::Prompts => text::prompts(loaded, out, &mut converted),
-        Target::Mooncake => times::mooncake(loaded, out, &mut converted),
-        Target::Azure => times::azure(loaded, out, &mut converted),
-        Target::Burstgpt => times::burstgpt(loaded, out, &mut converted),
-        Target::Goodput => times::goodput(loaded, out, &mut converted),
+        ConvertTarget::Messages => text::messages(loaded, out, &mut converted),
+        ConvertTarget::Prompts => text::prompts(loaded, out, &mut converted),
+        ConvertTarget::Mooncake => times::mooncake(loaded, out, &mut converted),
+        ConvertTarget::Azure => times::azure(loaded, out, &mut converted),
+        ConvertTarget::Burstgpt => times::burstgpt(loaded, out, &mut converted),
+        ConvertTarget::Goodput => times::goodput(loaded, out, &mut converted),
     };
     done.and_then(|()| out.flush())
         .map_err(|error| DatasetError::io(Path::new("the output"), "written", &error))?;

@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use crate::error::{DatasetError, Fault, names};
+use crate::error::{DatasetError, EntryError, names};
 use crate::first::{first_item, is_parquet};
-use crate::format::{Format, extension};
-use crate::object::Object;
+use crate::format::{DatasetFormat, extension};
+use crate::object::JsonObject;
 use crate::prompts::PROMPTS;
 
 /// The form of a data set.
 pub(crate) fn format_of(
     path: &Path,
-    asked: Option<Format>,
+    asked: Option<DatasetFormat>,
     prompt_column: Option<&str>,
-) -> Result<Format, DatasetError> {
+) -> Result<DatasetFormat, DatasetError> {
     match asked {
         // `prompts` may also mean a table or plain lines.
-        None | Some(Format::Prompts) => {}
+        None | Some(DatasetFormat::Prompts) => {}
         Some(asked) => return Ok(asked),
     }
     if is_parquet(path)? {
-        return Ok(Format::Parquet);
+        return Ok(DatasetFormat::Parquet);
     }
     let (_, first) = first_item(path)?;
     let is_json = first.starts_with(['{', '[']);
@@ -29,37 +29,37 @@ pub(crate) fn format_of(
         "parquet" => {
             Err(DatasetError::file(path, "is no Parquet file: it does not begin with `PAR1`"))
         }
-        "txt" | "text" | "md" => Ok(known.unwrap_or(Format::Text)),
-        "csv" | "tsv" if !is_json => Ok(Format::Csv),
+        "txt" | "text" | "md" => Ok(known.unwrap_or(DatasetFormat::Text)),
+        "csv" | "tsv" if !is_json => Ok(DatasetFormat::Csv),
         extension => match known {
             Some(format) => Ok(format),
-            None if asked.is_some() && is_json => Ok(Format::Prompts),
-            None if asked.is_some() && extension.is_empty() => Ok(Format::Text),
+            None if asked.is_some() && is_json => Ok(DatasetFormat::Prompts),
+            None if asked.is_some() && extension.is_empty() => Ok(DatasetFormat::Text),
             None => Err(DatasetError::file(path, unknown(&first))),
         },
     }
 }
 
-fn unknown(first: &str) -> Fault {
-    let formats = names(Format::ALL.map(Format::name));
+fn unknown(first: &str) -> EntryError {
+    let formats = names(DatasetFormat::ALL.map(DatasetFormat::name));
     let hint = format!("say which form it has: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
         // It may be a log: what people wrote is not quoted.
-        return Fault::with_hint("cannot tell its form: it begins with no JSON object", hint);
+        return EntryError::with_hint("cannot tell its form: it begins with no JSON object", hint);
     }
-    match serde_json::from_str::<Object<'_>>(first) {
-        Err(error) => Fault::with_hint(
+    match serde_json::from_str::<JsonObject<'_>>(first) {
+        Err(error) => EntryError::with_hint(
             format!("its first entry is no JSON object: {error}"),
             "one object on each line is expected, or an array of objects",
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
             let there = names(object.names());
             let what = format!("is no data set but a trace or a workload; fields there: {there}");
-            Fault::with_hint(what, "replay it as a trace, or run it as a frozen workload")
+            EntryError::with_hint(what, "replay it as a trace, or run it as a frozen workload")
         }
         Ok(object) => {
             let there = names(object.names());
-            Fault::with_hint(
+            EntryError::with_hint(
                 format!(
                     "no field `conversations`, `messages` or `prompt`, expected one of them; \
                      fields there: {there}"
@@ -71,19 +71,19 @@ fn unknown(first: &str) -> Fault {
 }
 
 /// The form that an object has by its fields.
-fn of_object(text: &str, prompt_column: Option<&str>) -> Option<Format> {
-    let object: Object<'_> = serde_json::from_str(text).ok()?;
+fn of_object(text: &str, prompt_column: Option<&str>) -> Option<DatasetFormat> {
+    let object: JsonObject<'_> = serde_json::from_str(text).ok()?;
     let has = |name: &str| object.get(name).is_some();
     if prompt_column.is_some_and(|column| {
         has(column) && !matches!(column, "messages" | "conversations" | "conversation")
     }) {
-        Some(Format::Prompts)
+        Some(DatasetFormat::Prompts)
     } else if has("conversations") || has("conversation") {
-        Some(Format::Sharegpt)
+        Some(DatasetFormat::Sharegpt)
     } else if has("messages") || (has("body") && has("custom_id")) {
-        Some(Format::Messages)
+        Some(DatasetFormat::Messages)
     } else if PROMPTS.iter().any(|name| has(name)) {
-        Some(Format::Prompts)
+        Some(DatasetFormat::Prompts)
     } else {
         None
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Api, ErrorClass, Message, Nanos, Part};
+use goodput_model::{Api, ErrorClass, Message, MessagePart, Nanos};
 
 /// One conversation, prompt or row of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Entry {
+pub struct DatasetEntry {
     /// Where it stands: the line, row or place in the array, from 1.
     pub line: u64,
     /// When it was asked, counted from the first entry of the trace.
@@ -16,12 +16,12 @@ pub struct Entry {
     /// Its class, where the file has such labels.
     pub class: Option<String>,
     /// At least one.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<DatasetTurn>,
 }
 
 /// One question, and what is known of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Turn {
+pub struct DatasetTurn {
     /// What is said; empty in traces that hold lengths only.
     pub messages: Vec<Message>,
     /// The answer on file.
@@ -39,12 +39,12 @@ pub struct Turn {
     /// How long the answer took when it was recorded.
     pub took: Option<Nanos>,
     /// How it was served when it was recorded.
-    pub served: Option<Box<Served>>,
+    pub served: Option<Box<RecordedService>>,
 }
 
 /// How a request was served when it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Served {
+pub struct RecordedService {
     /// Which API was asked.
     pub endpoint: Option<Api>,
     /// Which model was asked.
@@ -58,9 +58,9 @@ pub struct Served {
     /// Time to the first token.
     pub ttft: Option<Nanos>,
     /// Who counted the prompt.
-    pub input_by: Option<Counted>,
+    pub input_by: Option<TokenCounter>,
     /// Who counted the answer.
-    pub output_by: Option<Counted>,
+    pub output_by: Option<TokenCounter>,
     /// Prompt tokens that came from the server's cache.
     pub cached_tokens: Option<u32>,
     /// Whether the row says what was asked for beside the prompt.
@@ -71,7 +71,7 @@ pub struct Served {
 
 /// Who counted tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum TokenCounter {
     /// The server.
     Usage,
     /// A tokenizer, over the text.
@@ -82,7 +82,7 @@ pub enum Counted {
     Chunks,
 }
 
-impl Counted {
+impl TokenCounter {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Usage, Self::Tokenizer, Self::Estimate, Self::Chunks];
 
@@ -101,7 +101,7 @@ impl Counted {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Loaded {
     /// In the order in which they are to be used.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DatasetEntry>,
     /// Entries that the file holds.
     pub seen: u64,
     /// Entries left out, by reason.
@@ -116,16 +116,16 @@ pub struct Loaded {
     pub notes: Vec<String>,
 }
 
-impl Entry {
+impl DatasetEntry {
     /// Bytes of text in it, for bounds on memory.
     pub(crate) fn bytes(&self) -> u64 {
-        let turn = |turn: &Turn| {
+        let turn = |turn: &DatasetTurn| {
             let messages =
                 turn.messages.iter().chain(&turn.reply).map(message_bytes).sum::<usize>();
             let fields =
                 turn.fields.iter().map(|(key, json)| key.len() + json.len()).sum::<usize>();
-            let served = turn.served.as_ref().map_or(0, |_| size_of::<Served>());
-            messages + fields + served + turn.blocks.len() * 8 + size_of::<Turn>()
+            let served = turn.served.as_ref().map_or(0, |_| size_of::<RecordedService>());
+            messages + fields + served + turn.blocks.len() * 8 + size_of::<DatasetTurn>()
         };
         (self.turns.iter().map(turn).sum::<usize>() + size_of::<Self>()) as u64
     }
@@ -137,7 +137,7 @@ fn message_bytes(message: &Message) -> usize {
         Message::Plain { parts, .. } => parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) | Part::Image(text) => text.len(),
+                MessagePart::Text(text) | MessagePart::Image(text) => text.len(),
             })
             .sum(),
     };

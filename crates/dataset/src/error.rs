@@ -9,19 +9,19 @@ use goodput_model::excerpt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DatasetError {
     file: PathBuf,
-    place: Place,
+    place: FilePosition,
     what: String,
     hint: Option<String>,
 }
 
 impl DatasetError {
-    pub(crate) fn new(file: &Path, place: Place, fault: Fault) -> Self {
+    pub(crate) fn new(file: &Path, place: FilePosition, fault: EntryError) -> Self {
         Self { file: file.to_owned(), place, what: fault.what, hint: fault.hint }
     }
 
     /// An error of the file as a whole.
-    pub(crate) fn file(file: &Path, fault: impl Into<Fault>) -> Self {
-        Self::new(file, Place::File, fault.into())
+    pub(crate) fn file(file: &Path, fault: impl Into<EntryError>) -> Self {
+        Self::new(file, FilePosition::File, fault.into())
     }
 
     pub(crate) fn io(file: &Path, doing: &str, error: &std::io::Error) -> Self {
@@ -36,8 +36,8 @@ impl DatasetError {
     /// The line, where the fault has one.
     pub fn line(&self) -> Option<u64> {
         match self.place {
-            Place::File | Place::Row(_) => None,
-            Place::Line(line) | Place::Item { line, .. } => Some(line),
+            FilePosition::File | FilePosition::Row(_) => None,
+            FilePosition::Line(line) | FilePosition::Item { line, .. } => Some(line),
         }
     }
 
@@ -51,10 +51,10 @@ impl fmt::Display for DatasetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = excerpt(&self.file.to_string_lossy());
         match self.place {
-            Place::File => write!(f, "{file}: {}", self.what),
-            Place::Line(line) => write!(f, "{file}, line {line}: {}", self.what),
-            Place::Row(row) => write!(f, "{file}, row {row}: {}", self.what),
-            Place::Item { item, line } => {
+            FilePosition::File => write!(f, "{file}: {}", self.what),
+            FilePosition::Line(line) => write!(f, "{file}, line {line}: {}", self.what),
+            FilePosition::Row(row) => write!(f, "{file}, row {row}: {}", self.what),
+            FilePosition::Item { item, line } => {
                 write!(f, "{file}, item {item} (line {line}): {}", self.what)
             }
         }
@@ -63,14 +63,14 @@ impl fmt::Display for DatasetError {
 
 /// Where in a file something stands, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FilePosition {
     File,
     Line(u64),
     Row(u64),
     Item { item: u64, line: u64 },
 }
 
-impl Place {
+impl FilePosition {
     /// The number that an entry carries.
     pub(crate) fn number(self) -> u64 {
         match self {
@@ -82,12 +82,12 @@ impl Place {
 
 /// What is wrong, without the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct EntryError {
     pub(crate) what: String,
     pub(crate) hint: Option<String>,
 }
 
-impl Fault {
+impl EntryError {
     pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: Some(hint.into()) }
     }
@@ -109,13 +109,13 @@ impl Fault {
     }
 }
 
-impl From<String> for Fault {
+impl From<String> for EntryError {
     fn from(what: String) -> Self {
         Self { what, hint: None }
     }
 }
 
-impl From<&str> for Fault {
+impl From<&str> for EntryError {
     fn from(what: &str) -> Self {
         Self::from(what.to_owned())
     }
@@ -153,14 +153,14 @@ mod tests {
     #[test]
     fn a_message_names_file_and_place() {
         let error = |place| {
-            let fault = Fault::field("timestamp", "NaN", "milliseconds");
+            let fault = EntryError::field("timestamp", "NaN", "milliseconds");
             DatasetError::new(Path::new("t.jsonl"), place, fault)
         };
         let what = "field `timestamp` is `NaN`, expected milliseconds";
-        assert_eq!(error(Place::Line(3)).to_string(), format!("t.jsonl, line 3: {what}"));
-        assert_eq!(error(Place::Row(3)).to_string(), format!("t.jsonl, row 3: {what}"));
-        let item = error(Place::Item { item: 2, line: 9 });
+        assert_eq!(error(FilePosition::Line(3)).to_string(), format!("t.jsonl, line 3: {what}"));
+        assert_eq!(error(FilePosition::Row(3)).to_string(), format!("t.jsonl, row 3: {what}"));
+        let item = error(FilePosition::Item { item: 2, line: 9 });
         assert_eq!(item.to_string(), format!("t.jsonl, item 2 (line 9): {what}"));
-        assert_eq!((item.line(), error(Place::Row(3)).line()), (Some(9), None));
+        assert_eq!((item.line(), error(FilePosition::Row(3)).line()), (Some(9), None));
     }
 }

@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-use goodput_model::{Message, Part};
+use goodput_model::{Message, MessagePart};
 
-use crate::object::Object;
-use crate::options::Options;
-use crate::{Entry, Turn};
+use crate::object::JsonObject;
+use crate::options::DatasetOptions;
+use crate::{DatasetEntry, DatasetTurn};
 
 /// Bounds on lengths, and who counts.
-pub(crate) struct Filter<'a> {
-    pub(crate) options: &'a Options,
+pub(crate) struct LengthFilter<'a> {
+    pub(crate) options: &'a DatasetOptions,
     pub(crate) count: &'a dyn Fn(&str) -> u32,
 }
 
-impl Filter<'_> {
+impl LengthFilter<'_> {
     /// Whether there is anything to check.
     pub(crate) fn is_active(&self) -> bool {
         let options = self.options;
@@ -28,7 +28,7 @@ impl Filter<'_> {
 
     /// Cuts the entry to the turns that are played, fills in the lengths of its answers, and says
     /// why it is left out. A prompt counts with the turns before it, as it is sent.
-    pub(crate) fn check(&self, entry: &mut Entry) -> Option<String> {
+    pub(crate) fn check(&self, entry: &mut DatasetEntry) -> Option<String> {
         if let Some(turns) = self.options.turns {
             entry.turns.truncate(turns.max(1) as usize);
         }
@@ -51,7 +51,7 @@ impl Filter<'_> {
         None
     }
 
-    fn reason(&self, input: u32, turn: &Turn) -> Option<String> {
+    fn reason(&self, input: u32, turn: &DatasetTurn) -> Option<String> {
         let below = |least: Option<u32>, n: u32| least.filter(|least| n < *least);
         let above = |most: Option<u32>, n: u32| most.filter(|most| n > *most);
         if let Some(least) = below(self.options.min_input, input) {
@@ -78,9 +78,9 @@ impl Filter<'_> {
                 .iter()
                 .fold(0, |sum: u32, text| sum.saturating_add((self.count)(text))),
             Message::Plain { parts, .. } => parts.iter().fold(0, |sum: u32, part| match part {
-                Part::Text(text) => sum.saturating_add((self.count)(text)),
+                MessagePart::Text(text) => sum.saturating_add((self.count)(text)),
                 // What an image costs only the server knows.
-                Part::Image(_) => sum,
+                MessagePart::Image(_) => sum,
             }),
         }
     }
@@ -88,13 +88,13 @@ impl Filter<'_> {
 
 /// What of a foreign message becomes text in a prompt: its content and its tool calls.
 fn raw_texts(json: &str) -> Vec<Cow<'_, str>> {
-    let Ok(object) = serde_json::from_str::<Object<'_>>(json) else { return Vec::new() };
+    let Ok(object) = serde_json::from_str::<JsonObject<'_>>(json) else { return Vec::new() };
     let mut texts = Vec::new();
     if let Some(content) = object.value("content") {
         if let Ok(text) = crate::object::string("content", content, "") {
             texts.push(text);
-        } else if let Ok(parts) = serde_json::from_str::<Vec<Object<'_>>>(content.get()) {
-            let text = |part: &Object<'_>| part.label("text").map(Cow::Owned);
+        } else if let Ok(parts) = serde_json::from_str::<Vec<JsonObject<'_>>>(content.get()) {
+            let text = |part: &JsonObject<'_>| part.label("text").map(Cow::Owned);
             texts.extend(parts.iter().filter_map(text));
         }
     }

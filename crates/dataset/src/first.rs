@@ -6,23 +6,23 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use crate::error::{DatasetError, Place};
+use crate::error::{DatasetError, FilePosition};
 use crate::input::{open, open_file};
 use crate::items::Items;
-use crate::object::Object;
+use crate::object::JsonObject;
 use crate::private;
 
 /// The first item of a JSON file, or the first line of another; an object may have several lines.
-pub(crate) fn first_document(path: &Path) -> Result<(Place, String), DatasetError> {
+pub(crate) fn first_document(path: &Path) -> Result<(FilePosition, String), DatasetError> {
     first(path, Items::documents(path)?)
 }
 
 /// The first item of a JSON file, or the first line of another.
-pub(crate) fn first_item(path: &Path) -> Result<(Place, String), DatasetError> {
+pub(crate) fn first_item(path: &Path) -> Result<(FilePosition, String), DatasetError> {
     first(path, Items::new(path, open(path)?)?)
 }
 
-fn first(path: &Path, mut items: Items) -> Result<(Place, String), DatasetError> {
+fn first(path: &Path, mut items: Items) -> Result<(FilePosition, String), DatasetError> {
     match items.next(path)? {
         None => Err(DatasetError::file(path, "holds no entries")),
         Some((place, piece)) => match private::piece(piece) {
@@ -40,7 +40,7 @@ pub(crate) fn is_parquet(path: &Path) -> Result<bool, DatasetError> {
 }
 
 /// Whether the object names a schema that begins like this: the version is its reader's to check.
-pub(crate) fn is_schema(object: &Object<'_>, family: &str) -> bool {
+pub(crate) fn is_schema(object: &JsonObject<'_>, family: &str) -> bool {
     let named = object.get("schema").and_then(|raw: &RawValue| {
         serde_json::from_str::<Cow<'_, str>>(raw.get()).ok().map(|name| name.starts_with(family))
     });

@@ -9,7 +9,7 @@ use crate::error::names;
 
 /// Forms of data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum DatasetFormat {
     /// Conversations of `from` and `value`, in a JSON array or one on each line.
     Sharegpt,
     /// Bodies of the chat API, or lines of the batch API.
@@ -24,7 +24,7 @@ pub enum Format {
     Parquet,
 }
 
-impl Format {
+impl DatasetFormat {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Sharegpt, Self::Messages, Self::Prompts, Self::Csv, Self::Text, Self::Parquet];
@@ -119,7 +119,7 @@ pub(crate) fn by_name<T: Copy>(
     })
 }
 
-impl FromStr for Format {
+impl FromStr for DatasetFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
         by_name(text, "form of a data set", &Self::ALL, Self::name)

@@ -15,10 +15,10 @@ use goodput_model::{Nanos, Session, excerpt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{DatasetError, Fault, Place};
-use crate::input::{LONGEST, Lines, hex, open, too_long};
+use crate::error::{DatasetError, EntryError, FilePosition};
+use crate::input::{BoundedLines, LONGEST, hex, open, too_long};
 use crate::object::json_fault;
-use mirror::{Line, Pool};
+use mirror::{SessionMirror, SharedTexts};
 
 /// The format's name and version.
 const SCHEMA: &str = "goodput.workload/1";
@@ -26,7 +26,7 @@ const SCHEMA: &str = "goodput.workload/1";
 /// What a frozen workload says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub struct FrozenHeader {
     /// Format name and version; set by the writer.
     pub schema: String,
     /// The workload's name.
@@ -44,7 +44,7 @@ pub struct Header {
     pub facts: BTreeMap<String, String>,
 }
 
-impl Header {
+impl FrozenHeader {
     /// The beginning of a header: the writer fills in the rest.
     pub fn new(name: &str, seed: u64) -> Self {
         Self { name: name.to_owned(), seed, ..Self::default() }
@@ -52,23 +52,23 @@ impl Header {
 }
 
 /// Writes a frozen workload. The file has its name only once it is whole.
-pub struct Writer {
+pub struct FrozenWriter {
     path: PathBuf,
     partial: PathBuf,
     out: Option<BufWriter<File>>,
-    header: Header,
+    header: FrozenHeader,
     /// Bytes set aside for the header, which is known last.
     room: usize,
     hash: Sha256,
 }
 
-impl Writer {
+impl FrozenWriter {
     /// Begins a file.
-    pub fn create(path: &Path, header: Header) -> Result<Self, DatasetError> {
+    pub fn create(path: &Path, header: FrozenHeader) -> Result<Self, DatasetError> {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        let widest = Header {
+        let widest = FrozenHeader {
             schema: SCHEMA.to_owned(),
             sessions: u64::MAX,
             requests: u64::MAX,
@@ -81,7 +81,7 @@ impl Writer {
             File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial);
         let file = file.map_err(|error| DatasetError::io(path, "written", &error))?;
         let (out, hash) = (Some(BufWriter::new(file)), Sha256::new());
-        let header = Header { schema: SCHEMA.to_owned(), sessions: 0, requests: 0, ..header };
+        let header = FrozenHeader { schema: SCHEMA.to_owned(), sessions: 0, requests: 0, ..header };
         let mut writer = Self { path: path.to_owned(), partial, out, header, room, hash };
         let blank = format!("{:room$}\n", "");
         writer.put(blank.as_bytes())?;
@@ -90,7 +90,7 @@ impl Writer {
 
     /// Writes a session, and when it arrives where the workload says so.
     pub fn write(&mut self, at: Option<Nanos>, session: &Session) -> Result<(), DatasetError> {
-        let mut line = json(&self.path, &Line::of(at, session))?;
+        let mut line = json(&self.path, &SessionMirror::new(at, session))?;
         line.push('\n');
         if line.len() as u64 > LONGEST {
             return Err(DatasetError::file(&self.path, too_long("a session")));
@@ -102,7 +102,7 @@ impl Writer {
     }
 
     /// Writes the header and gives the file its name.
-    pub fn finish(mut self) -> Result<Header, DatasetError> {
+    pub fn finish(mut self) -> Result<FrozenHeader, DatasetError> {
         self.header.sha256 = hex(&std::mem::take(&mut self.hash).finalize());
         let room = self.room;
         let header = format!("{:room$}\n", json(&self.path, &self.header)?);
@@ -123,7 +123,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for FrozenWriter {
     fn drop(&mut self) {
         // Whoever gives up leaves nothing behind; a failure to remove it changes nothing.
         if self.out.take().is_some() {
@@ -141,8 +141,11 @@ fn json(path: &Path, value: &impl Serialize) -> Result<String, DatasetError> {
 pub type Sessions = Vec<(Option<Nanos>, Session)>;
 
 /// Reads the header alone.
-pub fn read_header(path: &Path) -> Result<Header, DatasetError> {
-    match Lines::new(open(path)?).next().map_err(|error| DatasetError::io(path, "read", &error))? {
+pub fn read_header(path: &Path) -> Result<FrozenHeader, DatasetError> {
+    match BoundedLines::new(open(path)?)
+        .next()
+        .map_err(|error| DatasetError::io(path, "read", &error))?
+    {
         Some((place, piece)) => {
             piece.and_then(parse_header).map_err(|fault| DatasetError::new(path, place, fault))
         }
@@ -151,25 +154,25 @@ pub fn read_header(path: &Path) -> Result<Header, DatasetError> {
 }
 
 /// Reads a frozen workload, and checks that it is as it was written.
-pub fn read(path: &Path) -> Result<(Header, Sessions), DatasetError> {
-    let mut lines = Lines::new(open(path)?);
-    let mut next = |take: &mut dyn FnMut(&str) -> Result<(), Fault>| {
+pub fn read(path: &Path) -> Result<(FrozenHeader, Sessions), DatasetError> {
+    let mut lines = BoundedLines::new(open(path)?);
+    let mut next = |take: &mut dyn FnMut(&str) -> Result<(), EntryError>| {
         let line = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
         let Some((place, piece)) = line else { return Ok(false) };
         piece.and_then(&mut *take).map_err(|fault| DatasetError::new(path, place, fault))?;
         Ok(true)
     };
-    let mut header = Header::default();
+    let mut header = FrozenHeader::default();
     next(&mut |text| {
         header = parse_header(text)?;
         Ok(())
     })?;
-    let (mut hash, mut pool, mut sessions) = (Sha256::new(), Pool::default(), Vec::new());
+    let (mut hash, mut pool, mut sessions) = (Sha256::new(), SharedTexts::default(), Vec::new());
     let mut requests = 0u64;
     while next(&mut |text| {
         hash.update(text.as_bytes());
         hash.update(b"\n");
-        let line: Line<'_> =
+        let line: SessionMirror<'_> =
             serde_json::from_str(text).map_err(|error| line_fault(text, &error))?;
         let (at, session) = line.session(&mut pool)?;
         requests += session.requests();
@@ -182,7 +185,7 @@ pub fn read(path: &Path) -> Result<(Header, Sessions), DatasetError> {
             "was changed after it was written: its lines hash to {found}, its header says {}",
             excerpt(&header.sha256)
         );
-        return Err(DatasetError::file(path, Fault::with_hint(what, CHANGED)));
+        return Err(DatasetError::file(path, EntryError::with_hint(what, CHANGED)));
     }
     if (header.sessions, header.requests) != (sessions.len() as u64, requests) {
         let what = format!(
@@ -191,32 +194,43 @@ pub fn read(path: &Path) -> Result<(Header, Sessions), DatasetError> {
             header.sessions,
             header.requests
         );
-        return Err(DatasetError::new(path, Place::Line(1), Fault::with_hint(what, CHANGED)));
+        return Err(DatasetError::new(
+            path,
+            FilePosition::Line(1),
+            EntryError::with_hint(what, CHANGED),
+        ));
     }
     Ok((header, sessions))
 }
 
 const CHANGED: &str = "make it again with `goodput workload make`, or take the original";
 
-fn line_fault(text: &str, error: &serde_json::Error) -> Fault {
+fn line_fault(text: &str, error: &serde_json::Error) -> EntryError {
     if error.is_data() {
-        return Fault::with_hint(format!("no session: {}", excerpt(&error.to_string())), CHANGED);
+        return EntryError::with_hint(
+            format!("no session: {}", excerpt(&error.to_string())),
+            CHANGED,
+        );
     }
     json_fault(text, error)
 }
 
-fn parse_header(text: &str) -> Result<Header, Fault> {
+fn parse_header(text: &str) -> Result<FrozenHeader, EntryError> {
     const HINT: &str = "frozen workloads are written by `goodput workload make`";
     #[derive(Deserialize)]
     struct Schema {
         schema: String,
     }
-    let schema = serde_json::from_str::<Schema>(text)
-        .map_err(|_| Fault::with_hint(format!("no field `schema`, expected `{SCHEMA}`"), HINT))?;
+    let schema = serde_json::from_str::<Schema>(text).map_err(|_| {
+        EntryError::with_hint(format!("no field `schema`, expected `{SCHEMA}`"), HINT)
+    })?;
     if schema.schema != SCHEMA {
-        return Err(Fault::with_hint(Fault::field("schema", &schema.schema, SCHEMA).what, HINT));
+        return Err(EntryError::with_hint(
+            EntryError::field("schema", &schema.schema, SCHEMA).what,
+            HINT,
+        ));
     }
     serde_json::from_str(text).map_err(|error| {
-        Fault::with_hint(format!("no header: {}", excerpt(&error.to_string())), HINT)
+        EntryError::with_hint(format!("no header: {}", excerpt(&error.to_string())), HINT)
     })
 }

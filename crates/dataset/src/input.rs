@@ -8,14 +8,14 @@ use std::path::Path;
 use goodput_model::excerpt;
 use sha2::{Digest, Sha256};
 
-use crate::error::{DatasetError, Fault, Place};
+use crate::error::{DatasetError, EntryError, FilePosition};
 
 /// The longest line, item or record that is read into memory.
 pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// What is wrong with a longer one.
-pub(crate) fn too_long(what: &str) -> Fault {
-    Fault::with_hint(
+pub(crate) fn too_long(what: &str) -> EntryError {
+    EntryError::with_hint(
         format!("{what} is longer than {} MiB", LONGEST >> 20),
         "data sets have one entry per line or array item; is this the right file?",
     )
@@ -59,13 +59,14 @@ pub(crate) fn open_file(path: &Path) -> Result<File, DatasetError> {
 
 fn unopened(path: &Path, error: &io::Error) -> DatasetError {
     if path.is_dir() {
-        let fault = Fault::with_hint("is a folder, expected a file", "name one of the files in it");
+        let fault =
+            EntryError::with_hint("is a folder, expected a file", "name one of the files in it");
         return DatasetError::file(path, fault);
     }
     let what = format!("cannot be opened: {error}");
     match error.kind() {
         io::ErrorKind::InvalidInput => {
-            DatasetError::file(path, Fault::with_hint(what, "write it to a file first"))
+            DatasetError::file(path, EntryError::with_hint(what, "write it to a file first"))
         }
         _ => DatasetError::file(path, what),
     }
@@ -78,7 +79,7 @@ pub(crate) fn text(path: &Path, source: Source) -> Result<Text, DatasetError> {
     if head.is_empty() {
         return Err(DatasetError::file(
             path,
-            Fault::with_hint("is empty", "was its download complete?"),
+            EntryError::with_hint("is empty", "was its download complete?"),
         ));
     }
     if let Some(fault) = no_text(head) {
@@ -100,16 +101,16 @@ const PACKED: [(&[u8], &str, &str); 6] = [
     (b"\x04\x22\x4d\x18", "lz4", "unlz4"),
 ];
 
-fn no_text(head: &[u8]) -> Option<Fault> {
+fn no_text(head: &[u8]) -> Option<EntryError> {
     for (magic, name, tool) in PACKED {
         if head.starts_with(magic) {
             let what = format!("is packed with {name}, expected plain text");
-            return Some(Fault::with_hint(what, format!("unpack it first with `{tool}`")));
+            return Some(EntryError::with_hint(what, format!("unpack it first with `{tool}`")));
         }
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         let hint = "convert it with `iconv -f UTF-16 -t UTF-8`";
-        return Some(Fault::with_hint("is UTF-16, expected UTF-8", hint));
+        return Some(EntryError::with_hint("is UTF-16, expected UTF-8", hint));
     }
     None
 }
@@ -135,10 +136,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// One line or item, or why there is none.
-pub(crate) type Piece<'a> = Result<&'a str, Fault>;
+pub(crate) type Piece<'a> = Result<&'a str, EntryError>;
 
 /// Lines of bounded length.
-pub(crate) struct Lines<R> {
+pub(crate) struct BoundedLines<R> {
     reader: R,
     buffer: Vec<u8>,
     line: u64,
@@ -146,14 +147,14 @@ pub(crate) struct Lines<R> {
     is_unfinished: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> BoundedLines<R> {
     pub(crate) fn new(reader: R) -> Self {
         Self { reader, buffer: Vec::new(), line: 0, is_unfinished: false }
     }
 
     /// The next line without its end. A line that is too long or no text is a fault of its own:
     /// the one after it can be read.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(Place, Piece<'_>)>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<(FilePosition, Piece<'_>)>> {
         if std::mem::take(&mut self.is_unfinished) {
             self.reader.skip_until(b'\n')?;
         }
@@ -163,7 +164,7 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         self.line += 1;
-        let place = Place::Line(self.line);
+        let place = FilePosition::Line(self.line);
         if read as u64 > LONGEST && self.buffer.last() != Some(&b'\n') {
             self.buffer = Vec::new();
             self.is_unfinished = true;
@@ -191,7 +192,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Piece<'_> {
         let before = String::from_utf8_lossy(bytes.get(..place).unwrap_or_default()).into_owned();
         let tail: String =
             before.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
-        Fault::with_hint(
+        EntryError::with_hint(
             format!("byte {} is no UTF-8, behind `{}`", place + 1, excerpt(&tail)),
             "convert the file to UTF-8 with `iconv`",
         )
@@ -206,16 +207,16 @@ mod tests {
     fn a_gigabyte_on_one_line_is_passed_over_without_being_held() {
         let long = io::repeat(b'x').take(1 << 30);
         let text = (&b"a\r\n"[..]).chain(long).chain(&b"\nb"[..]);
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 20, text));
+        let mut lines = BoundedLines::new(BufReader::with_capacity(1 << 20, text));
         let mut found = Vec::new();
         while let Some((place, piece)) = lines.next().unwrap() {
             found.push((place, piece.map(str::to_owned).map_err(|fault| fault.what)));
             assert!(lines.buffer.capacity() as u64 <= 2 * LONGEST + 64);
         }
         let expected = [
-            (Place::Line(1), Ok("a".to_owned())),
-            (Place::Line(2), Err("the line is longer than 64 MiB".to_owned())),
-            (Place::Line(3), Ok("b".to_owned())),
+            (FilePosition::Line(1), Ok("a".to_owned())),
+            (FilePosition::Line(2), Err("the line is longer than 64 MiB".to_owned())),
+            (FilePosition::Line(3), Ok("b".to_owned())),
         ];
         assert_eq!(found, expected);
     }
@@ -224,7 +225,7 @@ mod tests {
     fn the_longest_line_is_still_read() {
         let line = |length: u64| {
             let text = io::repeat(b'x').take(length).chain(&b"\n"[..]);
-            let mut lines = Lines::new(BufReader::with_capacity(1 << 20, text));
+            let mut lines = BoundedLines::new(BufReader::with_capacity(1 << 20, text));
             lines.next().unwrap().unwrap().1.map(str::len).map_err(|fault| fault.what)
         };
         assert_eq!(line(LONGEST), Ok(LONGEST as usize));
@@ -242,7 +243,7 @@ mod tests {
     fn every_byte_is_hashed() {
         let path = Path::new("x");
         let bytes = b"\xef\xbb\xbfone\ntwo\n";
-        let mut lines = Lines::new(text(path, Box::new(&bytes[..])).unwrap());
+        let mut lines = BoundedLines::new(text(path, Box::new(&bytes[..])).unwrap());
         assert_eq!(lines.next().unwrap().unwrap().1, Ok("one"));
         let hash = sha256(path, lines.into_inner()).unwrap();
         assert_eq!(hash, hex(&Sha256::digest(bytes)));

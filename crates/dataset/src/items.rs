@@ -8,12 +8,12 @@ use std::path::Path;
 
 use serde::de::IgnoredAny;
 
-use crate::error::{DatasetError, Fault, Place};
-use crate::input::{LONGEST, Lines, Piece, Text, open, sha256, too_long, utf8};
+use crate::error::{DatasetError, EntryError, FilePosition};
+use crate::input::{BoundedLines, LONGEST, Piece, Text, open, sha256, too_long, utf8};
 
 /// The items of a file.
 pub(crate) enum Items {
-    Lines(Lines<Text>),
+    Lines(BoundedLines<Text>),
     Array(Array<Text>),
 }
 
@@ -26,7 +26,7 @@ impl Items {
             text.consume(1);
             return Ok(Self::Array(Array::new(text, lines + 1)));
         }
-        let mut items = Lines::new(text);
+        let mut items = BoundedLines::new(text);
         items.skipped(lines);
         Ok(Self::Lines(items))
     }
@@ -35,7 +35,7 @@ impl Items {
     pub(crate) fn documents(path: &Path) -> Result<Self, DatasetError> {
         let mut items = Self::new(path, open(path)?)?;
         let is_open = match items.next(path)? {
-            Some((Place::Line(_), Ok(line))) => is_unfinished(line),
+            Some((FilePosition::Line(_), Ok(line))) => is_unfinished(line),
             _ => false,
         };
         let mut text = open(path)?;
@@ -49,14 +49,17 @@ impl Items {
 
     /// The next item. An error is one of the file's structure; an item of its own that is wrong is
     /// a fault in the piece.
-    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(Place, Piece<'_>)>, DatasetError> {
+    pub(crate) fn next(
+        &mut self,
+        path: &Path,
+    ) -> Result<Option<(FilePosition, Piece<'_>)>, DatasetError> {
         let io = |error: io::Error| DatasetError::io(path, "read", &error);
         match self {
             Self::Lines(lines) => lines.next().map_err(io),
             Self::Array(array) => {
                 let found = array.next().map_err(|broken| match broken {
-                    Broken::Io(error) => io(error),
-                    Broken::Array(place, fault) => DatasetError::new(path, place, fault),
+                    ArrayError::Io(error) => io(error),
+                    ArrayError::Array(place, fault) => DatasetError::new(path, place, fault),
                 })?;
                 let Some((place, is_long)) = found else { return Ok(None) };
                 let piece = if is_long { Err(too_long("the item")) } else { utf8(&array.item) };
@@ -98,12 +101,12 @@ fn first_byte(text: &mut impl BufRead) -> io::Result<(Option<u8>, u64)> {
 }
 
 /// What ends the reading of an array.
-pub(crate) enum Broken {
+pub(crate) enum ArrayError {
     Io(io::Error),
-    Array(Place, Fault),
+    Array(FilePosition, EntryError),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for ArrayError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -118,12 +121,12 @@ pub(crate) struct Array<R> {
     number: u64,
     line: u64,
     /// An item that was too long, and has not been passed over yet.
-    unfinished: Option<Scan>,
+    unfinished: Option<ItemScan>,
 }
 
 /// Where a scan for the end of an item is.
 #[derive(Default)]
-struct Scan {
+struct ItemScan {
     depth: u64,
     in_text: bool,
     is_escaped: bool,
@@ -137,7 +140,7 @@ impl<R: BufRead> Array<R> {
     }
 
     /// Finds the next item; true when it is longer than is kept.
-    fn next(&mut self) -> Result<Option<(Place, bool)>, Broken> {
+    fn next(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
         if let Some(mut scan) = self.unfinished.take() {
             while !self.step(&mut scan, false)? {}
         }
@@ -162,13 +165,13 @@ impl<R: BufRead> Array<R> {
             _ => {}
         }
         self.number += 1;
-        let place = Place::Item { item: self.number, line: self.line };
+        let place = FilePosition::Item { item: self.number, line: self.line };
         let is_long = self.copy_item()?;
         Ok(Some((place, is_long)))
     }
 
     /// Behind the closing bracket only blanks may stand.
-    fn end(&mut self) -> Result<Option<(Place, bool)>, Broken> {
+    fn end(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
         self.reader.consume(1);
         if self.peek()?.is_some() {
             return Err(self.broken("text behind the end of the array"));
@@ -176,8 +179,11 @@ impl<R: BufRead> Array<R> {
         Ok(None)
     }
 
-    fn broken(&self, what: &str) -> Broken {
-        Broken::Array(Place::Item { item: self.number, line: self.line }, Fault::from(what))
+    fn broken(&self, what: &str) -> ArrayError {
+        ArrayError::Array(
+            FilePosition::Item { item: self.number, line: self.line },
+            EntryError::from(what),
+        )
     }
 
     /// The next byte that is no blank.
@@ -188,11 +194,11 @@ impl<R: BufRead> Array<R> {
     }
 
     /// Copies the item that begins here; true when it is longer than is kept.
-    fn copy_item(&mut self) -> Result<bool, Broken> {
+    fn copy_item(&mut self) -> Result<bool, ArrayError> {
         self.item.clear();
         let first = self.reader.fill_buf()?.first();
         let is_bare = !matches!(first, Some(b'{' | b'[' | b'"'));
-        let mut scan = Scan { is_bare, ..Scan::default() };
+        let mut scan = ItemScan { is_bare, ..ItemScan::default() };
         while !self.step(&mut scan, true)? {
             if self.item.len() as u64 > LONGEST {
                 self.item = Vec::new();
@@ -204,7 +210,7 @@ impl<R: BufRead> Array<R> {
     }
 
     /// Takes what the reader holds of an item; true at the item's end.
-    fn step(&mut self, scan: &mut Scan, is_kept: bool) -> Result<bool, Broken> {
+    fn step(&mut self, scan: &mut ItemScan, is_kept: bool) -> Result<bool, ArrayError> {
         let buffer = self.reader.fill_buf()?;
         if buffer.is_empty() {
             return Err(self.broken(if self.is_bare { CUT } else { ENDS }));
@@ -223,7 +229,7 @@ impl<R: BufRead> Array<R> {
 const CUT: &str = "the file ends inside an object: it is truncated";
 const ENDS: &str = "the file ends inside the array: it is truncated, or its `]` is missing";
 
-impl Scan {
+impl ItemScan {
     /// Goes through the buffer up to the end of the item: bytes used, and whether the end is there.
     fn advance(&mut self, buffer: &[u8]) -> (usize, bool) {
         let mut at = 0;
@@ -284,12 +290,12 @@ mod tests {
         loop {
             match array.next() {
                 Ok(None) => return Ok(found),
-                Ok(Some((Place::Item { line, .. }, false))) => {
+                Ok(Some((FilePosition::Item { line, .. }, false))) => {
                     found.push((String::from_utf8(array.item.clone()).unwrap(), line));
                 }
                 Ok(Some(other)) => panic!("{other:?}"),
-                Err(Broken::Array(_, fault)) => return Err(fault.what),
-                Err(Broken::Io(error)) => panic!("{error}"),
+                Err(ArrayError::Array(_, fault)) => return Err(fault.what),
+                Err(ArrayError::Io(error)) => panic!("{error}"),
             }
         }
     }
@@ -312,8 +318,8 @@ mod tests {
             let mut array = Array { is_bare: true, ..Array::new(text.as_bytes(), 1) };
             let mut found = Vec::new();
             while let Some((place, _)) = array.next().map_err(|broken| match broken {
-                Broken::Array(_, fault) => fault.what,
-                Broken::Io(error) => error.to_string(),
+                ArrayError::Array(_, fault) => fault.what,
+                ArrayError::Io(error) => error.to_string(),
             })? {
                 found.push((String::from_utf8(array.item.clone()).unwrap(), place.number()));
             }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::DatasetError;
 use crate::first::{first_item, is_parquet, is_schema};
-use crate::object::Object;
+use crate::object::JsonObject;
 use crate::trace;
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Sessions of ours.
     Frozen,
     /// A trace with times.
@@ -20,16 +20,16 @@ pub enum Kind {
 
 /// What this file holds, by its first item. Whatever is neither of ours nor a trace is taken for
 /// a data set.
-pub fn kind_of(path: &Path) -> Result<Kind, DatasetError> {
+pub fn kind_of(path: &Path) -> Result<FileKind, DatasetError> {
     if path.is_dir() || is_parquet(path)? {
-        return Ok(Kind::Dataset);
+        return Ok(FileKind::Dataset);
     }
     let (_, first) = first_item(path)?;
-    let object: Option<Object<'_>> = serde_json::from_str(&first).ok();
+    let object: Option<JsonObject<'_>> = serde_json::from_str(&first).ok();
     let is_frozen = object.is_some_and(|object| is_schema(&object, "goodput.workload/"));
     Ok(match trace::format_of(path, None) {
-        _ if is_frozen => Kind::Frozen,
-        Ok(_) => Kind::Trace,
-        Err(_) => Kind::Dataset,
+        _ if is_frozen => FileKind::Frozen,
+        Ok(_) => FileKind::Trace,
+        Err(_) => FileKind::Dataset,
     })
 }

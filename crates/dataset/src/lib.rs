@@ -6,6 +6,7 @@
 //! Memory is bounded: a line, array item or row has at most 64 MiB, candidates of a sample beyond
 //! its size hold at most 64 MiB of text, and what is kept at most 4 GiB; more is an error.
 
+mod conversation;
 mod convert;
 mod detect;
 mod entry;
@@ -30,19 +31,18 @@ mod prompts;
 mod sample;
 mod sharegpt;
 mod table;
-mod talk;
 pub mod trace;
 
-pub use convert::{Converted, Target, convert};
-pub use entry::{Counted, Entry, Loaded, Served, Turn};
+pub use convert::{ConvertTarget, Converted, convert};
+pub use entry::{DatasetEntry, DatasetTurn, Loaded, RecordedService, TokenCounter};
 pub use error::DatasetError;
-pub use format::{Format, TraceFormat, UnknownFormat};
+pub use format::{DatasetFormat, TraceFormat, UnknownFormat};
 pub use input::sha256_of as file_sha256;
-pub use kind::{Kind, kind_of};
+pub use kind::{FileKind, kind_of};
 pub use load::load;
 pub use numbers::load_numbers;
-pub use options::Options;
+pub use options::DatasetOptions;
 pub use pairs::load_pairs;
 pub use trace::{
-    Head as TraceHead, Param, Params, Row, TraceOptions, Writer as TraceWriter, load_trace,
+    Param, Params, TraceHead, TraceOptions, TraceRow, TraceRowWriter as TraceWriter, load_trace,
 };

@@ -4,25 +4,25 @@ use std::path::Path;
 
 use crate::detect::format_of;
 use crate::error::DatasetError;
-use crate::filter::Filter;
-use crate::format::Format;
-use crate::options::Options;
-use crate::pass::{Keeper, Tally};
-use crate::sample::{Head, Sampler, Slot};
-use crate::{Entry, Loaded, messages, parquet, prompts, sharegpt};
+use crate::filter::LengthFilter;
+use crate::format::DatasetFormat;
+use crate::options::DatasetOptions;
+use crate::pass::{Keeper, PassTally};
+use crate::sample::{FirstEntries, Sampler, Slot};
+use crate::{DatasetEntry, Loaded, messages, parquet, prompts, sharegpt};
 
 /// Reads a data set. The result is a function of the file and the options: not of memory, time or
 /// machine. `count` gives the tokens of a text; it is asked for candidates only.
 pub fn load(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     count: &dyn Fn(&str) -> u32,
 ) -> Result<Loaded, DatasetError> {
     let format = format_of(path, options.format, options.prompt_column.as_deref())?;
-    let filter = Filter { options, count };
+    let filter = LengthFilter { options, count };
     let (entries, tally) = if options.in_order {
         let most = options.sample.max(1);
-        let mut head = Head { filter: &filter, most, entries: Vec::new(), bytes: 0 };
+        let mut head = FirstEntries { filter: &filter, most, entries: Vec::new(), bytes: 0 };
         let tally = scan(path, format, options, &mut head)?;
         (head.entries, tally)
     } else {
@@ -45,9 +45,9 @@ pub fn load(
 /// The sample, in its random order.
 fn sample(
     path: &Path,
-    format: Format,
-    filter: &Filter<'_>,
-) -> Result<(Vec<Entry>, Tally), DatasetError> {
+    format: DatasetFormat,
+    filter: &LengthFilter<'_>,
+) -> Result<(Vec<DatasetEntry>, PassTally), DatasetError> {
     let options = filter.options;
     let wanted = usize::try_from(options.sample).unwrap_or(usize::MAX).max(1);
     // Where every fourth candidate passes, the file is read once.
@@ -55,7 +55,7 @@ fn sample(
         if filter.is_active() { wanted.saturating_mul(4).saturating_add(64) } else { wanted };
     let mut entries = Vec::new();
     let mut behind: Option<Slot> = None;
-    let mut first: Option<Tally> = None;
+    let mut first: Option<PassTally> = None;
     loop {
         let missing = wanted.saturating_sub(entries.len());
         let mut sampler = Sampler::new(options.seed, behind, room, missing);
@@ -86,16 +86,16 @@ fn sample(
 /// One pass over the file.
 fn scan(
     path: &Path,
-    format: Format,
-    options: &Options,
+    format: DatasetFormat,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     match format {
-        Format::Sharegpt => sharegpt::scan(path, options, keeper),
-        Format::Messages => messages::scan(path, options, keeper),
-        Format::Prompts => prompts::scan_json(path, options, keeper),
-        Format::Csv => prompts::scan_csv(path, options, keeper),
-        Format::Text => prompts::scan_text(path, options, keeper),
-        Format::Parquet => parquet::scan(path, options, keeper),
+        DatasetFormat::Sharegpt => sharegpt::scan(path, options, keeper),
+        DatasetFormat::Messages => messages::scan(path, options, keeper),
+        DatasetFormat::Prompts => prompts::scan_json(path, options, keeper),
+        DatasetFormat::Csv => prompts::scan_csv(path, options, keeper),
+        DatasetFormat::Text => prompts::scan_text(path, options, keeper),
+        DatasetFormat::Parquet => parquet::scan(path, options, keeper),
     }
 }

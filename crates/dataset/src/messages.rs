@@ -6,25 +6,25 @@ use std::path::Path;
 use goodput_model::{Message, Role, excerpt};
 use serde_json::value::RawValue;
 
-use crate::error::{DatasetError, Fault};
-use crate::object::{Object, json_fault, string};
-use crate::options::Options;
-use crate::pass::{Found, Keeper, Notes, Tally, scan_items};
-use crate::talk::{Side, Talk};
-use crate::{Entry, Turn};
+use crate::conversation::{Conversation, Speaker};
+use crate::error::{DatasetError, EntryError};
+use crate::object::{JsonObject, json_fault, string};
+use crate::options::DatasetOptions;
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, PassTally, scan_items};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// One pass over a file.
 pub(crate) fn scan(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     scan_items(path, options, keeper, |text, build, notes| {
-        let line = Object::parse(text)?;
+        let line = JsonObject::parse(text)?;
         match line.get("body") {
             Some(body) if line.get("messages").is_none() => {
-                let body = serde_json::from_str::<Object<'_>>(body.get())
-                    .map_err(|_| Fault::field("body", body.get(), "an object"))?;
+                let body = serde_json::from_str::<JsonObject<'_>>(body.get())
+                    .map_err(|_| EntryError::field("body", body.get(), "an object"))?;
                 read(&body, build, notes)
             }
             _ => read(&line, build, notes),
@@ -38,18 +38,22 @@ const OURS: [&str; 3] = ["model", "stream", "stream_options"];
 const READ: [&str; 6] =
     ["messages", "prompt", "max_tokens", "max_completion_tokens", "custom_id", "id"];
 
-fn read(body: &Object<'_>, build: bool, notes: &mut Notes) -> Result<Found, Fault> {
+fn read(
+    body: &JsonObject<'_>,
+    build: bool,
+    notes: &mut EntryNotes,
+) -> Result<ItemOutcome, EntryError> {
     let pairs = match (body.get("messages"), body.get("prompt")) {
         (None, Some(prompt)) => {
             let text = string("prompt", prompt, "a text")?;
-            let mut talk = Talk::new();
-            talk.say(Side::Asking, Message::text(Role::User, text.as_ref()));
+            let mut talk = Conversation::new();
+            talk.say(Speaker::Asking, Message::text(Role::User, text.as_ref()));
             talk.finish(true, notes)
         }
         _ => talk(body)?.finish(true, notes),
     };
     if pairs.is_empty() {
-        return Ok(Found::Skip("no message of a user or a tool".to_owned()));
+        return Ok(ItemOutcome::Skip("no message of a user or a tool".to_owned()));
     }
     let output = match body.tokens("max_completion_tokens")? {
         Some(tokens) => Some(tokens),
@@ -57,26 +61,26 @@ fn read(body: &Object<'_>, build: bool, notes: &mut Notes) -> Result<Found, Faul
     };
     let fields = fields(body, notes);
     if !build {
-        return Ok(Found::Good);
+        return Ok(ItemOutcome::Good);
     }
-    let mut turns: Vec<Turn> = pairs
+    let mut turns: Vec<DatasetTurn> = pairs
         .into_iter()
-        .map(|pair| Turn {
+        .map(|pair| DatasetTurn {
             messages: pair.asked,
             reply: pair.reply,
             fields: fields.clone(),
-            ..Turn::default()
+            ..DatasetTurn::default()
         })
         .collect();
     // The limit is that of the request on file, whose answer is the last one.
     if let Some(last) = turns.last_mut() {
         last.output_tokens = output;
     }
-    Ok(Found::Entry(Entry { turns, ..Entry::default() }))
+    Ok(ItemOutcome::Entry(DatasetEntry { turns, ..DatasetEntry::default() }))
 }
 
 /// All messages of a body as they are; none of prompts that are no single text.
-pub(crate) fn said(body: &Object<'_>) -> Result<Vec<Message>, Fault> {
+pub(crate) fn said(body: &JsonObject<'_>) -> Result<Vec<Message>, EntryError> {
     if let (None, Some(prompt)) = (body.get("messages"), body.get("prompt")) {
         let text = string("prompt", prompt, "a text")?;
         return Ok(vec![Message::text(Role::User, text.as_ref())]);
@@ -86,7 +90,7 @@ pub(crate) fn said(body: &Object<'_>) -> Result<Vec<Message>, Fault> {
 }
 
 /// What goes into every body as it is, in the order of the keys.
-pub(crate) fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, String)> {
+pub(crate) fn fields(body: &JsonObject<'_>, notes: &mut EntryNotes) -> Vec<(String, String)> {
     let mut fields = BTreeMap::new();
     for (name, value) in body.fields() {
         if OURS.contains(&name) {
@@ -101,14 +105,14 @@ pub(crate) fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, Strin
     fields.into_iter().collect()
 }
 
-fn list<'a>(body: &Object<'a>) -> Result<Vec<&'a RawValue>, Fault> {
+fn list<'a>(body: &JsonObject<'a>) -> Result<Vec<&'a RawValue>, EntryError> {
     const LIST: &str = "an array of objects with `role` and `content`";
     let list = body.need("messages", LIST)?;
-    serde_json::from_str(list.get()).map_err(|_| Fault::field("messages", list.get(), LIST))
+    serde_json::from_str(list.get()).map_err(|_| EntryError::field("messages", list.get(), LIST))
 }
 
-fn talk(body: &Object<'_>) -> Result<Talk<Message>, Fault> {
-    let mut talk = Talk::new();
+fn talk(body: &JsonObject<'_>) -> Result<Conversation<Message>, EntryError> {
+    let mut talk = Conversation::new();
     for (place, raw) in list(body)?.into_iter().enumerate() {
         let (side, message) = message(place, raw)?;
         talk.say(side, message);
@@ -117,28 +121,28 @@ fn talk(body: &Object<'_>) -> Result<Talk<Message>, Fault> {
 }
 
 /// A message: plain where role and text are all it has, as it is where not.
-fn message(place: usize, raw: &RawValue) -> Result<(Side, Message), Fault> {
+fn message(place: usize, raw: &RawValue) -> Result<(Speaker, Message), EntryError> {
     const ROLES: &str = "`system`, `developer`, `user`, `assistant`, `tool` or `function`";
     let field = |name: &str| format!("messages[{place}].{name}");
-    let object: Object<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+    let object: JsonObject<'_> = serde_json::from_str(raw.get()).map_err(|error| {
         if error.is_data() {
-            Fault::field(&format!("messages[{place}]"), raw.get(), "an object")
+            EntryError::field(&format!("messages[{place}]"), raw.get(), "an object")
         } else {
             json_fault(raw.get(), &error)
         }
     })?;
     let Some(role) = object.get("role") else {
-        return Err(Fault::missing(&field("role"), object.names(), ROLES));
+        return Err(EntryError::missing(&field("role"), object.names(), ROLES));
     };
     let name = string(&field("role"), role, ROLES)?;
     let (side, plain) = match name.as_ref() {
-        "user" => (Side::Asking, Some(Role::User)),
-        "tool" => (Side::Asking, Some(Role::Tool)),
-        "function" => (Side::Asking, None),
-        "assistant" => (Side::Answering, Some(Role::Assistant)),
-        "system" => (Side::Beside, Some(Role::System)),
-        "developer" => (Side::Beside, None),
-        _ => return Err(Fault::field(&field("role"), role.get(), ROLES)),
+        "user" => (Speaker::Asking, Some(Role::User)),
+        "tool" => (Speaker::Asking, Some(Role::Tool)),
+        "function" => (Speaker::Asking, None),
+        "assistant" => (Speaker::Answering, Some(Role::Assistant)),
+        "system" => (Speaker::Beside, Some(Role::System)),
+        "developer" => (Speaker::Beside, None),
+        _ => return Err(EntryError::field(&field("role"), role.get(), ROLES)),
     };
     let text = object.get("content").and_then(|content| string("content", content, "").ok());
     let is_plain = object.names().count() == 2;

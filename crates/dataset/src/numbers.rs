@@ -4,8 +4,8 @@ use std::path::Path;
 
 use goodput_model::excerpt;
 
-use crate::error::{DatasetError, Fault};
-use crate::table::{Row, Table};
+use crate::error::{DatasetError, EntryError};
+use crate::table::{TableReader, TableRow};
 
 /// Rows that are read: all numbers are held in memory, and a pipe may never end.
 const MOST_ROWS: u64 = 50_000_000;
@@ -13,7 +13,7 @@ const MOST_ROWS: u64 = 50_000_000;
 /// Reads these columns of a table, each by its name in the header or by its number from 1. Without
 /// any name, the first. `inf` stands for a value beyond every limit.
 pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, DatasetError> {
-    let mut table = Table::open_bare(path)?;
+    let mut table = TableReader::open_bare(path)?;
     let is_bare = match table.next(path)? {
         None => return Err(DatasetError::file(path, "holds no numbers")),
         Some(row) => row.fields().all(|field| field.is_ok_and(is_number)),
@@ -33,14 +33,14 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
         rows += 1;
         if rows > MOST_ROWS {
             let what = format!("there are more than {MOST_ROWS} rows");
-            return Err(DatasetError::new(path, row.place, Fault::from(what)));
+            return Err(DatasetError::new(path, row.place, EntryError::from(what)));
         }
         let fields = row.fields().count();
         width = if width == 0 { fields } else { width };
         if fields > width {
             let what = format!("the row has {fields} fields, expected {width}");
             let hint = "numbers have a point, not a comma, before their decimals";
-            return Err(DatasetError::new(path, row.place, Fault::with_hint(what, hint)));
+            return Err(DatasetError::new(path, row.place, EntryError::with_hint(what, hint)));
         }
         for (column, place) in columns.iter_mut().zip(&places) {
             let value = value(&row, *place);
@@ -57,7 +57,7 @@ fn is_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok()
 }
 
-fn place(table: &Table, path: &Path, name: &str) -> Result<usize, DatasetError> {
+fn place(table: &TableReader, path: &Path, name: &str) -> Result<usize, DatasetError> {
     match (table.column(&[name]), name.parse::<usize>()) {
         (Some(place), _) => Ok(place),
         (None, Ok(number)) if number > 0 => Ok(number - 1),
@@ -65,15 +65,15 @@ fn place(table: &Table, path: &Path, name: &str) -> Result<usize, DatasetError> 
     }
 }
 
-fn value(row: &Row<'_>, place: usize) -> Result<f64, Fault> {
-    let missing = || Fault::from(format!("the row has no column {}", place + 1));
+fn value(row: &TableRow<'_>, place: usize) -> Result<f64, EntryError> {
+    let missing = || EntryError::from(format!("the row has no column {}", place + 1));
     let text = row.fields().nth(place).ok_or_else(missing)??.trim();
     let number = text.parse::<f64>().ok();
     // Nothing takes less than no time: only `inf` has a meaning.
     let number = number.filter(|number| *number > f64::NEG_INFINITY);
     number.ok_or_else(|| {
         let what = format!("`{}` in column {} is no number", excerpt(text), place + 1);
-        Fault::with_hint(what, "name a column of numbers (commas between columns, tabs in .tsv); `inf` stands for a time limit")
+        EntryError::with_hint(what, "name a column of numbers (commas between columns, tabs in .tsv); `inf` stands for a time limit")
     })
 }
 

@@ -7,16 +7,16 @@ use goodput_model::excerpt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::{Fault, names};
+use crate::error::{EntryError, names};
 
 /// The longest length that is taken for one.
 pub(crate) const MOST_TOKENS: u32 = 10_000_000;
 
 /// An object, one level deep.
-pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct JsonObject<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'a> Object<'a> {
-    pub(crate) fn parse(text: &'a str) -> Result<Self, Fault> {
+impl<'a> JsonObject<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, EntryError> {
         serde_json::from_str(text).map_err(|error| json_fault(text, &error))
     }
 
@@ -38,17 +38,17 @@ impl<'a> Object<'a> {
     }
 
     /// A field that must be there.
-    pub(crate) fn need(&self, name: &str, expected: &str) -> Result<&'a RawValue, Fault> {
-        self.get(name).ok_or_else(|| Fault::missing(name, self.names(), expected))
+    pub(crate) fn need(&self, name: &str, expected: &str) -> Result<&'a RawValue, EntryError> {
+        self.get(name).ok_or_else(|| EntryError::missing(name, self.names(), expected))
     }
 
     /// A length in tokens, where there is one.
-    pub(crate) fn tokens(&self, name: &str) -> Result<Option<u32>, Fault> {
+    pub(crate) fn tokens(&self, name: &str) -> Result<Option<u32>, EntryError> {
         self.value(name).map(|value| tokens(name, value.get())).transpose()
     }
 
     /// A length in tokens that must be there.
-    pub(crate) fn need_tokens(&self, name: &str) -> Result<u32, Fault> {
+    pub(crate) fn need_tokens(&self, name: &str) -> Result<u32, EntryError> {
         tokens(name, self.need(name, TOKENS)?.get())
     }
 
@@ -63,8 +63,8 @@ impl<'a> Object<'a> {
 pub(crate) const TOKENS: &str = "a number of tokens from 1 to 10000000";
 
 /// A length in tokens.
-pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, Fault> {
-    let wrong = || Fault::field(name, text, TOKENS);
+pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, EntryError> {
+    let wrong = || EntryError::field(name, text, TOKENS);
     let digits = text.trim();
     // Tables that once had gaps write whole numbers as `12.0`.
     let digits = digits.strip_suffix(".0").unwrap_or(digits);
@@ -74,39 +74,39 @@ pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, Fault> {
 
 /// A JSON text, borrowed where nothing in it is escaped.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A field's text.
 pub(crate) fn string<'a>(
     name: &str,
     raw: &'a RawValue,
     expected: &str,
-) -> Result<Cow<'a, str>, Fault> {
-    serde_json::from_str::<Text<'a>>(raw.get())
+) -> Result<Cow<'a, str>, EntryError> {
+    serde_json::from_str::<JsonText<'a>>(raw.get())
         .map(|text| text.0)
-        .map_err(|_| Fault::field(name, raw.get(), expected))
+        .map_err(|_| EntryError::field(name, raw.get(), expected))
 }
 
 /// What is wrong with a JSON text.
-pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> Fault {
+pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> EntryError {
     let shown = excerpt(text.trim_start());
     if error.is_eof() {
-        return Fault::with_hint(
+        return EntryError::with_hint(
             format!("JSON ends too early in `{shown}`"),
             "is the file truncated? One object on each line is expected, or an array of objects",
         );
     }
     if error.is_data() {
-        return Fault::from(format!("expected a JSON object: `{shown}`"));
+        return EntryError::from(format!("expected a JSON object: `{shown}`"));
     }
     if let Some(fault) = no_number(text, error.line(), error.column()) {
         return fault;
     }
-    Fault::from(format!("no JSON at column {}: `{shown}`", error.column()))
+    EntryError::from(format!("no JSON at column {}: `{shown}`", error.column()))
 }
 
 /// `NaN` and infinities, which some writers take for JSON: the field that has one.
-pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<Fault> {
+pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<EntryError> {
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
     // The column is that of the byte where the reader gave up: within the word.
     let until = line.get(..column.min(line.len()))?;
@@ -116,20 +116,23 @@ pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<Fault>
         .into_iter()
         .find(|full| !word.is_empty() && full.starts_with(word))?;
     let (_, name) = before.trim_end().strip_suffix('"')?.rsplit_once('"')?;
-    Some(Fault::field(name, full, "a finite number"))
+    Some(EntryError::field(name, full, "a finite number"))
 }
 
 /// Fields that a reader knows nothing of.
-pub(crate) fn unknown_field(name: &str, known: &[&str]) -> Fault {
+pub(crate) fn unknown_field(name: &str, known: &[&str]) -> EntryError {
     let name = excerpt(name);
-    Fault::from(format!("unknown field `{name}`, expected one of {}", names(known.iter().copied())))
+    EntryError::from(format!(
+        "unknown field `{name}`, expected one of {}",
+        names(known.iter().copied())
+    ))
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonObject<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Object<'de>;
+        struct FieldIter;
+        impl<'de> Visitor<'de> for FieldIter {
+            type Value = JsonObject<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -137,12 +140,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
-                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                while let Some((JsonText(key), value)) =
+                    map.next_entry::<JsonText<'de>, &'de RawValue>()?
+                {
                     fields.push((key, value));
                 }
-                Ok(Object(fields))
+                Ok(JsonObject(fields))
             }
         }
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(FieldIter)
     }
 }

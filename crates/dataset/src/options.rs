@@ -2,13 +2,13 @@
 
 use goodput_model::DatasetPlan;
 
-use crate::format::{Format, UnknownFormat};
+use crate::format::{DatasetFormat, UnknownFormat};
 
 /// What to take from a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct DatasetOptions {
     /// Its form; found out by name and content when absent.
-    pub format: Option<Format>,
+    pub format: Option<DatasetFormat>,
     /// Column or field of the prompt.
     pub prompt_column: Option<String>,
     /// Column or field of the answer's length, or of the answer.
@@ -33,9 +33,9 @@ pub struct Options {
     pub skip_invalid: bool,
 }
 
-impl Options {
+impl DatasetOptions {
     /// What a plan asks for: `needed` entries where it does not say how many.
-    pub fn of(
+    pub fn from_plan(
         plan: &DatasetPlan,
         seed: u64,
         needed: u64,

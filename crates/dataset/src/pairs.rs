@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::{DatasetError, Fault};
+use crate::error::{DatasetError, EntryError};
 use crate::object::tokens;
-use crate::table::{Row, Table};
+use crate::table::{TableReader, TableRow};
 
 const INPUTS: [&str; 9] = [
     "input",
@@ -32,7 +32,7 @@ const OUTPUTS: [&str; 9] = [
 /// Reads pairs of (input, output) lengths in tokens: the columns named so in the header, or the
 /// first two where there is no header.
 pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
-    let mut table = Table::open_bare(path)?;
+    let mut table = TableReader::open_bare(path)?;
     let first = match table.next(path)? {
         None => return Err(DatasetError::file(path, "holds no pairs")),
         Some(row) => row.fields().next().and_then(Result::ok).unwrap_or_default().trim().to_owned(),
@@ -41,7 +41,7 @@ pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
         table.again();
         (0, 1)
     } else {
-        table = Table::open(path)?;
+        table = TableReader::open(path)?;
         (table.need(path, &INPUTS)?, table.need(path, &OUTPUTS)?)
     };
     let mut pairs = Vec::new();
@@ -55,11 +55,11 @@ pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
     Ok(pairs)
 }
 
-fn pair(row: &Row<'_>, input: usize, output: usize) -> Result<(u32, u32), Fault> {
+fn pair(row: &TableRow<'_>, input: usize, output: usize) -> Result<(u32, u32), EntryError> {
     let field = |column: usize, name: &str| {
         let found = row.fields().nth(column).transpose()?;
         let text = found.ok_or_else(|| {
-            Fault::from(format!("no field `{name}`, expected `input,output` in tokens"))
+            EntryError::from(format!("no field `{name}`, expected `input,output` in tokens"))
         })?;
         tokens(name, text)
     };

@@ -14,13 +14,13 @@ use parquet::schema::types::Type;
 
 use bounded::BoundedFile;
 
-use crate::error::{DatasetError, Fault, Place, names};
+use crate::error::{DatasetError, EntryError, FilePosition, names};
 use crate::input::{open_file, sha256_of};
 use crate::object::{MOST_TOKENS, TOKENS};
-use crate::options::Options;
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::options::DatasetOptions;
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
 use crate::prompts::{ANSWERS, LENGTHS, PROMPTS, single};
-use crate::sharegpt::{Rules, Said, conversation};
+use crate::sharegpt::{ConversationRules, Said, conversation};
 
 /// Columns that a conversation is looked for in.
 const TALKS: [&str; 3] = ["conversations", "conversation", "messages"];
@@ -28,36 +28,37 @@ const TALKS: [&str; 3] = ["conversations", "conversation", "messages"];
 /// One pass over a table.
 pub(crate) fn scan(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     let file = open_file(path)?;
     let reader =
         guarded(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))?;
     let schema = reader.metadata().file_metadata().schema();
-    let columns = Columns::of(schema, options).map_err(|fault| DatasetError::file(path, fault))?;
+    let columns = ParquetColumns::from_schema(schema, options)
+        .map_err(|fault| DatasetError::file(path, fault))?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     for field in schema.get_fields() {
         if !columns.has(field.name()) {
             pass.note(&format!("column `{}` not used", excerpt(field.name())));
         }
     }
-    let damaged = |row, fault| DatasetError::new(path, Place::Row(row), fault);
+    let damaged = |row, fault| DatasetError::new(path, FilePosition::Row(row), fault);
     let projection = columns.projection(schema);
     let mut rows = guarded(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
     for number in 1.. {
         let row = guarded(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
         let Some(row) = row else { break };
-        pass.item(Place::Row(number), |build, notes| columns.read(&row, build, notes))?;
+        pass.item(FilePosition::Row(number), |build, notes| columns.read(&row, build, notes))?;
     }
     pass.finish(sha256_of(path)?)
 }
 
 /// Runs what reads the file. The crate answers some damaged files with a panic; to us both are one.
-fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Fault> {
+fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, EntryError> {
     let damaged = |what: &str| {
         let what = format!("is a damaged Parquet file: {}", excerpt(what));
-        Fault::with_hint(what, "was its download complete?")
+        EntryError::with_hint(what, "was its download complete?")
     };
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => Ok(value),
@@ -66,16 +67,16 @@ fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Fa
     }
 }
 
-struct Columns {
+struct ParquetColumns {
     prompt: String,
     length: Option<String>,
     answer: Option<String>,
 }
 
-impl Columns {
-    fn of(schema: &Type, options: &Options) -> Result<Self, Fault> {
+impl ParquetColumns {
+    fn from_schema(schema: &Type, options: &DatasetOptions) -> Result<Self, EntryError> {
         if !schema.is_group() {
-            return Err(Fault::from("has no columns"));
+            return Err(EntryError::from("has no columns"));
         }
         let there: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
         let first = |wanted: &[&str]| {
@@ -85,7 +86,7 @@ impl Columns {
             first(wanted).ok_or_else(|| {
                 let (wanted, there) = (names(wanted.iter().copied()), names(there.iter().copied()));
                 let what = format!("no column {wanted}; columns there: {there}");
-                Fault::with_hint(what, "name the column of the prompt")
+                EntryError::with_hint(what, "name the column of the prompt")
             })
         };
         let prompt = match options.prompt_column.as_deref() {
@@ -115,7 +116,12 @@ impl Columns {
         Type::group_type_builder(schema.name()).with_fields(fields).build()
     }
 
-    fn read(&self, row: &Row, build: bool, notes: &mut Notes) -> Result<Found, Fault> {
+    fn read(
+        &self,
+        row: &Row,
+        build: bool,
+        notes: &mut EntryNotes,
+    ) -> Result<ItemOutcome, EntryError> {
         let field = |wanted: &str| {
             row.get_column_iter().find(|(name, _)| *name == wanted).map(|(_, field)| field)
         };
@@ -137,13 +143,13 @@ impl Columns {
         let Some(prompt) = text(prompt) else {
             let expected =
                 "a text, or a list of groups with `from` and `value` or `role` and `content`";
-            return Err(Fault::field(&self.prompt, &shown(prompt), expected));
+            return Err(EntryError::field(&self.prompt, &shown(prompt), expected));
         };
         if prompt.trim().is_empty() {
-            return Ok(Found::Skip("blank prompt".to_owned()));
+            return Ok(ItemOutcome::Skip("blank prompt".to_owned()));
         }
         let reply = reply.filter(|text| !text.trim().is_empty());
-        Ok(if build { single(prompt, output, reply) } else { Found::Good })
+        Ok(if build { single(prompt, output, reply) } else { ItemOutcome::Good })
     }
 
     fn talk(
@@ -151,14 +157,14 @@ impl Columns {
         list: &[Field],
         output: Option<u32>,
         build: bool,
-        notes: &mut Notes,
-    ) -> Result<Found, Fault> {
+        notes: &mut EntryNotes,
+    ) -> Result<ItemOutcome, EntryError> {
         let mut said: Vec<Said<'_>> = Vec::with_capacity(list.len());
         let mut keeps_open = false;
         for (place, element) in list.iter().enumerate() {
             let Field::Group(group) = element else {
                 let name = format!("{}[{place}]", self.prompt);
-                return Err(Fault::field(&name, &shown(element), "a group"));
+                return Err(EntryError::field(&name, &shown(element), "a group"));
             };
             let one = |wanted: [&str; 2]| {
                 let found =
@@ -167,13 +173,13 @@ impl Columns {
                 let name = format!("{}[{place}].{}", self.prompt, wanted[0]);
                 text(value)
                     .map(Cow::Borrowed)
-                    .ok_or_else(|| Fault::field(&name, &shown(value), "a text"))
+                    .ok_or_else(|| EntryError::field(&name, &shown(value), "a text"))
             };
             keeps_open |= group.get_column_iter().any(|(name, _)| name == "role");
             said.push((one(["from", "role"])?, one(["value", "content"])?));
         }
-        let mut found = conversation(&said, Rules { build, keeps_open }, notes);
-        if let Found::Entry(entry) = &mut found
+        let mut found = conversation(&said, ConversationRules { build, keeps_open }, notes);
+        if let ItemOutcome::Entry(entry) = &mut found
             && let Some(last) = entry.turns.last_mut()
         {
             last.output_tokens = output;
@@ -202,7 +208,7 @@ fn shown(field: &Field) -> String {
     }
 }
 
-fn length(name: &str, field: &Field) -> Result<u32, Fault> {
+fn length(name: &str, field: &Field) -> Result<u32, EntryError> {
     let number = match field {
         Field::Byte(n) => i64::from(*n),
         Field::Short(n) => i64::from(*n),
@@ -216,5 +222,5 @@ fn length(name: &str, field: &Field) -> Result<u32, Fault> {
         _ => 0,
     };
     let fits = u32::try_from(number).ok().filter(|n| (1..=MOST_TOKENS).contains(n));
-    fits.ok_or_else(|| Fault::field(name, &shown(field), TOKENS))
+    fits.ok_or_else(|| EntryError::field(name, &shown(field), TOKENS))
 }

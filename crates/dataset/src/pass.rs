@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::Entry;
-use crate::error::{DatasetError, Fault, Place};
+use crate::DatasetEntry;
+use crate::error::{DatasetError, EntryError, FilePosition};
 use crate::input::open;
 use crate::items::Items;
-use crate::options::Options;
+use crate::options::DatasetOptions;
 
 /// What an item of a file turned out to be.
-pub(crate) enum Found {
-    Entry(Entry),
+pub(crate) enum ItemOutcome {
+    Entry(DatasetEntry),
     /// A good entry that nobody wanted to have built.
     Good,
     /// Left out, and why.
@@ -25,12 +25,12 @@ pub(crate) trait Keeper {
     fn wants(&mut self, number: u64) -> bool;
 
     /// Takes it, or says why not.
-    fn keep(&mut self, number: u64, entry: Entry) -> Result<Option<String>, Fault>;
+    fn keep(&mut self, number: u64, entry: DatasetEntry) -> Result<Option<String>, EntryError>;
 }
 
 /// What was counted on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Tally {
+pub(crate) struct PassTally {
     pub(crate) seen: u64,
     pub(crate) skipped: BTreeMap<String, u64>,
     pub(crate) notes: BTreeMap<String, u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Tally {
     unreadable: Option<String>,
 }
 
-impl Tally {
+impl PassTally {
     /// The notes as sentences.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let note = |(what, times): (&String, &u64)| format!("{what} ({times} times)");
@@ -57,15 +57,18 @@ impl Tally {
             self.skipped.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
         let what =
             format!("none of its {} entries can be used ({})", self.seen, reasons.join(", "));
-        DatasetError::file(path, Fault::with_hint(what, "widen the bounds, or take another file"))
+        DatasetError::file(
+            path,
+            EntryError::with_hint(what, "widen the bounds, or take another file"),
+        )
     }
 }
 
 /// Counts of what happened within entries, by what it was.
 #[derive(Default)]
-pub(crate) struct Notes(BTreeMap<String, u64>);
+pub(crate) struct EntryNotes(BTreeMap<String, u64>);
 
-impl Notes {
+impl EntryNotes {
     pub(crate) fn add(&mut self, what: &str) {
         match self.0.get_mut(what) {
             Some(times) => *times += 1,
@@ -80,17 +83,17 @@ impl Notes {
 /// whether an entry is wanted.
 pub(crate) fn scan_items(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-    mut read: impl FnMut(&str, bool, &mut Notes) -> Result<Found, Fault>,
-) -> Result<Tally, DatasetError> {
+    mut read: impl FnMut(&str, bool, &mut EntryNotes) -> Result<ItemOutcome, EntryError>,
+) -> Result<PassTally, DatasetError> {
     let mut items = Items::new(path, open(path)?)?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
         pass.item(place, |build, notes| {
             let text = piece?;
             if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+                return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
             read(text, build, notes)
         })?;
@@ -103,13 +106,13 @@ pub(crate) struct Pass<'a> {
     path: &'a Path,
     skip_invalid: bool,
     keeper: &'a mut dyn Keeper,
-    tally: Tally,
-    notes: Notes,
+    tally: PassTally,
+    notes: EntryNotes,
 }
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(path: &'a Path, skip_invalid: bool, keeper: &'a mut dyn Keeper) -> Self {
-        let (tally, notes) = (Tally::default(), Notes::default());
+        let (tally, notes) = (PassTally::default(), EntryNotes::default());
         Self { path, skip_invalid, keeper, tally, notes }
     }
 
@@ -120,16 +123,16 @@ impl<'a> Pass<'a> {
     /// Takes one item. `read` is told whether to build the entry, and notes what it leaves out.
     pub(crate) fn item(
         &mut self,
-        place: Place,
-        read: impl FnOnce(bool, &mut Notes) -> Result<Found, Fault>,
+        place: FilePosition,
+        read: impl FnOnce(bool, &mut EntryNotes) -> Result<ItemOutcome, EntryError>,
     ) -> Result<(), DatasetError> {
         let number = self.tally.seen;
         self.tally.seen += 1;
         let is_wanted = self.keeper.wants(number);
         match read(is_wanted, &mut self.notes) {
-            Ok(Found::Good) => {}
-            Ok(Found::Skip(reason)) => self.tally.skip(reason),
-            Ok(Found::Entry(mut entry)) => {
+            Ok(ItemOutcome::Good) => {}
+            Ok(ItemOutcome::Skip(reason)) => self.tally.skip(reason),
+            Ok(ItemOutcome::Entry(mut entry)) => {
                 entry.line = place.number();
                 let kept = self.keeper.keep(number, entry);
                 let kept = kept.map_err(|fault| DatasetError::new(self.path, place, fault))?;
@@ -152,10 +155,10 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    pub(crate) fn finish(self, sha256: String) -> Result<Tally, DatasetError> {
+    pub(crate) fn finish(self, sha256: String) -> Result<PassTally, DatasetError> {
         if self.tally.seen == 0 {
             return Err(DatasetError::file(self.path, "holds no entries"));
         }
-        Ok(Tally { notes: self.notes.0, sha256, ..self.tally })
+        Ok(PassTally { notes: self.notes.0, sha256, ..self.tally })
     }
 }

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use crate::Entry;
-use crate::error::Fault;
+use crate::DatasetEntry;
+use crate::error::EntryError;
 use crate::input::{Piece, hex, too_long};
-use crate::object::{Object, no_number, tokens};
+use crate::object::{JsonObject, no_number, tokens};
 
 /// The longest label that is kept.
 const LABEL: usize = 100;
@@ -23,7 +23,7 @@ pub(crate) fn session(name: &str) -> String {
 }
 
 /// Numbers the sessions; one with a single request links nothing, and is none.
-pub(crate) fn number(entries: &mut [Entry]) {
+pub(crate) fn number(entries: &mut [DatasetEntry]) {
     let mut sizes: HashMap<String, u64> = HashMap::new();
     for name in entries.iter().filter_map(|entry| entry.session.as_ref()) {
         *sizes.entry(name.clone()).or_default() += 1;
@@ -45,32 +45,34 @@ pub(crate) fn label(text: &str) -> String {
 }
 
 /// A piece of a file, or a fault that quotes nothing of it.
-pub(crate) fn piece(piece: Piece<'_>) -> Result<&str, Fault> {
+pub(crate) fn piece(piece: Piece<'_>) -> Result<&str, EntryError> {
     piece.map_err(|fault| {
         // What is too long quotes nothing.
         let is_long = ["the line", "the item"].iter().any(|what| fault == too_long(what));
         let hint = "convert the file to UTF-8 with `iconv`";
-        if is_long { fault } else { Fault::with_hint("is no UTF-8", hint) }
+        if is_long { fault } else { EntryError::with_hint("is no UTF-8", hint) }
     })
 }
 
 /// A JSON object, or a fault that quotes nothing of it.
-pub(crate) fn object(text: &str) -> Result<Object<'_>, Fault> {
+pub(crate) fn object(text: &str) -> Result<JsonObject<'_>, EntryError> {
     serde_json::from_str(text).map_err(|error| match error.column() {
-        _ if error.is_data() => Fault::from("no JSON object"),
-        column if error.is_eof() => Fault::from(format!("JSON ends too early at column {column}")),
+        _ if error.is_data() => EntryError::from("no JSON object"),
+        column if error.is_eof() => {
+            EntryError::from(format!("JSON ends too early at column {column}"))
+        }
         column => no_number(text, error.line(), column)
-            .unwrap_or_else(|| Fault::from(format!("no JSON at column {column}"))),
+            .unwrap_or_else(|| EntryError::from(format!("no JSON at column {column}"))),
     })
 }
 
 /// A field whose value has the wrong form.
-pub(crate) fn wrong(name: &str, expected: &str) -> Fault {
-    Fault::from(format!("field `{name}` is not {expected}"))
+pub(crate) fn wrong(name: &str, expected: &str) -> EntryError {
+    EntryError::from(format!("field `{name}` is not {expected}"))
 }
 
 /// A length in tokens; none where it is 0, which is how logs say that they do not know.
-pub(crate) fn count(name: &str, text: &str) -> Result<Option<u32>, Fault> {
+pub(crate) fn count(name: &str, text: &str) -> Result<Option<u32>, EntryError> {
     if matches!(text.trim(), "0" | "0.0") {
         return Ok(None);
     }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use goodput_model::{Message, Role, excerpt};
 
-use crate::error::{DatasetError, Fault};
-use crate::input::{Lines, open, sha256};
-use crate::object::{Object, string, tokens};
-use crate::options::Options;
-use crate::pass::{Found, Keeper, Notes, Pass, Tally, scan_items};
-use crate::table::{Row, Table};
-use crate::{Entry, Turn};
+use crate::error::{DatasetError, EntryError};
+use crate::input::{BoundedLines, open, sha256};
+use crate::object::{JsonObject, string, tokens};
+use crate::options::DatasetOptions;
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally, scan_items};
+use crate::table::{TableReader, TableRow};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// Columns that a prompt is looked for in.
 pub(crate) const PROMPTS: [&str; 6] =
@@ -30,14 +30,14 @@ pub(crate) const ANSWERS: [&str; 6] =
     ["answer", "completion", "response", "reply", "output", "chosen"];
 
 /// An entry of one turn.
-pub(crate) fn single(prompt: &str, output: Option<u32>, reply: Option<&str>) -> Found {
-    let turn = Turn {
+pub(crate) fn single(prompt: &str, output: Option<u32>, reply: Option<&str>) -> ItemOutcome {
+    let turn = DatasetTurn {
         messages: vec![Message::text(Role::User, prompt)],
         reply: reply.map(|text| Message::text(Role::Assistant, text)),
         output_tokens: output,
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
-    Found::Entry(Entry { turns: vec![turn], ..Entry::default() })
+    ItemOutcome::Entry(DatasetEntry { turns: vec![turn], ..DatasetEntry::default() })
 }
 
 const BLANK: &str = "blank prompt";
@@ -45,20 +45,20 @@ const BLANK: &str = "blank prompt";
 /// One pass over JSON objects.
 pub(crate) fn scan_json(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     scan_items(path, options, keeper, |text, build, notes| {
-        object(&Object::parse(text)?, options, build, notes)
+        object(&JsonObject::parse(text)?, options, build, notes)
     })
 }
 
 fn object(
-    object: &Object<'_>,
-    options: &Options,
+    object: &JsonObject<'_>,
+    options: &DatasetOptions,
     build: bool,
-    notes: &mut Notes,
-) -> Result<Found, Fault> {
+    notes: &mut EntryNotes,
+) -> Result<ItemOutcome, EntryError> {
     let asked = options.prompt_column.as_deref();
     let name = asked.or_else(|| PROMPTS.into_iter().find(|name| object.get(name).is_some()));
     let name = name.unwrap_or("prompt");
@@ -84,14 +84,14 @@ fn object(
         }
     }
     if prompt.trim().is_empty() {
-        return Ok(Found::Skip(BLANK.to_owned()));
+        return Ok(ItemOutcome::Skip(BLANK.to_owned()));
     }
     let reply = reply.as_deref().filter(|text| !text.trim().is_empty());
-    Ok(if build { single(&prompt, output, reply) } else { Found::Good })
+    Ok(if build { single(&prompt, output, reply) } else { ItemOutcome::Good })
 }
 
 /// Which columns of a table are read.
-struct Columns {
+struct PromptColumns {
     prompt: usize,
     length: Option<usize>,
     answer: Option<usize>,
@@ -99,8 +99,12 @@ struct Columns {
     either: Option<usize>,
 }
 
-impl Columns {
-    fn of(table: &Table, path: &Path, options: &Options) -> Result<Self, DatasetError> {
+impl PromptColumns {
+    fn from_table(
+        table: &TableReader,
+        path: &Path,
+        options: &DatasetOptions,
+    ) -> Result<Self, DatasetError> {
         let prompt = match options.prompt_column.as_deref() {
             Some(name) => table.need(path, &[name])?,
             None => table.need(path, &PROMPTS)?,
@@ -119,7 +123,7 @@ impl Columns {
         })
     }
 
-    fn read(&self, row: &Row<'_>, build: bool) -> Result<Found, Fault> {
+    fn read(&self, row: &TableRow<'_>, build: bool) -> Result<ItemOutcome, EntryError> {
         let prompt = row.get(self.prompt)?;
         let length = row.optional(self.length)?;
         let name = self.length.map_or("", |column| row.name(column));
@@ -134,20 +138,20 @@ impl Columns {
             }
         }
         if prompt.trim().is_empty() {
-            return Ok(Found::Skip(BLANK.to_owned()));
+            return Ok(ItemOutcome::Skip(BLANK.to_owned()));
         }
-        Ok(if build { single(prompt, output, reply) } else { Found::Good })
+        Ok(if build { single(prompt, output, reply) } else { ItemOutcome::Good })
     }
 }
 
 /// One pass over a table.
 pub(crate) fn scan_csv(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut table = Table::open(path)?;
-    let columns = Columns::of(&table, path, options)?;
+) -> Result<PassTally, DatasetError> {
+    let mut table = TableReader::open(path)?;
+    let columns = PromptColumns::from_table(&table, path, options)?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     let used = [Some(columns.prompt), columns.length, columns.answer, columns.either];
     for (place, name) in table.header.iter().enumerate() {
@@ -164,10 +168,10 @@ pub(crate) fn scan_csv(
 /// One pass over lines.
 pub(crate) fn scan_text(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut lines = Lines::new(open(path)?);
+) -> Result<PassTally, DatasetError> {
+    let mut lines = BoundedLines::new(open(path)?);
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     loop {
         let line = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
@@ -175,9 +179,9 @@ pub(crate) fn scan_text(
         pass.item(place, |build, _| {
             let text = piece?;
             if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+                return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
-            Ok(if build { single(text, None, None) } else { Found::Good })
+            Ok(if build { single(text, None, None) } else { ItemOutcome::Good })
         })?;
     }
     pass.finish(sha256(path, lines.into_inner())?)

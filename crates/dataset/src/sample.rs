@@ -7,11 +7,11 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
-use crate::Entry;
-use crate::error::Fault;
-use crate::filter::Filter;
+use crate::DatasetEntry;
+use crate::error::EntryError;
+use crate::filter::LengthFilter;
 use crate::pass::Keeper;
 
 /// Text of candidates beyond the sample itself that is held at most.
@@ -23,35 +23,35 @@ const MOST_BYTES: u64 = 4 << 30;
 pub(crate) type Slot = (u64, u64);
 
 /// Refuses more text than is held.
-pub(crate) fn bounded(bytes: u64) -> Result<(), Fault> {
+pub(crate) fn bounded(bytes: u64) -> Result<(), EntryError> {
     if bytes <= MOST_BYTES {
         return Ok(());
     }
-    Err(Fault::with_hint(
+    Err(EntryError::with_hint(
         format!("the entries to keep hold more than {} GiB", MOST_BYTES >> 30),
         "take a smaller sample, or a shorter part of the trace",
     ))
 }
 
 /// A candidate, ordered by its slot.
-pub(crate) struct Candidate {
+pub(crate) struct SampleCandidate {
     pub(crate) slot: Slot,
-    pub(crate) entry: Entry,
+    pub(crate) entry: DatasetEntry,
     bytes: u64,
 }
 
-impl PartialEq for Candidate {
+impl PartialEq for SampleCandidate {
     fn eq(&self, other: &Self) -> bool {
         self.slot == other.slot
     }
 }
-impl Eq for Candidate {}
-impl PartialOrd for Candidate {
+impl Eq for SampleCandidate {}
+impl PartialOrd for SampleCandidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Candidate {
+impl Ord for SampleCandidate {
     fn cmp(&self, other: &Self) -> Ordering {
         self.slot.cmp(&other.slot)
     }
@@ -71,7 +71,7 @@ pub(crate) struct Sampler {
     bytes: u64,
     /// The smallest slot that was let go: nothing at or above it may be kept.
     cutoff: Option<Slot>,
-    heap: BinaryHeap<Candidate>,
+    heap: BinaryHeap<SampleCandidate>,
 }
 
 impl Sampler {
@@ -89,11 +89,11 @@ impl Sampler {
     }
 
     fn slot(&self, number: u64) -> Slot {
-        (Stream::new(self.seed, Domain::Sampling, number).bits(), number)
+        (RandomStream::new(self.seed, Domain::Sampling, number).bits(), number)
     }
 
     /// The candidates in their order, and whether there are more in the file.
-    pub(crate) fn finish(self) -> (Vec<Candidate>, bool) {
+    pub(crate) fn finish(self) -> (Vec<SampleCandidate>, bool) {
         (self.heap.into_sorted_vec(), self.cutoff.is_some())
     }
 }
@@ -113,10 +113,10 @@ impl Keeper for Sampler {
         is_below && fits
     }
 
-    fn keep(&mut self, number: u64, entry: Entry) -> Result<Option<String>, Fault> {
+    fn keep(&mut self, number: u64, entry: DatasetEntry) -> Result<Option<String>, EntryError> {
         let bytes = entry.bytes();
         self.bytes += bytes;
-        self.heap.push(Candidate { slot: self.slot(number), entry, bytes });
+        self.heap.push(SampleCandidate { slot: self.slot(number), entry, bytes });
         while self.heap.len() > self.room
             || (self.bytes > self.spare && self.heap.len() > self.floor)
         {
@@ -129,19 +129,23 @@ impl Keeper for Sampler {
 }
 
 /// Keeps the first entries of the file that pass.
-pub(crate) struct Head<'a> {
-    pub(crate) filter: &'a Filter<'a>,
+pub(crate) struct FirstEntries<'a> {
+    pub(crate) filter: &'a LengthFilter<'a>,
     pub(crate) most: u64,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<DatasetEntry>,
     pub(crate) bytes: u64,
 }
 
-impl Keeper for Head<'_> {
+impl Keeper for FirstEntries<'_> {
     fn wants(&mut self, _number: u64) -> bool {
         (self.entries.len() as u64) < self.most
     }
 
-    fn keep(&mut self, _number: u64, mut entry: Entry) -> Result<Option<String>, Fault> {
+    fn keep(
+        &mut self,
+        _number: u64,
+        mut entry: DatasetEntry,
+    ) -> Result<Option<String>, EntryError> {
         if let Some(reason) = self.filter.check(&mut entry) {
             return Ok(Some(reason));
         }
@@ -162,7 +166,7 @@ mod tests {
             let mut sampler = Sampler { spare, ..Sampler::new(9, behind, room, floor) };
             for number in 0..500 {
                 if sampler.wants(number) {
-                    let entry = Entry { line: number, ..Entry::default() };
+                    let entry = DatasetEntry { line: number, ..DatasetEntry::default() };
                     sampler.keep(number, entry).unwrap();
                 }
                 assert!(sampler.heap.len() <= room && sampler.bytes <= spare.max(2_000));
@@ -179,8 +183,8 @@ mod tests {
     #[test]
     fn the_order_does_not_depend_on_what_fits_into_memory() {
         let mut expected: Vec<u64> = (0..500).collect();
-        expected.sort_by_key(|number| Stream::new(9, Domain::Sampling, *number).bits());
-        let size = Entry::default().bytes();
+        expected.sort_by_key(|number| RandomStream::new(9, Domain::Sampling, *number).bits());
+        let size = DatasetEntry::default().bytes();
         for (room, floor, spare) in [
             (500, 1, u64::MAX),
             (1_000, 1, u64::MAX),

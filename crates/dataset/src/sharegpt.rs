@@ -7,21 +7,21 @@ use goodput_model::{Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::{DatasetError, Fault};
-use crate::object::{Object, json_fault, string};
-use crate::options::Options;
-use crate::pass::{Found, Keeper, Notes, Tally, scan_items};
-use crate::talk::{Side, Talk};
-use crate::{Entry, Turn};
+use crate::conversation::{Conversation, Speaker};
+use crate::error::{DatasetError, EntryError};
+use crate::object::{JsonObject, json_fault, string};
+use crate::options::DatasetOptions;
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, PassTally, scan_items};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// One pass over a file.
 pub(crate) fn scan(
     path: &Path,
-    options: &Options,
+    options: &DatasetOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     scan_items(path, options, keeper, |text, build, notes| {
-        Ok(conversation(&parse(text)?, Rules { build, keeps_open: false }, notes))
+        Ok(conversation(&parse(text)?, ConversationRules { build, keeps_open: false }, notes))
     })
 }
 
@@ -29,21 +29,21 @@ pub(crate) fn scan(
 pub(crate) type Said<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct ShareGptItem<'a> {
     #[serde(borrow, alias = "conversation")]
-    conversations: Vec<Line<'a>>,
+    conversations: Vec<ShareGptLine<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ShareGptLine<'a> {
     #[serde(borrow, alias = "role")]
     from: Cow<'a, str>,
     #[serde(borrow, alias = "content")]
     value: Cow<'a, str>,
 }
 
-fn parse(text: &str) -> Result<Vec<Said<'_>>, Fault> {
-    match serde_json::from_str::<Item<'_>>(text) {
+fn parse(text: &str) -> Result<Vec<Said<'_>>, EntryError> {
+    match serde_json::from_str::<ShareGptItem<'_>>(text) {
         Ok(item) => {
             Ok(item.conversations.into_iter().map(|line| (line.from, line.value)).collect())
         }
@@ -52,18 +52,18 @@ fn parse(text: &str) -> Result<Vec<Said<'_>>, Fault> {
 }
 
 /// Finds the field that is wrong, or reads what has both of two names.
-fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, Fault> {
+fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, EntryError> {
     const LIST: &str = "an array of objects with `from` and `value`";
-    let object = Object::parse(text)?;
+    let object = JsonObject::parse(text)?;
     let name = if object.get("conversation").is_some() { "conversation" } else { "conversations" };
     let list = object.need(name, LIST)?;
     let lines: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|_| Fault::field(name, list.get(), LIST))?;
+        serde_json::from_str(list.get()).map_err(|_| EntryError::field(name, list.get(), LIST))?;
     let mut said = Vec::with_capacity(lines.len());
     for (place, line) in lines.into_iter().enumerate() {
-        let line: Object<'_> = serde_json::from_str(line.get()).map_err(|error| {
+        let line: JsonObject<'_> = serde_json::from_str(line.get()).map_err(|error| {
             if error.is_data() {
-                Fault::field(&format!("{name}[{place}]"), line.get(), "an object")
+                EntryError::field(&format!("{name}[{place}]"), line.get(), "an object")
             } else {
                 json_fault(line.get(), &error)
             }
@@ -72,7 +72,7 @@ fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, Fault> {
             let found = names.into_iter().find_map(|name| Some((name, line.get(name)?)));
             let Some((field, value)) = found else {
                 let field = format!("{name}[{place}].{}", names[0]);
-                return Err(Fault::missing(&field, line.names(), "a text"));
+                return Err(EntryError::missing(&field, line.names(), "a text"));
             };
             string(&format!("{name}[{place}].{field}"), value, "a text")
         };
@@ -83,7 +83,7 @@ fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, Fault> {
 
 /// How a conversation is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct ConversationRules {
     /// Whether the entry is wanted.
     pub(crate) build: bool,
     /// Whether a last question without an answer counts.
@@ -91,15 +91,19 @@ pub(crate) struct Rules {
 }
 
 /// Cuts a conversation into turns.
-pub(crate) fn conversation(said: &[Said<'_>], rules: Rules, notes: &mut Notes) -> Found {
-    let mut talk = Talk::new();
+pub(crate) fn conversation(
+    said: &[Said<'_>],
+    rules: ConversationRules,
+    notes: &mut EntryNotes,
+) -> ItemOutcome {
+    let mut talk = Conversation::new();
     let mut is_begun = false;
     for (from, value) in said {
         let Some(role) = role(from) else {
-            return Found::Skip("a speaker other than human, gpt and system".to_owned());
+            return ItemOutcome::Skip("a speaker other than human, gpt and system".to_owned());
         };
         if !is_begun && role == Role::Assistant {
-            return Found::Skip("first turn is not human".to_owned());
+            return ItemOutcome::Skip("first turn is not human".to_owned());
         }
         is_begun |= role == Role::User;
         if value.trim().is_empty() {
@@ -113,24 +117,24 @@ pub(crate) fn conversation(said: &[Said<'_>], rules: Rules, notes: &mut Notes) -
     }
     let pairs = talk.finish(rules.keeps_open, notes);
     if pairs.is_empty() {
-        return Found::Skip("no question with an answer".to_owned());
+        return ItemOutcome::Skip("no question with an answer".to_owned());
     }
     if !rules.build {
-        return Found::Good;
+        return ItemOutcome::Good;
     }
-    let turns = pairs.into_iter().map(|pair| Turn {
+    let turns = pairs.into_iter().map(|pair| DatasetTurn {
         messages: pair.asked.into_iter().flatten().collect(),
         reply: pair.reply.flatten(),
-        ..Turn::default()
+        ..DatasetTurn::default()
     });
-    Found::Entry(Entry { turns: turns.collect(), ..Entry::default() })
+    ItemOutcome::Entry(DatasetEntry { turns: turns.collect(), ..DatasetEntry::default() })
 }
 
-fn side(role: Role) -> Side {
+fn side(role: Role) -> Speaker {
     match role {
-        Role::User | Role::Tool => Side::Asking,
-        Role::Assistant => Side::Answering,
-        Role::System => Side::Beside,
+        Role::User | Role::Tool => Speaker::Asking,
+        Role::Assistant => Speaker::Answering,
+        Role::System => Speaker::Beside,
     }
 }
 

@@ -9,18 +9,18 @@ use std::rc::Rc;
 use csv::{ByteRecord, Position, Reader, ReaderBuilder, Terminator};
 use goodput_model::excerpt;
 
-use crate::error::{DatasetError, Fault, Place, names};
+use crate::error::{DatasetError, EntryError, FilePosition, names};
 use crate::format::extension;
 use crate::input::{LONGEST, Text, open, open_stream, sha256, too_long, utf8};
 
 /// Refuses to give more than the longest record in one go.
-struct Bounded {
+struct RecordLimit {
     inner: Text,
     /// Bytes given since the last whole record.
     given: Rc<Cell<u64>>,
 }
 
-impl Read for Bounded {
+impl Read for RecordLimit {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.given.get() > LONGEST {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
@@ -32,8 +32,8 @@ impl Read for Bounded {
 }
 
 /// A table that is being read.
-pub(crate) struct Table {
-    reader: Reader<Bounded>,
+pub(crate) struct TableReader {
+    reader: Reader<RecordLimit>,
     given: Rc<Cell<u64>>,
     /// Names of the columns; empty where there is no header.
     pub(crate) header: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Table {
     is_pending: bool,
 }
 
-impl Table {
+impl TableReader {
     /// A table whose first row names its columns, each name once.
     pub(crate) fn open(path: &Path) -> Result<Self, DatasetError> {
         Self::new(path, open(path)?).named(path)
@@ -58,14 +58,14 @@ impl Table {
             return Err(DatasetError::file(path, "holds no entries"));
         };
         let place = row.place;
-        let header: Result<Vec<String>, Fault> =
+        let header: Result<Vec<String>, EntryError> =
             row.fields().map(|field| Ok(field?.trim().to_owned())).collect();
         let header = header.map_err(|fault| DatasetError::new(path, place, fault))?;
         let mut seen = HashSet::new();
         let mut named = header.iter().filter(|name| !name.is_empty());
         if let Some(name) = named.find(|name| !seen.insert(name.as_str())) {
             let fault = format!("two columns are named `{}`, expected one", excerpt(name));
-            return Err(DatasetError::new(path, place, Fault::from(fault)));
+            return Err(DatasetError::new(path, place, EntryError::from(fault)));
         }
         self.header = header;
         Ok(self)
@@ -73,7 +73,7 @@ impl Table {
 
     fn new(path: &Path, text: Text) -> Self {
         let given = Rc::new(Cell::new(0));
-        let source = Bounded { inner: text, given: Rc::clone(&given) };
+        let source = RecordLimit { inner: text, given: Rc::clone(&given) };
         let delimiter = if extension(path) == "tsv" { b'\t' } else { b',' };
         let reader = ReaderBuilder::new()
             .has_headers(false)
@@ -87,7 +87,7 @@ impl Table {
     }
 
     /// The next row.
-    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<Row<'_>>, DatasetError> {
+    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<TableRow<'_>>, DatasetError> {
         if !std::mem::take(&mut self.is_pending) {
             loop {
                 if !self.read(path)? {
@@ -99,8 +99,8 @@ impl Table {
                 }
             }
         }
-        let place = Place::Line(self.record.position().map_or(0, Position::line));
-        Ok(Some(Row { place, header: &self.header, record: &self.record }))
+        let place = FilePosition::Line(self.record.position().map_or(0, Position::line));
+        Ok(Some(TableRow { place, header: &self.header, record: &self.record }))
     }
 
     fn read(&mut self, path: &Path) -> Result<bool, DatasetError> {
@@ -111,9 +111,9 @@ impl Table {
             let fault = if is_long {
                 too_long("the row")
             } else {
-                Fault::from(format!("cannot be read: {error}"))
+                EntryError::from(format!("cannot be read: {error}"))
             };
-            DatasetError::new(path, Place::Line(line), fault)
+            DatasetError::new(path, FilePosition::Line(line), fault)
         })?;
         self.given.set(0);
         Ok(found)
@@ -136,7 +136,11 @@ impl Table {
         self.column(wanted).ok_or_else(|| {
             let (wanted, there) = (names(wanted.iter().copied()), self.names());
             let what = format!("no column {wanted}; columns there: {there}");
-            DatasetError::new(path, Place::Line(1), Fault::with_hint(what, "name the column"))
+            DatasetError::new(
+                path,
+                FilePosition::Line(1),
+                EntryError::with_hint(what, "name the column"),
+            )
         })
     }
 
@@ -150,15 +154,15 @@ impl Table {
 }
 
 /// One row.
-pub(crate) struct Row<'a> {
-    pub(crate) place: Place,
+pub(crate) struct TableRow<'a> {
+    pub(crate) place: FilePosition,
     header: &'a [String],
     record: &'a ByteRecord,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TableRow<'a> {
     /// Its fields as text.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Result<&'a str, Fault>> + use<'a> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Result<&'a str, EntryError>> + use<'a> {
         let last = self.record.len().saturating_sub(1);
         let trimmed = move |(place, field): (usize, &'a [u8])| match field {
             [field @ .., b'\r'] if place == last => utf8(field),
@@ -168,21 +172,21 @@ impl<'a> Row<'a> {
     }
 
     /// The field of a column; a row must have as many as the header.
-    pub(crate) fn get(&self, column: usize) -> Result<&'a str, Fault> {
+    pub(crate) fn get(&self, column: usize) -> Result<&'a str, EntryError> {
         let (have, want) = (self.record.len(), self.header.len());
         if have != want {
-            return Err(Fault::from(format!(
+            return Err(EntryError::from(format!(
                 "the row has {have} fields, expected {want} as in the header"
             )));
         }
-        self.fields().nth(column).unwrap_or(Ok("")).map_err(|fault| Fault {
+        self.fields().nth(column).unwrap_or(Ok("")).map_err(|fault| EntryError {
             what: format!("field `{}`: {}", excerpt(self.name(column)), fault.what),
             hint: fault.hint,
         })
     }
 
     /// The field of a column that may not be there, or be blank.
-    pub(crate) fn optional(&self, column: Option<usize>) -> Result<Option<&'a str>, Fault> {
+    pub(crate) fn optional(&self, column: Option<usize>) -> Result<Option<&'a str>, EntryError> {
         let Some(column) = column else { return Ok(None) };
         let text = self.get(column)?;
         Ok(Some(text).filter(|text| !text.trim().is_empty()))

@@ -15,17 +15,17 @@ use std::path::Path;
 
 use goodput_model::{LogPlan, Nanos, TracePlan};
 
-use crate::error::{DatasetError, Fault};
+use crate::error::{DatasetError, EntryError};
 use crate::format::{TraceFormat, UnknownFormat};
-use crate::pass::{Keeper, Tally};
+use crate::pass::{Keeper, PassTally};
 use crate::sample::bounded;
-use crate::{Entry, Loaded, private};
+use crate::{DatasetEntry, Loaded, private};
 
 pub(crate) use decimal::decimal;
 pub(crate) use detect::format_of;
 
-pub use crate::entry::Counted;
-pub use row::{Head, MOST_GAPS, Param, Params, Row, Writer};
+pub use crate::entry::TokenCounter;
+pub use row::{MOST_GAPS, Param, Params, TraceHead, TraceRow, TraceRowWriter};
 
 /// What to take from a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,7 +46,7 @@ pub struct TraceOptions {
 
 impl TraceOptions {
     /// What a plan asks for.
-    pub fn of(plan: &TracePlan, skip_invalid: bool) -> Result<Self, UnknownFormat> {
+    pub fn from_plan(plan: &TracePlan, skip_invalid: bool) -> Result<Self, UnknownFormat> {
         Ok(Self {
             format: plan.format.as_deref().map(str::parse).transpose()?,
             start: Nanos::from_secs_f64(plan.start_s),
@@ -61,7 +61,7 @@ impl TraceOptions {
 /// Reads a trace. Entries come in the order of their instants, which count from the first of them.
 pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, DatasetError> {
     let format = format_of(path, options.format)?;
-    let mut cut = Cut::default();
+    let mut cut = TimeRange::default();
     if options.start > Nanos::ZERO || options.length.is_some() {
         let mut first = First(None);
         scan(path, format, options, &mut first)?;
@@ -96,12 +96,15 @@ pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, Dataset
     Ok(Loaded { entries, seen, skipped, sha256, format: name, block_tokens, notes })
 }
 
-fn nothing(path: &Path, tally: &Tally, outside: u64) -> DatasetError {
+fn nothing(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
     if outside == 0 {
         return tally.none_left(path);
     }
     let what = format!("none of its {} rows lies in the part to play", tally.seen);
-    DatasetError::file(path, Fault::with_hint(what, "choose an earlier start or a longer part"))
+    DatasetError::file(
+        path,
+        EntryError::with_hint(what, "choose an earlier start or a longer part"),
+    )
 }
 
 /// One pass over the file: what was counted, and the tokens of a block.
@@ -110,7 +113,7 @@ fn scan(
     format: TraceFormat,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<(Tally, Option<u32>), DatasetError> {
+) -> Result<(PassTally, Option<u32>), DatasetError> {
     match format {
         TraceFormat::Mooncake | TraceFormat::Bailian => lines::scan(path, format, options, keeper),
         TraceFormat::Burstgpt => Ok((tables::scan_burstgpt(path, options, keeper)?, None)),
@@ -130,7 +133,7 @@ impl Keeper for First {
         true
     }
 
-    fn keep(&mut self, _number: u64, entry: Entry) -> Result<Option<String>, Fault> {
+    fn keep(&mut self, _number: u64, entry: DatasetEntry) -> Result<Option<String>, EntryError> {
         self.0 = self.0.into_iter().chain(entry.at).min();
         Ok(None)
     }
@@ -138,22 +141,22 @@ impl Keeper for First {
 
 /// Keeps what lies in a part of the trace's time.
 #[derive(Default)]
-struct Cut {
+struct TimeRange {
     from: Nanos,
     to: Option<Nanos>,
-    entries: Vec<Entry>,
+    entries: Vec<DatasetEntry>,
     bytes: u64,
     outside: u64,
     latest: Nanos,
     out_of_order: u64,
 }
 
-impl Keeper for Cut {
+impl Keeper for TimeRange {
     fn wants(&mut self, _number: u64) -> bool {
         true
     }
 
-    fn keep(&mut self, _number: u64, entry: Entry) -> Result<Option<String>, Fault> {
+    fn keep(&mut self, _number: u64, entry: DatasetEntry) -> Result<Option<String>, EntryError> {
         let at = entry.at.unwrap_or_default();
         if at < self.from || self.to.is_some_and(|to| at >= to) {
             self.outside += 1;

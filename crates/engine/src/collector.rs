@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 
 use goodput_clock::now;
-use goodput_model::{Beat, CanaryReading, Nanos, RequestRecord};
+use goodput_model::{CanaryReading, LoopLag, Nanos, RequestRecord};
 
-use crate::heart::Observations;
+use crate::self_check::Observations;
 
 /// How often the sink is asked to make its records safe.
 const FLUSH_EVERY: Nanos = Nanos::from_millis(200);
@@ -20,19 +20,19 @@ pub trait Sink: Send {
     fn record(&mut self, record: RequestRecord);
     /// Called about once a second with what workers have seen of themselves since the last call,
     /// and how long ago the run began.
-    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>);
+    fn observe(&mut self, at: Nanos, beats: Vec<LoopLag>, canary: Vec<CanaryReading>);
     /// Called a few times a second: what was recorded must now survive the process.
     fn flush(&mut self);
 }
 
 /// Brings records and observations to the sink.
-pub(crate) struct Collector<S> {
+pub(crate) struct RecordCollector<S> {
     pub(crate) epoch: Arc<OnceLock<Nanos>>,
     pub(crate) seen: Arc<Observations>,
     pub(crate) sink: S,
 }
 
-impl<S: Sink> Collector<S> {
+impl<S: Sink> RecordCollector<S> {
     /// Runs until the last worker is gone; the sink, with everything.
     pub(crate) fn collect(mut self, records: &Receiver<RequestRecord>) -> S {
         let mut flushed = now();

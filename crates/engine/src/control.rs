@@ -1,4 +1,4 @@
-//! [`Control`]: stopping a run from outside, gently or at once.
+//! [`RunControl`]: stopping a run from outside, gently or at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ enum Stop {
 
 /// A handle that stops a run. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct RunControl {
     state: watch::Sender<Stop>,
     /// The same as `state` beyond [`Stop::No`], for the pacer's tight loop.
     stopping: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ pub struct Control {
     stopped_at: Arc<OnceLock<Nanos>>,
 }
 
-impl Control {
+impl RunControl {
     /// A handle for a run that is about to start.
     pub fn new() -> Self {
         Self {
@@ -57,13 +57,13 @@ impl Control {
         self.reach(Stop::Waiting);
     }
 
-    /// Whether somebody has called [`Control::stop`] or [`Control::abort`]: a run that has sent
+    /// Whether somebody has called [`RunControl::stop`] or [`RunControl::abort`]: a run that has sent
     /// everything stops by itself.
     pub fn was_told_to_stop(&self) -> bool {
         self.told.load(Ordering::Relaxed) >= Stop::Sending as u8
     }
 
-    /// Whether somebody has called [`Control::abort`].
+    /// Whether somebody has called [`RunControl::abort`].
     pub fn was_told_to_abort(&self) -> bool {
         self.told.load(Ordering::Relaxed) >= Stop::Waiting as u8
     }
@@ -133,7 +133,7 @@ impl Control {
     }
 }
 
-impl Default for Control {
+impl Default for RunControl {
     fn default() -> Self {
         Self::new()
     }

@@ -6,12 +6,12 @@ use std::sync::mpsc::SyncSender;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::pause;
-use goodput_model::schedule::{Arrivals, Timeline};
+use goodput_model::schedule::{ArrivalSequence, Timeline};
 use goodput_model::{Nanos, Session, Shard};
 use goodput_workload::Workload;
 
 use crate::senders::Senders;
-use crate::session::{Scribe, Visit};
+use crate::session::{BodyEncoder, PreparedSession};
 
 /// Sessions built ahead of the pacer. At 3,000 sessions/s this is more than a second.
 pub(crate) const AHEAD: usize = 4096;
@@ -24,7 +24,7 @@ const BYTES_AHEAD: u64 = 256 << 20;
 const REST: Nanos = Nanos::from_millis(20);
 
 /// What a run sends: sessions by their number, each always the same.
-pub trait Sessions: Send {
+pub trait SessionSource: Send {
     /// Session `number`; `None` past the end.
     fn session(&self, number: u64) -> Option<Session>;
     /// When session `number` arrives, in workloads that bring their own instants; in order.
@@ -39,7 +39,7 @@ pub trait Sessions: Send {
     }
 }
 
-impl Sessions for Workload {
+impl SessionSource for Workload {
     fn session(&self, number: u64) -> Option<Session> {
         Workload::session(self, number)
     }
@@ -60,9 +60,9 @@ impl Sessions for Workload {
 /// Builds sessions, and numbers their requests: first those of session 0, then those of session 1.
 /// Those of other shards are counted, not built.
 pub(crate) struct Feeder {
-    sessions: Box<dyn Sessions>,
+    sessions: Box<dyn SessionSource>,
     shard: Shard,
-    scribe: Scribe,
+    scribe: BodyEncoder,
     senders: Senders,
     number: u64,
     index: u64,
@@ -70,22 +70,22 @@ pub(crate) struct Feeder {
 
 impl Feeder {
     pub(crate) fn new(
-        sessions: Box<dyn Sessions>,
+        sessions: Box<dyn SessionSource>,
         shard: Shard,
-        scribe: Scribe,
+        scribe: BodyEncoder,
         senders: Senders,
     ) -> Self {
         Self { sessions, shard, scribe, senders, number: 0, index: 0 }
     }
 
     /// The next session, and how many requests it has; none to send where it is another shard's.
-    fn step(&mut self) -> Option<(u64, Option<Visit>)> {
+    fn step(&mut self) -> Option<(u64, Option<PreparedSession>)> {
         let is_own = self.shard.takes(self.sessions.turn(self.number));
         let (requests, visit) = if is_own {
             let session = self.sessions.session(self.number)?;
             let requests = session.requests();
             let (number, index) = (self.number, self.index);
-            let visit = Visit::new(session, number, index, &self.scribe, &self.senders)?;
+            let visit = PreparedSession::new(session, number, index, &self.scribe, &self.senders)?;
             (requests, Some(visit))
         } else {
             // One that asks nothing ends the feed, whosever it is.
@@ -103,9 +103,9 @@ impl Feeder {
 }
 
 impl Iterator for Feeder {
-    type Item = Visit;
+    type Item = PreparedSession;
 
-    fn next(&mut self) -> Option<Visit> {
+    fn next(&mut self) -> Option<PreparedSession> {
         loop {
             if let (_, Some(visit)) = self.step()? {
                 return Some(visit);
@@ -116,19 +116,19 @@ impl Iterator for Feeder {
 
 /// How much is built and not yet taken.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct PreparedBacklog {
     /// Sessions built so far.
     pub(crate) fed: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Ahead {
-    pub(crate) fn add(&self, visit: &Visit) {
+impl PreparedBacklog {
+    pub(crate) fn add(&self, visit: &PreparedSession) {
         self.bytes.fetch_add(visit.bytes, Relaxed);
         self.fed.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn take(&self, visit: &Visit) {
+    pub(crate) fn take(&self, visit: &PreparedSession) {
         self.bytes.fetch_sub(visit.bytes, Relaxed);
     }
 
@@ -139,26 +139,26 @@ impl Ahead {
 
 /// A session with its place in the schedule, as an offset from the epoch.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct ScheduledSession {
     pub(crate) at: Nanos,
-    pub(crate) visit: Visit,
+    pub(crate) visit: PreparedSession,
 }
 
 /// Feeds the pacer of an open loop.
 pub(crate) struct OpenFeed {
     pub(crate) feeder: Feeder,
     /// `None`: the workload brings its own.
-    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) arrivals: Option<ArrivalSequence>,
     pub(crate) timeline: Arc<Timeline>,
-    pub(crate) ahead: Arc<Ahead>,
-    pub(crate) arrive: SyncSender<Arrival>,
+    pub(crate) ahead: Arc<PreparedBacklog>,
+    pub(crate) arrive: SyncSender<ScheduledSession>,
 }
 
 impl OpenFeed {
     /// Runs until arrivals or sessions end, the run has enough of them, or the pacer is gone.
     pub(crate) fn run(mut self) {
         // A burst leaves as a whole, so it is built as a whole, however large it is.
-        let is_burst = self.arrivals.as_ref().is_some_and(Arrivals::is_burst);
+        let is_burst = self.arrivals.as_ref().is_some_and(ArrivalSequence::is_burst);
         while let Some(arrival) = self.next() {
             self.ahead.add(&arrival.visit);
             if self.arrive.send(arrival).is_err() {
@@ -170,7 +170,7 @@ impl OpenFeed {
         }
     }
 
-    fn next(&mut self) -> Option<Arrival> {
+    fn next(&mut self) -> Option<ScheduledSession> {
         loop {
             let at = match &mut self.arrivals {
                 Some(arrivals) => arrivals.next(),
@@ -181,7 +181,7 @@ impl OpenFeed {
             let placed = self.timeline.place_session(at, requests)?;
             if let Some(mut visit) = visit {
                 visit.place(placed);
-                return Some(Arrival { at, visit });
+                return Some(ScheduledSession { at, visit });
             }
         }
     }
@@ -189,17 +189,17 @@ impl OpenFeed {
 
 /// Sessions that wait for the users of a closed loop, in order.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    visits: ArrayQueue<Visit>,
-    pub(crate) ahead: Ahead,
+pub(crate) struct SessionQueue {
+    visits: ArrayQueue<PreparedSession>,
+    pub(crate) ahead: PreparedBacklog,
 }
 
-impl Queue {
+impl SessionQueue {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { visits: ArrayQueue::new(capacity), ahead: Ahead::default() }
+        Self { visits: ArrayQueue::new(capacity), ahead: PreparedBacklog::default() }
     }
 
-    pub(crate) fn pop(&self) -> Option<Visit> {
+    pub(crate) fn pop(&self) -> Option<PreparedSession> {
         let visit = self.visits.pop()?;
         self.ahead.take(&visit);
         Some(visit)

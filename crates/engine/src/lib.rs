@@ -11,7 +11,7 @@
 //! A session ([`goodput_model::Session`]) is what arrives; most have one step with one request. In
 //! an open loop sessions arrive whatever the server does, and each then waits for its own answers
 //! between its steps. One that fails at a step is over, and what it would have asked is counted
-//! ([`Ended::cut_requests`]).
+//! ([`RunEnd::cut_requests`]).
 //!
 //! One thread each for feeder, pacer and collector, and one current-thread runtime per worker. A
 //! session stays with its worker. Nothing between a due instant and the socket takes a lock or builds
@@ -24,12 +24,12 @@ mod collector;
 mod control;
 mod feeder;
 mod fingerprint;
-mod heart;
 mod limits;
 mod live;
 mod pacer;
 mod play;
 mod run;
+mod self_check;
 mod senders;
 mod session;
 mod users;
@@ -37,10 +37,10 @@ mod work;
 mod worker;
 
 pub use collector::Sink;
-pub use control::Control;
-pub use feeder::Sessions;
-pub use heart::Canary;
+pub use control::RunControl;
+pub use feeder::SessionSource;
 pub use limits::{FdLimit, raise_fd_limit};
-pub use live::{Live, Snapshot};
-pub use pacer::Pacing;
-pub use run::{Begin, Ended, EngineError, Run, run};
+pub use live::{LiveCounters, Snapshot};
+pub use pacer::TimerMode;
+pub use run::{Begin, EngineError, EngineRun, RunEnd, run};
+pub use self_check::Canary;

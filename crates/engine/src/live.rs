@@ -1,4 +1,4 @@
-//! [`Live`]: what a run looks like while it goes on. Counters only; the numbers come from the record.
+//! [`LiveCounters`]: what a run looks like while it goes on. Counters only; the numbers come from the record.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Counters that workers add to and displays read. Relaxed: nothing depends on their order.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct LiveCounters {
     pub(crate) started: AtomicU64,
     pub(crate) ok: AtomicU64,
     pub(crate) failed: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Live {
     others: Mutex<Snapshot>,
 }
 
-/// One look at [`Live`].
+/// One look at [`LiveCounters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// Requests let go.
@@ -43,7 +43,7 @@ pub struct Snapshot {
     pub ended_sessions: u64,
 }
 
-impl Live {
+impl LiveCounters {
     /// The counters of all clients, as far as they are known here: for whoever looks.
     pub fn of_all(&self) -> Snapshot {
         self.snapshot() + *self.others.lock().unwrap_or_else(PoisonError::into_inner)

@@ -7,13 +7,13 @@ use goodput_clock::{now, sleep_until, use_fine_timer_slack};
 use goodput_model::Nanos;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::control::Control;
-use crate::feeder::{Ahead, Arrival};
-use crate::session::Visit;
+use crate::control::RunControl;
+use crate::feeder::{PreparedBacklog, ScheduledSession};
+use crate::session::PreparedSession;
 
 /// How exactly instants are kept, and at what price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pacing {
+pub enum TimerMode {
     /// Requests are handed over early and the worker spins for the rest, between its other work.
     Exact,
     /// Nothing spins: for containers whose CPU time is rationed, where spinning would be paid for
@@ -21,7 +21,7 @@ pub enum Pacing {
     Sparing,
 }
 
-impl Pacing {
+impl TimerMode {
     /// How long before its instant a request is handed over: longer than waking the pacer and then
     /// the worker takes on an idle machine (some 50 µs each).
     pub(crate) fn lead(self) -> Nanos {
@@ -34,14 +34,14 @@ impl Pacing {
 
 /// A session that begins.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) visit: Visit,
-    pub(crate) due: Due,
+pub(crate) struct SessionStart {
+    pub(crate) visit: PreparedSession,
+    pub(crate) due: StepInstant,
 }
 
 /// When a step is due.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Due {
+pub(crate) struct StepInstant {
     /// `None` for a user of a closed loop who takes a new session: due when the turn has come.
     pub(crate) at: Option<Nanos>,
     /// How late the pacer woke for it; only the first step of an open loop's session has a pacer.
@@ -51,11 +51,11 @@ pub(crate) struct Due {
 /// Hands sessions over.
 pub(crate) struct Pacer {
     pub(crate) epoch: Nanos,
-    pub(crate) pacing: Pacing,
-    pub(crate) arrivals: Receiver<Arrival>,
-    pub(crate) ahead: Arc<Ahead>,
-    pub(crate) workers: Vec<UnboundedSender<Job>>,
-    pub(crate) control: Control,
+    pub(crate) pacing: TimerMode,
+    pub(crate) arrivals: Receiver<ScheduledSession>,
+    pub(crate) ahead: Arc<PreparedBacklog>,
+    pub(crate) workers: Vec<UnboundedSender<SessionStart>>,
+    pub(crate) control: RunControl,
 }
 
 impl Pacer {
@@ -64,7 +64,8 @@ impl Pacer {
     /// record.
     pub(crate) fn run(self) {
         use_fine_timer_slack();
-        for (Arrival { at, visit }, worker) in self.arrivals.iter().zip(self.workers.iter().cycle())
+        for (ScheduledSession { at, visit }, worker) in
+            self.arrivals.iter().zip(self.workers.iter().cycle())
         {
             self.ahead.take(&visit);
             let scheduled = self.epoch + at;
@@ -72,8 +73,8 @@ impl Pacer {
             if !sleep_until(hand_over, || self.control.is_stopping()) {
                 return;
             }
-            let due = Due { at: Some(scheduled), pacer_lag: Some(now() - hand_over) };
-            if worker.send(Job { visit, due }).is_err() {
+            let due = StepInstant { at: Some(scheduled), pacer_lag: Some(now() - hand_over) };
+            if worker.send(SessionStart { visit, due }).is_err() {
                 return;
             }
         }

@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use goodput_clock::now;
 use goodput_model::{Nanos, Phase};
 
-use crate::pacer::{Due, Job};
-use crate::session::{Asking, Prepared, Rest, Visit};
-use crate::worker::{Carried, Outcome, Worker};
+use crate::pacer::{SessionStart, StepInstant};
+use crate::session::{PreparedRequest, PreparedSession, PreparedStep, RemainingSteps};
+use crate::worker::{Carried, EngineWorker, RequestOutcome};
 
-impl Worker {
+impl EngineWorker {
     /// Begins a session of an open loop, and returns at once.
-    pub(crate) fn begin(self: &Rc<Self>, Job { visit, due }: Job) {
+    pub(crate) fn begin(self: &Rc<Self>, SessionStart { visit, due }: SessionStart) {
         self.enter();
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
@@ -29,8 +29,12 @@ impl Worker {
     }
 
     /// Plays a session to its end. What became of its last step comes back.
-    pub(crate) async fn play(self: &Rc<Self>, visit: Visit, due: Due) -> Outcome {
-        let Visit { first, rest, .. } = visit;
+    pub(crate) async fn play(
+        self: &Rc<Self>,
+        visit: PreparedSession,
+        due: StepInstant,
+    ) -> RequestOutcome {
+        let PreparedSession { first, rest, .. } = visit;
         let phase = first.main.phase;
         let outcome = self.ask(first, due, rest.is_some()).await;
         match rest {
@@ -41,12 +45,17 @@ impl Worker {
     }
 
     /// Asks everything of a step at its instant, and waits for all answers.
-    async fn ask(self: &Rc<Self>, asking: Asking, due: Due, goes_on: bool) -> Outcome {
+    async fn ask(
+        self: &Rc<Self>,
+        asking: PreparedStep,
+        due: StepInstant,
+        goes_on: bool,
+    ) -> RequestOutcome {
         // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
         // come. A client too slow to give everybody a turn shows as users missing from the loop.
         let at = due.at.unwrap_or_else(now);
         let how = Carried { at, pacer_lag: due.pacer_lag, goes_on };
-        let Asking { main, beside } = asking;
+        let PreparedStep { main, beside } = asking;
         if beside.is_empty() {
             self.carry(main, how).await
         } else {
@@ -57,10 +66,10 @@ impl Worker {
     /// Asks several things at once. Only the main answer carries the session on.
     async fn fan_out(
         self: &Rc<Self>,
-        main: Prepared,
-        beside: Vec<Prepared>,
+        main: PreparedRequest,
+        beside: Vec<PreparedRequest>,
         how: Carried,
-    ) -> Outcome {
+    ) -> RequestOutcome {
         let carry = |prepared| {
             let worker = Rc::clone(self);
             let how = Carried { goes_on: false, ..how };
@@ -78,7 +87,12 @@ impl Worker {
     }
 
     /// Plays the later steps.
-    async fn go_on(self: &Rc<Self>, mut rest: Rest, phase: Phase, mut outcome: Outcome) -> Outcome {
+    async fn go_on(
+        self: &Rc<Self>,
+        mut rest: RemainingSteps,
+        phase: Phase,
+        mut outcome: RequestOutcome,
+    ) -> RequestOutcome {
         let shared = &self.shared;
         while outcome.is_ok && !shared.control.is_stopping() {
             rest.hear(outcome.answer.take());
@@ -101,7 +115,7 @@ impl Worker {
             }
             self.cut(unsent - asking.len());
             let goes_on = rest.left > 0;
-            let due = Due { at: Some(due), pacer_lag: None };
+            let due = StepInstant { at: Some(due), pacer_lag: None };
             if !goes_on {
                 drop(rest);
                 return self.ask(asking, due, false).await;

@@ -7,22 +7,22 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_model::schedule::{Arrivals, Timeline};
-use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, Shape, Shard, Tracer};
-use goodput_wire::{Dialect, Endpoint, SessionHeader};
+use goodput_model::schedule::{ArrivalSequence, Timeline};
+use goodput_model::{ConnectionPolicy, Load, LoadShape, Mode, Nanos, Shard, Tracer};
+use goodput_wire::{Endpoint, RequestFormat, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::collector::{Collector, Sink};
-use crate::control::Control;
-use crate::feeder::{AHEAD, Ahead, Feeder, OpenFeed, Queue, Sessions};
-use crate::heart::{Canary, Observations};
-use crate::live::Live;
-use crate::pacer::{Pacer, Pacing};
+use crate::collector::{RecordCollector, Sink};
+use crate::control::RunControl;
+use crate::feeder::{AHEAD, Feeder, OpenFeed, PreparedBacklog, SessionQueue, SessionSource};
+use crate::live::LiveCounters;
+use crate::pacer::{Pacer, TimerMode};
+use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
-use crate::session::Scribe;
-use crate::users::{Habits, Users};
-use crate::work::{Source, work};
-use crate::worker::Shared;
+use crate::session::BodyEncoder;
+use crate::users::{UserSettings, Users};
+use crate::work::{WorkSource, work};
+use crate::worker::WorkerContext;
 
 /// Records that may wait for the sink: several seconds of the highest rates.
 const RECORD_QUEUE: usize = 1 << 14;
@@ -37,7 +37,7 @@ const HEAD_START: Nanos = Nanos::from_millis(10);
 pub type Begin = Box<dyn FnOnce() -> Nanos + Send>;
 
 /// What to run.
-pub struct Run {
+pub struct EngineRun {
     /// How much, when, for how long, over all shards.
     pub load: Load,
     /// Which part of it this client sends.
@@ -47,9 +47,9 @@ pub struct Run {
     /// Limit for one request.
     pub timeout: Duration,
     /// What to send.
-    pub workload: Box<dyn Sessions>,
+    pub workload: Box<dyn SessionSource>,
     /// How to write it.
-    pub dialect: Dialect,
+    pub dialect: RequestFormat,
     /// Whom to send it to.
     pub endpoint: Arc<Endpoint>,
     /// Whether connections are kept.
@@ -66,7 +66,7 @@ pub struct Run {
     /// Which requests are sent with `traceparent`.
     pub tracer: Option<Tracer>,
     /// How exactly instants are kept.
-    pub pacing: Pacing,
+    pub pacing: TimerMode,
     /// A server of known timing to ask beside the load.
     pub canary: Option<Canary>,
     /// Processors to pin the workers to, in turn; none leaves them to the system.
@@ -75,13 +75,13 @@ pub struct Run {
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ended<S> {
+pub struct RunEnd<S> {
     /// Records that the sink was too slow to take.
     pub lost: u64,
     /// Requests that sessions had begun to lead to and that were never sent: a step before them
     /// failed, or the run ended. Those beyond the number that was asked for are not among them.
     pub cut_requests: u64,
-    /// When sending was stopped through [`Control`], since the run's first instant; `None` where
+    /// When sending was stopped through [`RunControl`], since the run's first instant; `None` where
     /// everything had been sent.
     pub stopped: Option<Nanos>,
     /// The run's first instant; `None` where it never came to it.
@@ -103,22 +103,23 @@ pub enum EngineError {
 
 /// Runs to the end: every request sent, answered or given up, every record handed to the sink.
 pub fn run<S: Sink + 'static>(
-    run: Run,
-    control: &Control,
-    live: &Arc<Live>,
+    run: EngineRun,
+    control: &RunControl,
+    live: &Arc<LiveCounters>,
     sink: S,
-) -> Result<Ended<S>, EngineError> {
+) -> Result<RunEnd<S>, EngineError> {
     let load = run.shard.of_load(&run.load);
     let (records, collected) = sync_channel(RECORD_QUEUE);
     let (epoch, seen) = (Arc::new(OnceLock::new()), Arc::new(Observations::new()));
     let collector = {
-        let collector = Collector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
+        let collector =
+            RecordCollector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
         spawn("collector", move || collector.collect(&collected))?
     };
-    let Run { dialect, keep_text, hash_bodies, .. } = run;
-    let scribe = Scribe { dialect, keep_text, hash_bodies };
+    let EngineRun { dialect, keep_text, hash_bodies, .. } = run;
+    let scribe = BodyEncoder { dialect, keep_text, hash_bodies };
     let senders = Senders::default();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(WorkerContext {
         endpoint: run.endpoint,
         timeout: run.timeout,
         live: Arc::clone(live),
@@ -154,28 +155,28 @@ pub fn run<S: Sink + 'static>(
     drop(shared);
     let sink = collector.join().map_err(|_| EngineError::Panicked)?;
     outcome?;
-    Ok(Ended { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, epoch, sink })
+    Ok(RunEnd { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, epoch, sink })
 }
 
 fn start(
     load: &Load,
     feeder: Feeder,
     begin: Begin,
-    shared: &Arc<Shared>,
+    shared: &Arc<WorkerContext>,
 ) -> Result<Team, EngineError> {
     match &load.mode {
         Mode::Open { rate, arrivals, .. } => {
-            let arrivals = Arrivals::new(*rate, *arrivals, load.seed);
+            let arrivals = ArrivalSequence::new(*rate, *arrivals, load.seed);
             start_open(load, Some(arrivals), feeder, begin, shared)
         }
         Mode::Shaped { shape, arrivals, .. } => {
-            let arrivals = Arrivals::shaped(shape, *arrivals, load.seed);
+            let arrivals = ArrivalSequence::shaped(shape, *arrivals, load.seed);
             start_open(load, Some(arrivals), feeder, begin, shared)
         }
         Mode::Replay { .. } => start_open(load, None, feeder, begin, shared),
         Mode::Closed { concurrency, think_time, pause_first } => {
             let think_time = Nanos::from(*think_time);
-            let habits = Habits { think_time, pause_first: *pause_first };
+            let habits = UserSettings { think_time, pause_first: *pause_first };
             start_closed(*concurrency, habits, feeder, begin, shared)
         }
     }
@@ -192,16 +193,16 @@ struct Team {
 /// Starts an open loop; without `arrivals` sessions arrive when the workload says.
 fn start_open(
     load: &Load,
-    arrivals: Option<Arrivals>,
+    arrivals: Option<ArrivalSequence>,
     feeder: Feeder,
     begin: Begin,
-    shared: &Arc<Shared>,
+    shared: &Arc<WorkerContext>,
 ) -> Result<Team, EngineError> {
-    let is_burst = arrivals.as_ref().is_some_and(Arrivals::is_burst);
+    let is_burst = arrivals.as_ref().is_some_and(ArrivalSequence::is_burst);
     let burst = burst(load, is_burst);
     let capacity = burst.clamp(AHEAD, BURST_AHEAD);
     let (arrive, due) = sync_channel(capacity);
-    let ahead = Arc::new(Ahead::default());
+    let ahead = Arc::new(PreparedBacklog::default());
     let feeder = {
         let (timeline, ahead) = (Arc::clone(&shared.timeline), Arc::clone(&ahead));
         let feed = OpenFeed { feeder, arrivals, timeline, ahead, arrive };
@@ -216,7 +217,7 @@ fn start_open(
     for id in 0..shared.workers {
         let (inbox, jobs) = mpsc::unbounded_channel();
         inboxes.push(inbox);
-        workers.push(spawn_worker(id, shared, Source::Open(jobs, connections), &ready)?);
+        workers.push(spawn_worker(id, shared, WorkSource::Open(jobs, connections), &ready)?);
     }
     drop(ready);
     wait_for_all(&all_ready);
@@ -248,7 +249,7 @@ fn start_open(
 /// Requests that are due at one instant, where many are. They are built before it.
 fn burst(load: &Load, is_burst: bool) -> usize {
     match &load.mode {
-        Mode::Shaped { shape: Shape::Bursts { size, .. }, .. } => *size as usize,
+        Mode::Shaped { shape: LoadShape::Bursts { size, .. }, .. } => *size as usize,
         _ if is_burst => usize::try_from(load.num_requests.unwrap_or(0)).unwrap_or(usize::MAX),
         _ => 0,
     }
@@ -256,13 +257,13 @@ fn burst(load: &Load, is_burst: bool) -> usize {
 
 fn start_closed(
     concurrency: u32,
-    habits: Habits,
+    habits: UserSettings,
     feeder: Feeder,
     begin: Begin,
-    shared: &Arc<Shared>,
+    shared: &Arc<WorkerContext>,
 ) -> Result<Team, EngineError> {
     let (ready, all_ready) = channel();
-    let queue = Arc::new(Queue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
+    let queue = Arc::new(SessionQueue::new((concurrency as usize).clamp(AHEAD / 4, AHEAD)));
     let mut starts = Vec::new();
     let mut workers = Vec::new();
     let worker_count = shared.workers;
@@ -272,7 +273,7 @@ fn start_closed(
         starts.push(start);
         let (queue, sender) = (Arc::clone(&queue), shared.senders.enter());
         let users = Users { count, habits, queue, start: started, sender };
-        workers.push(spawn_worker(id, shared, Source::Closed(users), &ready)?);
+        workers.push(spawn_worker(id, shared, WorkSource::Closed(users), &ready)?);
     }
     drop(ready);
     let feeder = {
@@ -298,7 +299,7 @@ fn start_closed(
 
 /// Tells the users of a closed loop, when dropped, that no session will follow: the workload has
 /// ended, or its thread has.
-struct FedAll(Arc<Shared>);
+struct FedAll(Arc<WorkerContext>);
 
 impl Drop for FedAll {
     fn drop(&mut self) {
@@ -307,7 +308,7 @@ impl Drop for FedAll {
 }
 
 /// The first instant: ahead of every thread that will look at it.
-fn set_epoch(shared: &Shared, begin: Begin) -> Nanos {
+fn set_epoch(shared: &WorkerContext, begin: Begin) -> Nanos {
     *shared.epoch.get_or_init(begin)
 }
 
@@ -321,7 +322,7 @@ fn wait_for_all(ready: &Receiver<()>) {
 }
 
 /// Waits until all is sent and answered; past the drain limit, for nothing more.
-fn see_through(team: Team, shared: &Shared, drain: Nanos) -> Result<(), EngineError> {
+fn see_through(team: Team, shared: &WorkerContext, drain: Nanos) -> Result<(), EngineError> {
     let mut sent_since = None;
     while !team.workers.iter().all(JoinHandle::is_finished) {
         let present = now();
@@ -358,8 +359,8 @@ fn see_through(team: Team, shared: &Shared, drain: Nanos) -> Result<(), EngineEr
 
 fn spawn_worker(
     id: u32,
-    shared: &Arc<Shared>,
-    source: Source,
+    shared: &Arc<WorkerContext>,
+    source: WorkSource,
     ready: &Sender<()>,
 ) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
     let (shared, ready) = (Arc::clone(shared), ready.clone());

@@ -1,16 +1,18 @@
 //! A session on its way: the step that is ready to be sent, and the steps still to come.
 
 use bytes::Bytes;
-use goodput_model::schedule::Placed;
-use goodput_model::{History, Message, Nanos, Part, Phase, Planned, Request, Role, Session, Step};
-use goodput_wire::{Allowance, Dialect};
+use goodput_model::schedule::PlacedSession;
+use goodput_model::{
+    History, Message, MessagePart, Nanos, Phase, Planned, Request, Role, Session, SessionStep,
+};
+use goodput_wire::{AnswerLimits, RequestFormat};
 
 use crate::fingerprint::body_hash;
 use crate::senders::{Sender, Senders};
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRequest {
     pub(crate) index: u64,
     /// Number of its session.
     pub(crate) session: u64,
@@ -19,7 +21,7 @@ pub(crate) struct Prepared {
     /// Of the body, where it is asked for and no answer of the server is in it.
     pub(crate) body_hash: Option<u64>,
     /// What its answer may amount to.
-    pub(crate) allowance: Allowance,
+    pub(crate) allowance: AnswerLimits,
     pub(crate) planned: Planned,
     /// What is new in it, only when text is to be kept.
     pub(crate) prompt: Option<String>,
@@ -27,14 +29,14 @@ pub(crate) struct Prepared {
 
 /// What is asked at one instant, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PreparedStep {
     /// Carries the conversation on.
-    pub(crate) main: Prepared,
+    pub(crate) main: PreparedRequest,
     /// Asked beside it.
-    pub(crate) beside: Vec<Prepared>,
+    pub(crate) beside: Vec<PreparedRequest>,
 }
 
-impl Asking {
+impl PreparedStep {
     pub(crate) fn len(&self) -> u64 {
         1 + self.beside.len() as u64
     }
@@ -60,22 +62,22 @@ impl Asking {
 
 /// A session that is ready to begin.
 #[derive(Debug)]
-pub(crate) struct Visit {
-    pub(crate) first: Asking,
+pub(crate) struct PreparedSession {
+    pub(crate) first: PreparedStep,
     /// `None` in a session of one step, which costs nothing more than its request.
-    pub(crate) rest: Option<Box<Rest>>,
+    pub(crate) rest: Option<Box<RemainingSteps>>,
     /// Memory that it takes, about.
     pub(crate) bytes: u64,
 }
 
-impl Visit {
+impl PreparedSession {
     /// Builds the first step. `index` is the number of the session's first request, `number` its
     /// own. `None` for a session that asks nothing.
     pub(crate) fn new(
         session: Session,
         number: u64,
         index: u64,
-        scribe: &Scribe,
+        scribe: &BodyEncoder,
         senders: &Senders,
     ) -> Option<Self> {
         let requests = session.requests();
@@ -83,21 +85,22 @@ impl Visit {
         let mut steps = session.steps.into_iter();
         let first = steps.next()?;
         let is_alone = requests == 1;
-        let mut cursor = Cursor { session: number, index, turn: 0, is_alone, is_planned: true };
+        let mut cursor =
+            SessionCursor { session: number, index, turn: 0, is_alone, is_planned: true };
         let mut said = Vec::new();
         let reply = first.reply;
         let first = scribe.write_step(&mut said, first.requests, &mut cursor)?;
         let left = requests - first.len();
         let rest = (left > 0).then(|| {
             let sender = senders.enter();
-            Box::new(Rest { history, said, reply, steps, cursor, left, _sender: sender })
+            Box::new(RemainingSteps { history, said, reply, steps, cursor, left, _sender: sender })
         });
         let bytes = first.bytes() + rest.as_ref().map_or(0, |rest| rest.text_bytes());
         Some(Self { first, rest, bytes })
     }
 
     /// Puts the first step into its phase, and leaves out what the run does not ask for.
-    pub(crate) fn place(&mut self, Placed { phase, allowed }: Placed) {
+    pub(crate) fn place(&mut self, PlacedSession { phase, allowed }: PlacedSession) {
         let mut allowed = allowed;
         self.first.place(|| {
             allowed = allowed.checked_sub(1)?;
@@ -112,21 +115,21 @@ impl Visit {
 
 /// The steps of a session that are still to come.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct RemainingSteps {
     history: History,
     /// The conversation so far.
     said: Vec<Message>,
     /// The answer that the data set has for the step under way.
     reply: Option<Message>,
-    steps: std::vec::IntoIter<Step>,
-    cursor: Cursor,
+    steps: std::vec::IntoIter<SessionStep>,
+    cursor: SessionCursor,
     /// Requests to come.
     pub(crate) left: u64,
     /// The run has not sent everything while this is there.
     _sender: Sender,
 }
 
-impl Rest {
+impl RemainingSteps {
     /// Takes the server's answer to the step that has ended, or the data set's in its place.
     pub(crate) fn hear(&mut self, answer: Option<String>) {
         let answer = answer.filter(|text| !text.is_empty());
@@ -142,7 +145,7 @@ impl Rest {
     }
 
     /// Builds the next step.
-    pub(crate) fn next(&mut self, scribe: &Scribe) -> Option<Asking> {
+    pub(crate) fn next(&mut self, scribe: &BodyEncoder) -> Option<PreparedStep> {
         let mut step = self.steps.next().filter(|_| self.left > 0)?;
         step.requests.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.reply = step.reply;
@@ -163,16 +166,16 @@ impl Rest {
     }
 }
 
-fn text_length(part: &Part) -> usize {
+fn text_length(part: &MessagePart) -> usize {
     match part {
-        Part::Text(text) => text.len(),
-        Part::Image(_) => 0,
+        MessagePart::Text(text) => text.len(),
+        MessagePart::Image(_) => 0,
     }
 }
 
 /// Where a session is.
 #[derive(Debug)]
-struct Cursor {
+struct SessionCursor {
     session: u64,
     /// Number of the next request.
     index: u64,
@@ -186,29 +189,29 @@ struct Cursor {
 
 /// Writes bodies.
 #[derive(Debug, Clone)]
-pub(crate) struct Scribe {
-    pub(crate) dialect: Dialect,
+pub(crate) struct BodyEncoder {
+    pub(crate) dialect: RequestFormat,
     /// Whether prompts are kept.
     pub(crate) keep_text: bool,
     /// Whether bodies are hashed.
     pub(crate) hash_bodies: bool,
 }
 
-impl Scribe {
+impl BodyEncoder {
     /// Writes the requests of a step, all from the same history, and adds what the first one says
     /// to it.
     fn write_step(
         &self,
         said: &mut Vec<Message>,
         requests: Vec<Request>,
-        cursor: &mut Cursor,
-    ) -> Option<Asking> {
+        cursor: &mut SessionCursor,
+    ) -> Option<PreparedStep> {
         let mut requests = requests.into_iter();
         let (main, messages) = self.write(said, requests.next()?, cursor);
         let beside = requests.map(|request| self.write(said, request, cursor).0).collect();
         cursor.turn += 1;
         said.extend(messages);
-        Some(Asking { main, beside })
+        Some(PreparedStep { main, beside })
     }
 
     /// Writes one request; the messages that are new in it come back.
@@ -216,8 +219,8 @@ impl Scribe {
         &self,
         said: &[Message],
         request: Request,
-        cursor: &mut Cursor,
-    ) -> (Prepared, Vec<Message>) {
+        cursor: &mut SessionCursor,
+    ) -> (PreparedRequest, Vec<Message>) {
         let (body, model) = self.dialect.encode_marked(said, &request);
         let allowance = self.dialect.allowance(&request);
         let is_hashed = self.hash_bodies && cursor.is_planned;
@@ -233,7 +236,7 @@ impl Scribe {
         cursor.index += 1;
         let phase = Phase::Measured;
         let prepared =
-            Prepared { index, session, phase, body, body_hash, allowance, planned, prompt };
+            PreparedRequest { index, session, phase, body, body_hash, allowance, planned, prompt };
         (prepared, messages)
     }
 }
@@ -244,8 +247,8 @@ fn text(messages: &[Message]) -> String {
     for message in messages {
         match message {
             Message::Plain { parts, .. } => text.extend(parts.iter().map(|part| match part {
-                Part::Text(text) => text,
-                Part::Image(_) => "[image]",
+                MessagePart::Text(text) => text,
+                MessagePart::Image(_) => "[image]",
             })),
             Message::Raw(json) => text.push_str(json),
         }

@@ -9,11 +9,11 @@ use goodput_model::{Nanos, Phase};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::feeder::Queue;
-use crate::pacer::Due;
+use crate::feeder::SessionQueue;
+use crate::pacer::StepInstant;
 use crate::senders::Sender;
-use crate::session::Visit;
-use crate::worker::Worker;
+use crate::session::PreparedSession;
+use crate::worker::EngineWorker;
 
 /// How long a user of a closed loop waits after a failure that cost no time. Without it a dead
 /// server would be asked thousands of times a second.
@@ -22,9 +22,9 @@ const BACK_OFF: Nanos = Nanos::from_millis(100);
 /// The users of a closed loop that live on one worker.
 pub(crate) struct Users {
     pub(crate) count: u32,
-    pub(crate) habits: Habits,
+    pub(crate) habits: UserSettings,
     /// Shared by all workers, so that sessions begin in order of their number.
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<SessionQueue>,
     pub(crate) start: oneshot::Receiver<Nanos>,
     /// Users may take sessions as long as this is there.
     pub(crate) sender: Sender,
@@ -32,13 +32,13 @@ pub(crate) struct Users {
 
 /// What users do between sessions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Habits {
+pub(crate) struct UserSettings {
     pub(crate) think_time: Nanos,
     /// Whether they also think before their first session.
     pub(crate) pause_first: bool,
 }
 
-impl Worker {
+impl EngineWorker {
     /// Lets users play until the run has sent enough, the workload ends, or the run is stopped.
     pub(crate) async fn serve_closed(self: &Rc<Self>, users: Users) {
         let Users { count, habits, queue, start, sender } = users;
@@ -66,17 +66,17 @@ impl Worker {
             }
             self.cut(requests - visit.first.len());
             let think_time = habits.think_time;
-            let user = User { think_time, timer: self.timer.clone(), free: free.clone() };
+            let user = ClosedUser { think_time, timer: self.timer.clone(), free: free.clone() };
             self.begin_for(user, visit);
         }
         drop(sender);
     }
 
-    fn begin_for(self: &Rc<Self>, user: User, visit: Visit) {
+    fn begin_for(self: &Rc<Self>, user: ClosedUser, visit: PreparedSession) {
         self.enter();
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let last = worker.play(visit, Due { at: None, pacer_lag: None }).await;
+            let last = worker.play(visit, StepInstant { at: None, pacer_lag: None }).await;
             worker.leave();
             user.think_then_ask(last.ended, last.failed_at_once).await;
         });
@@ -93,7 +93,7 @@ impl Worker {
 
     /// The next session; `None` at the end of the workload, or when the run is stopped. The feeder
     /// is ahead but for the very first ones and for very long prompts.
-    async fn next_visit(&self, queue: &Queue) -> Option<Visit> {
+    async fn next_visit(&self, queue: &SessionQueue) -> Option<PreparedSession> {
         loop {
             if self.shared.control.is_stopping() {
                 return None;
@@ -110,13 +110,13 @@ impl Worker {
 }
 
 /// One user of a closed loop, between an answer and the next question.
-struct User {
+struct ClosedUser {
     think_time: Nanos,
     timer: Timer,
     free: UnboundedSender<()>,
 }
 
-impl User {
+impl ClosedUser {
     /// The user asks again a think time after the answer ended.
     async fn think_then_ask(self, ended: Nanos, failed_at_once: bool) {
         let pause = if failed_at_once { self.think_time.max(BACK_OFF) } else { self.think_time };

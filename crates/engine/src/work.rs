@@ -10,18 +10,18 @@ use goodput_model::{ConnectionPolicy, Nanos};
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::heart::{CanaryTask, beat};
-use crate::pacer::Job;
+use crate::pacer::SessionStart;
+use crate::self_check::{CanaryTask, beat};
 use crate::users::Users;
-use crate::worker::{Shared, Worker};
+use crate::worker::{EngineWorker, WorkerContext};
 
 /// Longest time spent on opening connections before the run.
 const CONNECT_AHEAD: Duration = Duration::from_secs(5);
 
 /// Where a worker's requests come from.
-pub(crate) enum Source {
+pub(crate) enum WorkSource {
     /// Due now: the pacer waited. So many connections are sure to be needed at once.
-    Open(UnboundedReceiver<Job>, u32),
+    Open(UnboundedReceiver<SessionStart>, u32),
     /// Users of a closed loop.
     Closed(Users),
 }
@@ -29,8 +29,8 @@ pub(crate) enum Source {
 /// Runs a worker on the current thread until its source ends and its last answer has come.
 pub(crate) fn work(
     id: u32,
-    shared: Arc<Shared>,
-    source: Source,
+    shared: Arc<WorkerContext>,
+    source: WorkSource,
     ready: std::sync::mpsc::Sender<()>,
 ) -> std::io::Result<()> {
     if !shared.pin_to.is_empty() {
@@ -41,30 +41,30 @@ pub(crate) fn work(
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async move {
-        let worker = Rc::new(Worker::new(id, shared)?);
+        let worker = Rc::new(EngineWorker::new(id, shared)?);
         worker.connect_ahead(&source).await;
         // The engine waits for every worker; it may have given up, and then there is nothing to do.
         let _ = ready.send(());
         drop(ready);
         worker.observe_from_the_epoch();
         match source {
-            Source::Open(jobs, _) => worker.serve_open(jobs).await,
-            Source::Closed(users) => worker.serve_closed(users).await,
+            WorkSource::Open(jobs, _) => worker.serve_open(jobs).await,
+            WorkSource::Closed(users) => worker.serve_closed(users).await,
         }
         worker.drain().await;
         Ok(())
     })
 }
 
-impl Worker {
+impl EngineWorker {
     /// Opens what is sure to be needed. A failure here will show in the requests.
-    async fn connect_ahead(&self, source: &Source) {
+    async fn connect_ahead(&self, source: &WorkSource) {
         if self.shared.connections == ConnectionPolicy::PerRequest {
             return;
         }
         let count = match source {
-            Source::Open(_, count) => *count,
-            Source::Closed(users) => users.count,
+            WorkSource::Open(_, count) => *count,
+            WorkSource::Closed(users) => users.count,
         };
         let over = async {
             tokio::select! {
@@ -80,7 +80,7 @@ impl Worker {
     fn observe_from_the_epoch(self: &Rc<Self>) {
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let Worker { id, shared, timer, .. } = worker.as_ref();
+            let EngineWorker { id, shared, timer, .. } = worker.as_ref();
             // The engine sets the epoch once all workers are there.
             let epoch = loop {
                 match shared.epoch.get() {
@@ -106,7 +106,7 @@ impl Worker {
         });
     }
 
-    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<Job>) {
+    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<SessionStart>) {
         while let Some(job) = jobs.recv().await {
             self.begin(job);
         }

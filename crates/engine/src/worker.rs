@@ -9,32 +9,32 @@ use std::time::Duration;
 use goodput_clock::{Timer, now, unless, until};
 use goodput_model::schedule::Timeline;
 use goodput_model::{
-    ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage,
+    ConnectionPolicy, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, RequestRecord,
     TokenCount, Tracer,
 };
 use goodput_wire::{Client, Endpoint, SessionHeader, Tagged};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::control::Control;
-use crate::heart::{Canary, Observations};
-use crate::live::Live;
-use crate::pacer::{Pacing, hold_until};
+use crate::control::RunControl;
+use crate::live::LiveCounters;
+use crate::pacer::{TimerMode, hold_until};
+use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
-use crate::session::{Prepared, Scribe};
+use crate::session::{BodyEncoder, PreparedRequest};
 
 /// What all workers share.
-pub(crate) struct Shared {
+pub(crate) struct WorkerContext {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) timeout: Duration,
-    pub(crate) live: Arc<Live>,
-    pub(crate) control: Control,
+    pub(crate) live: Arc<LiveCounters>,
+    pub(crate) control: RunControl,
     pub(crate) records: SyncSender<RequestRecord>,
     /// The run's first instant; set before the first request is due.
     pub(crate) epoch: Arc<OnceLock<Nanos>>,
     /// What workers see of themselves.
     pub(crate) seen: Arc<Observations>,
     pub(crate) canary: Option<Canary>,
-    pub(crate) pacing: Pacing,
+    pub(crate) pacing: TimerMode,
     pub(crate) workers: u32,
     /// Processors to keep to, one per worker in turn.
     pub(crate) pin_to: Vec<usize>,
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) timeline: Arc<Timeline>,
     pub(crate) is_closed: bool,
     /// Writes the later steps of sessions.
-    pub(crate) scribe: Scribe,
+    pub(crate) scribe: BodyEncoder,
     /// Whether the texts of answers go into the record.
     pub(crate) keep_answers: bool,
     pub(crate) session_header: Option<SessionHeader>,
@@ -58,18 +58,18 @@ pub(crate) struct Shared {
     pub(crate) cut_requests: AtomicU64,
 }
 
-pub(crate) struct Worker {
+pub(crate) struct EngineWorker {
     pub(crate) id: u32,
     pub(crate) client: Client,
     pub(crate) timer: Timer,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerContext>,
     /// Sessions under way.
     under_way: Cell<u64>,
     quiet: Notify,
 }
 
 /// What became of a request, as far as its session goes.
-pub(crate) struct Outcome {
+pub(crate) struct RequestOutcome {
     pub(crate) is_ok: bool,
     /// Whether it failed without costing time.
     pub(crate) failed_at_once: bool,
@@ -78,8 +78,8 @@ pub(crate) struct Outcome {
     pub(crate) answer: Option<String>,
 }
 
-impl Worker {
-    pub(crate) fn new(id: u32, shared: Arc<Shared>) -> std::io::Result<Self> {
+impl EngineWorker {
+    pub(crate) fn new(id: u32, shared: Arc<WorkerContext>) -> std::io::Result<Self> {
         Ok(Self {
             id,
             client: Client::new(Arc::clone(&shared.endpoint)),
@@ -119,9 +119,9 @@ impl Worker {
 
     /// Carries one request from its due instant to its record. The answer's text comes back when
     /// the session goes on.
-    pub(crate) async fn carry(&self, prepared: Prepared, due: Carried) -> Outcome {
+    pub(crate) async fn carry(&self, prepared: PreparedRequest, due: Carried) -> RequestOutcome {
         self.shared.live.started.fetch_add(1, Relaxed);
-        let Shared { endpoint, session_header, tracer, .. } = self.shared.as_ref();
+        let WorkerContext { endpoint, session_header, tracer, .. } = self.shared.as_ref();
         let request_id = endpoint.request_id(prepared.index);
         let header = session_header.as_ref();
         let tag = header.and_then(|header| endpoint.session_tag(header, prepared.session));
@@ -131,8 +131,8 @@ impl Worker {
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
         match &slot {
-            Slot::None => exchange.failure = Some(cut_off(Stage::Connect)),
-            Slot::Free | Slot::Permit(_) => {
+            SendSlot::None => exchange.failure = Some(cut_off(FailureStage::Connect)),
+            SendSlot::Free | SendSlot::Permit(_) => {
                 exchange.body_hash = prepared.body_hash;
                 let (body, allowance) = (prepared.body, prepared.allowance);
                 let request = Tagged { body, session: tag.as_ref(), trace, allowance };
@@ -162,7 +162,7 @@ impl Worker {
     }
 
     /// What the session needs to know. The text of the answer stays only where it was asked for.
-    fn outcome(&self, exchange: &mut Exchange, goes_on: bool) -> Outcome {
+    fn outcome(&self, exchange: &mut Exchange, goes_on: bool) -> RequestOutcome {
         let text = exchange.text.take();
         let answer = text.as_ref().filter(|_| goes_on).cloned();
         exchange.text = text.filter(|_| self.shared.keep_answers);
@@ -173,20 +173,20 @@ impl Worker {
             )
         });
         let (is_ok, ended) = (exchange.failure.is_none(), exchange.stamps.ended);
-        Outcome { is_ok, failed_at_once, ended, answer }
+        RequestOutcome { is_ok, failed_at_once, ended, answer }
     }
 
     /// Waits for `--max-concurrency`, first come first served, unless the run is stopped first.
-    async fn wait_for_slot(&self) -> (Nanos, Slot<'_>) {
-        let Some(cap) = &self.shared.cap else { return (Nanos::ZERO, Slot::Free) };
+    async fn wait_for_slot(&self) -> (Nanos, SendSlot<'_>) {
+        let Some(cap) = &self.shared.cap else { return (Nanos::ZERO, SendSlot::Free) };
         if let Ok(permit) = cap.try_acquire() {
-            return (Nanos::ZERO, Slot::Permit(permit));
+            return (Nanos::ZERO, SendSlot::Permit(permit));
         }
         let begin = now();
         let slot = tokio::select! {
             biased;
-            () = self.shared.control.stopped() => Slot::None,
-            permit = cap.acquire() => permit.map_or(Slot::None, Slot::Permit),
+            () = self.shared.control.stopped() => SendSlot::None,
+            permit = cap.acquire() => permit.map_or(SendSlot::None, SendSlot::Permit),
         };
         // Held back by a nanosecond at least: a wait must not read as none.
         ((now() - begin).max(Nanos(1)), slot)
@@ -245,7 +245,7 @@ pub(crate) struct Carried {
 }
 
 /// Leave to send.
-enum Slot<'a> {
+enum SendSlot<'a> {
     /// There is no cap.
     Free,
     /// One of the cap's.
@@ -254,7 +254,7 @@ enum Slot<'a> {
     None,
 }
 
-fn cut_off(stage: Stage) -> Failure {
+fn cut_off(stage: FailureStage) -> Failure {
     let message = "the run ended before the answer".to_owned();
     Failure { class: ErrorClass::CutOff, stage, message }
 }

@@ -7,8 +7,8 @@ mod common;
 use std::time::Duration;
 
 use common::{dialect, open, plan, play, play_under};
-use goodput_engine::{Control, Run};
-use goodput_model::{ErrorClass, History, Nanos, Planned, Request, Session, Step};
+use goodput_engine::{EngineRun, RunControl};
+use goodput_model::{ErrorClass, History, Nanos, Planned, Request, Session, SessionStep};
 use goodput_testkit::{Server, answer, token_event};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
@@ -29,11 +29,11 @@ fn flood(bytes: &str) -> Server {
 }
 
 /// Eight requests at once on two workers, each for an answer of so many tokens.
-fn eight(tokens: Option<u32>, server: &Server) -> Run {
+fn eight(tokens: Option<u32>, server: &Server) -> EngineRun {
     let request = Request::prompt("x", Planned::new("test", 1, tokens));
-    let step = Step { after: Nanos::ZERO, requests: vec![request], reply: None };
+    let step = SessionStep { after: Nanos::ZERO, requests: vec![request], reply: None };
     let sessions = vec![Session { steps: vec![step], history: History::Server }; 8];
-    Run { timeout: Duration::from_secs(1), ..plan(open(1_000.0, 8), sessions, &[], server) }
+    EngineRun { timeout: Duration::from_secs(1), ..plan(open(1_000.0, 8), sessions, &[], server) }
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn a_flood_does_not_outlast_the_time_limit() {
 #[test]
 fn a_stop_is_heard_in_a_flood() {
     let server = flood(": ping\n\n");
-    let run = Run { timeout: FLOOD, ..eight(Some(100_000_000), &server) };
-    let control = Control::new();
+    let run = EngineRun { timeout: FLOOD, ..eight(Some(100_000_000), &server) };
+    let control = RunControl::new();
     let (begin, stop) = (goodput_clock::now(), control.clone());
     let stopper = std::thread::spawn(move || {
         goodput_clock::pause(Nanos::from_millis(500));
@@ -70,8 +70,8 @@ fn a_stop_is_heard_in_a_flood() {
 #[test]
 fn an_answer_ends_where_it_can_no_longer_be_one() {
     // Timed out they would hold hundreds of thousands of events after the minute.
-    let failures = |run: Run| {
-        let ended = play(Run { timeout: Duration::from_mins(1), ..run });
+    let failures = |run: EngineRun| {
+        let ended = play(EngineRun { timeout: Duration::from_mins(1), ..run });
         let records = ended.sink.0.into_iter().map(|record| record.exchange);
         records
             .map(|exchange| (exchange.failure.unwrap(), exchange.chunks.len()))
@@ -85,7 +85,7 @@ fn an_answer_ends_where_it_can_no_longer_be_one() {
     }
     // The body has the last word about what is asked for.
     let dialect = dialect().with_extra(r#"{"max_tokens": 16, "n": 2}"#).unwrap();
-    for (failure, chunks) in failures(Run { dialect, ..eight(Some(8), &tokens) }) {
+    for (failure, chunks) in failures(EngineRun { dialect, ..eight(Some(8), &tokens) }) {
         assert_eq!((failure.class, chunks), (ErrorClass::AnswerTooLarge, 8_705));
         assert!(failure.message.contains("2 answers of 16 tokens"), "{}", failure.message);
     }

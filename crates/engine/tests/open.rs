@@ -10,12 +10,13 @@ use std::time::Duration;
 use common::{
     assistant, dialect, indices, open, plan, play, play_under, replay, request, say, session, user,
 };
-use goodput_engine::Control;
+use goodput_engine::RunControl;
 use goodput_model::{
-    Api, Arrivals, ErrorClass, History, Load, Message, Mode, Nanos, Part, Rate, Role, Shape, Step,
+    Api, Arrivals, ErrorClass, History, Load, LoadShape, Message, MessagePart, Mode, Nanos, Rate,
+    Role, SessionStep,
 };
 use goodput_testkit::{Server, answer};
-use goodput_wire::Dialect;
+use goodput_wire::RequestFormat;
 
 const PAUSE: Nanos = Nanos::from_millis(30);
 const TAKES: Duration = Duration::from_millis(20);
@@ -96,7 +97,7 @@ fn bodies_that_the_plan_alone_makes_are_hashed_where_that_is_asked_for() {
     let hashes = |hash_bodies, model: &str| -> Vec<Option<u64>> {
         let sessions = vec![of_server.clone(), of_data.clone()];
         let mut run = plan(replay(None), sessions, &[0, 0], &server);
-        (run.hash_bodies, run.dialect) = (hash_bodies, Dialect::new(Api::Chat, model, true));
+        (run.hash_bodies, run.dialect) = (hash_bodies, RequestFormat::new(Api::Chat, model, true));
         play(run).sink.0.iter().map(|record| record.exchange.body_hash).collect()
     };
     assert_eq!(hashes(false, "m"), [None; 6]);
@@ -113,8 +114,8 @@ fn bodies_that_the_plan_alone_makes_are_hashed_where_that_is_asked_for() {
 #[test]
 fn text_is_in_the_record_only_where_it_was_asked_for() {
     let server = Server::start(|_| say("yes", Duration::ZERO));
-    let part = |text: &str| Part::Text(text.into());
-    let image = Part::Image("data:image/png;base64,AAAA".into());
+    let part = |text: &str| MessagePart::Text(text.into());
+    let image = MessagePart::Image("data:image/png;base64,AAAA".into());
     let mut made = session(&[&["a"], &["b"]], Nanos::ZERO);
     made.steps[1].requests[0].messages = vec![
         Message::Raw(r#"{"role":"tool"}"#.into()),
@@ -206,12 +207,12 @@ fn a_replay_keeps_its_instants_and_ends_with_them() {
 
 #[test]
 fn a_shape_gives_the_instants() {
-    let (shape, arrivals) = ("1s@40,1s@10".parse::<Shape>().unwrap(), Arrivals::Poisson);
+    let (shape, arrivals) = ("1s@40,1s@10".parse::<LoadShape>().unwrap(), Arrivals::Poisson);
     let mode = Mode::Shaped { shape: shape.clone(), arrivals, max_concurrency: None };
     let load = Load { num_requests: Some(8), seed: 5, ..common::load(mode) };
     let ended = play(plan(load, vec![session(&[&["a"]], PAUSE); 9], &[], &echo()));
     let due: Vec<Nanos> = ended.sink.0.iter().map(|record| record.scheduled).collect();
-    let expected = goodput_model::schedule::Arrivals::shaped(&shape, arrivals, 5);
+    let expected = goodput_model::schedule::ArrivalSequence::shaped(&shape, arrivals, 5);
     assert_eq!(due, expected.take(8).collect::<Vec<_>>());
 }
 
@@ -253,7 +254,7 @@ fn a_step_that_would_come_after_the_end_is_not_sent() {
 
 #[test]
 fn a_stop_ends_sessions_in_thought() {
-    let control = Control::new();
+    let control = RunControl::new();
     let hour = Nanos::from_millis(3_600_000);
     let server = echo();
     let run = plan(replay(None), vec![session(&[&["a"], &["b"], &["c"]], hour)], &[0], &server);
@@ -308,7 +309,7 @@ fn nothing_to_send_is_no_run_without_end() {
     assert_eq!(indices(&play(plan(open(10.0, 5), Vec::new(), &[], &server))), [0; 0]);
     let empty = session(&[&[]], PAUSE);
     let mut odd = session(&[&["a"], &["b"]], Nanos::ZERO);
-    odd.steps.insert(1, Step { after: Nanos::ZERO, requests: Vec::new(), reply: None });
+    odd.steps.insert(1, SessionStep { after: Nanos::ZERO, requests: Vec::new(), reply: None });
     let ended = play(plan(open(10.0, 5), vec![odd, empty], &[], &server));
     assert_eq!((indices(&ended), ended.cut_requests), (vec![0], 1));
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use goodput_model::{Plan, RequestRecord, Tool};
+use goodput_model::{Plan, RequestRecord, SourceTool};
 use goodput_record::RunFolder;
 use goodput_stats::{Each, Summary};
 
@@ -30,11 +30,14 @@ pub enum FileShape {
 
 impl FileShape {
     /// The shape nearest to the files of a tool: that of vLLM where we do not write the tool's own.
-    pub fn from_tool(tool: Tool) -> Self {
+    pub fn from_tool(tool: SourceTool) -> Self {
         match tool {
-            Tool::Sglang => Self::Sglang,
-            Tool::Aiperf | Tool::GenaiPerf => Self::Aiperf,
-            Tool::VllmPython | Tool::VllmRust | Tool::Guidellm | Tool::Goodput => Self::Vllm,
+            SourceTool::Sglang => Self::Sglang,
+            SourceTool::Aiperf | SourceTool::GenaiPerf => Self::Aiperf,
+            SourceTool::VllmPython
+            | SourceTool::VllmRust
+            | SourceTool::Guidellm
+            | SourceTool::Goodput => Self::Vllm,
         }
     }
 }

@@ -13,7 +13,7 @@ mod vllm;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Reported, Tool, excerpt};
+use goodput_model::{Reported, SourceTool, excerpt};
 use serde_json::value::RawValue;
 
 pub use fields::FieldError;
@@ -125,12 +125,18 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         return Err(unknown(excerpt(&names.join(", "))));
     };
     let outcome = match tool {
-        Tool::VllmPython | Tool::VllmRust => vllm::read(&fields, tool).map(|run| vec![run]),
-        Tool::Sglang => sglang::read(&fields).map(|run| vec![run]),
-        Tool::Aiperf | Tool::GenaiPerf => aiperf::read(&fields, tool).map(|run| vec![run]),
-        Tool::Guidellm => guidellm::read(&fields),
+        SourceTool::VllmPython | SourceTool::VllmRust => {
+            vllm::read(&fields, tool).map(|run| vec![run])
+        }
+        SourceTool::Sglang => sglang::read(&fields).map(|run| vec![run]),
+        SourceTool::Aiperf | SourceTool::GenaiPerf => {
+            aiperf::read(&fields, tool).map(|run| vec![run])
+        }
+        SourceTool::Guidellm => guidellm::read(&fields),
         // Runs of ours are folders.
-        Tool::Goodput => return Err(unknown("those of goodput; name the run folder".to_owned())),
+        SourceTool::Goodput => {
+            return Err(unknown("those of goodput; name the run folder".to_owned()));
+        }
     };
     let count = |mut runs: Vec<Reported>| {
         for run in &mut runs {
@@ -147,26 +153,26 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
 }
 
 /// Who wrote it, by the fields that only they write.
-fn recognise(fields: &Fields<'_>) -> Option<Tool> {
+fn recognise(fields: &Fields<'_>) -> Option<SourceTool> {
     let has = |names: &[&str]| names.iter().all(|name| fields.has(name));
     if has(&["benchmarks"]) && (has(&["metadata"]) || has(&["args"]) || has(&["config"])) {
-        return Some(Tool::Guidellm);
+        return Some(SourceTool::Guidellm);
     }
     if has(&["aiperf_version"]) {
-        return Some(Tool::Aiperf);
+        return Some(SourceTool::Aiperf);
     }
     if fields.has_object("request_throughput") || fields.has_object("request_latency") {
         // AIPerf before it wrote its version has this; GenAI-Perf has neither.
         let is_aiperf = has(&["was_cancelled"]) || has(&["error_summary"]);
-        return Some(if is_aiperf { Tool::Aiperf } else { Tool::GenaiPerf });
+        return Some(if is_aiperf { SourceTool::Aiperf } else { SourceTool::GenaiPerf });
     }
     if !has(&["completed", "request_throughput"]) {
         return None;
     }
     if has(&["total_output_tokens_retokenized"]) || has(&["dataset_name", "total_throughput"]) {
-        return Some(Tool::Sglang);
+        return Some(SourceTool::Sglang);
     }
     let is_rust = fields.names().any(|name| matches!(name, "steady_state" | "max_model_len"));
     let is_vllm = has(&["model_id"]) || has(&["num_prompts"]) || has(&["total_token_throughput"]);
-    is_vllm.then_some(if is_rust { Tool::VllmRust } else { Tool::VllmPython })
+    is_vllm.then_some(if is_rust { SourceTool::VllmRust } else { SourceTool::VllmPython })
 }

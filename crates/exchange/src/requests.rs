@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use goodput_model::{ConstraintKind, Failure, Nanos, Phase, RequestRecord, Span, Stamps};
+use goodput_model::{ConstraintKind, Failure, Nanos, Phase, RequestRecord, Stamps, TimeSpan};
 use goodput_stats::{Each, RequestFigures};
 
 use crate::converted::Run;
@@ -36,11 +36,11 @@ impl RequestRow {
         self.record.exchange.failure.as_ref()
     }
 
-    fn tcp(&self) -> Option<Span> {
+    fn tcp(&self) -> Option<TimeSpan> {
         self.stamps().connect.map(|connect| connect.tcp)
     }
 
-    fn tls(&self) -> Option<Span> {
+    fn tls(&self) -> Option<TimeSpan> {
         self.stamps().connect.and_then(|connect| connect.tls)
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use goodput_model::{Buckets, GpuSample, Nanos, Sample, Scrape, SignalValue, SystemFacts};
+use goodput_model::{Buckets, GpuSample, HealthSample, Nanos, Scrape, SignalValue, SystemFacts};
 
 use crate::converted::Run;
 use crate::error::ExchangeError;
@@ -41,7 +41,7 @@ pub(crate) static COLUMNS: [Column<Reading>; 6] = [
 pub fn server_parquet(
     out: &mut (dyn Write + Send),
     run: &Run<'_>,
-    samples: impl Iterator<Item = Sample>,
+    samples: impl Iterator<Item = HealthSample>,
 ) -> Result<(), ExchangeError> {
     let system = &run.summary.run.system;
     let rows = samples.flat_map(|sample| {

@@ -6,8 +6,8 @@ mod tables;
 use std::time::Duration;
 
 use goodput_model::{
-    ClassPlan, ErrorClass, Failure, Lengths, Nanos, Phase, Plan, Planned, RequestRecord, Stage,
-    WorkloadPlan,
+    ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Nanos, Phase, Plan, Planned,
+    RequestRecord, WorkloadPlan,
 };
 use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_testkit::RecordBuilder;
@@ -20,8 +20,11 @@ fn ms(ms: f64) -> Nanos {
 fn plan() -> Plan {
     let mut plan = goodput_testkit::plan();
     plan.load.duration = Some(Duration::from_secs(2));
-    plan.workload =
-        WorkloadPlan::of(ClassPlan::synthetic("chat", Lengths::Fixed(100), Lengths::Fixed(3)));
+    plan.workload = WorkloadPlan::new(ClassPlan::synthetic(
+        "chat",
+        LengthDistribution::Fixed(100),
+        LengthDistribution::Fixed(3),
+    ));
     plan.measure.slo = Some("ttft < 90ms".parse().unwrap());
     plan
 }
@@ -51,7 +54,7 @@ fn records() -> Vec<RequestRecord> {
     let mut failed = record(2, 1200.0, 0.0, 200.0, &[200.0]);
     failed.exchange.failure = Some(Failure {
         class: ErrorClass::Http(500),
-        stage: Stage::Headers,
+        stage: FailureStage::Headers,
         message: "=1+1, \"said\" the server".to_owned(),
     });
     failed.exchange.chunks.clear();

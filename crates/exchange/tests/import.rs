@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use goodput_exchange::{ImportError, parse_results, read_results};
-use goodput_model::{Reported, ReportedMode, Tool};
+use goodput_model::{Reported, ReportedMode, SourceTool};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/results").join(name)
@@ -25,7 +25,7 @@ fn near(value: Option<f64>, expected: f64) -> bool {
 #[test]
 fn vllm_in_python_with_details() {
     let run = only("vllm-python-open-detailed.json");
-    assert_eq!(run.tool, Tool::VllmPython);
+    assert_eq!(run.tool, SourceTool::VllmPython);
     assert_eq!(run.load.mode, ReportedMode::Open);
     assert_eq!((run.load.rate_rps, run.load.burstiness), (Some(20.0), Some(1.0)));
     assert_eq!(run.load.arrivals.as_deref(), Some("poisson"));
@@ -46,7 +46,7 @@ fn vllm_in_python_with_details() {
 #[test]
 fn vllm_in_python_without_details() {
     let run = only("vllm-python-burst.json");
-    assert_eq!(run.tool, Tool::VllmPython);
+    assert_eq!(run.tool, SourceTool::VllmPython);
     assert_eq!(run.load.mode, ReportedMode::Burst);
     assert_eq!((run.asked, run.ok, run.load.rate_rps), (Some(40), Some(40), None));
     assert!(run.details.is_none() && !run.metrics.contains_key("e2e"));
@@ -70,12 +70,12 @@ fn vllm_with_failures_and_a_cap() {
 #[test]
 fn vllm_in_rust() {
     let run = only("vllm-rust-closed.json");
-    assert_eq!(run.tool, Tool::VllmRust);
+    assert_eq!(run.tool, SourceTool::VllmRust);
     assert_eq!((run.load.mode, run.load.concurrency), (ReportedMode::Closed, Some(8)));
     assert_eq!(run.goodput.as_ref().unwrap().requests_per_s, run.requests_per_s);
     assert!(run.metrics["e2e"].percentile(99.0).is_some());
     let detailed = only("vllm-rust-open-detailed.json");
-    assert_eq!(detailed.tool, Tool::VllmRust);
+    assert_eq!(detailed.tool, SourceTool::VllmRust);
     let lengths = detailed.output_lengths.unwrap();
     assert!(lengths.min >= 6.0 && lengths.max <= 18.0 && lengths.min < lengths.max);
 }
@@ -84,7 +84,7 @@ fn vllm_in_rust() {
 fn sglang_has_one_line_for_each_run() {
     let runs = read_results(&fixture("sglang.jsonl")).unwrap();
     assert_eq!(runs.len(), 2);
-    assert!(runs.iter().all(|run| run.tool == Tool::Sglang && run.siblings == 1));
+    assert!(runs.iter().all(|run| run.tool == SourceTool::Sglang && run.siblings == 1));
     assert_eq!(runs[0].load.mode, ReportedMode::Open);
     // `Infinity` is not JSON, and SGLang writes it.
     assert_eq!(runs[1].load.mode, ReportedMode::Closed);
@@ -101,7 +101,7 @@ fn sglang_has_one_line_for_each_run() {
 #[test]
 fn aiperf() {
     let run = only("aiperf-closed.json");
-    assert_eq!((run.tool, run.version.as_deref()), (Tool::Aiperf, Some("0.13.0")));
+    assert_eq!((run.tool, run.version.as_deref()), (SourceTool::Aiperf, Some("0.13.0")));
     assert_eq!((run.load.mode, run.load.concurrency), (ReportedMode::Closed, Some(4)));
     assert_eq!((run.warmup.requests, run.asked, run.ok), (Some(5), Some(60), Some(60)));
     assert_eq!((run.input_tokens, run.output_tokens), (Some(573), Some(960)));
@@ -122,7 +122,7 @@ fn aiperf() {
 #[test]
 fn genai_perf() {
     let run = only("genai-perf.json");
-    assert_eq!((run.tool, run.model.as_deref()), (Tool::GenaiPerf, Some("example/model-8b")));
+    assert_eq!((run.tool, run.model.as_deref()), (SourceTool::GenaiPerf, Some("example/model-8b")));
     assert_eq!((run.load.mode, run.load.concurrency), (ReportedMode::Closed, Some(4)));
     assert_eq!((run.asked, run.ok, run.warmup.requests), (Some(50), Some(50), Some(5)));
     assert_eq!(run.input_lengths.map(|range| (range.min, range.max)), Some((550.0, 550.0)));

@@ -146,7 +146,7 @@ impl Engine {
 }
 
 fn script(shard: Shard) -> LaunchError {
-    let tasks = shard.of();
+    let tasks = shard.count();
     LaunchError::usage(format!(
         "this is the script of a Slurm job for {tasks} tasks, not one of them"
     ))

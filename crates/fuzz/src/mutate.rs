@@ -1,6 +1,6 @@
 //! From seeds to inputs: a function of seed and number, on every machine.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 /// No input is larger: what a parser does with more is the same, only later.
 const MOST_BYTES: usize = 64 << 10;
@@ -72,7 +72,7 @@ impl Source<'_> {
         if let Some(first) = usize::try_from(index).ok().and_then(|index| self.seeds.get(index)) {
             return first.clone();
         }
-        let mut draw = Stream::new(seed, Domain::Text, index);
+        let mut draw = RandomStream::new(seed, Domain::Text, index);
         let mut bytes = match draw.below(32) {
             0 => random(&mut draw, 64),
             1 => self.sentence(&mut draw),
@@ -86,16 +86,16 @@ impl Source<'_> {
         bytes
     }
 
-    fn one(&self, draw: &mut Stream) -> Vec<u8> {
+    fn one(&self, draw: &mut RandomStream) -> Vec<u8> {
         pick(draw, self.seeds).cloned().unwrap_or_default()
     }
 
     /// A row of words that the reader knows.
-    fn sentence(&self, draw: &mut Stream) -> Vec<u8> {
+    fn sentence(&self, draw: &mut RandomStream) -> Vec<u8> {
         (0..draw.below(24)).flat_map(|_| self.word(draw)).collect()
     }
 
-    fn word(&self, draw: &mut Stream) -> Vec<u8> {
+    fn word(&self, draw: &mut RandomStream) -> Vec<u8> {
         let list = match draw.below(8) {
             0 => &NUMBERS[..],
             1 | 2 => &COMMON[..],
@@ -105,7 +105,7 @@ impl Source<'_> {
         pick(draw, list).map(|word| word.as_bytes().to_vec()).unwrap_or_default()
     }
 
-    fn change(&self, bytes: &mut Vec<u8>, draw: &mut Stream) {
+    fn change(&self, bytes: &mut Vec<u8>, draw: &mut RandomStream) {
         let at = place(draw, bytes.len() + 1);
         let (start, end) = span(draw, bytes.len());
         match draw.below(16) {
@@ -161,7 +161,7 @@ pub(crate) fn cuts(bytes: &[u8]) -> Vec<&[u8]> {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let mut draw = Stream::new(hash, Domain::Text, 0);
+    let mut draw = RandomStream::new(hash, Domain::Text, 0);
     let mut pieces = Vec::new();
     let mut rest = bytes;
     // Of nothing there is one piece, too.
@@ -174,23 +174,23 @@ pub(crate) fn cuts(bytes: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-fn pick<'a, T>(draw: &mut Stream, list: &'a [T]) -> Option<&'a T> {
+fn pick<'a, T>(draw: &mut RandomStream, list: &'a [T]) -> Option<&'a T> {
     list.get(place(draw, list.len()))
 }
 
-fn place(draw: &mut Stream, below: usize) -> usize {
+fn place(draw: &mut RandomStream, below: usize) -> usize {
     draw.below(below as u64) as usize
 }
 
 /// A short piece mostly, sometimes any.
-fn span(draw: &mut Stream, length: usize) -> (usize, usize) {
+fn span(draw: &mut RandomStream, length: usize) -> (usize, usize) {
     let start = place(draw, length + 1);
     let most = if draw.below(4) == 0 { length } else { 16 };
     let end = start + place(draw, most + 1);
     (start, end.min(length))
 }
 
-fn random(draw: &mut Stream, most: u64) -> Vec<u8> {
+fn random(draw: &mut RandomStream, most: u64) -> Vec<u8> {
     (0..draw.below(most + 1)).map(|_| draw.bits() as u8).collect()
 }
 
@@ -199,7 +199,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
 }
 
 /// The same piece many times: long lists, deep nests.
-fn repeat(bytes: &mut Vec<u8>, piece: std::ops::Range<usize>, draw: &mut Stream) {
+fn repeat(bytes: &mut Vec<u8>, piece: std::ops::Range<usize>, draw: &mut RandomStream) {
     let times = if draw.below(8) == 0 { 1 + draw.below(4096) } else { 1 + draw.below(16) };
     let room = MOST_BYTES.saturating_sub(bytes.len());
     let times = (room / piece.len().max(1)).min(times as usize);
@@ -208,7 +208,7 @@ fn repeat(bytes: &mut Vec<u8>, piece: std::ops::Range<usize>, draw: &mut Stream)
 }
 
 /// Another number in place of the one that comes next.
-fn number(bytes: &mut Vec<u8>, from: usize, draw: &mut Stream) {
+fn number(bytes: &mut Vec<u8>, from: usize, draw: &mut RandomStream) {
     let Some(start) = bytes.iter().skip(from).position(u8::is_ascii_digit) else { return };
     let start = from + start;
     let length = bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -217,7 +217,7 @@ fn number(bytes: &mut Vec<u8>, from: usize, draw: &mut Stream) {
 }
 
 /// A number in bytes, in one of the forms that lengths have.
-fn field(bytes: &mut Vec<u8>, at: usize, draw: &mut Stream) {
+fn field(bytes: &mut Vec<u8>, at: usize, draw: &mut RandomStream) {
     let value = pick(draw, &WORDS).copied().unwrap_or_default();
     let value = if draw.below(4) == 0 { draw.below(1 << 12) } else { value };
     let piece = match draw.below(5) {

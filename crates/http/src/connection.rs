@@ -12,7 +12,7 @@ const MOST_REST: usize = 64 * 1024;
 
 /// Why a request did not arrive whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum RequestError {
     /// The client went away.
     Cut,
     TooSlow,
@@ -23,7 +23,11 @@ pub(crate) enum Broken {
 type Head = (Vec<u8>, Vec<u8>);
 
 /// Reads up to the empty line.
-pub(crate) fn read_head(stream: &mut TcpStream, most: usize, end: Nanos) -> Result<Head, Broken> {
+pub(crate) fn read_head(
+    stream: &mut TcpStream,
+    most: usize,
+    end: Nanos,
+) -> Result<Head, RequestError> {
     let mut head = Vec::new();
     loop {
         read_some(stream, &mut head, end)?;
@@ -31,11 +35,11 @@ pub(crate) fn read_head(stream: &mut TcpStream, most: usize, end: Nanos) -> Resu
             if head.len() <= most {
                 continue;
             }
-            return Err(Broken::TooLarge);
+            return Err(RequestError::TooLarge);
         };
         let rest = head.get(length + line..).unwrap_or_default().to_vec();
         head.truncate(length);
-        return if length <= most { Ok((head, rest)) } else { Err(Broken::TooLarge) };
+        return if length <= most { Ok((head, rest)) } else { Err(RequestError::TooLarge) };
     }
 }
 
@@ -45,7 +49,7 @@ pub(crate) fn read_body(
     mut body: Vec<u8>,
     length: usize,
     end: Nanos,
-) -> Result<Vec<u8>, Broken> {
+) -> Result<Vec<u8>, RequestError> {
     while body.len() < length {
         read_some(stream, &mut body, end)?;
     }
@@ -54,21 +58,23 @@ pub(crate) fn read_body(
 }
 
 /// Reads what is there, or waits for it.
-fn read_some(stream: &mut TcpStream, into: &mut Vec<u8>, end: Nanos) -> Result<(), Broken> {
+fn read_some(stream: &mut TcpStream, into: &mut Vec<u8>, end: Nanos) -> Result<(), RequestError> {
     let mut part = [0; 4096];
     loop {
-        let left = left(end).map_err(|_| Broken::TooSlow)?;
-        stream.set_read_timeout(Some(left)).map_err(|_| Broken::Cut)?;
+        let left = left(end).map_err(|_| RequestError::TooSlow)?;
+        stream.set_read_timeout(Some(left)).map_err(|_| RequestError::Cut)?;
         match stream.read(&mut part) {
-            Ok(0) => return Err(Broken::Cut),
+            Ok(0) => return Err(RequestError::Cut),
             Ok(bytes) => {
                 into.extend_from_slice(part.get(..bytes).unwrap_or_default());
                 return Ok(());
             }
             Err(error) => match error.kind() {
                 io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => return Err(Broken::TooSlow),
-                _ => return Err(Broken::Cut),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    return Err(RequestError::TooSlow);
+                }
+                _ => return Err(RequestError::Cut),
             },
         }
     }

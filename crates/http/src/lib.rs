@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 server for pages: one thread for each client, one request for each connection,
-//! and a limit on every size and every wait ([`Limits`]).
+//! and a limit on every size and every wait ([`HttpLimits`]).
 //!
-//! A connection goes through `server` (clients, limits) → `connection` (bytes) → [`Request`] →
+//! A connection goes through `server` (clients, limits) → `connection` (bytes) → [`HttpRequest`] →
 //! [`Site`] → [`Response`].
 
 mod connection;
@@ -12,6 +12,6 @@ mod server;
 
 pub use connection::send;
 pub use reach::{is_host, is_of_this_machine, may_name, names_this_machine};
-pub use request::{Method, Request};
+pub use request::{HttpRequest, Method};
 pub use response::Response;
-pub use server::{Limits, Reply, Seat, Seats, Site, Writer, start};
+pub use server::{ConnectionLimit, HttpLimits, HttpReply, Permit, Site, Writer, start};

@@ -2,7 +2,7 @@
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Request {
+pub struct HttpRequest {
     /// What is to be done.
     pub method: Method,
     /// Without the query, as it was sent: nothing in it is decoded, as no page needs that.
@@ -31,7 +31,7 @@ pub enum Method {
 /// Names and values of a form at most.
 const MOST_PAIRS: usize = 200;
 
-impl Request {
+impl HttpRequest {
     /// From a head; none where it is not one.
     pub fn parse(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;

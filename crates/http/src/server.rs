@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
-use crate::connection::{Broken, read_body, read_head, see_off, send};
-use crate::request::{Method, Request};
+use crate::connection::{RequestError, read_body, read_head, see_off, send};
+use crate::request::{HttpRequest, Method};
 use crate::response::Response;
 
 /// How far threads that serve step back from those that measure.
@@ -20,7 +20,7 @@ const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 
 /// What a server allows its clients.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The name of its threads.
     pub name: &'static str,
     /// Clients at once; others get a 503.
@@ -38,9 +38,9 @@ pub struct Limits {
 /// What is served.
 pub trait Site: Send + Sync + 'static {
     /// Refuses a request before its body is read.
-    fn check(&self, request: &Request) -> Result<(), Response>;
+    fn check(&self, request: &HttpRequest) -> Result<(), Response>;
     /// Answers a request that passed [`Site::check`].
-    fn reply(&self, request: &Request) -> Reply;
+    fn reply(&self, request: &HttpRequest) -> HttpReply;
     /// Adds the headers that all responses have, including those of the server itself.
     fn finish(&self, response: Response) -> Response {
         response
@@ -51,7 +51,7 @@ pub trait Site: Send + Sync + 'static {
 pub type Writer = Box<dyn FnOnce(&mut TcpStream) -> io::Result<()>>;
 
 /// What is sent back.
-pub enum Reply {
+pub enum HttpReply {
     /// A response.
     Whole(Response),
     /// A response whose body goes on until the connection ends.
@@ -63,15 +63,15 @@ pub enum Reply {
     },
 }
 
-impl From<Response> for Reply {
+impl From<Response> for HttpReply {
     fn from(response: Response) -> Self {
         Self::Whole(response)
     }
 }
 
 /// Serves until the process ends: a thread that accepts, and one for each client.
-pub fn start(site: impl Site, limits: Limits, listener: TcpListener) -> io::Result<()> {
-    let server = Server { site: Arc::new(site), limits, seats: Seats::default() };
+pub fn start(site: impl Site, limits: HttpLimits, listener: TcpListener) -> io::Result<()> {
+    let server = HttpServer { site: Arc::new(site), limits, seats: ConnectionLimit::default() };
     let accept = move || {
         give_way();
         for stream in listener.incoming() {
@@ -89,13 +89,13 @@ fn give_way() {
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-struct Server<S> {
+struct HttpServer<S> {
     site: Arc<S>,
-    limits: Limits,
-    seats: Seats,
+    limits: HttpLimits,
+    seats: ConnectionLimit,
 }
 
-impl<S: Site> Server<S> {
+impl<S: Site> HttpServer<S> {
     fn welcome(&self, mut stream: TcpStream) {
         let (site, limits) = (Arc::clone(&self.site), self.limits);
         let Some(seat) = self.seats.take(limits.clients) else {
@@ -116,21 +116,21 @@ impl<S: Site> Server<S> {
     }
 }
 
-fn serve(site: &impl Site, limits: &Limits, stream: &mut TcpStream) -> io::Result<()> {
+fn serve(site: &impl Site, limits: &HttpLimits, stream: &mut TcpStream) -> io::Result<()> {
     let mut only_head = false;
     let outcome = receive(site, limits, stream, &mut only_head);
     let response = match outcome.map(|request| site.reply(&request)) {
-        Ok(Reply::Stream { start, write }) if !only_head => {
+        Ok(HttpReply::Stream { start, write }) if !only_head => {
             send(stream, &site.finish(start).to_open_bytes(), now() + limits.wait)?;
             return write(stream);
         }
-        Ok(Reply::Stream { .. }) => Response::text("200 OK"),
-        Ok(Reply::Whole(response)) | Err(Refusal::Response(response)) => response,
-        Err(Refusal::Broken(broken)) => {
+        Ok(HttpReply::Stream { .. }) => Response::text("200 OK"),
+        Ok(HttpReply::Whole(response)) | Err(HttpRefusal::Response(response)) => response,
+        Err(HttpRefusal::Broken(broken)) => {
             let (response, end) = (broken_response(broken), now() + limits.head_wait);
             send(stream, &site.finish(response).to_bytes(only_head), end)?;
             // A client that is gone or silent sends nothing to wait for.
-            return if broken == Broken::TooLarge { see_off(stream, end) } else { Ok(()) };
+            return if broken == RequestError::TooLarge { see_off(stream, end) } else { Ok(()) };
         }
     };
     let end = now() + limits.wait;
@@ -139,15 +139,15 @@ fn serve(site: &impl Site, limits: &Limits, stream: &mut TcpStream) -> io::Resul
 }
 
 /// Why a request is not answered by [`Site::reply`].
-enum Refusal {
+enum HttpRefusal {
     /// It may not be asked, or not so.
     Response(Response),
     /// It did not arrive whole.
-    Broken(Broken),
+    Broken(RequestError),
 }
 
-impl From<Broken> for Refusal {
-    fn from(broken: Broken) -> Self {
+impl From<RequestError> for HttpRefusal {
+    fn from(broken: RequestError) -> Self {
         Self::Broken(broken)
     }
 }
@@ -155,15 +155,15 @@ impl From<Broken> for Refusal {
 /// A request that passed [`Site::check`], with its body. `only_head` is set as soon as it is known.
 fn receive(
     site: &impl Site,
-    limits: &Limits,
+    limits: &HttpLimits,
     stream: &mut TcpStream,
     only_head: &mut bool,
-) -> Result<Request, Refusal> {
-    let refused = |status| Refusal::Response(Response::text(status));
+) -> Result<HttpRequest, HttpRefusal> {
+    let refused = |status| HttpRefusal::Response(Response::text(status));
     let (head, rest) = read_head(stream, limits.head_bytes, now() + limits.head_wait)?;
-    let mut request = Request::parse(&head).ok_or_else(|| refused("400 Bad Request"))?;
+    let mut request = HttpRequest::parse(&head).ok_or_else(|| refused("400 Bad Request"))?;
     *only_head = request.method == Method::Head;
-    site.check(&request).map_err(Refusal::Response)?;
+    site.check(&request).map_err(HttpRefusal::Response)?;
     if request.method == Method::Post {
         let length = request.body_length().ok_or_else(|| refused("411 Length Required"))?;
         if length > limits.body_bytes {
@@ -174,33 +174,33 @@ fn receive(
     Ok(request)
 }
 
-fn broken_response(broken: Broken) -> Response {
+fn broken_response(broken: RequestError) -> Response {
     Response::text(match broken {
-        Broken::Cut => "400 Bad Request",
-        Broken::TooSlow => "408 Request Timeout",
-        Broken::TooLarge => "431 Request Header Fields Too Large",
+        RequestError::Cut => "400 Bad Request",
+        RequestError::TooSlow => "408 Request Timeout",
+        RequestError::TooLarge => "431 Request Header Fields Too Large",
     })
 }
 
 /// Places for clients.
 #[derive(Debug, Clone, Default)]
-pub struct Seats(Arc<AtomicUsize>);
+pub struct ConnectionLimit(Arc<AtomicUsize>);
 
 /// A client's place, free again when it is dropped.
 #[derive(Debug)]
-pub struct Seat(Arc<AtomicUsize>);
+pub struct Permit(Arc<AtomicUsize>);
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Seats {
+impl ConnectionLimit {
     /// One of so many; none where all are taken.
-    pub fn take(&self, of: usize) -> Option<Seat> {
+    pub fn take(&self, of: usize) -> Option<Permit> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(Arc::clone(&self.0));
+        let seat = Permit(Arc::clone(&self.0));
         (before < of).then_some(seat)
     }
 }

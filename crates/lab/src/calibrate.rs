@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
-use goodput_engine::{Control, FdLimit, Live, Run, Sink};
+use goodput_engine::{EngineRun, FdLimit, LiveCounters, RunControl, Sink};
 use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, Extent, GpuPlan,
-    Lengths, Load, Mode, Nanos, OutputLength, Plan, Rate, RequestRecord, Sample, Shard, Target,
+    Api, Arrivals, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, GpuPlan, HealthSample,
+    LengthDistribution, Load, LoadExtent, LoopLag, Mode, Nanos, OutputLength, Plan, Rate,
+    RequestRecord, Shard, Target,
 };
-use goodput_observe::Host;
+use goodput_observe::HostSampler;
 use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_truth::{Timing, TruthServer};
-use goodput_wire::Dialect;
+use goodput_wire::RequestFormat;
 use goodput_workload::{Setting, Workload};
 
 use crate::campaign::{Next, Outcome, Planner, carry_out};
@@ -143,13 +144,13 @@ impl Bench {
         let (_canary_server, mut canary) = canary::start()?;
         canary.every = CANARY_EVERY;
         let plan = self.plan(kind, level, tokens);
-        let run = Run {
+        let run = EngineRun {
             load: plan.load.clone(),
             shard: Shard::WHOLE,
             begin: None,
             timeout: plan.target.timeout,
-            workload: Box::new(Workload::new(&plan.workload, &Setting::of(plan.load.seed))?),
-            dialect: Dialect::new(Api::Chat, "truth", true),
+            workload: Box::new(Workload::new(&plan.workload, &Setting::new(plan.load.seed))?),
+            dialect: RequestFormat::new(Api::Chat, "truth", true),
             endpoint: canary::endpoint(&server, false)?,
             connections: ConnectionPolicy::Reuse,
             keep_text: false,
@@ -161,8 +162,9 @@ impl Bench {
             canary: Some(canary),
             pin_to: self.client_cpus().to_vec(),
         };
-        let sink = Memory { records: Vec::new(), samples: Vec::new(), host: Host::new() };
-        let ended = goodput_engine::run(run, &Control::new(), &Arc::new(Live::default()), sink)?;
+        let sink = Memory { records: Vec::new(), samples: Vec::new(), host: HostSampler::new() };
+        let ended =
+            goodput_engine::run(run, &RunControl::new(), &Arc::new(LiveCounters::default()), sink)?;
         let Memory { records, samples, .. } = ended.sink;
         let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples, []);
         Ok((summary, server.stop()?.write_lateness_ms.p99.unwrap_or(0.0)))
@@ -208,12 +210,16 @@ impl Bench {
             // All streams are there after one answer.
             Kind::Streams => (open(level / answer), Duration::from_secs_f64(answer + 0.2)),
         };
-        let class = ClassPlan::synthetic("chat", Lengths::Fixed(10), Lengths::Fixed(tokens));
+        let class = ClassPlan::synthetic(
+            "chat",
+            LengthDistribution::Fixed(10),
+            LengthDistribution::Fixed(tokens),
+        );
         let mut plan = Plan::open_loop("truth", class, level, self.length);
         plan.target = Target { usage: false, timeout: Duration::from_mins(1), ..plan.target };
         plan.load = Load {
             seed: 1,
-            warmup: Extent::Time(warmup),
+            warmup: LoadExtent::Time(warmup),
             drain: Duration::from_secs(3),
             workers: self.workers,
             pin: true,
@@ -243,8 +249,8 @@ fn facts() -> RunFacts {
 /// Keeps everything in memory.
 struct Memory {
     records: Vec<RequestRecord>,
-    samples: Vec<Sample>,
-    host: Host,
+    samples: Vec<HealthSample>,
+    host: HostSampler,
 }
 
 impl Sink for Memory {
@@ -252,9 +258,9 @@ impl Sink for Memory {
         self.records.push(record);
     }
 
-    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
+    fn observe(&mut self, at: Nanos, beats: Vec<LoopLag>, canary: Vec<CanaryReading>) {
         let host = self.host.sample();
-        self.samples.push(Sample { at, host, beats, canary, ..Sample::default() });
+        self.samples.push(HealthSample { at, host, beats, canary, ..HealthSample::default() });
     }
 
     fn flush(&mut self) {}

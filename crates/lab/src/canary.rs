@@ -6,7 +6,7 @@ use std::sync::Arc;
 use goodput_engine::Canary;
 use goodput_model::{Api, Nanos, Planned, Request};
 use goodput_truth::{Timing, TruthServer, instants};
-use goodput_wire::{Dialect, Endpoint, Settings};
+use goodput_wire::{Endpoint, EndpointSettings, RequestFormat};
 
 /// Five answers a second, over before the next begins.
 const EVERY: Nanos = Nanos::from_millis(200);
@@ -18,7 +18,7 @@ pub fn start() -> io::Result<(TruthServer, Canary)> {
     let server = TruthServer::start("127.0.0.1:0", TIMING)?;
     let endpoint = endpoint(&server, true)?;
     let request = Request::prompt("x", Planned::new("canary", 1, Some(TOKENS)));
-    let body = Dialect::new(Api::Chat, "canary", true).encode(&[], &request);
+    let body = RequestFormat::new(Api::Chat, "canary", true).encode(&[], &request);
     Ok((server, Canary { endpoint, body, every: EVERY, truth: instants }))
 }
 
@@ -26,6 +26,6 @@ pub fn start() -> io::Result<(TruthServer, Canary)> {
 pub fn endpoint(server: &TruthServer, keep_text: bool) -> io::Result<Arc<Endpoint>> {
     let url = format!("http://{}", server.address());
     let url = url.parse().map_err(io::Error::other)?;
-    let settings = Settings { keep_text, ..Settings::new(url) };
+    let settings = EndpointSettings { keep_text, ..EndpointSettings::new(url) };
     Ok(Arc::new(Endpoint::new(&settings).map_err(io::Error::other)?))
 }

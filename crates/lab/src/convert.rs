@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use goodput_dataset::{
-    Converted, Kind, Loaded, Options, Target, TraceFormat, TraceOptions, UnknownFormat, kind_of,
-    load, load_trace,
+    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceFormat, TraceOptions,
+    UnknownFormat, kind_of, load, load_trace,
 };
 use goodput_model::LogPlan;
 use goodput_tokens::Tokenizer;
@@ -31,10 +31,10 @@ impl FileEntries<'_> {
     pub fn all(self, file: &Path) -> Result<Loaded, Failed> {
         let is_trace = match self.form {
             Some(form) => form.parse::<TraceFormat>().is_ok(),
-            None => kind_of(file).map_err(|error| dataset_failed(&error))? == Kind::Trace,
+            None => kind_of(file).map_err(|error| dataset_failed(&error))? == FileKind::Trace,
         };
         if !is_trace {
-            let options = Options { sample: u64::MAX, in_order: true, ..self.options()? };
+            let options = DatasetOptions { sample: u64::MAX, in_order: true, ..self.options()? };
             return load(file, &options, &tokens()).map_err(|error| dataset_failed(&error));
         }
         let format = self.form.map(str::parse).transpose();
@@ -49,13 +49,13 @@ impl FileEntries<'_> {
 
     /// So many entries of a data set, drawn with this seed.
     pub fn sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
-        let options = Options { sample: count, seed, ..self.options()? };
+        let options = DatasetOptions { sample: count, seed, ..self.options()? };
         load(file, &options, &tokens()).map_err(|error| dataset_failed(&error))
     }
 
-    fn options(&self) -> Result<Options, Failed> {
+    fn options(&self) -> Result<DatasetOptions, Failed> {
         let format = self.form.map(str::parse).transpose().map_err(|error| unknown(&error))?;
-        Ok(Options { format, skip_invalid: self.skip_invalid, ..Options::default() })
+        Ok(DatasetOptions { format, skip_invalid: self.skip_invalid, ..DatasetOptions::default() })
     }
 }
 
@@ -73,7 +73,7 @@ pub fn unknown(error: &UnknownFormat) -> Failed {
 /// Writes the entries to a new file, and says what became of all of them.
 pub fn write(
     loaded: &Loaded,
-    to: Target,
+    to: ConvertTarget,
     path: &Path,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use goodput_campaign::compare::{Comparison, Design, Floor};
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps};
-use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
+use goodput_model::{GpuSample, LoopLag, Nanos, Plan, RequestRecord, Scrape};
 use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
 
@@ -204,7 +204,7 @@ pub struct Observation<'a> {
     /// Since the run began.
     pub at: Nanos,
     /// How late the workers' loops were called.
-    pub beats: &'a [Beat],
+    pub beats: &'a [LoopLag],
     /// Pages of the server's metrics.
     pub scrapes: &'a [Scrape],
     /// Samples of its GPUs.

@@ -61,11 +61,11 @@ fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
             .hint("start one with `goodput mock --listen 127.0.0.1:8000` and give its address"));
     }
     // Users can be fewer than clients; a client that may have nothing in flight would wait for ever.
-    match plan.load.mode.cap().filter(|cap| *cap < shard.of()) {
+    match plan.load.mode.cap().filter(|cap| *cap < shard.count()) {
         None => Ok(()),
         Some(cap) => Err(Failed::usage(format!(
             "{cap} at once cannot be dealt out to {} clients",
-            shard.of()
+            shard.count()
         ))
         .hint("--max-concurrency takes at least one for each client")),
     }

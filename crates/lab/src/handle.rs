@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use goodput_engine::{Control, Live};
+use goodput_engine::{LiveCounters, RunControl};
 use goodput_fleet::Totals;
 use goodput_model::ClockOffset;
 use goodput_stats::Look;
@@ -12,9 +12,9 @@ use goodput_stats::Look;
 #[derive(Debug, Clone, Default)]
 pub struct RunHandle {
     /// Stops it.
-    pub control: Control,
+    pub control: RunControl,
     /// The engine's counters.
-    pub live: Arc<Live>,
+    pub live: Arc<LiveCounters>,
     /// What its figures were worth when they were looked at last.
     look: Arc<Mutex<Look>>,
     /// What other clients have counted so far.

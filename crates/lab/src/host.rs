@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use goodput_clock::time_of_day as timestamp;
 
-use goodput_engine::Pacing;
+use goodput_engine::TimerMode;
 use goodput_record::{Clocks, Host};
 
 /// How far threads beside the load step back.
@@ -31,10 +31,10 @@ pub fn name() -> String {
 
 /// Spinning is exact where CPU time is free; in a container with a ration of less than two
 /// processors it would be paid for by being stopped.
-pub fn pacing() -> Pacing {
+pub fn pacing() -> TimerMode {
     match goodput_observe::cpu_quota() {
-        Some(quota) if quota < 2.0 => Pacing::Sparing,
-        _ => Pacing::Exact,
+        Some(quota) if quota < 2.0 => TimerMode::Sparing,
+        _ => TimerMode::Exact,
     }
 }
 

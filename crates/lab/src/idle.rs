@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goodput_clock::{now, unless};
 use goodput_model::{ErrorClass, Nanos, Plan};
-use goodput_observe::Queue;
+use goodput_observe::QueueDepth;
 use goodput_wire::{Endpoint, PageError, ProbeError, metrics_page, probe};
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ impl Wait<'_> {
     }
 
     /// What the server says about its queue, if it says something in time.
-    fn queue(&self) -> Result<Option<Queue>, PageError> {
+    fn queue(&self) -> Result<Option<QueueDepth>, PageError> {
         let page = queue(&self.ready.endpoint);
         let page = within(PAGE_LIMIT + ASK_AGAIN, || self.is_stopped(), page);
         page.unwrap_or(Err(PageError::Late(PAGE_LIMIT)))
@@ -117,7 +117,7 @@ impl Wait<'_> {
     }
 
     /// Until the gauges say so.
-    fn by_metrics(&self, first: Queue) -> IdleSignal {
+    fn by_metrics(&self, first: QueueDepth) -> IdleSignal {
         let mut last = first;
         let mut moved = now();
         let mut failures = 0;
@@ -126,7 +126,7 @@ impl Wait<'_> {
                 return IdleSignal::unknown("stopped by the user");
             }
             if now() >= self.deadline {
-                let Queue { running, waiting } = last;
+                let QueueDepth { running, waiting } = last;
                 return IdleSignal::Unknown(format!(
                     "it says that {running} run and {waiting} wait"
                 ));
@@ -189,8 +189,8 @@ impl Wait<'_> {
     }
 }
 
-async fn queue(endpoint: &Arc<Endpoint>) -> Result<Option<Queue>, PageError> {
-    Ok(metrics_page(endpoint, PAGE_LIMIT).await?.and_then(|page| Queue::read(&page)))
+async fn queue(endpoint: &Arc<Endpoint>) -> Result<Option<QueueDepth>, PageError> {
+    Ok(metrics_page(endpoint, PAGE_LIMIT).await?.and_then(|page| QueueDepth::read(&page)))
 }
 
 /// Waits for one answer, unless the user wants to stop.
@@ -222,7 +222,7 @@ mod tests {
     use crate::readiness;
     use crate::testing::plan_for;
 
-    fn asked(ready: &Ready) -> Queue {
+    fn asked(ready: &Ready) -> QueueDepth {
         let wait = Wait { ready, is_stopped: &|| false, deadline: Nanos::ZERO };
         wait.queue().unwrap().unwrap()
     }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use goodput_dataset::Turn;
-use goodput_model::{Extent, Keep, Load, Mode, Nanos, Rate, SourcePlan, WorkloadPlan};
+use goodput_dataset::DatasetTurn;
+use goodput_model::{Keep, Load, LoadExtent, Mode, Nanos, Rate, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 use goodput_workload::{Material, Setting, Workload, WorkloadError};
 
@@ -58,7 +58,7 @@ impl WorkloadInputs {
     }
 
     /// Turns of a recorded trace.
-    pub fn recorded(&self) -> impl Iterator<Item = &Turn> {
+    pub fn recorded(&self) -> impl Iterator<Item = &DatasetTurn> {
         let entries = self.loaded.iter().filter_map(|material| match material {
             Material::Entries(loaded) => Some(&loaded.entries),
             _ => None,
@@ -107,9 +107,9 @@ pub fn setting(load: &Load) -> Setting {
 /// Requests that the load will need, about.
 fn requests(load: &Load) -> u64 {
     let (before, time) = match load.warmup {
-        Extent::Requests(requests) => (requests, Nanos::ZERO),
-        Extent::Time(time) => (0, Nanos::from(time)),
-        Extent::Auto => (0, Nanos::ZERO),
+        LoadExtent::Requests(requests) => (requests, Nanos::ZERO),
+        LoadExtent::Time(time) => (0, Nanos::from(time)),
+        LoadExtent::Auto => (0, Nanos::ZERO),
     };
     let by_count = load.num_requests.map(|requests| requests.saturating_add(before));
     let length = load.duration.map(|length| time + length.into() + load.cooldown.into());

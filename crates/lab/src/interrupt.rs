@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use goodput_engine::Control;
+use goodput_engine::RunControl;
 
 /// Begins to listen for the user's wish, for example for signals.
 type Listen = dyn Fn(&Interrupt) -> io::Result<()> + Send + Sync;
@@ -19,7 +19,7 @@ struct State {
     is_listening: OnceLock<()>,
     listen: Option<Box<Listen>>,
     /// The runs in flight, each with a number.
-    controls: Mutex<Vec<(u64, Control)>>,
+    controls: Mutex<Vec<(u64, RunControl)>>,
 }
 
 impl std::fmt::Debug for Interrupt {
@@ -63,7 +63,7 @@ impl Interrupt {
     }
 
     /// From now on a wish to stop also stops this run. After an earlier wish it sends nothing.
-    pub fn watch(&self, control: &Control) -> io::Result<Watched> {
+    pub fn watch(&self, control: &RunControl) -> io::Result<Watched> {
         let number = {
             let mut runs = self.runs();
             let number = runs.last().map_or(0, |last| last.0 + 1);
@@ -109,14 +109,14 @@ impl Interrupt {
         Stopping::AtOnce
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<(u64, Control)>> {
+    fn runs(&self) -> MutexGuard<'_, Vec<(u64, RunControl)>> {
         self.0.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// How long the user waits for something around a run that may take any time.
 pub struct Patience {
-    control: Control,
+    control: RunControl,
     /// The user had stopped the run before this began; then only a further wish ends it.
     was_stopped: bool,
     _watched: Watched,
@@ -125,7 +125,7 @@ pub struct Patience {
 impl Patience {
     /// From now on.
     pub fn new(interrupt: &Interrupt) -> io::Result<Self> {
-        let (control, was_stopped) = (Control::new(), interrupt.is_interrupted());
+        let (control, was_stopped) = (RunControl::new(), interrupt.is_interrupted());
         let watched = interrupt.watch(&control)?;
         Ok(Self { control, was_stopped, _watched: watched })
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_run_that_begins_after_the_stop_sends_nothing() {
         let interrupt = Interrupt::default();
-        let (before, after) = (Control::new(), Control::new());
+        let (before, after) = (RunControl::new(), RunControl::new());
         let _first = interrupt.watch(&before).unwrap();
         assert!(!before.is_stopping());
         assert_eq!(interrupt.press(), Stopping::Sending);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn each_further_wish_is_more_urgent() {
         let interrupt = Interrupt::default();
-        let control = Control::new();
+        let control = RunControl::new();
         let watched = interrupt.watch(&control).unwrap();
         let wishes = [interrupt.press(), interrupt.press(), interrupt.press()];
         assert_eq!(wishes, [Stopping::Sending, Stopping::AtOnce, Stopping::Leave]);

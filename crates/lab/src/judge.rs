@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use goodput_clock::now;
-use goodput_model::{ConstraintKind, Judgement, Nanos, Plan};
+use goodput_model::{AnswerJudgement, ConstraintKind, Nanos, Plan};
 use goodput_record::{JudgementLog, Spool};
 use goodput_tokens::Tokenizer;
 use goodput_workload::{Checker, Workload};
@@ -71,7 +71,7 @@ impl Judge {
         let mut next = now() + WORD;
         for (count, answer) in answers.drain().map_err(|error| broken(&error))?.enumerate() {
             let checker = answer.constraint.and_then(|kind| self.checker(&answer.class, kind));
-            log.append(&Judgement {
+            log.append(&AnswerJudgement {
                 index: answer.index,
                 output_tokens: self.tokenizer.as_ref().and_then(|t| t.count(&answer.text).ok()),
                 characters: u32::try_from(answer.text.chars().count()).unwrap_or(u32::MAX),

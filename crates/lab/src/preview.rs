@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use goodput_dataset::frozen::{Header, Writer};
+use goodput_dataset::frozen::{FrozenHeader, FrozenWriter};
 use goodput_model::{Api, Nanos, OutputLength, Plan, Session, WorkloadPlan};
 use goodput_stats::{Histogram, Preview, ServedView, WorkloadView};
-use goodput_wire::Dialect;
+use goodput_wire::RequestFormat;
 use goodput_workload::{Setting, Workload};
 
 use crate::convert::exists;
@@ -59,25 +59,25 @@ impl BuiltWorkload {
     /// Its first requests, as a chat server would get them.
     pub fn preview(self, requests: u64) -> WorkloadView {
         let mut dialect =
-            Dialect::new(Api::Chat, "MODEL", true).with_constraints(self.plan.constraints);
+            RequestFormat::new(Api::Chat, "MODEL", true).with_constraints(self.plan.constraints);
         if self.plan.output == OutputLength::Exact {
             dialect = dialect.with_exact_output();
         }
         self.view(&dialect, requests)
     }
 
-    fn view(self, dialect: &Dialect, requests: u64) -> WorkloadView {
+    fn view(self, dialect: &RequestFormat, requests: u64) -> WorkloadView {
         let view = view(&self.plan, &self.workload, dialect, requests);
         WorkloadView { served: self.served, ..view }
     }
 
     /// Writes so many requests to a new file. The header says what they are.
-    pub fn freeze(&self, file: &Path, seed: u64, requests: u64) -> Result<Header, Failed> {
+    pub fn freeze(&self, file: &Path, seed: u64, requests: u64) -> Result<FrozenHeader, Failed> {
         if file.exists() {
             return Err(exists(file));
         }
         let Self { plan, workload, .. } = self;
-        let mut header = Header::new(&plan.name, seed);
+        let mut header = FrozenHeader::new(&plan.name, seed);
         let output = if plan.output == OutputLength::Exact { "exact" } else { "limit" };
         let facts = [
             ("description", goodput_workload::describe(plan)),
@@ -86,7 +86,8 @@ impl BuiltWorkload {
             ("constraints", plan.constraints.name().to_owned()),
         ];
         header.facts.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
-        let mut writer = Writer::create(file, header).map_err(|error| dataset_failed(&error))?;
+        let mut writer =
+            FrozenWriter::create(file, header).map_err(|error| dataset_failed(&error))?;
         let mut left = requests;
         for number in 0.. {
             let Some(session) = workload.session(number).filter(|_| left > 0) else { break };
@@ -101,7 +102,7 @@ impl BuiltWorkload {
 fn view(
     plan: &WorkloadPlan,
     workload: &Workload,
-    dialect: &Dialect,
+    dialect: &RequestFormat,
     requests: u64,
 ) -> WorkloadView {
     let mut seen = Contents::default();
@@ -158,7 +159,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn add(&mut self, session: &Session, dialect: &Dialect) {
+    fn add(&mut self, session: &Session, dialect: &RequestFormat) {
         self.sessions += 1;
         self.turns.push(session.requests() as f64);
         for (place, step) in session.steps.iter().enumerate() {

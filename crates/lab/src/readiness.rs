@@ -11,13 +11,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_clock::{now, unless};
-use goodput_mock::{Mock, Settings as MockSettings};
+use goodput_mock::{Mock, MockSettings};
 use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
     REDACTED, SourcePlan,
 };
 use goodput_wire::{
-    BaseUrl, Dialect, Endpoint, EndpointError, Probe, ProbeError, Settings, list_models, probe,
+    BaseUrl, Endpoint, EndpointError, EndpointSettings, ProbeError, ProbeResult, RequestFormat,
+    list_models, probe,
 };
 
 use tokio::time::error::Elapsed;
@@ -31,7 +32,7 @@ pub struct Ready {
     /// Where requests go.
     pub endpoint: Arc<Endpoint>,
     /// How their bodies are written.
-    pub dialect: Dialect,
+    pub dialect: RequestFormat,
     /// The model they ask for.
     pub model: String,
     /// For people and files.
@@ -179,7 +180,7 @@ fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
 }
 
 /// How a server at this URL is spoken to, as the plan has it for its target.
-pub fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
+pub fn settings(plan: &Plan, url: BaseUrl) -> Result<EndpointSettings, Failed> {
     let target = &plan.target;
     let api_key = std::env::var(&target.api_key_env).ok().filter(|key| !key.is_empty());
     if api_key.is_none() && target.api_key_env != DEFAULT_KEY_ENV {
@@ -193,7 +194,7 @@ pub fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
     });
     let headers: Vec<Header> = target.headers.clone();
     debug_assert!(headers.iter().all(|header| header.value != REDACTED));
-    Ok(Settings {
+    Ok(EndpointSettings {
         url,
         api: target.api,
         stream: target.stream,
@@ -208,8 +209,8 @@ pub fn settings(plan: &Plan, url: BaseUrl) -> Result<Settings, Failed> {
 }
 
 /// How bodies are written.
-pub fn dialect(plan: &Plan, model: &str) -> Result<Dialect, Failed> {
-    let mut dialect = Dialect::new(plan.target.api, model, plan.target.stream);
+pub fn dialect(plan: &Plan, model: &str) -> Result<RequestFormat, Failed> {
+    let mut dialect = RequestFormat::new(plan.target.api, model, plan.target.stream);
     if plan.target.usage {
         dialect = dialect.with_usage();
     }
@@ -267,7 +268,7 @@ impl Waiter<'_> {
     }
 
     /// Resolves the name and finds an address that takes connections.
-    async fn reach(&self, settings: &Settings) -> Result<Arc<Endpoint>, Failed> {
+    async fn reach(&self, settings: &EndpointSettings) -> Result<Arc<Endpoint>, Failed> {
         let mut said = false;
         loop {
             let error = match Endpoint::new(settings) {
@@ -340,7 +341,11 @@ impl Waiter<'_> {
     }
 
     /// Sends one small request until it is answered in a way that lets a run begin.
-    async fn probe(&self, endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, Refusal> {
+    async fn probe(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        dialect: &RequestFormat,
+    ) -> Result<ProbeResult, Refusal> {
         let mut said = false;
         loop {
             let outcome = self.answered(probe(endpoint, dialect)).await;
@@ -375,7 +380,7 @@ impl Waiter<'_> {
                     let seconds = self.limit.as_secs_f64();
                     let failure = Failure {
                         class: ErrorClass::Timeout,
-                        stage: goodput_model::Stage::Headers,
+                        stage: goodput_model::FailureStage::Headers,
                         message: format!(
                             "it takes connections, but did not answer one small request in {seconds} s"
                         ),

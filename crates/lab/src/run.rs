@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_engine::{Begin, Ended, Run, Sink, Snapshot};
+use goodput_engine::{Begin, EngineRun, RunEnd, Sink, Snapshot};
 use goodput_mock::Mock;
 use goodput_model::{
-    ClockOffset, EndedBy, Extent, GpuPlan, Load, Mode, Nanos, Plan, Rate, Shard, SystemFacts,
+    ClockOffset, EndedBy, GpuPlan, Load, LoadExtent, Mode, Nanos, Plan, Rate, Shard, SystemFacts,
     Tracer,
 };
-use goodput_observe::Host;
+use goodput_observe::HostSampler;
 use goodput_record::{Manifest, RunFolder, Spool, State, TargetFacts, TextWriter, WorkloadFacts};
 use goodput_stats::{Summary, Watch};
 use goodput_workload::Workload;
@@ -147,7 +147,7 @@ impl Prepared {
             observer: Arc::clone(&lab.observer),
             handle: handle.clone(),
             logs,
-            host: Host::new(),
+            host: HostSampler::new(),
             texts,
             answers,
             watch: Watch::new(&seen),
@@ -253,7 +253,7 @@ fn began(manifest: &mut Manifest, epoch: Option<Nanos>, clock: &OnceLock<ClockOf
 
 /// How sending ended.
 struct Sent {
-    ended: Ended<Recorder>,
+    ended: RunEnd<Recorder>,
     interrupted: bool,
     /// The workload had no more sessions, and the load would have gone on.
     ended_early: bool,
@@ -283,7 +283,7 @@ impl Sending<'_> {
         });
         let (_server, canary) = canary.unzip();
         let shard = context.shard.as_ref().map_or(Shard::WHOLE, |facts| facts.shard);
-        let run = Run {
+        let run = EngineRun {
             load: plan.load.clone(),
             shard,
             begin: context.begin,
@@ -313,7 +313,7 @@ impl Sending<'_> {
         let is_exhausted =
             kept.sessions().is_some_and(|all| sessions >= own_sessions(&kept, all, shard));
         // Of all clients, about: each sends its turn.
-        let notes = kept.repeats(sessions.saturating_mul(u64::from(shard.of())));
+        let notes = kept.repeats(sessions.saturating_mul(u64::from(shard.count())));
         let ended_early = is_exhausted && wants_more(&plan.load, shard, requests, &kept);
         let interrupted = lab.interrupt.is_interrupted();
         Ok(Sent { ended, interrupted, ended_early, notes })
@@ -373,8 +373,8 @@ fn conclude(
 fn wants_more(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool {
     let own = shard.of_load(load);
     let warmup = match own.warmup {
-        Extent::Requests(requests) => requests,
-        Extent::Time(_) | Extent::Auto => 0,
+        LoadExtent::Requests(requests) => requests,
+        LoadExtent::Time(_) | LoadExtent::Auto => 0,
     };
     let is_closed = matches!(load.mode, Mode::Closed { .. });
     match own.num_requests {

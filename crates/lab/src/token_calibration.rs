@@ -7,10 +7,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use goodput_clock::{now, unless, until};
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
-    Calibration, CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role,
-    SourcePlan, TokenSource, WorkloadPlan,
+    CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role, SourcePlan,
+    TokenCalibration, TokenSource, WorkloadPlan,
 };
 use goodput_tokens::Tokenizer;
 use goodput_wire::{Tokenizing, ask};
@@ -89,18 +89,18 @@ pub fn stopped() -> Failed {
 }
 
 /// Nothing was asked: one word is one token.
-pub fn estimate() -> Calibration {
+pub fn estimate() -> TokenCalibration {
     calibration(CalibrationSource::Estimate, None)
 }
 
-fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> Calibration {
+fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> TokenCalibration {
     let (source, costs, template_tokens) = match found {
         // A tokenizer adds nothing; what it takes for the start of a text is the server's.
         Some(found) if source == CalibrationSource::Usage => (source, found.costs, found.overhead),
         Some(found) => (source, found.costs, 0),
         None => (CalibrationSource::Estimate, Lexicon::estimated_costs(), 0),
     };
-    Calibration { source, template_tokens, message_tokens: 0, costs }
+    TokenCalibration { source, template_tokens, message_tokens: 0, costs }
 }
 
 fn counted_by(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
@@ -196,7 +196,7 @@ impl<'a> Target<'a> {
     }
 
     /// By `/tokenize`, else by `usage`; an estimate where neither tells.
-    fn costs(&mut self) -> Calibration {
+    fn costs(&mut self) -> TokenCalibration {
         let outcome = self.by_tokenize().or_else(|first| {
             self.by_usage().map_err(|second| format!("by /tokenize: {first}; by usage: {second}"))
         });
@@ -208,7 +208,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    fn by_tokenize(&mut self) -> Result<Calibration, String> {
+    fn by_tokenize(&mut self) -> Result<TokenCalibration, String> {
         let mut tokenizing = Tokenizing::new(&self.ready.endpoint, &self.ready.model);
         let mut count = |text: &str| match self.answer(tokenizing.count(text))? {
             Ok(Some(count)) => Ok(count),
@@ -219,7 +219,7 @@ impl<'a> Target<'a> {
         Ok(calibration(CalibrationSource::Server, Some(found)))
     }
 
-    fn by_usage(&mut self) -> Result<Calibration, String> {
+    fn by_usage(&mut self) -> Result<TokenCalibration, String> {
         let mut asked = 0;
         let mut count = |text: &str| {
             asked += 1;
@@ -236,9 +236,9 @@ impl<'a> Target<'a> {
     }
 
     /// What the server adds to a prompt of one message, and to each further message.
-    fn template(&mut self, found: &mut Calibration) {
+    fn template(&mut self, found: &mut TokenCalibration) {
         let Ok(lexicon) = Lexicon::from_costs(&found.costs) else { return };
-        let text = |number| lexicon.text(SHOWN, &mut Stream::new(0, Domain::Text, number));
+        let text = |number| lexicon.text(SHOWN, &mut RandomStream::new(0, Domain::Text, number));
         let one = Message::text(Role::User, text(1));
         let system = Message::text(Role::System, text(2));
         match self.prompt_tokens(std::slice::from_ref(&one)) {

@@ -120,7 +120,7 @@ fn body(tokens: u32) -> Bytes {
 
 /// So many requests, at a rate or all at once.
 fn load(url: &str, count: usize, tokens: u32, gap: Nanos) -> Vec<Exchange> {
-    let settings = goodput_wire::Settings {
+    let settings = goodput_wire::EndpointSettings {
         url: url.parse().unwrap(),
         api: Api::Chat,
         stream: true,

@@ -43,8 +43,8 @@ pub fn first_look(upstream: &Upstream) -> Result<Option<String>, ProxyError> {
 }
 
 /// How a server is asked whether it is there: without a key, which only clients have.
-fn questions(upstream: &Upstream) -> goodput_wire::Settings {
-    goodput_wire::Settings {
+fn questions(upstream: &Upstream) -> goodput_wire::EndpointSettings {
+    goodput_wire::EndpointSettings {
         url: upstream.url.clone(),
         api: Api::Chat,
         stream: false,

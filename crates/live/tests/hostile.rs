@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use goodput_dataset::{Row, TraceHead, TraceOptions, TraceWriter, load_trace};
+use goodput_dataset::{TraceHead, TraceOptions, TraceRow, TraceWriter, load_trace};
 use goodput_live::rows::{Recorder, Settings};
 use goodput_model::{Api, Exchange, Nanos};
 use goodput_tokens::Tokenizer;
@@ -15,7 +15,7 @@ fn recorder() -> Recorder {
 }
 
 /// The row of a body, answered with this text.
-fn row(body: &[u8], said: &str, session: Option<&str>) -> Row {
+fn row(body: &[u8], said: &str, session: Option<&str>) -> TraceRow {
     let mut recorder = recorder();
     let question = recorder.asked(Nanos(1), Api::Chat, body, session);
     let text = Some(said.to_owned());
@@ -23,7 +23,7 @@ fn row(body: &[u8], said: &str, session: Option<&str>) -> Row {
     recorder.answered(question, Nanos::ZERO, &exchange)
 }
 
-fn written(row: &Row) -> String {
+fn written(row: &TraceRow) -> String {
     let head = TraceHead { block_tokens: Some(4), ..TraceHead::default() };
     let mut writer = TraceWriter::with_head(Vec::new(), &head).unwrap();
     writer.write(row).unwrap();

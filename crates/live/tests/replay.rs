@@ -5,8 +5,8 @@
 use goodput_dataset::{TraceHead, TraceWriter};
 use goodput_live::rows::{Recorder, Settings};
 use goodput_model::{
-    Api, Calibration, CalibrationSource, ClassPlan, Exchange, Lengths, LogPlan, Message, Nanos,
-    Part, PrefixPlan, Request, SharedPlan, SourcePlan, TracePlan, WorkloadPlan,
+    Api, CalibrationSource, ClassPlan, Exchange, LengthDistribution, LogPlan, Message, MessagePart,
+    Nanos, PrefixPlan, Request, SharedPlan, SourcePlan, TokenCalibration, TracePlan, WorkloadPlan,
 };
 use goodput_tokens::Tokenizer;
 use goodput_workload::{Setting, Workload, calibrate};
@@ -19,8 +19,8 @@ const BLOCK: u32 = 16;
 fn body(request: &Request) -> String {
     let message = |message: &Message| {
         let Message::Plain { role, parts } = message else { panic!("{message:?}") };
-        let text = |part: &Part| match part {
-            Part::Text(text) | Part::Image(text) => text.to_string(),
+        let text = |part: &MessagePart| match part {
+            MessagePart::Text(text) | MessagePart::Image(text) => text.to_string(),
         };
         json!({"role": role.name(), "content": parts.iter().map(text).collect::<String>()})
     };
@@ -30,9 +30,9 @@ fn body(request: &Request) -> String {
 
 /// A workload in the words of a tokenizer.
 fn planned(tokenizer: &Tokenizer, class: ClassPlan) -> WorkloadPlan {
-    let mut plan = WorkloadPlan::of(class);
+    let mut plan = WorkloadPlan::new(class);
     let found = calibrate(&mut |text| tokenizer.count(text), 2_000).unwrap();
-    plan.calibration = Some(Calibration {
+    plan.calibration = Some(TokenCalibration {
         source: CalibrationSource::Tokenizer,
         template_tokens: TEMPLATE,
         message_tokens: 3,
@@ -52,7 +52,7 @@ fn replayed(plan: &WorkloadPlan, tokenizer: &Tokenizer, sessions: u64) -> Worklo
     let mut recorder = Recorder::new(settings);
     let head = TraceHead { block_tokens: Some(BLOCK), ..TraceHead::default() };
     let mut writer = TraceWriter::with_head(Vec::new(), &head).unwrap();
-    let workload = Workload::new(plan, &Setting::of(42)).unwrap();
+    let workload = Workload::new(plan, &Setting::new(42)).unwrap();
     for number in 0..sessions {
         let session = workload.session(number).unwrap();
         let body = body(&session.steps[0].requests[0]);
@@ -73,10 +73,11 @@ fn replayed(plan: &WorkloadPlan, tokenizer: &Tokenizer, sessions: u64) -> Worklo
         sha256: None,
         log: LogPlan::default(),
     });
-    let class = ClassPlan::synthetic("trace", Lengths::Fixed(1), Lengths::Fixed(1));
-    let mut again = WorkloadPlan::of(ClassPlan { source, ..class });
+    let class =
+        ClassPlan::synthetic("trace", LengthDistribution::Fixed(1), LengthDistribution::Fixed(1));
+    let mut again = WorkloadPlan::new(ClassPlan { source, ..class });
     again.calibration.clone_from(&plan.calibration);
-    Workload::new(&again, &Setting::of(7)).unwrap()
+    Workload::new(&again, &Setting::new(7)).unwrap()
 }
 
 #[test]
@@ -93,10 +94,14 @@ fn a_recorded_workload_has_the_hit_rate_that_was_planned() {
     for (system_tokens, shared, hits) in cases {
         let class = ClassPlan {
             prefix: Some(PrefixPlan { system_tokens, shared: Some(shared) }),
-            ..ClassPlan::synthetic("c", Lengths::Fixed(300), Lengths::Fixed(5))
+            ..ClassPlan::synthetic(
+                "c",
+                LengthDistribution::Fixed(300),
+                LengthDistribution::Fixed(5),
+            )
         };
         let plan = planned(&tokenizer, class);
-        let workload = Workload::new(&plan, &Setting::of(42)).unwrap();
+        let workload = Workload::new(&plan, &Setting::new(42)).unwrap();
         let first = workload.session(0).unwrap().steps[0].requests[0].planned.clone();
         assert_eq!(first.cached_tokens, Some(hits), "{shared:?}");
         let length = f64::from(first.input_tokens);

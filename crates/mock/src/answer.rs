@@ -11,13 +11,13 @@ use goodput_clock::{Sleep, now};
 use goodput_model::{Chunk, ErrorClass, Nanos, TokenCount, TokenSource};
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::api::{Plan, Writer};
+use crate::api::{AnswerPlan, StreamWriter};
 use crate::driver::{Emission, Ticket};
-use crate::faults::{AfterTokens, At, Delivery, Injected};
-use crate::line::UnderWay;
-use crate::outbox::{Outbox, Piece};
+use crate::faults::{AfterTokens, At, EventDelivery, Injected};
+use crate::line::RequestInFlight;
+use crate::outbox::{Outbox, OutboxItem};
 use crate::service::Service;
-use crate::truth::Truth;
+use crate::truth::TruthRecord;
 
 /// Token events that are written together at most, when many are due.
 const BATCH: usize = 64;
@@ -28,29 +28,29 @@ pub(crate) const ON_PURPOSE: &str = "on purpose";
 /// The connection is to break off here.
 #[derive(Debug, thiserror::Error)]
 #[error("broken off on purpose")]
-pub(crate) struct Broken;
+pub(crate) struct BrokenOff;
 
 /// The body of any answer.
-pub(crate) struct Answer {
+pub(crate) struct MockBody {
     service: Rc<Service>,
-    under_way: UnderWay,
+    under_way: RequestInFlight,
     outbox: Outbox,
     silence: Option<Sleep>,
     /// Where more comes from.
-    tokens: Option<Box<Tokens>>,
+    tokens: Option<Box<TokenFeed>>,
     /// Bytes of an answer in one piece.
     length: Option<u64>,
-    truth: Option<Truth>,
+    truth: Option<TruthRecord>,
     /// What a fault has made of it, though it comes to its end.
     spoilt: Option<ErrorClass>,
     is_over: bool,
 }
 
-impl Answer {
+impl MockBody {
     /// An answer in one piece.
-    pub(crate) fn whole(service: &Rc<Service>, under_way: UnderWay, bytes: Vec<u8>) -> Self {
+    pub(crate) fn whole(service: &Rc<Service>, under_way: RequestInFlight, bytes: Vec<u8>) -> Self {
         let length = Some(bytes.len() as u64);
-        let mut outbox = Outbox::new(Delivery::default(), None);
+        let mut outbox = Outbox::new(EventDelivery::default(), None);
         outbox.push(bytes, 0);
         Self { length, ..Self::new(service, under_way, outbox, None) }
     }
@@ -58,14 +58,14 @@ impl Answer {
     /// An answer in one piece that a fault may delay, cut or slow down.
     pub(crate) fn troubled(
         service: &Rc<Service>,
-        under_way: UnderWay,
+        under_way: RequestInFlight,
         bytes: Vec<u8>,
         injected: &Injected,
     ) -> Self {
         if injected.after_tokens.is_none() && injected.drip.is_none() {
             return Self::whole(service, under_way, bytes);
         }
-        let mut outbox = Outbox::new(Delivery::default(), injected.drip);
+        let mut outbox = Outbox::new(EventDelivery::default(), injected.drip);
         let half = bytes.len() / 2;
         outbox.push(bytes[..half].to_vec(), 0);
         if let Some((fault, _)) = injected.after_tokens {
@@ -79,8 +79,8 @@ impl Answer {
     /// An answer as a stream.
     pub(crate) fn stream(
         service: &Rc<Service>,
-        under_way: UnderWay,
-        tokens: Box<Tokens>,
+        under_way: RequestInFlight,
+        tokens: Box<TokenFeed>,
         injected: &Injected,
     ) -> Self {
         let outbox = Outbox::new(injected.delivery, injected.drip);
@@ -89,9 +89,9 @@ impl Answer {
 
     fn new(
         service: &Rc<Service>,
-        under_way: UnderWay,
+        under_way: RequestInFlight,
         outbox: Outbox,
-        tokens: Option<Box<Tokens>>,
+        tokens: Option<Box<TokenFeed>>,
     ) -> Self {
         Self {
             service: Rc::clone(service),
@@ -115,19 +115,19 @@ impl Answer {
 
     /// What happens to the answer goes on record.
     #[must_use]
-    pub(crate) fn recorded(mut self, truth: Option<Truth>) -> Self {
+    pub(crate) fn recorded(mut self, truth: Option<TruthRecord>) -> Self {
         self.truth = truth;
         self
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         loop {
             if let Some(silence) = &mut self.silence {
                 ready!(Pin::new(silence).poll(cx));
                 self.silence = None;
             }
             match self.outbox.pop() {
-                Some(Piece::Bytes(bytes, events)) => {
+                Some(OutboxItem::Bytes(bytes, events)) => {
                     self.count(events);
                     if self.length.is_some() {
                         // Nobody asks for more than the length that was announced.
@@ -135,15 +135,15 @@ impl Answer {
                     }
                     return Poll::Ready(Some(Ok(bytes)));
                 }
-                Some(Piece::Silence(length)) => {
+                Some(OutboxItem::Silence(length)) => {
                     self.silence = Some(self.service.timer().sleep_until(now() + length));
                 }
-                Some(fault @ (Piece::Reset | Piece::Cut)) => {
-                    if fault == Piece::Reset {
+                Some(fault @ (OutboxItem::Reset | OutboxItem::Cut)) => {
+                    if fault == OutboxItem::Reset {
                         self.under_way.line().reset();
                     }
                     self.ends(Some(ErrorClass::Cut));
-                    return Poll::Ready(Some(Err(Broken)));
+                    return Poll::Ready(Some(Err(BrokenOff)));
                 }
                 None => match &mut self.tokens {
                     Some(tokens) if !tokens.is_over => {
@@ -190,41 +190,41 @@ impl Answer {
     }
 }
 
-fn piece(fault: AfterTokens) -> Piece {
+fn piece(fault: AfterTokens) -> OutboxItem {
     match fault {
-        AfterTokens::Reset => Piece::Reset,
-        AfterTokens::Cut => Piece::Cut,
-        AfterTokens::Stall(length) => Piece::Silence(length),
+        AfterTokens::Reset => OutboxItem::Reset,
+        AfterTokens::Cut => OutboxItem::Cut,
+        AfterTokens::Stall(length) => OutboxItem::Silence(length),
     }
 }
 
 /// Tokens on their way from the engine to a stream.
-pub(crate) struct Tokens {
+pub(crate) struct TokenFeed {
     ticket: Ticket,
-    writer: Writer,
-    choices: Vec<Choice>,
+    writer: StreamWriter,
+    choices: Vec<PendingChoice>,
     /// Choices that are not finished.
     open: usize,
     /// Choices to a prompt.
     n: usize,
     /// What happens once so many tokens have been written.
-    fault: Option<(u32, Piece)>,
+    fault: Option<(u32, OutboxItem)>,
     /// Nothing delays its events on purpose.
     is_on_time: bool,
     /// Token events that have not left.
-    marks: VecDeque<Mark>,
+    marks: VecDeque<PendingEvent>,
     is_over: bool,
 }
 
-struct Choice {
-    plan: Plan,
+struct PendingChoice {
+    plan: AnswerPlan,
     sent: u32,
     has_started: bool,
     cached: u32,
 }
 
 /// A token event that has not left.
-struct Mark {
+struct PendingEvent {
     choice: u32,
     from: u32,
     tokens: u32,
@@ -233,11 +233,11 @@ struct Mark {
     awaited: bool,
 }
 
-impl Tokens {
+impl TokenFeed {
     pub(crate) fn new(
         ticket: Ticket,
-        writer: Writer,
-        plans: Vec<Plan>,
+        writer: StreamWriter,
+        plans: Vec<AnswerPlan>,
         n: u32,
         after_tokens: Option<(AfterTokens, At)>,
     ) -> Self {
@@ -250,7 +250,7 @@ impl Tokens {
             };
             (after, piece(fault))
         });
-        let new = |plan| Choice { plan, sent: 0, has_started: false, cached: 0 };
+        let new = |plan| PendingChoice { plan, sent: 0, has_started: false, cached: 0 };
         let choices: Vec<_> = plans.into_iter().map(new).collect();
         Self {
             ticket,
@@ -286,7 +286,7 @@ impl Tokens {
                 if !bytes.is_empty() {
                     outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
                 }
-                self.is_over |= piece == Piece::Reset || piece == Piece::Cut;
+                self.is_over |= piece == OutboxItem::Reset || piece == OutboxItem::Cut;
                 outbox.interrupt(piece);
             }
             if !self.is_over {
@@ -306,7 +306,7 @@ impl Tokens {
     }
 
     /// What is to happen now that so many tokens have been written.
-    fn fault_due(&mut self) -> Option<Piece> {
+    fn fault_due(&mut self) -> Option<OutboxItem> {
         let sent = self.choices.first().map_or(0, |choice| choice.sent);
         self.fault.take_if(|(after, _)| sent >= *after).map(|(_, piece)| piece)
     }
@@ -324,7 +324,7 @@ impl Tokens {
             // From an error on there are no more tokens.
             let tokens = self.writer.quirks.error_at.map_or(end, |at| end.min(at)) - choice.sent;
             if tokens > 0 {
-                self.marks.push_back(Mark {
+                self.marks.push_back(PendingEvent {
                     choice: emission.choice,
                     from: choice.sent,
                     tokens,
@@ -356,7 +356,7 @@ impl Tokens {
 
     /// What a client will find wrong with what has been written.
     fn spoilt(&self) -> Option<ErrorClass> {
-        let sent = |choice: &Choice| choice.sent;
+        let sent = |choice: &PendingChoice| choice.sent;
         let most = self.choices.iter().map(sent).max().unwrap_or(0);
         if self.writer.quirks.truncated_json_at.is_some_and(|at| at < most) {
             Some(ErrorClass::BadEvent)
@@ -374,7 +374,7 @@ impl Tokens {
         self.choices.iter().step_by(self.n).map(|choice| choice.cached).sum()
     }
 
-    fn chunk(&self, at: Nanos, mark: &Mark, coalesced: bool) -> Chunk {
+    fn chunk(&self, at: Nanos, mark: &PendingEvent, coalesced: bool) -> Chunk {
         let plan = self.choices.get(mark.choice as usize).map(|choice| &choice.plan);
         let text = |index| plan.map_or(0, |plan| plan.piece(index).len());
         Chunk {
@@ -389,7 +389,12 @@ impl Tokens {
 }
 
 /// Notes what an answer is to be.
-pub(crate) fn note_plan(truth: &mut Truth, class: &str, prompt_tokens: u32, plans: &[Plan]) {
+pub(crate) fn note_plan(
+    truth: &mut TruthRecord,
+    class: &str,
+    prompt_tokens: u32,
+    plans: &[AnswerPlan],
+) {
     truth.note(|record| {
         record.planned.class = class.into();
         record.planned.input_tokens = prompt_tokens;
@@ -400,14 +405,14 @@ pub(crate) fn note_plan(truth: &mut Truth, class: &str, prompt_tokens: u32, plan
     });
 }
 
-impl Body for Answer {
+impl Body for MockBody {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = BrokenOff;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let answer = self.get_mut();
         if answer.is_over {
             return Poll::Ready(None);

@@ -1,8 +1,8 @@
 //! *The API of the engine*: requests read into what they ask, answers written as bytes.
 //!
 //! Everything here is a function of its arguments: no clock, no socket, no state that is shared.
-//! A request becomes an [`Ask`], each of its choices a [`Plan`], and the plans are written as a
-//! stream of events ([`Writer`]) or in one piece ([`whole`]); both carry the same text.
+//! A request becomes an [`CheckedRequest`], each of its choices a [`AnswerPlan`], and the plans are written as a
+//! stream of events ([`StreamWriter`]) or in one piece ([`whole`]); both carry the same text.
 
 mod ask;
 mod bodies;
@@ -20,15 +20,15 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ask::{Ask, Kind, MOST_TOKENS, Rules};
+pub(crate) use ask::{AnswerKind, CheckedRequest, MOST_TOKENS, RequestRules};
 pub(crate) use bodies::{detokenize, models, tokenize, version};
 pub(crate) use embedding::embeddings;
-pub(crate) use parts::Head;
-pub(crate) use plan::{Behaviour, Finish, Plan, plan};
-pub(crate) use refusal::Refusal;
+pub(crate) use parts::EventHead;
+pub(crate) use plan::{AnswerBehavior, AnswerPlan, Finish, plan};
+pub(crate) use refusal::ApiRefusal;
 pub(crate) use text::token_of;
 pub(crate) use whole::whole;
-pub(crate) use writer::Writer;
+pub(crate) use writer::StreamWriter;
 
 /// Spreads every bit of `value` over all 64 (the finalizer of `SplitMix64`).
 const fn mix(value: u64) -> u64 {

@@ -13,12 +13,12 @@ use std::task::{Context, Poll, Waker};
 
 use goodput_clock::{Timer, now, pause};
 use goodput_model::Nanos;
-use goodput_sim::{Engine, Gauges, Job, Output, Profile, QueueFull};
+use goodput_sim::{Gauges, Output, Profile, QueueFull, SimEngine, SimJob};
 use tokio::sync::Notify;
 
 use crate::api::{Finish, token_of};
-use crate::metrics::{Finished, Metrics, Reason};
-use crate::vigil::Vigil;
+use crate::metrics::{FinishReason, Finished, MockMetrics};
+use crate::spin_budget::SpinBudget;
 
 /// Emissions that may wait for a client that does not read before equal ones are kept as one.
 const APART: usize = 1024;
@@ -27,20 +27,20 @@ const APART: usize = 1024;
 const CHOICE_BITS: u32 = 12;
 
 /// The engine and everybody who waits for it.
-pub(crate) struct Driver {
-    engine: RefCell<Engine>,
+pub(crate) struct EngineDriver {
+    engine: RefCell<SimEngine>,
     pub(crate) timer: Timer,
     /// Something came or went, so the next instant may be another.
     changed: Notify,
     tracks: RefCell<HashMap<u64, Track>>,
     outputs: RefCell<Vec<Output>>,
-    vigil: Vigil,
-    metrics: Rc<RefCell<Metrics>>,
+    vigil: SpinBudget,
+    metrics: Rc<RefCell<MockMetrics>>,
 }
 
 /// A job under way.
 struct Track {
-    flow: Rc<Flow>,
+    flow: Rc<ChoiceFeed>,
     choice: u32,
     arrived: Nanos,
     first_token: Option<Nanos>,
@@ -54,7 +54,7 @@ struct Track {
 }
 
 /// What is asked of the engine for one choice of an answer.
-pub(crate) struct Order {
+pub(crate) struct EngineOrder {
     pub(crate) choice: u32,
     pub(crate) prompt: Arc<[u32]>,
     pub(crate) output_tokens: u32,
@@ -65,19 +65,19 @@ pub(crate) struct Order {
     pub(crate) reason: Finish,
 }
 
-impl Driver {
+impl EngineDriver {
     pub(crate) fn new(
         profile: &Profile,
         seed: u64,
-        metrics: Rc<RefCell<Metrics>>,
+        metrics: Rc<RefCell<MockMetrics>>,
     ) -> io::Result<Rc<Self>> {
         Ok(Rc::new(Self {
-            engine: RefCell::new(Engine::new(profile, seed, token_of)),
+            engine: RefCell::new(SimEngine::new(profile, seed, token_of)),
             timer: Timer::new()?,
             changed: Notify::new(),
             tracks: RefCell::default(),
             outputs: RefCell::default(),
-            vigil: Vigil::default(),
+            vigil: SpinBudget::default(),
             metrics,
         }))
     }
@@ -124,12 +124,12 @@ impl Driver {
     pub(crate) fn submit(
         self: &Rc<Self>,
         number: u64,
-        orders: Vec<Order>,
+        orders: Vec<EngineOrder>,
     ) -> Result<Ticket, QueueFull> {
         let arrived = now();
         // What was due before it came must not see it.
         self.advance(arrived);
-        let flow = Rc::new(Flow::default());
+        let flow = Rc::new(ChoiceFeed::default());
         let mut ticket = Ticket { driver: Rc::clone(self), flow, jobs: Vec::new() };
         for order in orders {
             // What is drawn for a request depends on its own number and on nobody else.
@@ -147,8 +147,8 @@ impl Driver {
                 n: order.n,
                 reason: order.reason,
             };
-            let Order { prompt, output_tokens, answer_seed, .. } = order;
-            let job = Job { id, prompt, output_tokens, answer_seed };
+            let EngineOrder { prompt, output_tokens, answer_seed, .. } = order;
+            let job = SimJob { id, prompt, output_tokens, answer_seed };
             // Dropping the ticket takes back the choices that were accepted before.
             self.engine.borrow_mut().submit(arrived, job)?;
             self.metrics.borrow_mut().arrived();
@@ -185,7 +185,7 @@ impl Driver {
 }
 
 impl Track {
-    fn count(&mut self, output: &Output, metrics: &mut Metrics) {
+    fn count(&mut self, output: &Output, metrics: &mut MockMetrics) {
         if self.first_token.is_none() {
             self.prefill = output.at - output.admitted;
             let (tokens, cached) = (self.prompt_tokens, output.cached_tokens);
@@ -207,15 +207,15 @@ impl Track {
         }
         if output.finished {
             let reason = match self.reason {
-                Finish::Stop => Reason::Stop,
-                Finish::Length => Reason::Length,
-                Finish::ToolCalls => Reason::ToolCalls,
+                Finish::Stop => FinishReason::Stop,
+                Finish::Length => FinishReason::Length,
+                Finish::ToolCalls => FinishReason::ToolCalls,
             };
             metrics.finished(&self.finished(reason, output.at, output.cached_tokens));
         }
     }
 
-    fn finished(&self, reason: Reason, at: Nanos, cached_tokens: u32) -> Finished {
+    fn finished(&self, reason: FinishReason, at: Nanos, cached_tokens: u32) -> Finished {
         Finished {
             reason,
             e2e: at - self.arrived,
@@ -232,8 +232,8 @@ impl Track {
 
 /// A request's hold on the engine: what comes for it, and the right to give it up.
 pub(crate) struct Ticket {
-    driver: Rc<Driver>,
-    flow: Rc<Flow>,
+    driver: Rc<EngineDriver>,
+    flow: Rc<ChoiceFeed>,
     jobs: Vec<u64>,
 }
 
@@ -267,7 +267,7 @@ impl Drop for Ticket {
         for id in &self.jobs {
             if let Some(track) = tracks.remove(id) {
                 self.driver.engine.borrow_mut().cancel(*id);
-                let end = track.finished(Reason::Abort, now(), 0);
+                let end = track.finished(FinishReason::Abort, now(), 0);
                 self.driver.metrics.borrow_mut().finished(&end);
                 is_given_up = true;
             }
@@ -320,12 +320,12 @@ impl Emission {
 
 /// From the driver to one answer.
 #[derive(Default)]
-struct Flow {
+struct ChoiceFeed {
     pending: RefCell<VecDeque<Emission>>,
     waker: Cell<Option<Waker>>,
 }
 
-impl Flow {
+impl ChoiceFeed {
     fn push(&self, mut emission: Emission) {
         let waker = self.waker.take();
         emission.awaited = waker.is_some();

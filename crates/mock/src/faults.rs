@@ -13,15 +13,15 @@ mod tests;
 use std::collections::BTreeMap;
 
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
-pub use grammar::{Fault, FaultError, Share, Window};
-pub use kind::{At, Kind, Label, Needs, Role};
+pub use grammar::{FaultError, FaultShare, FaultWindow, MockFault};
+pub use kind::{At, FaultKind, Label, Needs, RoleShape};
 
 /// All faults of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    list: Vec<Fault>,
+    list: Vec<MockFault>,
     seed: u64,
     is_drawn: bool,
 }
@@ -40,7 +40,7 @@ pub struct Injected {
     /// Bytes that leave at once, and the wait after them.
     pub drip: Option<(u32, Nanos)>,
     /// How events become writes.
-    pub delivery: Delivery,
+    pub delivery: EventDelivery,
     /// Peculiarities of the bytes.
     pub quirks: Quirks,
     /// Stop after half of the tokens, whatever was asked for.
@@ -81,7 +81,7 @@ pub enum AfterTokens {
 
 /// How events become writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
+pub struct EventDelivery {
     /// Events in one write.
     pub joined: u32,
     /// Writes of one event.
@@ -90,7 +90,7 @@ pub struct Delivery {
     pub split_utf8: bool,
 }
 
-impl Default for Delivery {
+impl Default for EventDelivery {
     fn default() -> Self {
         Self { joined: 1, split: 1, split_utf8: false }
     }
@@ -104,7 +104,7 @@ pub struct Quirks {
     /// `data:` without the space.
     pub no_space: bool,
     /// The shape of the chunk with the role.
-    pub role: Role,
+    pub role: RoleShape,
     /// Each event repeats the text so far.
     pub cumulative: bool,
     /// No `usage`.
@@ -133,11 +133,11 @@ pub struct Quirks {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Connections {
     /// When the listener is closed.
-    pub refuse: Vec<Window>,
+    pub refuse: Vec<FaultWindow>,
     /// How long accepted connections wait, and when.
-    pub slow_accept: Vec<(Nanos, Window)>,
+    pub slow_accept: Vec<(Nanos, FaultWindow)>,
     /// After how many requests a connection ends, and when.
-    pub close_after: Vec<(u32, Window)>,
+    pub close_after: Vec<(u32, FaultWindow)>,
     /// When the server stands still.
     pub pause: Vec<Pause>,
 }
@@ -150,13 +150,13 @@ pub struct Pause {
     /// From the beginning of one pause to that of the next; the first begins after one of these.
     pub every: Nanos,
     /// When.
-    pub window: Window,
+    pub window: FaultWindow,
 }
 
 impl Faults {
     /// These faults, drawn with this seed.
-    pub fn new(list: Vec<Fault>, seed: u64) -> Self {
-        let is_drawn = list.iter().any(|fault| matches!(fault.share, Share::Percent(_)));
+    pub fn new(list: Vec<MockFault>, seed: u64) -> Self {
+        let is_drawn = list.iter().any(|fault| matches!(fault.share, FaultShare::Percent(_)));
         Self { list, seed, is_drawn }
     }
 
@@ -188,17 +188,17 @@ impl Faults {
     }
 
     /// The faults that this request meets, in the order of the list.
-    fn hits(&self, id: u64, since_start: Nanos) -> Vec<Kind> {
-        let mut stream = self.is_drawn.then(|| Stream::new(self.seed, Domain::Faults, id));
+    fn hits(&self, id: u64, since_start: Nanos) -> Vec<FaultKind> {
+        let mut stream = self.is_drawn.then(|| RandomStream::new(self.seed, Domain::Faults, id));
         let mut hits = Vec::new();
         for fault in &self.list {
             // One draw for each fault, used or not: a change to one does not move the others.
-            let draw = stream.as_mut().map_or(0.0, Stream::unit);
+            let draw = stream.as_mut().map_or(0.0, RandomStream::unit);
             let is_shared = match fault.share {
-                Share::Every => true,
-                Share::Percent(percent) => draw * 100.0 < percent,
+                FaultShare::Every => true,
+                FaultShare::Percent(percent) => draw * 100.0 < percent,
                 // Ids count from zero: the tenth request has the id 9.
-                Share::OneIn(every) => id.checked_rem(every) == every.checked_sub(1),
+                FaultShare::OneIn(every) => id.checked_rem(every) == every.checked_sub(1),
             };
             let is_now = fault.window.contains(since_start);
             if is_shared && is_now && !fault.kind.is_of_connections() {
@@ -211,12 +211,12 @@ impl Faults {
     /// What happens to connections and to the whole server.
     pub fn connection(&self) -> Connections {
         let mut connections = Connections::default();
-        for Fault { kind, window, .. } in self.list.iter().copied() {
+        for MockFault { kind, window, .. } in self.list.iter().copied() {
             match kind {
-                Kind::Refuse => connections.refuse.push(window),
-                Kind::SlowAccept(time) => connections.slow_accept.push((time, window)),
-                Kind::CloseAfter(requests) => connections.close_after.push((requests, window)),
-                Kind::Pause(length, every) => {
+                FaultKind::Refuse => connections.refuse.push(window),
+                FaultKind::SlowAccept(time) => connections.slow_accept.push((time, window)),
+                FaultKind::CloseAfter(requests) => connections.close_after.push((requests, window)),
+                FaultKind::Pause(length, every) => {
                     connections.pause.push(Pause { length, every, window });
                 }
                 _ => {}
@@ -228,67 +228,72 @@ impl Faults {
 
 impl Injected {
     /// Enters one fault; false when its place is taken.
-    fn apply(&mut self, kind: Kind) -> bool {
+    fn apply(&mut self, kind: FaultKind) -> bool {
         let needs_tokens = self.after_tokens.is_some() || self.truncated_json || self.error_event;
         let quirks = &mut self.quirks;
         match kind {
-            Kind::Status(status, retry_after) => fill(&mut self.status, (status, retry_after)),
-            Kind::Reset => fill(&mut self.before_headers, BeforeHeaders::Reset),
-            Kind::Html => fill(&mut self.before_headers, BeforeHeaders::Html),
-            Kind::BadHttp => fill(&mut self.before_headers, BeforeHeaders::BadHttp),
-            Kind::SlowHeaders(time) => fill(&mut self.slow_headers, time),
+            FaultKind::Status(status, retry_after) => fill(&mut self.status, (status, retry_after)),
+            FaultKind::Reset => fill(&mut self.before_headers, BeforeHeaders::Reset),
+            FaultKind::Html => fill(&mut self.before_headers, BeforeHeaders::Html),
+            FaultKind::BadHttp => fill(&mut self.before_headers, BeforeHeaders::BadHttp),
+            FaultKind::SlowHeaders(time) => fill(&mut self.slow_headers, time),
             // An answer without tokens has no place between them.
-            Kind::Empty if needs_tokens => false,
-            Kind::Empty => set(&mut self.empty),
-            Kind::ResetMidstream(_)
-            | Kind::Cut(_)
-            | Kind::Stall(_)
-            | Kind::TruncatedJson
-            | Kind::ErrorEvent
+            FaultKind::Empty if needs_tokens => false,
+            FaultKind::Empty => set(&mut self.empty),
+            FaultKind::ResetMidstream(_)
+            | FaultKind::Cut(_)
+            | FaultKind::Stall(_)
+            | FaultKind::TruncatedJson
+            | FaultKind::ErrorEvent
                 if self.empty =>
             {
                 false
             }
-            Kind::ResetMidstream(at) => fill(&mut self.after_tokens, (AfterTokens::Reset, at)),
-            Kind::Cut(at) => fill(&mut self.after_tokens, (AfterTokens::Cut, at)),
-            Kind::Stall(time) => fill(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half)),
-            Kind::Drip(bytes, wait) => fill(&mut self.drip, (bytes, wait)),
+            FaultKind::ResetMidstream(at) => fill(&mut self.after_tokens, (AfterTokens::Reset, at)),
+            FaultKind::Cut(at) => fill(&mut self.after_tokens, (AfterTokens::Cut, at)),
+            FaultKind::Stall(time) => {
+                fill(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half))
+            }
+            FaultKind::Drip(bytes, wait) => fill(&mut self.drip, (bytes, wait)),
             // Both are done to the same event.
-            Kind::TruncatedJson if self.error_event => false,
-            Kind::TruncatedJson => set(&mut self.truncated_json),
-            Kind::ErrorEvent if self.truncated_json => false,
-            Kind::ErrorEvent => set(&mut self.error_event),
-            Kind::EarlyEos => set(&mut self.early_eos),
-            Kind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),
-            Kind::NoFinish => set(&mut quirks.no_finish),
-            Kind::WrongUsage if quirks.no_usage => false,
-            Kind::WrongUsage => set(&mut quirks.wrong_usage),
-            Kind::NoUsage if quirks.wrong_usage => false,
-            Kind::NoUsage => set(&mut quirks.no_usage),
-            Kind::NoDone => set(&mut quirks.no_done),
-            Kind::Crlf => set(&mut quirks.crlf),
-            Kind::Pings => set(&mut quirks.pings),
-            Kind::NoSpace => set(&mut quirks.no_space),
-            Kind::Cumulative => set(&mut quirks.cumulative),
-            Kind::HugeEvent(bytes) => fill(&mut quirks.huge_event, bytes),
+            FaultKind::TruncatedJson if self.error_event => false,
+            FaultKind::TruncatedJson => set(&mut self.truncated_json),
+            FaultKind::ErrorEvent if self.truncated_json => false,
+            FaultKind::ErrorEvent => set(&mut self.error_event),
+            FaultKind::EarlyEos => set(&mut self.early_eos),
+            FaultKind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),
+            FaultKind::NoFinish => set(&mut quirks.no_finish),
+            FaultKind::WrongUsage if quirks.no_usage => false,
+            FaultKind::WrongUsage => set(&mut quirks.wrong_usage),
+            FaultKind::NoUsage if quirks.wrong_usage => false,
+            FaultKind::NoUsage => set(&mut quirks.no_usage),
+            FaultKind::NoDone => set(&mut quirks.no_done),
+            FaultKind::Crlf => set(&mut quirks.crlf),
+            FaultKind::Pings => set(&mut quirks.pings),
+            FaultKind::NoSpace => set(&mut quirks.no_space),
+            FaultKind::Cumulative => set(&mut quirks.cumulative),
+            FaultKind::HugeEvent(bytes) => fill(&mut quirks.huge_event, bytes),
             // Two of one kind have one label, and only the first comes here.
-            Kind::Role(role) => {
+            FaultKind::Role(role) => {
                 quirks.role = role;
                 true
             }
-            Kind::Joined(events) => {
+            FaultKind::Joined(events) => {
                 self.delivery.joined = events;
                 true
             }
-            Kind::Split(writes) => {
+            FaultKind::Split(writes) => {
                 self.delivery.split = writes;
                 true
             }
-            Kind::SplitUtf8 => {
+            FaultKind::SplitUtf8 => {
                 quirks.utf8 = true;
                 set(&mut self.delivery.split_utf8)
             }
-            Kind::Refuse | Kind::SlowAccept(_) | Kind::CloseAfter(_) | Kind::Pause(..) => false,
+            FaultKind::Refuse
+            | FaultKind::SlowAccept(_)
+            | FaultKind::CloseAfter(_)
+            | FaultKind::Pause(..) => false,
         }
     }
 }
@@ -318,7 +323,7 @@ impl Connections {
     }
 }
 
-fn first<T: Copy>(settings: &[(T, Window)], since_start: Nanos) -> Option<T> {
+fn first<T: Copy>(settings: &[(T, FaultWindow)], since_start: Nanos) -> Option<T> {
     settings.iter().find(|(_, window)| window.contains(since_start)).map(|(value, _)| *value)
 }
 

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use goodput_clock::now;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{ErrorClass, Nanos, TokenCount, TokenSource};
 use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 
-use crate::answer::{Answer, Broken, ON_PURPOSE, Tokens, note_plan};
-use crate::api::{self, Ask, Behaviour, Kind, MOST_TOKENS, Plan, Refusal, Writer, plan};
-use crate::driver::{Order, Ticket};
+use crate::answer::{BrokenOff, MockBody, ON_PURPOSE, TokenFeed, note_plan};
+use crate::api::{
+    self, AnswerBehavior, AnswerKind, AnswerPlan, ApiRefusal, CheckedRequest, MOST_TOKENS,
+    StreamWriter, plan,
+};
+use crate::driver::{EngineOrder, Ticket};
 use crate::faults::{BeforeHeaders, Injected, Label, Needs};
-use crate::line::{Line, UnderWay};
+use crate::line::{MockConnection, RequestInFlight};
 use crate::reading::read;
 use crate::routes::{Reply, reply};
 use crate::service::Service;
-use crate::truth::Truth;
+use crate::truth::TruthRecord;
 
 /// Seconds that a client is told to wait when the queue is full.
 const RETRY_AFTER: u32 = 1;
@@ -33,16 +36,16 @@ const PAGE: &[u8] = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>
 const GARBAGE: &[u8] = b"\x16\x03garbage, not HTTP\r\n\r\n";
 
 /// One request for an answer.
-struct Asked {
+struct ReceivedRequest {
     number: u64,
     injected: Injected,
-    under_way: UnderWay,
-    truth: Option<Truth>,
+    under_way: RequestInFlight,
+    truth: Option<TruthRecord>,
 }
 
 /// An answer that may begin.
-enum Made {
-    Stream(Box<Tokens>),
+enum ReadyAnswer {
+    Stream(Box<TokenFeed>),
     /// What a client will find wrong with it, if anything.
     Whole(Vec<u8>, Option<ErrorClass>),
 }
@@ -51,10 +54,10 @@ impl Service {
     /// Answers one request.
     pub(crate) async fn generate(
         self: &Rc<Self>,
-        kind: Kind,
+        kind: AnswerKind,
         request: Request<Incoming>,
-        under_way: UnderWay,
-    ) -> Result<Reply, Broken> {
+        under_way: RequestInFlight,
+    ) -> Result<Reply, BrokenOff> {
         let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
         let id = id.map(str::to_owned);
         let body = match read(request, &self.bodies, self.settings.patience).await {
@@ -69,7 +72,7 @@ impl Service {
                 record.exchange.connection = line;
             });
         });
-        let ask = Ask::read(kind, &body, &self.rules());
+        let ask = CheckedRequest::read(kind, &body, &self.rules());
         // Answers may wait for long, and bodies are large.
         drop(body);
         if let Some(length) = asked.injected.slow_headers {
@@ -84,7 +87,7 @@ impl Service {
             // What is answered at once needs no timer.
             biased;
             outcome = self.serve(ask, &mut asked) => outcome,
-            () = self.until_gone(&line) => return Err(Broken),
+            () = self.until_gone(&line) => return Err(BrokenOff),
         };
         match outcome {
             Ok(made) => Ok(self.begin(made, asked)),
@@ -100,7 +103,7 @@ impl Service {
     }
 
     /// Waits until the client has gone.
-    async fn until_gone(&self, line: &Line) {
+    async fn until_gone(&self, line: &MockConnection) {
         loop {
             self.timer().sleep_until(now() + BETWEEN_LOOKS).await;
             if line.is_gone() {
@@ -110,7 +113,7 @@ impl Service {
     }
 
     /// Numbers a request, and decides what is to happen to it.
-    fn register(&self, under_way: UnderWay, id: Option<String>) -> Asked {
+    fn register(&self, under_way: RequestInFlight, id: Option<String>) -> ReceivedRequest {
         let arrived = now();
         let number = self.requests.replace(self.requests.get() + 1);
         self.tally.requests.fetch_add(1, Relaxed);
@@ -118,16 +121,16 @@ impl Service {
         let truth = self
             .truth
             .clone()
-            .map(|sink| Truth::new(sink, Arc::clone(&self.tally), number, arrived, id));
-        Asked { number, injected, under_way, truth }
+            .map(|sink| TruthRecord::new(sink, Arc::clone(&self.tally), number, arrived, id));
+        ReceivedRequest { number, injected, under_way, truth }
     }
 
     /// Counts the faults that can happen to an answer, or to none at all.
-    fn count_faults(&self, injected: &Injected, ask: Option<&Ask>) {
+    fn count_faults(&self, injected: &Injected, ask: Option<&CheckedRequest>) {
         let happens = |needs: Needs| match (ask, needs) {
             (None, _) | (_, Needs::Nothing) => true,
-            (Some(ask), Needs::Text) => ask.kind != Kind::Embedding,
-            (Some(ask), Needs::Stream) => ask.stream && ask.kind != Kind::Embedding,
+            (Some(ask), Needs::Text) => ask.kind != AnswerKind::Embedding,
+            (Some(ask), Needs::Stream) => ask.stream && ask.kind != AnswerKind::Embedding,
             (Some(ask), Needs::Orders) => is_told(ask),
         };
         let kinds = injected.kinds.iter().copied();
@@ -139,7 +142,11 @@ impl Service {
     }
 
     /// Something else than an answer.
-    fn spoil(self: &Rc<Self>, mut asked: Asked, fault: BeforeHeaders) -> Result<Reply, Broken> {
+    fn spoil(
+        self: &Rc<Self>,
+        mut asked: ReceivedRequest,
+        fault: BeforeHeaders,
+    ) -> Result<Reply, BrokenOff> {
         let class = match fault {
             BeforeHeaders::Reset => ErrorClass::Closed,
             BeforeHeaders::Html => ErrorClass::Html,
@@ -155,7 +162,7 @@ impl Service {
         let line = Rc::clone(asked.under_way.line());
         match fault {
             BeforeHeaders::Html => {
-                let answer = Answer::whole(self, asked.under_way, PAGE.to_vec());
+                let answer = MockBody::whole(self, asked.under_way, PAGE.to_vec());
                 return Ok(reply(StatusCode::OK, "text/html; charset=utf-8", answer));
             }
             BeforeHeaders::Reset => line.reset(),
@@ -164,11 +171,15 @@ impl Service {
                 line.close();
             }
         }
-        Err(Broken)
+        Err(BrokenOff)
     }
 
     /// Hands what is asked to the engine, and waits until the answer may begin.
-    async fn serve(&self, ask: Result<Ask, Refusal>, asked: &mut Asked) -> Result<Made, Refusal> {
+    async fn serve(
+        &self,
+        ask: Result<CheckedRequest, ApiRefusal>,
+        asked: &mut ReceivedRequest,
+    ) -> Result<ReadyAnswer, ApiRefusal> {
         if let Some((status, retry_after)) = asked.injected.status {
             self.count_faults(&asked.injected, None);
             return Err(on_purpose(status, retry_after));
@@ -176,21 +187,21 @@ impl Service {
         let mut ask = ask?;
         let kind = ask.kind;
         ask.salt = self.settings.seed ^ asked.number.rotate_left(32);
-        let (plans, behaviour) = self.plan(&ask, &asked.injected);
+        let (plans, behavior) = self.plan(&ask, &asked.injected);
         asked.note(|truth| note_plan(truth, class(kind), ask.prompt_tokens(), &plans));
         let ticket = self.submit(&ask, &plans, asked.number)?;
         self.count_faults(&asked.injected, Some(&ask));
         let head = self.head(asked.number);
-        if ask.stream && kind != Kind::Embedding {
-            let writer = Writer::new(&head, &ask, plans.clone(), &behaviour);
+        if ask.stream && kind != AnswerKind::Embedding {
+            let writer = StreamWriter::new(&head, &ask, plans.clone(), &behavior);
             let after_tokens = asked.injected.after_tokens;
-            let tokens = Tokens::new(ticket, writer, plans, ask.n, after_tokens);
-            return Ok(Made::Stream(Box::new(tokens)));
+            let tokens = TokenFeed::new(ticket, writer, plans, ask.n, after_tokens);
+            return Ok(ReadyAnswer::Stream(Box::new(tokens)));
         }
         let cached = finished(&ticket, &ask, asked).await;
         let mut bytes = match kind {
-            Kind::Embedding => api::embeddings(&head, &ask),
-            _ => api::whole(&head, &ask, &plans, &behaviour, cached),
+            AnswerKind::Embedding => api::embeddings(&head, &ask),
+            _ => api::whole(&head, &ask, &plans, &behavior, cached),
         };
         if asked.injected.error_event {
             bytes = on_purpose(500, None).body();
@@ -198,56 +209,61 @@ impl Service {
         if asked.injected.truncated_json {
             bytes.truncate(bytes.len() / 2);
         }
-        Ok(Made::Whole(bytes, spoilt_whole(kind, &asked.injected)))
+        Ok(ReadyAnswer::Whole(bytes, spoilt_whole(kind, &asked.injected)))
     }
 
     /// What the choices of a request will be.
-    fn plan(&self, ask: &Ask, injected: &Injected) -> (Vec<Plan>, Behaviour) {
+    fn plan(&self, ask: &CheckedRequest, injected: &Injected) -> (Vec<AnswerPlan>, AnswerBehavior) {
         let answer = self.settings.profile.answer;
         // However long answers are by nature, all of them together must fit into memory.
         let most = (MOST_TOKENS / u64::from(ask.choices().max(1))) as u32;
         // Like its words, an answer's length is the same for the same request with a seed.
         let draw = |choice| {
             let index = ask.answer_seed(choice);
-            let mut lengths = Stream::new(self.settings.seed, Domain::Lengths, index);
+            let mut lengths = RandomStream::new(self.settings.seed, Domain::Lengths, index);
             answer.map(|length| length.draw(&mut lengths).min(most))
         };
         let natural: Vec<_> = (0..ask.choices()).map(draw).collect();
-        let mut behaviour = Behaviour {
+        let mut behavior = AnswerBehavior {
             reasoning: self.settings.reasoning,
             tool_calls: self.settings.tool_calls,
             token_factor: self.settings.token_factor,
             quirks: injected.quirks,
-            ..Behaviour::default()
+            ..AnswerBehavior::default()
         };
-        let plans = |behaviour: &Behaviour| -> Vec<Plan> {
-            if ask.kind == Kind::Embedding {
+        let plans = |behavior: &AnswerBehavior| -> Vec<AnswerPlan> {
+            if ask.kind == AnswerKind::Embedding {
                 return Vec::new();
             }
             (0..)
                 .zip(&natural)
-                .map(|(choice, natural)| plan(ask, choice, *natural, behaviour))
+                .map(|(choice, natural)| plan(ask, choice, *natural, behavior))
                 .collect()
         };
-        let half = |plans: &[Plan]| plans.first().map_or(0, |plan| plan.tokens / 2);
-        let mut made = plans(&behaviour);
+        let half = |plans: &[AnswerPlan]| plans.first().map_or(0, |plan| plan.tokens / 2);
+        let mut made = plans(&behavior);
         if injected.empty {
-            behaviour.quirks.early_eos_at = Some(0);
+            behavior.quirks.early_eos_at = Some(0);
         } else if injected.early_eos || (injected.ignores_ignore_eos && is_told(ask)) {
-            behaviour.quirks.early_eos_at = Some(half(&made).max(1));
+            behavior.quirks.early_eos_at = Some(half(&made).max(1));
         }
-        if behaviour.quirks.early_eos_at.is_some() {
-            made = plans(&behaviour);
+        if behavior.quirks.early_eos_at.is_some() {
+            made = plans(&behavior);
         }
-        behaviour.quirks.truncated_json_at = injected.truncated_json.then(|| half(&made));
-        behaviour.quirks.error_at = injected.error_event.then(|| half(&made));
-        (made, behaviour)
+        behavior.quirks.truncated_json_at = injected.truncated_json.then(|| half(&made));
+        behavior.quirks.error_at = injected.error_event.then(|| half(&made));
+        (made, behavior)
     }
 
-    fn submit(&self, ask: &Ask, plans: &[Plan], number: u64) -> Result<Ticket, Refusal> {
+    fn submit(
+        &self,
+        ask: &CheckedRequest,
+        plans: &[AnswerPlan],
+        number: u64,
+    ) -> Result<Ticket, ApiRefusal> {
         let orders = (0..ask.choices()).filter_map(|choice| {
             let plan = plans.get(choice as usize);
-            Some(Order {
+            Some(EngineOrder {
                 choice,
                 prompt: Arc::clone(ask.prompt_of(choice)?),
                 output_tokens: plan.map_or(0, |plan| plan.tokens),
@@ -260,25 +276,25 @@ impl Service {
         let ticket = self.driver.submit(number, orders.collect());
         ticket.map_err(|goodput_sim::QueueFull| {
             if self.settings.queue_full_status == 503 {
-                Refusal::overloaded("the queue is full", Some(RETRY_AFTER))
+                ApiRefusal::overloaded("the queue is full", Some(RETRY_AFTER))
             } else {
-                Refusal::rate_limited(Some(RETRY_AFTER))
+                ApiRefusal::rate_limited(Some(RETRY_AFTER))
             }
         })
     }
 
     /// Status and headers of an answer.
-    fn begin(self: &Rc<Self>, made: Made, mut asked: Asked) -> Reply {
+    fn begin(self: &Rc<Self>, made: ReadyAnswer, mut asked: ReceivedRequest) -> Reply {
         asked.note(|truth| truth.headers(200));
-        let Asked { injected, under_way, truth, .. } = asked;
+        let ReceivedRequest { injected, under_way, truth, .. } = asked;
         match made {
-            Made::Whole(bytes, spoilt) => {
-                let answer = Answer::troubled(self, under_way, bytes, &injected);
+            ReadyAnswer::Whole(bytes, spoilt) => {
+                let answer = MockBody::troubled(self, under_way, bytes, &injected);
                 let answer = answer.spoilt(spoilt).recorded(truth);
                 reply(StatusCode::OK, "application/json", answer)
             }
-            Made::Stream(tokens) => {
-                let answer = Answer::stream(self, under_way, tokens, &injected).recorded(truth);
+            ReadyAnswer::Stream(tokens) => {
+                let answer = MockBody::stream(self, under_way, tokens, &injected).recorded(truth);
                 let mut reply = reply(StatusCode::OK, "text/event-stream; charset=utf-8", answer);
                 let no_cache = HeaderValue::from_static("no-cache");
                 reply.headers_mut().insert(header::CACHE_CONTROL, no_cache);
@@ -288,8 +304,8 @@ impl Service {
     }
 }
 
-impl Asked {
-    fn note(&mut self, change: impl FnOnce(&mut Truth)) {
+impl ReceivedRequest {
+    fn note(&mut self, change: impl FnOnce(&mut TruthRecord)) {
         if let Some(truth) = &mut self.truth {
             change(truth);
         }
@@ -298,7 +314,7 @@ impl Asked {
 
 /// Waits for the end of an answer in one piece. Returns the tokens of its prompts that came from
 /// the cache.
-async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
+async fn finished(ticket: &Ticket, ask: &CheckedRequest, asked: &mut ReceivedRequest) -> u32 {
     let (mut open, mut cached) = (ask.choices(), 0);
     while open > 0 {
         let emission = ticket.next().await;
@@ -324,13 +340,13 @@ async fn finished(ticket: &Ticket, ask: &Ask, asked: &mut Asked) -> u32 {
 }
 
 /// Whether all of its tokens are wanted, whatever the model says.
-fn is_told(ask: &Ask) -> bool {
+fn is_told(ask: &CheckedRequest) -> bool {
     ask.ignore_eos || ask.min_tokens > 0
 }
 
 /// What a client finds wrong with an answer in one piece.
-fn spoilt_whole(kind: Kind, injected: &Injected) -> Option<ErrorClass> {
-    let has_text = kind != Kind::Embedding;
+fn spoilt_whole(kind: AnswerKind, injected: &Injected) -> Option<ErrorClass> {
+    let has_text = kind != AnswerKind::Embedding;
     let found = [
         (injected.error_event, ErrorClass::StreamError),
         (injected.truncated_json, ErrorClass::BadJson),
@@ -341,26 +357,26 @@ fn spoilt_whole(kind: Kind, injected: &Injected) -> Option<ErrorClass> {
 }
 
 /// The class that the truth log gives a request.
-fn class(kind: Kind) -> &'static str {
+fn class(kind: AnswerKind) -> &'static str {
     match kind {
-        Kind::Chat => "chat",
-        Kind::Completion => "completion",
-        Kind::Embedding => "embedding",
+        AnswerKind::Chat => "chat",
+        AnswerKind::Completion => "completion",
+        AnswerKind::Embedding => "embedding",
     }
 }
 
 /// The refusal that a fault asks for.
-fn on_purpose(status: u16, retry_after: Option<u32>) -> Refusal {
+fn on_purpose(status: u16, retry_after: Option<u32>) -> ApiRefusal {
     match status {
-        401 => Refusal::key("refused on purpose"),
-        429 => Refusal::rate_limited(retry_after),
-        503 => Refusal::overloaded("overloaded on purpose", retry_after),
+        401 => ApiRefusal::key("refused on purpose"),
+        429 => ApiRefusal::rate_limited(retry_after),
+        503 => ApiRefusal::overloaded("overloaded on purpose", retry_after),
         _ => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             if status.is_client_error() {
-                return Refusal { status, ..Refusal::bad("refused on purpose") };
+                return ApiRefusal { status, ..ApiRefusal::bad("refused on purpose") };
             }
-            Refusal::failed(status, "failed on purpose")
+            ApiRefusal::failed(status, "failed on purpose")
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// A connection.
-pub(crate) struct Line {
+pub(crate) struct MockConnection {
     stream: TcpStream,
     /// Its number, counted from the server's start.
     pub(crate) number: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Line {
     unblocked: Cell<Nanos>,
 }
 
-impl Line {
+impl MockConnection {
     pub(crate) fn new(stream: TcpStream, number: u64) -> Rc<Self> {
         Rc::new(Self {
             stream,
@@ -100,10 +100,10 @@ impl Line {
     }
 
     /// A request has begun; it ends with the guard.
-    pub(crate) fn begin(self: &Rc<Self>) -> UnderWay {
+    pub(crate) fn begin(self: &Rc<Self>) -> RequestInFlight {
         self.requests.set(self.requests.get().saturating_add(1));
         self.under_way.set(self.under_way.get() + 1);
-        UnderWay(Rc::clone(self))
+        RequestInFlight(Rc::clone(self))
     }
 
     /// Since when it has been without a request, if it is.
@@ -146,15 +146,15 @@ impl Line {
 }
 
 /// A request under way on a line.
-pub(crate) struct UnderWay(Rc<Line>);
+pub(crate) struct RequestInFlight(Rc<MockConnection>);
 
-impl UnderWay {
-    pub(crate) fn line(&self) -> &Rc<Line> {
+impl RequestInFlight {
+    pub(crate) fn line(&self) -> &Rc<MockConnection> {
         &self.0
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for RequestInFlight {
     fn drop(&mut self) {
         self.0.under_way.set(self.0.under_way.get() - 1);
         self.0.idle_since.set(now());
@@ -162,9 +162,9 @@ impl Drop for UnderWay {
 }
 
 /// The line as hyper sees it.
-pub(crate) struct LineIo(pub(crate) Rc<Line>);
+pub(crate) struct MockConnectionIo(pub(crate) Rc<MockConnection>);
 
-impl AsyncRead for LineIo {
+impl AsyncRead for MockConnectionIo {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -185,7 +185,7 @@ impl AsyncRead for LineIo {
     }
 }
 
-impl AsyncWrite for LineIo {
+impl AsyncWrite for MockConnectionIo {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

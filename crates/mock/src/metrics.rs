@@ -24,7 +24,7 @@ use crate::tally::LATE;
 
 /// Whose names the page uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dialect {
+pub enum MetricNames {
     /// vLLM 0.32.0.
     #[default]
     Vllm,
@@ -36,7 +36,7 @@ pub enum Dialect {
     Llamacpp,
 }
 
-impl Dialect {
+impl MetricNames {
     /// All of them with their names.
     pub const NAMES: [(Self, &'static str); 4] = [
         (Self::Vllm, "vllm"),
@@ -46,7 +46,7 @@ impl Dialect {
     ];
 }
 
-impl FromStr for Dialect {
+impl FromStr for MetricNames {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -60,7 +60,7 @@ impl FromStr for Dialect {
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum FinishReason {
     /// The model's own end.
     Stop,
     /// The limit of tokens.
@@ -75,7 +75,7 @@ pub enum Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// Why it ended.
-    pub reason: Reason,
+    pub reason: FinishReason,
     /// From arrival to the last token.
     pub e2e: Nanos,
     /// From leaving the queue to the first token.
@@ -96,7 +96,7 @@ pub struct Finished {
 
 /// Everything counted since the start.
 #[derive(Debug, Clone)]
-pub struct Metrics {
+pub struct MockMetrics {
     /// Tokens of a block of the KV cache.
     block_tokens: u64,
     arrived: u64,
@@ -133,12 +133,12 @@ pub struct Metrics {
     faults: FaultCounts,
     connections: u64,
     connections_open: u64,
-    /// Tokens per second between the last two calls of [`Metrics::scraped`].
+    /// Tokens per second between the last two calls of [`MockMetrics::scraped`].
     throughput: f64,
     last_scrape: (Nanos, u64),
 }
 
-impl Metrics {
+impl MockMetrics {
     /// Nothing so far; a block of the KV cache holds `block_tokens`, and these faults may happen.
     pub fn new(block_tokens: u64, faults: impl Iterator<Item = Label>) -> Self {
         use bounds::{
@@ -225,14 +225,14 @@ impl Metrics {
     pub fn finished(&mut self, request: &Finished) {
         let reason = match request.reason {
             // vLLM's engine knows no tools: such an answer stopped.
-            Reason::Stop | Reason::ToolCalls => 0,
-            Reason::Length => 1,
-            Reason::Abort => 2,
+            FinishReason::Stop | FinishReason::ToolCalls => 0,
+            FinishReason::Length => 1,
+            FinishReason::Abort => 2,
         };
         self.finished[reason] += 1;
         let (prompt, output) = (request.prompt_tokens, request.output_tokens);
         self.longest = self.longest.max(prompt.saturating_add(output));
-        if request.reason == Reason::Abort {
+        if request.reason == FinishReason::Abort {
             return;
         }
         self.e2e.add_time(request.e2e);
@@ -288,12 +288,12 @@ impl Metrics {
     }
 
     /// The page.
-    pub fn render(&self, dialect: Dialect, gauges: &Gauges, model: &str) -> String {
+    pub fn render(&self, dialect: MetricNames, gauges: &Gauges, model: &str) -> String {
         match dialect {
-            Dialect::Vllm => vllm::render(self, gauges, model),
-            Dialect::Sglang => sglang::render(self, gauges, model),
-            Dialect::Tgi => tgi::render(self, gauges),
-            Dialect::Llamacpp => llamacpp::render(self, gauges),
+            MetricNames::Vllm => vllm::render(self, gauges, model),
+            MetricNames::Sglang => sglang::render(self, gauges, model),
+            MetricNames::Tgi => tgi::render(self, gauges),
+            MetricNames::Llamacpp => llamacpp::render(self, gauges),
         }
     }
 }

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use goodput_model::Nanos;
 
-use crate::faults::Delivery;
+use crate::faults::EventDelivery;
 
 /// Between two writes that must not reach the client as one.
 const APART: Nanos = Nanos::from_micros(500);
 
 /// What leaves next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum OutboxItem {
     /// Bytes for one write, with which so many token events are complete.
     Bytes(Bytes, usize),
     /// Nothing for so long.
@@ -25,17 +25,17 @@ pub(crate) enum Piece {
 
 /// Pieces on their way to the socket.
 pub(crate) struct Outbox {
-    delivery: Delivery,
+    delivery: EventDelivery,
     drip: Option<(u32, Nanos)>,
     /// Events that wait for others to leave with.
     held: Vec<u8>,
     held_events: u32,
     held_tokens: usize,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<OutboxItem>,
 }
 
 impl Outbox {
-    pub(crate) fn new(delivery: Delivery, drip: Option<(u32, Nanos)>) -> Self {
+    pub(crate) fn new(delivery: EventDelivery, drip: Option<(u32, Nanos)>) -> Self {
         Self {
             delivery,
             drip,
@@ -48,13 +48,13 @@ impl Outbox {
 
     /// Whether events leave as they come, so that those that are due together may share a write.
     pub(crate) fn is_plain(&self) -> bool {
-        self.delivery == Delivery::default() && self.drip.is_none()
+        self.delivery == EventDelivery::default() && self.drip.is_none()
     }
 
     /// An event; `tokens` is 1 if it carries tokens, and more if it is several such events.
     pub(crate) fn push(&mut self, bytes: Vec<u8>, tokens: usize) {
         if self.is_plain() {
-            self.pieces.push_back(Piece::Bytes(bytes.into(), tokens));
+            self.pieces.push_back(OutboxItem::Bytes(bytes.into(), tokens));
             return;
         }
         self.held.extend_from_slice(&bytes);
@@ -85,21 +85,21 @@ impl Outbox {
             }
             let piece = bytes.split_to(cut);
             let complete = if bytes.is_empty() { tokens } else { 0 };
-            self.pieces.extend([Piece::Bytes(piece, complete), Piece::Silence(gap)]);
+            self.pieces.extend([OutboxItem::Bytes(piece, complete), OutboxItem::Silence(gap)]);
         }
     }
 
     /// Something that is not bytes, after all that came before it.
-    pub(crate) fn interrupt(&mut self, piece: Piece) {
+    pub(crate) fn interrupt(&mut self, piece: OutboxItem) {
         self.flush();
-        if matches!(piece, Piece::Reset | Piece::Cut) {
+        if matches!(piece, OutboxItem::Reset | OutboxItem::Cut) {
             // An end that comes with the bytes before it takes them along: they never leave.
-            self.pieces.push_back(Piece::Silence(APART));
+            self.pieces.push_back(OutboxItem::Silence(APART));
         }
         self.pieces.push_back(piece);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Piece> {
+    pub(crate) fn pop(&mut self) -> Option<OutboxItem> {
         self.pieces.pop_front()
     }
 }
@@ -114,17 +114,17 @@ fn inside_character(bytes: &[u8], meant: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn pieces(outbox: &mut Outbox) -> Vec<Piece> {
+    fn pieces(outbox: &mut Outbox) -> Vec<OutboxItem> {
         std::iter::from_fn(|| outbox.pop()).collect()
     }
 
-    fn bytes(text: &'static [u8], tokens: usize) -> Piece {
-        Piece::Bytes(Bytes::from_static(text), tokens)
+    fn bytes(text: &'static [u8], tokens: usize) -> OutboxItem {
+        OutboxItem::Bytes(Bytes::from_static(text), tokens)
     }
 
     #[test]
     fn plain_events_leave_as_they_come() {
-        let mut outbox = Outbox::new(Delivery::default(), None);
+        let mut outbox = Outbox::new(EventDelivery::default(), None);
         outbox.push(b"abc".to_vec(), 1);
         outbox.push(b"de".to_vec(), 0);
         assert_eq!(pieces(&mut outbox), [bytes(b"abc", 1), bytes(b"de", 0)]);
@@ -132,49 +132,52 @@ mod tests {
 
     #[test]
     fn what_came_before_an_end_has_time_to_leave() {
-        for end in [Piece::Cut, Piece::Reset] {
-            let mut outbox = Outbox::new(Delivery::default(), None);
+        for end in [OutboxItem::Cut, OutboxItem::Reset] {
+            let mut outbox = Outbox::new(EventDelivery::default(), None);
             outbox.push(b"abc".to_vec(), 1);
             outbox.interrupt(end);
             let pieces = pieces(&mut outbox);
-            assert_eq!(pieces[..2], [bytes(b"abc", 1), Piece::Silence(APART)]);
+            assert_eq!(pieces[..2], [bytes(b"abc", 1), OutboxItem::Silence(APART)]);
             assert_eq!(pieces.len(), 3);
         }
     }
 
     #[test]
     fn joined_events_leave_together_and_the_rest_with_the_end() {
-        let delivery = Delivery { joined: 2, ..Delivery::default() };
+        let delivery = EventDelivery { joined: 2, ..EventDelivery::default() };
         let mut outbox = Outbox::new(delivery, None);
         for event in [b"a", b"b", b"c"] {
             outbox.push(event.to_vec(), 1);
         }
-        outbox.interrupt(Piece::Cut);
+        outbox.interrupt(OutboxItem::Cut);
         let expected = [
             bytes(b"ab", 2),
-            Piece::Silence(APART),
+            OutboxItem::Silence(APART),
             bytes(b"c", 1),
-            Piece::Silence(APART),
-            Piece::Silence(APART),
-            Piece::Cut,
+            OutboxItem::Silence(APART),
+            OutboxItem::Silence(APART),
+            OutboxItem::Cut,
         ];
         assert_eq!(pieces(&mut outbox), expected);
     }
 
     #[test]
     fn what_came_before_an_end_leaves_before_it() {
-        let mut outbox = Outbox::new(Delivery::default(), None);
+        let mut outbox = Outbox::new(EventDelivery::default(), None);
         outbox.push(b"a".to_vec(), 1);
-        outbox.interrupt(Piece::Reset);
-        assert_eq!(pieces(&mut outbox), [bytes(b"a", 1), Piece::Silence(APART), Piece::Reset]);
+        outbox.interrupt(OutboxItem::Reset);
+        assert_eq!(
+            pieces(&mut outbox),
+            [bytes(b"a", 1), OutboxItem::Silence(APART), OutboxItem::Reset]
+        );
     }
 
     #[test]
     fn a_split_event_counts_with_its_last_write() {
-        let delivery = Delivery { split: 3, ..Delivery::default() };
+        let delivery = EventDelivery { split: 3, ..EventDelivery::default() };
         let mut outbox = Outbox::new(delivery, None);
         outbox.push(b"abcdefg".to_vec(), 1);
-        let quiet = || Piece::Silence(APART);
+        let quiet = || OutboxItem::Silence(APART);
         let expected =
             [bytes(b"abc", 0), quiet(), bytes(b"def", 0), quiet(), bytes(b"g", 1), quiet()];
         assert_eq!(pieces(&mut outbox), expected);
@@ -182,20 +185,25 @@ mod tests {
 
     #[test]
     fn characters_are_cut_in_two() {
-        let delivery = Delivery { split_utf8: true, ..Delivery::default() };
+        let delivery = EventDelivery { split_utf8: true, ..EventDelivery::default() };
         let mut outbox = Outbox::new(delivery, None);
         outbox.push("né".as_bytes().to_vec(), 1);
-        let expected =
-            [bytes(b"n\xc3", 0), Piece::Silence(APART), bytes(b"\xa9", 1), Piece::Silence(APART)];
+        let expected = [
+            bytes(b"n\xc3", 0),
+            OutboxItem::Silence(APART),
+            bytes(b"\xa9", 1),
+            OutboxItem::Silence(APART),
+        ];
         assert_eq!(pieces(&mut outbox), expected);
     }
 
     #[test]
     fn a_drip_is_a_few_bytes_at_a_time() {
         let gap = Nanos::from_millis(5);
-        let mut outbox = Outbox::new(Delivery::default(), Some((2, gap)));
+        let mut outbox = Outbox::new(EventDelivery::default(), Some((2, gap)));
         outbox.push(b"abc".to_vec(), 1);
-        let expected = [bytes(b"ab", 0), Piece::Silence(gap), bytes(b"c", 1), Piece::Silence(gap)];
+        let expected =
+            [bytes(b"ab", 0), OutboxItem::Silence(gap), bytes(b"c", 1), OutboxItem::Silence(gap)];
         assert_eq!(pieces(&mut outbox), expected);
     }
 }

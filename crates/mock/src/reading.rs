@@ -7,7 +7,7 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use crate::api::Refusal;
+use crate::api::ApiRefusal;
 
 /// Largest body.
 const LIMIT: usize = 64 << 20;
@@ -24,26 +24,26 @@ const FORGETTING: Duration = Duration::from_millis(500);
 pub(crate) struct Bodies(Cell<usize>);
 
 /// What one body holds of them.
-struct Share<'a> {
+struct BodyMemory<'a> {
     bodies: &'a Bodies,
     bytes: usize,
 }
 
-impl Share<'_> {
-    fn add(&mut self, bytes: usize) -> Result<(), Refusal> {
+impl BodyMemory<'_> {
+    fn add(&mut self, bytes: usize) -> Result<(), ApiRefusal> {
         self.bytes += bytes;
         self.bodies.0.set(self.bodies.0.get() + bytes);
         if self.bytes > LIMIT {
-            return Err(Refusal::body_too_large(LIMIT));
+            return Err(ApiRefusal::body_too_large(LIMIT));
         }
         if self.bodies.0.get() > TOTAL_LIMIT {
-            return Err(Refusal::overloaded("too many large bodies at once", Some(1)));
+            return Err(ApiRefusal::overloaded("too many large bodies at once", Some(1)));
         }
         Ok(())
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for BodyMemory<'_> {
     fn drop(&mut self) {
         self.bodies.0.set(self.bodies.0.get() - self.bytes);
     }
@@ -54,18 +54,18 @@ pub(crate) async fn read(
     request: Request<Incoming>,
     bodies: &Bodies,
     patience: Duration,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, ApiRefusal> {
     let coding = request.headers().get(header::CONTENT_ENCODING);
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         forget(request).await;
         let message = "the body is compressed, which this server does not read";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refusal { status, ..Refusal::bad(message) });
+        return Err(ApiRefusal { status, ..ApiRefusal::bad(message) });
     }
     let collecting = collect(request.into_body(), bodies);
     tokio::time::timeout(patience, collecting).await.unwrap_or_else(|_| {
         let message = "the body did not come in time";
-        Err(Refusal { status: StatusCode::REQUEST_TIMEOUT, ..Refusal::bad(message) })
+        Err(ApiRefusal { status: StatusCode::REQUEST_TIMEOUT, ..ApiRefusal::bad(message) })
     })
 }
 
@@ -89,15 +89,16 @@ pub(crate) async fn forget(request: Request<Incoming>) -> bool {
     tokio::time::timeout(FORGETTING, reading).await.is_ok_and(|end| end.is_some())
 }
 
-async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, Refusal> {
-    let mut share = Share { bodies, bytes: 0 };
+async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, ApiRefusal> {
+    let mut share = BodyMemory { bodies, bytes: 0 };
     // A body that says it is too large need not be read to know.
     if body.size_hint().lower() > LIMIT as u64 {
-        return Err(Refusal::body_too_large(LIMIT));
+        return Err(ApiRefusal::body_too_large(LIMIT));
     }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Refusal::bad(format!("the body is broken: {error}")))?;
+        let frame =
+            frame.map_err(|error| ApiRefusal::bad(format!("the body is broken: {error}")))?;
         if let Some(data) = frame.data_ref() {
             share.add(data.len())?;
             bytes.extend_from_slice(data);

@@ -6,16 +6,16 @@ use goodput_clock::now;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 
-use crate::answer::{Answer, Broken};
-use crate::api::{self, Kind, Refusal};
+use crate::answer::{BrokenOff, MockBody};
+use crate::api::{self, AnswerKind, ApiRefusal};
 use crate::faults::Label;
-use crate::line::{Line, UnderWay};
+use crate::line::{MockConnection, RequestInFlight};
 use crate::reading::{forget, read};
 use crate::service::Service;
 use crate::trouble::PageTrouble;
 
 /// A status, headers and an answer.
-pub(crate) type Reply = Response<Answer>;
+pub(crate) type Reply = Response<MockBody>;
 
 /// Marks a reply to a request whose body has not been read to its end.
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ impl Service {
     pub(crate) async fn answer(
         self: &Rc<Self>,
         request: Request<Incoming>,
-        line: &Rc<Line>,
-    ) -> Result<Reply, Broken> {
+        line: &Rc<MockConnection>,
+    ) -> Result<Reply, BrokenOff> {
         let under_way = line.begin();
         let closes = self.connections.request_limit(now() - self.started);
         let is_last = closes.is_some_and(|limit| line.requests.get() >= limit);
@@ -48,8 +48,8 @@ impl Service {
     async fn route(
         self: &Rc<Self>,
         request: Request<Incoming>,
-        under_way: UnderWay,
-    ) -> Result<Reply, Broken> {
+        under_way: RequestInFlight,
+    ) -> Result<Reply, BrokenOff> {
         let path = request.uri().path().trim_end_matches('/').to_owned();
         // The answer to HEAD is that to GET; its body is left out when it is written.
         let method = match request.method() {
@@ -59,20 +59,20 @@ impl Service {
         let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
         if needs_key && !self.has_key(request.headers()) {
             let refusal =
-                Refusal::key("the key is missing or wrong: send `Authorization: Bearer KEY`");
+                ApiRefusal::key("the key is missing or wrong: send `Authorization: Bearer KEY`");
             return Ok(self.refuse_early(request, under_way, &refusal).await);
         }
         let head = self.head(0);
         let json = "application/json";
         let (kind, body) = match (&method, path.as_str()) {
             (&Method::POST, "/v1/chat/completions") => {
-                return self.generate(Kind::Chat, request, under_way).await;
+                return self.generate(AnswerKind::Chat, request, under_way).await;
             }
             (&Method::POST, "/v1/completions") => {
-                return self.generate(Kind::Completion, request, under_way).await;
+                return self.generate(AnswerKind::Completion, request, under_way).await;
             }
             (&Method::POST, "/v1/embeddings") => {
-                return self.generate(Kind::Embedding, request, under_way).await;
+                return self.generate(AnswerKind::Embedding, request, under_way).await;
             }
             (&Method::POST, "/tokenize" | "/detokenize") => {
                 let convert = if path == "/tokenize" { api::tokenize } else { api::detokenize };
@@ -89,7 +89,7 @@ impl Service {
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
             (&Method::GET, "/version") => (json, api::version()),
             (&Method::GET, "/metrics") if self.settings.page == PageTrouble::Off => {
-                let refusal = Refusal::not_found(request.uri().path());
+                let refusal = ApiRefusal::not_found(request.uri().path());
                 return Ok(self.refuse_early(request, under_way, &refusal).await);
             }
             (&Method::GET, "/metrics") => {
@@ -105,8 +105,8 @@ impl Service {
             }
             _ => {
                 let refusal = match allowed(&path) {
-                    Some(_) => Refusal::method(request.method().as_str(), &path),
-                    None => Refusal::not_found(request.uri().path()),
+                    Some(_) => ApiRefusal::method(request.method().as_str(), &path),
+                    None => ApiRefusal::not_found(request.uri().path()),
                 };
                 let mut reply = self.refuse_early(request, under_way, &refusal).await;
                 if let Some(methods) = allowed(&path) {
@@ -115,7 +115,7 @@ impl Service {
                 return Ok(reply);
             }
         };
-        Ok(reply(StatusCode::OK, kind, Answer::whole(self, under_way, body)))
+        Ok(reply(StatusCode::OK, kind, MockBody::whole(self, under_way, body)))
     }
 
     fn has_key(&self, headers: &HeaderMap) -> bool {
@@ -131,8 +131,8 @@ impl Service {
     async fn refuse_early(
         self: &Rc<Self>,
         request: Request<Incoming>,
-        under_way: UnderWay,
-        refusal: &Refusal,
+        under_way: RequestInFlight,
+        refusal: &ApiRefusal,
     ) -> Reply {
         if forget(request).await {
             self.refuse(under_way, refusal)
@@ -142,15 +142,23 @@ impl Service {
     }
 
     /// A refusal of a request whose body has not been read to its end.
-    pub(crate) fn refuse_unread(self: &Rc<Self>, under_way: UnderWay, refusal: &Refusal) -> Reply {
+    pub(crate) fn refuse_unread(
+        self: &Rc<Self>,
+        under_way: RequestInFlight,
+        refusal: &ApiRefusal,
+    ) -> Reply {
         let mut reply = self.refuse(under_way, refusal);
         reply.extensions_mut().insert(Unread);
         reply
     }
 
-    pub(crate) fn refuse(self: &Rc<Self>, under_way: UnderWay, refusal: &Refusal) -> Reply {
+    pub(crate) fn refuse(
+        self: &Rc<Self>,
+        under_way: RequestInFlight,
+        refusal: &ApiRefusal,
+    ) -> Reply {
         self.metrics.borrow_mut().refused(refusal.status.as_u16());
-        let answer = Answer::whole(self, under_way, refusal.body());
+        let answer = MockBody::whole(self, under_way, refusal.body());
         let mut reply = reply(refusal.status, "application/json", answer);
         if let Some(seconds) = refusal.retry_after {
             reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -178,7 +186,7 @@ fn allowed(path: &str) -> Option<&'static str> {
 }
 
 /// A reply with this content type.
-pub(crate) fn reply(status: StatusCode, kind: &'static str, answer: Answer) -> Reply {
+pub(crate) fn reply(status: StatusCode, kind: &'static str, answer: MockBody) -> Reply {
     let mut reply = Response::new(answer);
     *reply.status_mut() = status;
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

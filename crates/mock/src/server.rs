@@ -20,11 +20,11 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
-use crate::faults::{Label, Window};
-use crate::line::{Line, LineIo};
+use crate::faults::{FaultWindow, Label};
+use crate::line::{MockConnection, MockConnectionIo};
 use crate::service::Service;
-use crate::settings::Settings;
-use crate::tally::Tally;
+use crate::settings::MockSettings;
+use crate::tally::MockTally;
 
 /// Connections that may wait to be accepted: the standard 128 makes a burst wait a second for its
 /// retry.
@@ -47,7 +47,7 @@ const RECOVERY: Nanos = Nanos::from_millis(10);
 
 /// Certificate and key in PEM.
 #[derive(Debug, Clone)]
-pub struct TlsFiles {
+pub struct ServerTlsFiles {
     /// Certificate chain.
     pub certificate: PathBuf,
     /// Private key.
@@ -92,7 +92,7 @@ impl ServeError {
 /// A running server. Stops when dropped.
 pub struct Mock {
     address: SocketAddr,
-    tally: Arc<Tally>,
+    tally: Arc<MockTally>,
     has_delays: bool,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -103,15 +103,15 @@ impl Mock {
     /// to each request goes to `truth`, if anybody wants to know.
     pub fn start(
         address: &str,
-        settings: Settings,
-        tls: Option<&TlsFiles>,
+        settings: MockSettings,
+        tls: Option<&ServerTlsFiles>,
         truth: Option<SyncSender<RequestRecord>>,
     ) -> Result<Self, ServeError> {
         let listen = |error| ServeError::Listen { address: address.to_owned(), error };
         let listener = TcpListener::bind(address).map_err(listen)?;
         let address = listener.local_addr()?;
         let acceptor = tls.map(acceptor).transpose()?;
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(MockTally::default());
         let has_delays = settings.profile.has_delays();
         let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
@@ -120,7 +120,7 @@ impl Mock {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 let service = Service::new(settings, counted, truth)?;
-                let server = Server {
+                let server = ServerThread {
                     service,
                     tls: acceptor,
                     lines: RefCell::default(),
@@ -141,7 +141,7 @@ impl Mock {
     }
 
     /// What it has done so far.
-    pub fn tally(&self) -> &Arc<Tally> {
+    pub fn tally(&self) -> &Arc<MockTally> {
         &self.tally
     }
 
@@ -175,7 +175,7 @@ impl Drop for Mock {
     }
 }
 
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
+fn acceptor(files: &ServerTlsFiles) -> Result<TlsAcceptor, ServeError> {
     let wrong = |what: &PathBuf, error: &dyn std::fmt::Display| {
         ServeError::Tls(format!("{}: {error}", what.display()))
     };
@@ -193,16 +193,16 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-struct Server {
+struct ServerThread {
     service: Rc<Service>,
     tls: Option<TlsAcceptor>,
     /// Every connection, to find the idle ones.
-    lines: RefCell<Vec<Weak<Line>>>,
+    lines: RefCell<Vec<Weak<MockConnection>>>,
     /// Connections so far.
     accepted: Cell<u64>,
 }
 
-impl Server {
+impl ServerThread {
     async fn serve(self: Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
         let patience = Nanos::from(self.service.settings.patience);
         let every = Nanos(patience.0 / SWEEPS).clamp(REFUSAL_SWEEP, SWEEP_MOST);
@@ -216,7 +216,7 @@ impl Server {
     /// Accepts, except in the windows in which connections are to be refused.
     async fn listen(self: &Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
         let mut listener = ready(listener)?;
-        for Window { from, length } in self.service.refusals() {
+        for FaultWindow { from, length } in self.service.refusals() {
             tokio::select! {
                 () = self.accept(&listener) => {}
                 () = self.service.timer().sleep_until(from) => {}
@@ -265,8 +265,8 @@ impl Server {
         }
     }
 
-    fn welcome(&self, stream: TcpStream) -> Rc<Line> {
-        let line = Line::new(stream, self.accepted.replace(self.accepted.get() + 1));
+    fn welcome(&self, stream: TcpStream) -> Rc<MockConnection> {
+        let line = MockConnection::new(stream, self.accepted.replace(self.accepted.get() + 1));
         self.lines.borrow_mut().push(Rc::downgrade(&line));
         line
     }
@@ -274,15 +274,15 @@ impl Server {
     /// Serves one connection to its end.
     async fn converse(
         &self,
-        line: Rc<Line>,
+        line: Rc<MockConnection>,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let io = LineIo(Rc::clone(&line));
+        let io = MockConnectionIo(Rc::clone(&line));
         let service = Rc::clone(&self.service);
         let service = service_fn(move |request| {
             let (service, line) = (Rc::clone(&service), Rc::clone(&line));
             async move { service.answer(request, &line).await }
         });
-        let mut builder = auto::Builder::new(LocalTasks);
+        let mut builder = auto::Builder::new(ServerTasks);
         builder.http2().max_concurrent_streams(None);
         match &self.tls {
             None => builder.serve_connection(TokioIo::new(io), service).await,
@@ -326,9 +326,9 @@ fn ready(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
 
 /// Runs HTTP/2 tasks on the server's own thread.
 #[derive(Clone)]
-struct LocalTasks;
+struct ServerTasks;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalTasks {
+impl<F: Future + 'static> hyper::rt::Executor<F> for ServerTasks {
     fn execute(&self, future: F) {
         tokio::task::spawn_local(async move {
             future.await;

@@ -9,20 +9,20 @@ use std::sync::mpsc::SyncSender;
 use goodput_clock::{Timer, now, now_and_unix};
 use goodput_model::{Nanos, RequestRecord};
 
-use crate::api::{Head, Rules};
-use crate::driver::Driver;
-use crate::faults::{Connections, Faults, Label, Pause, Window};
-use crate::metrics::{Gauges, Metrics};
+use crate::api::{EventHead, RequestRules};
+use crate::driver::EngineDriver;
+use crate::faults::{Connections, FaultWindow, Faults, Label, Pause};
+use crate::metrics::{Gauges, MockMetrics};
 use crate::reading::Bodies;
-use crate::settings::Settings;
-use crate::tally::Tally;
+use crate::settings::MockSettings;
+use crate::tally::MockTally;
 use crate::trouble::PageTrouble;
 
 /// The server without its sockets.
 pub(crate) struct Service {
-    pub(crate) settings: Settings,
-    pub(crate) driver: Rc<Driver>,
-    pub(crate) metrics: Rc<RefCell<Metrics>>,
+    pub(crate) settings: MockSettings,
+    pub(crate) driver: Rc<EngineDriver>,
+    pub(crate) metrics: Rc<RefCell<MockMetrics>>,
     /// The engine's totals when those of the page began anew.
     totals_before: OnceCell<Gauges>,
     pub(crate) faults: Faults,
@@ -33,21 +33,21 @@ pub(crate) struct Service {
     created: u64,
     /// Requests for an answer so far.
     pub(crate) requests: Cell<u64>,
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) tally: Arc<MockTally>,
     pub(crate) truth: Option<SyncSender<RequestRecord>>,
 }
 
 impl Service {
     pub(crate) fn new(
-        settings: Settings,
-        tally: Arc<Tally>,
+        settings: MockSettings,
+        tally: Arc<MockTally>,
         truth: Option<SyncSender<RequestRecord>>,
     ) -> io::Result<Rc<Self>> {
         let faults = Faults::new(settings.faults.clone(), settings.seed);
         let block_tokens = settings.profile.block_tokens();
-        let metrics = Metrics::new(u64::from(block_tokens), faults.labels());
+        let metrics = MockMetrics::new(u64::from(block_tokens), faults.labels());
         let metrics = Rc::new(RefCell::new(metrics));
-        let driver = Driver::new(&settings.profile, settings.seed, Rc::clone(&metrics))?;
+        let driver = EngineDriver::new(&settings.profile, settings.seed, Rc::clone(&metrics))?;
         let (started, Nanos(unix)) = now_and_unix();
         Ok(Rc::new(Self {
             driver,
@@ -95,7 +95,7 @@ impl Service {
     }
 
     /// When new connections are to be refused, in order.
-    pub(crate) fn refusals(&self) -> Vec<Window> {
+    pub(crate) fn refusals(&self) -> Vec<FaultWindow> {
         let mut windows = self.connections.refuse.clone();
         windows.sort_by_key(|window| window.from);
         for window in &mut windows {
@@ -130,14 +130,14 @@ impl Service {
         self.metrics.borrow_mut().event(lateness);
     }
 
-    pub(crate) fn head(&self, number: u64) -> Head<'_> {
+    pub(crate) fn head(&self, number: u64) -> EventHead<'_> {
         let created = self.created + (now() - self.started).0 / 1_000_000_000;
-        Head { id: number, created, model: &self.settings.profile.model }
+        EventHead { id: number, created, model: &self.settings.profile.model }
     }
 
-    pub(crate) fn rules(&self) -> Rules<'_> {
+    pub(crate) fn rules(&self) -> RequestRules<'_> {
         let profile = &self.settings.profile;
-        Rules {
+        RequestRules {
             model: &profile.model,
             loras: &self.settings.loras,
             max_model_len: profile.longest_request(),

@@ -8,13 +8,13 @@ use std::time::Duration;
 use goodput_files::MOST_TOML;
 use goodput_sim::Profile;
 
-use crate::faults::Fault;
-use crate::metrics::Dialect;
+use crate::faults::MockFault;
+use crate::metrics::MetricNames;
 use crate::trouble::PageTrouble;
 
 /// Everything about a server but its address.
 #[derive(Clone)]
-pub struct Settings {
+pub struct MockSettings {
     /// The engine.
     pub profile: Profile,
     /// Seed of everything drawn.
@@ -22,9 +22,9 @@ pub struct Settings {
     /// Names of adapters that are served beside the model.
     pub loras: Vec<String>,
     /// What goes wrong on purpose.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<MockFault>,
     /// Whose names `/metrics` uses.
-    pub metrics: Dialect,
+    pub metrics: MetricNames,
     /// What is wrong with `/metrics`.
     pub page: PageTrouble,
     /// The key that requests must carry.
@@ -56,7 +56,7 @@ const OWN: &str = "seed, lora, fault, metrics, reasoning, tool_calls, token_fact
 /// The most patience.
 const LONGEST: Duration = Duration::from_hours(24);
 
-impl Settings {
+impl MockSettings {
     /// The plain server with this engine.
     pub fn new(profile: Profile) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Settings {
             seed: 1,
             loras: Vec::new(),
             faults: Vec::new(),
-            metrics: Dialect::default(),
+            metrics: MetricNames::default(),
             page: PageTrouble::default(),
             api_key: None,
             reasoning: 0.0,
@@ -171,14 +171,14 @@ fn share(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a share is written `40%` or `0.4`".to_owned())
 }
 
-impl Default for Settings {
+impl Default for MockSettings {
     fn default() -> Self {
         Self::new(Profile::default())
     }
 }
 
 /// The key is nobody's business.
-impl fmt::Debug for Settings {
+impl fmt::Debug for MockSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("profile", &self.profile)
@@ -189,7 +189,7 @@ impl fmt::Debug for Settings {
 }
 
 /// `PROFILE`, `ttft=50ms,itl=10ms,slots=8`, or a profile followed by changes to it.
-impl FromStr for Settings {
+impl FromStr for MockSettings {
     type Err = SettingsError;
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
@@ -214,31 +214,31 @@ impl FromStr for Settings {
 
 #[cfg(test)]
 mod tests {
-    use goodput_sim::Model;
+    use goodput_sim::EngineProfile;
 
     use super::*;
 
     #[test]
     fn descriptions() {
         let text = "fast,ttft=uniform:1ms:2ms,slots=3,fault=500:10%,fault=stall=2s,metrics=tgi";
-        let settings: Settings = text.parse().unwrap();
-        let Model::Delays(delays) = &settings.profile.engine else { panic!() };
+        let settings: MockSettings = text.parse().unwrap();
+        let EngineProfile::Delays(delays) = &settings.profile.engine else { panic!() };
         assert_eq!((delays.slots, delays.ttft.to_string().as_str()), (3, "uniform:1ms:2ms"));
         assert_eq!(settings.faults.len(), 2);
-        assert_eq!(settings.metrics, Dialect::Tgi);
-        assert_eq!("".parse::<Settings>().unwrap().profile, Profile::default());
-        assert!("llama-70b-8xh100,max_num_seqs=64,seed=7".parse::<Settings>().is_ok());
+        assert_eq!(settings.metrics, MetricNames::Tgi);
+        assert_eq!("".parse::<MockSettings>().unwrap().profile, Profile::default());
+        assert!("llama-70b-8xh100,max_num_seqs=64,seed=7".parse::<MockSettings>().is_ok());
         // Fewer tokens than sequences make no sense until both have been said.
         let both = "llama-70b-8xh100,max_num_batched_tokens=64,max_num_seqs=64";
-        assert!(both.parse::<Settings>().is_ok());
-        let patience = "patience=500ms".parse::<Settings>().unwrap().patience;
+        assert!(both.parse::<MockSettings>().is_ok());
+        let patience = "patience=500ms".parse::<MockSettings>().unwrap().patience;
         assert_eq!(patience, Duration::from_millis(500));
-        assert_eq!("reasoning=40%".parse::<Settings>().unwrap().reasoning, 0.4);
+        assert_eq!("reasoning=40%".parse::<MockSettings>().unwrap().reasoning, 0.4);
         // Names and trouble of the page are set apart from each other.
-        let both: Settings = "metrics=slow:3s,metrics=tgi".parse().unwrap();
-        assert_eq!(both.metrics, Dialect::Tgi);
+        let both: MockSettings = "metrics=slow:3s,metrics=tgi".parse().unwrap();
+        assert_eq!(both.metrics, MetricNames::Tgi);
         assert_eq!(both.page, PageTrouble::Slow(goodput_model::Nanos::from_millis(3_000)));
-        assert_eq!("token_factor=1.15".parse::<Settings>().unwrap().token_factor, 1.15);
+        assert_eq!("token_factor=1.15".parse::<MockSettings>().unwrap().token_factor, 1.15);
     }
 
     #[test]
@@ -262,14 +262,15 @@ mod tests {
             ("llama-70b-8xh100,ttft=5ms", "ttft"),
         ];
         for (text, hint) in bad {
-            let error = text.parse::<Settings>().unwrap_err().to_string();
+            let error = text.parse::<MockSettings>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
         }
     }
 
     #[test]
     fn a_key_is_not_printed() {
-        let settings = Settings { api_key: Some("sesame".to_owned()), ..Settings::default() };
+        let settings =
+            MockSettings { api_key: Some("sesame".to_owned()), ..MockSettings::default() };
         assert!(!format!("{settings:?}").contains("sesame"));
     }
 }

@@ -8,7 +8,7 @@ use goodput_model::Nanos;
 
 /// Counts since the server's start.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct MockTally {
     pub(crate) requests: AtomicU64,
     pub(crate) events: AtomicU64,
     pub(crate) late_events: AtomicU64,
@@ -19,7 +19,7 @@ pub struct Tally {
 /// Later than this is late.
 pub(crate) const LATE: Nanos = Nanos::from_millis(1);
 
-impl Tally {
+impl MockTally {
     /// A token event left, so long after its instant.
     pub(crate) fn left(&self, lateness: Option<Nanos>) {
         self.events.fetch_add(1, Relaxed);

@@ -16,24 +16,24 @@ use std::sync::mpsc::SyncSender;
 
 use goodput_clock::now;
 use goodput_model::{
-    Chunk, ErrorClass, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Stage, TokenCount,
-    TokenSource,
+    Chunk, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, Planned, RequestRecord,
+    TokenCount, TokenSource,
 };
 
-use crate::tally::Tally;
+use crate::tally::MockTally;
 
 /// A record in the making; it is handed in when dropped.
-pub(crate) struct Truth {
+pub(crate) struct TruthRecord {
     record: Option<RequestRecord>,
     sink: SyncSender<RequestRecord>,
-    tally: Arc<Tally>,
+    tally: Arc<MockTally>,
 }
 
-impl Truth {
+impl TruthRecord {
     /// A request that has arrived.
     pub(crate) fn new(
         sink: SyncSender<RequestRecord>,
-        tally: Arc<Tally>,
+        tally: Arc<MockTally>,
         index: u64,
         arrived: Nanos,
         request_id: Option<String>,
@@ -41,7 +41,7 @@ impl Truth {
         let planned = Planned::new("request", 0, None);
         let left = Failure {
             class: ErrorClass::CutOff,
-            stage: Stage::Headers,
+            stage: FailureStage::Headers,
             message: "the client left".to_owned(),
         };
         let record = RequestRecord {
@@ -101,20 +101,20 @@ impl Truth {
     /// Whatever comes of it, the answer is a bad one.
     pub(crate) fn fails(&mut self, class: ErrorClass, message: String) {
         // How far it came is known at its end.
-        let failure = Failure { class, stage: Stage::Headers, message };
+        let failure = Failure { class, stage: FailureStage::Headers, message };
         self.note(|record| record.exchange.failure = Some(failure));
     }
 }
 
-impl Drop for Truth {
+impl Drop for TruthRecord {
     fn drop(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         record.exchange.stamps.ended = now();
-        let stage = record.exchange.stamps.stage().max(Stage::Headers);
+        let stage = record.exchange.stamps.stage().max(FailureStage::Headers);
         if let Some(failure) = &mut record.exchange.failure {
             // As clients have it: a refusal fails at its status, whatever body follows.
             let is_refused = matches!(failure.class, ErrorClass::Http(_));
-            failure.stage = if is_refused { Stage::Headers } else { stage };
+            failure.stage = if is_refused { FailureStage::Headers } else { stage };
         }
         if record.exchange.stamps.dispatched == Nanos::ZERO {
             record.exchange.stamps.dispatched = record.scheduled;

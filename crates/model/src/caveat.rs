@@ -303,7 +303,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The worst caveat decides.
-    pub fn of(caveats: &[Caveat]) -> Self {
+    pub fn from_caveats(caveats: &[Caveat]) -> Self {
         match caveats.iter().map(|caveat| caveat.severity).max() {
             None | Some(Severity::Info) => Self::Valid,
             Some(Severity::Warn) => Self::Suspect,
@@ -328,9 +328,12 @@ mod tests {
     #[test]
     fn the_worst_caveat_decides() {
         let caveat = |severity| Caveat::new(CaveatCode::Canary, severity, "");
-        assert_eq!(Verdict::of(&[]), Verdict::Valid);
-        assert_eq!(Verdict::of(&[caveat(Severity::Info)]), Verdict::Valid);
-        assert_eq!(Verdict::of(&[caveat(Severity::Void), caveat(Severity::Warn)]), Verdict::Void);
+        assert_eq!(Verdict::from_caveats(&[]), Verdict::Valid);
+        assert_eq!(Verdict::from_caveats(&[caveat(Severity::Info)]), Verdict::Valid);
+        assert_eq!(
+            Verdict::from_caveats(&[caveat(Severity::Void), caveat(Severity::Warn)]),
+            Verdict::Void
+        );
         let named = |severity, name: &str| Caveat::new(CaveatCode::Canary, severity, name);
         let (warn, void) = (Severity::Warn, Severity::Void);
         let all = [named(warn, "a"), named(void, "b"), named(void, "c")];

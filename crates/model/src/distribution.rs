@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
@@ -25,7 +25,7 @@ pub enum Delay {
 
 impl Delay {
     /// The next time.
-    pub fn draw(self, stream: &mut Stream) -> Nanos {
+    pub fn draw(self, stream: &mut RandomStream) -> Nanos {
         match self {
             Self::Fixed(time) => time.into(),
             Self::Uniform(low, high) => {
@@ -103,7 +103,7 @@ impl From<Delay> for String {
 /// A number of tokens, or a distribution of such numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Lengths {
+pub enum LengthDistribution {
     /// Always the same.
     Fixed(u32),
     /// Evenly between two, both included.
@@ -135,9 +135,9 @@ impl Clip {
 /// More tokens than any context holds.
 const MOST: u32 = 10_000_000;
 
-impl Lengths {
+impl LengthDistribution {
     /// The next length: at least one token.
-    pub fn draw(self, stream: &mut Stream) -> u32 {
+    pub fn draw(self, stream: &mut RandomStream) -> u32 {
         let clipped = |value: f64, clip: Clip| (value as u32).clamp(clip.low, clip.high);
         match self {
             Self::Fixed(tokens) => tokens,
@@ -159,7 +159,7 @@ impl Lengths {
     }
 }
 
-impl Lengths {
+impl LengthDistribution {
     /// What is seldom exceeded.
     pub fn typical_most(self) -> f64 {
         match self {
@@ -175,7 +175,7 @@ impl Lengths {
     }
 }
 
-impl FromStr for Lengths {
+impl FromStr for LengthDistribution {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -222,7 +222,7 @@ impl FromStr for Lengths {
     }
 }
 
-impl fmt::Display for Lengths {
+impl fmt::Display for LengthDistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clip = match *self {
             Self::Normal(.., clip) | Self::LogNormal(.., clip) if clip != Clip::NONE => {
@@ -241,7 +241,7 @@ impl fmt::Display for Lengths {
     }
 }
 
-impl TryFrom<String> for Lengths {
+impl TryFrom<String> for LengthDistribution {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -249,8 +249,8 @@ impl TryFrom<String> for Lengths {
     }
 }
 
-impl From<Lengths> for String {
-    fn from(length: Lengths) -> Self {
+impl From<LengthDistribution> for String {
+    fn from(length: LengthDistribution) -> Self {
         length.to_string()
     }
 }
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn draws_stay_where_they_belong() {
-        let mut stream = Stream::new(1, Domain::Service, 0);
+        let mut stream = RandomStream::new(1, Domain::Service, 0);
         let delay: Delay = "uniform:40ms:60ms".parse().unwrap();
         assert!((0..1000).all(|_| (40_000_000..=60_000_000).contains(&delay.draw(&mut stream).0)));
     }
@@ -290,7 +290,7 @@ mod tests {
             "lognormal:500:0.8:50:4000",
             "zipf:1.2:16:4096",
         ] {
-            assert_eq!(text.parse::<Lengths>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<LengthDistribution>().unwrap().to_string(), text);
         }
         for bad in [
             "",
@@ -303,14 +303,14 @@ mod tests {
             "normal:nan:1",
             "normal:200:50:10",
         ] {
-            assert!(bad.parse::<Lengths>().is_err(), "{bad}");
+            assert!(bad.parse::<LengthDistribution>().is_err(), "{bad}");
         }
-        let mut stream = Stream::new(1, Domain::Service, 0);
+        let mut stream = RandomStream::new(1, Domain::Service, 0);
         let lengths: Vec<u32> =
-            (0..1000).map(|_| Lengths::Exponential(1).draw(&mut stream)).collect();
+            (0..1000).map(|_| LengthDistribution::Exponential(1).draw(&mut stream)).collect();
         assert_eq!(lengths.iter().min(), Some(&1));
         let (low, high) = (0..1000)
-            .map(|_| Lengths::Uniform(3, 5).draw(&mut stream))
+            .map(|_| LengthDistribution::Uniform(3, 5).draw(&mut stream))
             .fold((9, 0), |(low, high), n| (low.min(n), high.max(n)));
         assert_eq!((low, high), (3, 5));
     }

@@ -3,11 +3,11 @@
 //! Stamps are kept apart and never overwritten by one another; every metric is computed from them
 //! later (see `goodput-stats`). Nothing derived is stored.
 
-use crate::{Failure, Nanos, Planned, Stage};
+use crate::{Failure, FailureStage, Nanos, Planned};
 
 /// What was found out about an answer after the run, from its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Judgement {
+pub struct AnswerJudgement {
     /// The request's number in the plan.
     pub index: u64,
     /// Output tokens by a tokenizer of ours.
@@ -31,14 +31,14 @@ pub enum Phase {
 
 /// Start and end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeSpan {
     /// When it began.
     pub start: Nanos,
     /// When it was complete.
     pub end: Nanos,
 }
 
-impl Span {
+impl TimeSpan {
     /// How long it took.
     pub fn length(self) -> Nanos {
         self.end - self.start
@@ -51,15 +51,15 @@ impl Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connect {
     /// The TCP handshake.
-    pub tcp: Span,
+    pub tcp: TimeSpan,
     /// The TLS handshake, on `https`.
-    pub tls: Option<Span>,
+    pub tls: Option<TimeSpan>,
 }
 
 impl Connect {
     /// From the first packet to a connection that can carry a request.
     pub fn length(self) -> Nanos {
-        self.tcp.length() + self.tls.map_or(Nanos::ZERO, Span::length)
+        self.tcp.length() + self.tls.map_or(Nanos::ZERO, TimeSpan::length)
     }
 }
 
@@ -95,13 +95,13 @@ pub struct Stamps {
 
 impl Stamps {
     /// How far the request had come.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> FailureStage {
         match self {
-            Self { first_token: Some(_), .. } => Stage::Stream,
-            Self { headers: Some(_), .. } => Stage::FirstToken,
-            Self { sent_first: Some(_), .. } => Stage::Headers,
-            Self { connect: Some(_), .. } => Stage::Send,
-            _ => Stage::Connect,
+            Self { first_token: Some(_), .. } => FailureStage::Stream,
+            Self { headers: Some(_), .. } => FailureStage::FirstToken,
+            Self { sent_first: Some(_), .. } => FailureStage::Headers,
+            Self { connect: Some(_), .. } => FailureStage::Send,
+            _ => FailureStage::Connect,
         }
     }
 
@@ -109,7 +109,7 @@ impl Stamps {
     #[must_use]
     pub fn since(self, epoch: Nanos) -> Self {
         let at = |instant: Option<Nanos>| instant.map(|instant| instant - epoch);
-        let span = |span: Span| Span { start: span.start - epoch, end: span.end - epoch };
+        let span = |span: TimeSpan| TimeSpan { start: span.start - epoch, end: span.end - epoch };
         Self {
             dispatched: self.dispatched - epoch,
             connect: self

@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for ErrorClass {
 /// How far a request had come when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum FailureStage {
     /// Opening the connection.
     Connect,
     /// Writing the request.
@@ -125,7 +125,7 @@ pub enum Stage {
     Stream,
 }
 
-impl Stage {
+impl FailureStage {
     /// All stages, in the order a request passes them.
     pub const ALL: [Self; 5] =
         [Self::Connect, Self::Send, Self::Headers, Self::FirstToken, Self::Stream];
@@ -148,7 +148,7 @@ pub struct Failure {
     /// What kind.
     pub class: ErrorClass,
     /// How far the request had come.
-    pub stage: Stage,
+    pub stage: FailureStage,
     /// Foreign text, shortened, secrets removed; escape it wherever it is shown.
     pub message: String,
 }

@@ -6,13 +6,13 @@ use crate::{GpuSample, Nanos, Scrape};
 
 /// Everything observed since the previous sample. Instants count from the run's epoch.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sample {
+pub struct HealthSample {
     /// When it was taken.
     pub at: Nanos,
     /// This process and its machine.
     pub host: HostSample,
     /// Beats of the workers' loops.
-    pub beats: Vec<Beat>,
+    pub beats: Vec<LoopLag>,
     /// Answers of the canary.
     pub canary: Vec<CanaryReading>,
     /// What the server's pages of metrics said.
@@ -37,14 +37,14 @@ pub struct HostSample {
     /// Files and sockets open.
     pub open_files: u64,
     /// Memory of the machine, where the system tells.
-    pub memory: Option<Memory>,
+    pub memory: Option<MachineMemory>,
     /// What its network carried, loopback left out, where the system tells.
     pub network: Option<Network>,
 }
 
 /// Memory of a machine, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Memory {
+pub struct MachineMemory {
     /// All there is.
     pub total: u64,
     /// What could be had without writing anything to disk.
@@ -84,7 +84,7 @@ pub struct Throttled {
 
 /// A worker's loop wanted to be called at an instant, and was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beat {
+pub struct LoopLag {
     /// Which worker.
     pub worker: u32,
     /// When it was to be called.

@@ -30,15 +30,16 @@ mod until;
 mod workload;
 
 pub use caveat::{Caveat, CaveatCode, Explanation, Severity, Verdict};
-pub use distribution::{Clip, Delay, Lengths};
+pub use distribution::{Clip, Delay, LengthDistribution};
 pub use exchange::{
-    Chunk, Connect, Exchange, Judgement, Phase, RequestRecord, Span, Stamps, TcpFacts, TokenCount,
-    TokenSource,
+    AnswerJudgement, Chunk, Connect, Exchange, Phase, RequestRecord, Stamps, TcpFacts, TimeSpan,
+    TokenCount, TokenSource,
 };
-pub use failure::{ErrorClass, Failure, Stage};
+pub use failure::{ErrorClass, Failure, FailureStage};
 pub use finish::known_finish;
 pub use health::{
-    Beat, CanaryReading, Ceiling, HostSample, Memory, Network, Sample, ThreadSample, Throttled,
+    CanaryReading, Ceiling, HealthSample, HostSample, LoopLag, MachineMemory, Network,
+    ThreadSample, Throttled,
 };
 pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
@@ -46,29 +47,30 @@ pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
 pub use plain::{excerpt, plain};
 pub use plan::{
-    Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
+    Api, Arrivals, ConnectionPolicy, GpuPlan, Header, Http, Keep, Load, LoadExtent, Measure, Mode,
     ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
 };
 pub use prometheus::{MetricsFormat, MetricsSheet, metrics_label};
 pub use reported::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
-    ReportedRequest, ReportedSetup, ReportedWarmup, Tool,
+    ReportedRequest, ReportedSetup, ReportedWarmup, SourceTool,
 };
 pub use request::{
-    Constraint, ConstraintKind, History, Message, Part, Planned, Request, Role, Session, Step,
+    Constraint, ConstraintKind, History, Message, MessagePart, Planned, Request, Role, Session,
+    SessionStep,
 };
 pub use server::{
-    Buckets, GpuFacts, GpuSample, MetricsSource, Reading, Scrape, Signal, SignalKind, SignalValue,
-    SystemFacts,
+    Buckets, GpuFacts, GpuSample, MetricsSource, Scrape, ServerReading, Signal, SignalKind,
+    SignalValue, SystemFacts,
 };
-pub use shape::{Shape, Stage as LoadStage};
+pub use shape::{LoadShape, Stage as LoadStage};
 pub use shard::{ClockOffset, Shard, ShardFacts, ShardPart, have_common_start};
 pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
 pub use time::Nanos;
 pub use trace::{TraceIds, Tracer};
-pub use until::{EndedBy, Figure, Goal, Repeat, Until};
+pub use until::{EndedBy, Goal, Repeat, StopFigure, Until};
 pub use workload::{
-    Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
-    ImagesPlan, LogPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan,
-    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan, weight,
+    CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat, ImagesPlan, LogPlan,
+    OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan,
+    TokenCalibration, ToolsPlan, TracePlan, WorkloadPlan, weight,
 };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parse::{ParseError, wrong};
-use crate::{ClassPlan, OutputLength, Shape, Slo, Until, WorkloadPlan};
+use crate::{ClassPlan, LoadShape, OutputLength, Slo, Until, WorkloadPlan};
 
 /// What stands in a written plan where a header's value or a query value stood.
 pub const REDACTED: &str = "[redacted]";
@@ -49,9 +49,9 @@ impl Plan {
         };
         let measured = load.duration.or(shaped)?;
         let warmup = match load.warmup {
-            Extent::Time(time) => time,
-            Extent::Requests(0) | Extent::Auto => Duration::ZERO,
-            Extent::Requests(_) => return None,
+            LoadExtent::Time(time) => time,
+            LoadExtent::Requests(0) | LoadExtent::Auto => Duration::ZERO,
+            LoadExtent::Requests(_) => return None,
         };
         Some(measured + warmup + load.cooldown + load.drain + self.target.wait_ready)
     }
@@ -66,7 +66,7 @@ impl Plan {
                 seed: 42,
                 duration: Some(duration),
                 num_requests: None,
-                warmup: Extent::Time(Duration::ZERO),
+                warmup: LoadExtent::Time(Duration::ZERO),
                 cooldown: Duration::ZERO,
                 drain: Duration::from_mins(1),
                 workers: 1,
@@ -77,8 +77,8 @@ impl Plan {
                     max_concurrency: None,
                 },
             },
-            workload: WorkloadPlan { output: OutputLength::Exact, ..WorkloadPlan::of(class) },
-            measure: Measure::of(Measure::PERCENTILES.to_vec()),
+            workload: WorkloadPlan { output: OutputLength::Exact, ..WorkloadPlan::new(class) },
+            measure: Measure::new(Measure::PERCENTILES.to_vec()),
             observe: ObservePlan::default(),
             system: BTreeMap::new(),
         }
@@ -226,7 +226,7 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_requests: Option<u64>,
     /// Load before the measured part, kept out of the numbers.
-    pub warmup: Extent,
+    pub warmup: LoadExtent,
     /// Load after the measured part, kept out of the numbers.
     #[serde(with = "duration_text")]
     pub cooldown: Duration,
@@ -259,7 +259,7 @@ pub enum Mode {
     /// A schedule whose rate changes over time.
     Shaped {
         /// How it changes.
-        shape: Shape,
+        shape: LoadShape,
         /// How arrivals spread around it.
         arrivals: Arrivals,
         /// Requests in flight at most: a bound that makes the loop `capped`.
@@ -355,7 +355,7 @@ pub enum Arrivals {
 
 /// An amount of load by time or by number of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum LoadExtent {
     /// For so long.
     Time(Duration),
     /// For so many requests.
@@ -364,7 +364,7 @@ pub enum Extent {
     Auto,
 }
 
-impl Extent {
+impl LoadExtent {
     /// Whether it is nothing at all.
     pub fn is_none(self) -> bool {
         self == Self::Time(Duration::ZERO) || self == Self::Requests(0)
@@ -420,7 +420,7 @@ impl Measure {
     pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
     /// These percentiles, and nothing else that must be asked for.
-    pub fn of(percentiles: Vec<f64>) -> Self {
+    pub fn new(percentiles: Vec<f64>) -> Self {
         Self {
             percentiles,
             canary: true,
@@ -570,7 +570,7 @@ impl fmt::Display for Arrivals {
     }
 }
 
-impl FromStr for Extent {
+impl FromStr for LoadExtent {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
@@ -586,7 +586,7 @@ impl FromStr for Extent {
     }
 }
 
-impl fmt::Display for Extent {
+impl fmt::Display for LoadExtent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time(time) => write!(f, "{}", humantime::format_duration(*time)),
@@ -611,7 +611,7 @@ macro_rules! serde_as_text {
         }
     )*};
 }
-serde_as_text!(Rate, Arrivals, Extent, Shape, Until);
+serde_as_text!(Rate, Arrivals, LoadExtent, LoadShape, Until);
 
 mod duration_text {
     use super::{Deserialize, Duration};
@@ -668,9 +668,9 @@ mod tests {
 
     #[test]
     fn warmup_is_a_time_or_a_count() {
-        assert_eq!("10s".parse(), Ok(Extent::Time(Duration::from_secs(10))));
-        assert_eq!("50".parse(), Ok(Extent::Requests(50)));
-        assert!("10x".parse::<Extent>().is_err());
+        assert_eq!("10s".parse(), Ok(LoadExtent::Time(Duration::from_secs(10))));
+        assert_eq!("50".parse(), Ok(LoadExtent::Requests(50)));
+        assert!("10x".parse::<LoadExtent>().is_err());
     }
 
     #[test]
@@ -698,7 +698,7 @@ mod tests {
                 seed: u64::MAX >> 1,
                 duration: Some(Duration::from_secs(20)),
                 num_requests: None,
-                warmup: Extent::Requests(7),
+                warmup: LoadExtent::Requests(7),
                 cooldown: Duration::ZERO,
                 drain: Duration::from_mins(1),
                 workers: 2,
@@ -716,7 +716,7 @@ mod tests {
                 hash_bodies: true,
                 until: Some("p95 ttft ±10%, mean e2e ±5%".parse().unwrap()),
                 min_duration: Some(Duration::from_secs(30)),
-                ..Measure::of(vec![50.0, 99.9])
+                ..Measure::new(vec![50.0, 99.9])
             },
             observe: ObservePlan {
                 metrics_urls: vec!["http://a:9/metrics".to_owned()],

@@ -1,6 +1,6 @@
 //! Seeded random streams and samplers, bit-exact on every machine and in every version.
 //!
-//! A [`Stream`] is addressed by (seed, domain, index): request *i* can be drawn without drawing
+//! A [`RandomStream`] is addressed by (seed, domain, index): request *i* can be drawn without drawing
 //! the ones before it, so shards and replays agree. Samplers use [`libm`] rather than the
 //! platform's mathematics, and golden values in the tests pin them.
 
@@ -41,9 +41,9 @@ pub enum Domain {
 }
 
 /// An endless sequence of random numbers that is a function of (seed, domain, index).
-pub struct Stream(ChaCha8Rng);
+pub struct RandomStream(ChaCha8Rng);
 
-impl Stream {
+impl RandomStream {
     /// The stream of request `index`.
     pub fn new(seed: u64, domain: Domain, index: u64) -> Self {
         let mut key = [0u8; 32];
@@ -171,9 +171,9 @@ mod tests {
     use super::*;
 
     /// Mean and standard deviation of `n` draws, one from each of `n` streams.
-    fn moments(n: u64, draw: impl Fn(&mut Stream) -> f64) -> (f64, f64) {
+    fn moments(n: u64, draw: impl Fn(&mut RandomStream) -> f64) -> (f64, f64) {
         let values: Vec<f64> =
-            (0..n).map(|i| draw(&mut Stream::new(7, Domain::Arrivals, i))).collect();
+            (0..n).map(|i| draw(&mut RandomStream::new(7, Domain::Arrivals, i))).collect();
         let mean = values.iter().sum::<f64>() / n as f64;
         let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
         (mean, var.sqrt())
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn golden_values_pin_the_generator() {
-        let mut stream = Stream::new(42, Domain::Arrivals, 0);
+        let mut stream = RandomStream::new(42, Domain::Arrivals, 0);
         assert_eq!(stream.bits(), GOLDEN_BITS);
-        let mut stream = Stream::new(42, Domain::Lengths, 123_456_789);
+        let mut stream = RandomStream::new(42, Domain::Lengths, 123_456_789);
         assert_eq!(stream.gamma(0.25).to_bits(), GOLDEN_GAMMA);
     }
     const GOLDEN_BITS: u64 = 4_477_450_705_495_651_599;
@@ -199,7 +199,7 @@ mod tests {
             let draws = 100_000u64;
             let mut counts = vec![0u64; n as usize + 1];
             for index in 0..draws {
-                counts[Stream::new(3, Domain::Shared, index).zipf(n, exponent) as usize] += 1;
+                counts[RandomStream::new(3, Domain::Shared, index).zipf(n, exponent) as usize] += 1;
             }
             let weight = |rank: u64| (rank as f64).powf(-exponent);
             let total: f64 = (1..=n).map(weight).sum();
@@ -216,10 +216,10 @@ mod tests {
     fn samplers_have_the_moments_of_their_distributions() {
         // Tolerances are four standard errors of the estimate for 100,000 draws.
         let n = 100_000;
-        let (mean, sd) = moments(n, Stream::exponential);
+        let (mean, sd) = moments(n, RandomStream::exponential);
         close(mean, 1.0, 0.0127);
         close(sd, 1.0, 0.018);
-        let (mean, sd) = moments(n, Stream::normal);
+        let (mean, sd) = moments(n, RandomStream::normal);
         close(mean, 0.0, 0.0127);
         close(sd, 1.0, 0.009);
         for cv in [0.5, 2.0_f64] {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn streams_and_domains_differ() {
-        let first = |seed, domain, index| Stream::new(seed, domain, index).bits();
+        let first = |seed, domain, index| RandomStream::new(seed, domain, index).bits();
         let base = first(1, Domain::Text, 1);
         assert_ne!(base, first(2, Domain::Text, 1));
         assert_ne!(base, first(1, Domain::Lengths, 1));
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn below_stays_below() {
-        let mut stream = Stream::new(3, Domain::Text, 0);
+        let mut stream = RandomStream::new(3, Domain::Text, 0);
         assert!((0..1000).all(|_| stream.below(7) < 7));
         assert_eq!(stream.below(0), 0);
     }

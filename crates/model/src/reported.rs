@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Who wrote a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tool {
+pub enum SourceTool {
     /// This program.
     Goodput,
     /// `vllm bench serve`, in Python.
@@ -25,7 +25,7 @@ pub enum Tool {
     Guidellm,
 }
 
-impl Tool {
+impl SourceTool {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Tool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
     /// Who wrote it.
-    pub tool: Tool,
+    pub tool: SourceTool,
     /// In which version.
     pub version: Option<String>,
     /// Which of the runs in the file; empty where there is one only.
@@ -114,7 +114,7 @@ pub struct Reported {
 
 impl Reported {
     /// A result of which nothing is known but who wrote it.
-    pub fn of(tool: Tool) -> Self {
+    pub fn new(tool: SourceTool) -> Self {
         Self {
             tool,
             version: None,

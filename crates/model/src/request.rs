@@ -11,7 +11,7 @@ use crate::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// At least one.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SessionStep>,
     /// What stands for the assistant's side in later steps.
     pub history: History,
 }
@@ -29,7 +29,7 @@ pub enum History {
 
 /// What is asked at one instant of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct SessionStep {
     /// Pause between the end of the step before and this one: think time, or a tool at work. The
     /// first step has none: it is due when the session arrives.
     pub after: Nanos,
@@ -64,7 +64,7 @@ pub enum Message {
         /// Who says it.
         role: Role,
         /// What is said. Texts that follow one another are one text.
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
     },
     /// A message object as a data set has it, as JSON text: tool calls, names, foreign parts.
     Raw(Arc<str>),
@@ -73,7 +73,7 @@ pub enum Message {
 impl Message {
     /// A message of one text.
     pub fn text(role: Role, text: impl Into<Arc<str>>) -> Self {
-        Self::Plain { role, parts: vec![Part::Text(text.into())] }
+        Self::Plain { role, parts: vec![MessagePart::Text(text.into())] }
     }
 }
 
@@ -104,7 +104,7 @@ impl Role {
 
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum MessagePart {
     /// Text.
     Text(Arc<str>),
     /// An image, as the URL that goes into the body (`data:image/png;base64,…`).
@@ -167,7 +167,7 @@ impl ConstraintKind {
 impl Session {
     /// A session that asks once.
     pub fn single(request: Request) -> Self {
-        let step = Step { after: Nanos::ZERO, requests: vec![request], reply: None };
+        let step = SessionStep { after: Nanos::ZERO, requests: vec![request], reply: None };
         Self { steps: vec![step], history: History::Server }
     }
 

@@ -1,4 +1,4 @@
-//! *When*: the due instants of an open loop ([`Arrivals`]) and the phases of a run ([`Timeline`]).
+//! *When*: the due instants of an open loop ([`ArrivalSequence`]) and the phases of a run ([`Timeline`]).
 //!
 //! Pure and seeded: no clock is read here. Instants are offsets from the run's epoch.
 
@@ -6,5 +6,5 @@ mod arrivals;
 mod shaped;
 mod timeline;
 
-pub use arrivals::Arrivals;
-pub use timeline::{Placed, Timeline};
+pub use arrivals::ArrivalSequence;
+pub use timeline::{PlacedSession, Timeline};

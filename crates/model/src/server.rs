@@ -129,7 +129,7 @@ pub enum SignalValue {
 
 /// What one endpoint said in one answer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct ServerReading {
     /// In our vocabulary.
     pub values: BTreeMap<Signal, SignalValue>,
     /// Series that went down since the look before, where they only go up: a server that started
@@ -152,7 +152,7 @@ pub struct Scrape {
     /// Which endpoint, in the order of the manifest.
     pub endpoint: u32,
     /// What came of it.
-    pub outcome: Result<Reading, String>,
+    pub outcome: Result<ServerReading, String>,
 }
 
 /// One GPU at one instant. What a source does not tell is absent.

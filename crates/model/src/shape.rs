@@ -1,4 +1,4 @@
-//! [`Shape`]: a rate that changes over time.
+//! [`LoadShape`]: a rate that changes over time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::{Nanos, ParseError};
 
 /// A rate that changes over time.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum LoadShape {
     /// One stage after another, then the end.
     Stages(Vec<Stage>),
     /// A wave around a mean: the day, or the hour.
@@ -47,7 +47,7 @@ const EXPECTED: &str = "a schedule: stages `60s@5,30s@5..20,60s@20` (time@rate, 
 /// Requests per second, at most: what nanoseconds can tell apart.
 const MOST: f64 = 1e9;
 
-impl Shape {
+impl LoadShape {
     /// How long it lasts, where it ends by itself.
     pub fn length(&self) -> Option<Duration> {
         match self {
@@ -115,7 +115,7 @@ fn stage(text: &str) -> Option<Stage> {
     Some(Stage { length: time(length)?, from: rate(from)?, to: rate(to)? })
 }
 
-impl FromStr for Shape {
+impl FromStr for LoadShape {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -140,7 +140,7 @@ impl FromStr for Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for LoadShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |time: &Duration| humantime::format_duration(*time).to_string().replace(' ', "");
         match self {
@@ -170,7 +170,7 @@ mod tests {
     fn a_shape_has_a_text_form() {
         for text in ["1m@5,2m@20,1m@5", "30s@0..50,1m30s500ms@7.5", "sine:5:4:10m", "bursts:50/30s"]
         {
-            assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<LoadShape>().unwrap().to_string(), text);
         }
         for bad in [
             "",
@@ -187,7 +187,7 @@ mod tests {
             "bursts:5/0s",
             "60s@1e99",
         ] {
-            assert!(bad.parse::<Shape>().is_err(), "{bad}");
+            assert!(bad.parse::<LoadShape>().is_err(), "{bad}");
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
     fn arrivals_to_expect_are_the_area_under_the_rate() {
         let expected = |shape: &str, from: u64, to: u64| {
             let at = |s: u64| Nanos::from_millis(s * 1000);
-            shape.parse::<Shape>().unwrap().expected(at(from), at(to))
+            shape.parse::<LoadShape>().unwrap().expected(at(from), at(to))
         };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         let stages = "10s@5,10s@5..25,10s@0";
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn stages_end_by_themselves() {
-        let stages: Shape = "60s@5,90s@5..20".parse().unwrap();
+        let stages: LoadShape = "60s@5,90s@5..20".parse().unwrap();
         assert_eq!(stages.length(), Some(Duration::from_secs(150)));
-        assert_eq!("bursts:5/1s".parse::<Shape>().unwrap().length(), None);
+        assert_eq!("bursts:5/1s".parse::<LoadShape>().unwrap().length(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::parse::wrong;
-use crate::{Caveat, Extent, Load, Mode, ParseError, Verdict};
+use crate::{Caveat, Load, LoadExtent, Mode, ParseError, Verdict};
 
 /// One of several clients that send one plan together. Sessions are dealt out in turn; their union
 /// over all shards is what one client would send.
@@ -35,7 +35,7 @@ impl Shard {
     }
 
     /// Of how many.
-    pub fn of(self) -> u32 {
+    pub fn count(self) -> u32 {
         self.of
     }
 
@@ -65,13 +65,13 @@ impl Shard {
             Mode::Closed { concurrency, .. } => {
                 *concurrency = part(*concurrency);
                 let before = match load.warmup {
-                    Extent::Requests(requests) => requests,
-                    Extent::Time(_) | Extent::Auto => 0,
+                    LoadExtent::Requests(requests) => requests,
+                    LoadExtent::Time(_) | LoadExtent::Auto => 0,
                 };
                 // Requests are dealt out in turn, those before the window and those in it in one row.
                 let rest = |all: u64| self.share(before.saturating_add(all)) - self.share(before);
                 own.num_requests = load.num_requests.map(rest);
-                if let Extent::Requests(requests) = &mut own.warmup {
+                if let LoadExtent::Requests(requests) = &mut own.warmup {
                     *requests = self.share(before);
                 }
             }
@@ -240,7 +240,7 @@ mod tests {
                 seed: 1,
                 duration: None,
                 num_requests: Some(requests),
-                warmup: Extent::Requests(before),
+                warmup: LoadExtent::Requests(before),
                 cooldown: Duration::ZERO,
                 drain: Duration::ZERO,
                 workers: 1,
@@ -257,7 +257,7 @@ mod tests {
                 for index in 0..of {
                     let shard = Shard::new(index, of).unwrap();
                     let own = shard.of_load(&load(before, requests));
-                    let Extent::Requests(first) = own.warmup else { panic!() };
+                    let LoadExtent::Requests(first) = own.warmup else { panic!() };
                     let all = first + own.num_requests.unwrap();
                     assert_eq!(all, shard.share(before + requests), "{shard}");
                     assert_eq!(first, shard.share(before), "{shard}");

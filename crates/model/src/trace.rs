@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::random::{Domain, Stream};
+use crate::random::{Domain, RandomStream};
 
 /// Says which requests of a run are traced.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Tracer {
 impl Tracer {
     /// Of a run with this seed, whose nonce no other run has.
     pub fn new(seed: u64, nonce: u64, share: f64) -> Self {
-        Self { seed, key: Stream::new(seed, Domain::Traces, nonce).bits(), share }
+        Self { seed, key: RandomStream::new(seed, Domain::Traces, nonce).bits(), share }
     }
 
     /// The ids of request `index`; none where it is not traced. Which requests are traced does not
@@ -27,11 +27,11 @@ impl Tracer {
     /// a smaller one too.
     pub fn ids(&self, index: u64) -> Option<TraceIds> {
         // A share that is no number traces nothing.
-        let is_traced = Stream::new(self.seed, Domain::Traced, index).unit() < self.share;
+        let is_traced = RandomStream::new(self.seed, Domain::Traced, index).unit() < self.share;
         if !is_traced {
             return None;
         }
-        let mut stream = Stream::new(self.key, Domain::Traces, index);
+        let mut stream = RandomStream::new(self.key, Domain::Traces, index);
         let (high, low, span) = (stream.bits(), stream.bits(), stream.bits());
         let trace = u128::from(high) << 64 | u128::from(low);
         // An id of zeros stands for none.

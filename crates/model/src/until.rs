@@ -16,7 +16,7 @@ pub struct Until(pub Vec<Goal>);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     /// Which figure of the metric.
-    pub figure: Figure,
+    pub figure: StopFigure,
     /// Of what.
     pub metric: MetricName,
     /// Half of its interval in proportion to it: 0.1 is ±10 %.
@@ -25,7 +25,7 @@ pub struct Goal {
 
 /// A figure of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Figure {
+pub enum StopFigure {
     /// The mean.
     Mean,
     /// A percentile, in (0, 100).
@@ -84,10 +84,10 @@ fn read(text: &str) -> Option<Goal> {
     let (what, width) = text.split_once(sign)?;
     let (figure, metric) = what.trim().split_once(char::is_whitespace)?;
     let figure = match figure.to_ascii_lowercase().as_str() {
-        "mean" => Figure::Mean,
+        "mean" => StopFigure::Mean,
         other => {
             let percent = other.strip_prefix('p')?.parse::<f64>().ok()?;
-            (percent > 0.0 && percent < 100.0).then_some(Figure::Percentile(percent))?
+            (percent > 0.0 && percent < 100.0).then_some(StopFigure::Percentile(percent))?
         }
     };
     let percent: f64 = width.trim().strip_suffix('%')?.trim().parse().ok()?;
@@ -135,7 +135,7 @@ impl Goal {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for StopFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mean => f.write_str("mean"),
@@ -148,18 +148,18 @@ impl fmt::Display for Figure {
 mod tests {
     use super::*;
 
-    fn goal(figure: Figure, metric: MetricName, within: f64) -> Goal {
+    fn goal(figure: StopFigure, metric: MetricName, within: f64) -> Goal {
         Goal { figure, metric, within }
     }
 
     #[test]
     fn rules_read_and_show() {
-        let p95 = goal(Figure::Percentile(95.0), MetricName::Ttft, 0.1);
+        let p95 = goal(StopFigure::Percentile(95.0), MetricName::Ttft, 0.1);
         for text in ["p95 ttft ±10%", " P95  ttft  +-10 % ", "p95.0 TTFT+/-10%", "p95 ttft±10%"] {
             assert_eq!(text.parse(), Ok(Until(vec![p95])), "{text}");
         }
         let both: Until = "p95 ttft ±10%, mean tpot ±0.7%".parse().unwrap();
-        assert_eq!(both.0[1], goal(Figure::Mean, MetricName::Tpot, 0.7 / 100.0));
+        assert_eq!(both.0[1], goal(StopFigure::Mean, MetricName::Tpot, 0.7 / 100.0));
         assert_eq!(both.to_string(), "p95 ttft ±10%, mean tpot ±0.7%");
         for tenths in 1..=1000 {
             let until: Until = format!("p99.9 e2e ±{}%", f64::from(tenths) / 10.0).parse().unwrap();

@@ -4,7 +4,7 @@ mod shorthand;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Delay, History, Lengths};
+use crate::{Delay, History, LengthDistribution};
 pub use shorthand::weight;
 
 /// What to send.
@@ -43,7 +43,7 @@ pub struct WorkloadPlan {
     pub save_text: bool,
     /// What the tokenizer or the server said about our words; found before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<TokenCalibration>,
     /// The classes of traffic, at least one.
     #[serde(rename = "class")]
     pub classes: Vec<ClassPlan>,
@@ -107,7 +107,7 @@ impl ConstraintDialect {
 /// What our words cost in the server's tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Calibration {
+pub struct TokenCalibration {
     /// Who counted: `tokenizer`, `server` (its `/tokenize`), `usage` or `estimate`.
     pub source: CalibrationSource,
     /// Tokens that the server adds to every prompt (chat template, first token).
@@ -179,7 +179,7 @@ fn one() -> f64 {
 
 impl WorkloadPlan {
     /// A workload of one class, with nothing special about it.
-    pub fn of(class: ClassPlan) -> Self {
+    pub fn new(class: ClassPlan) -> Self {
         Self {
             name: class.name.clone(),
             output: OutputLength::Limit,
@@ -199,7 +199,7 @@ impl WorkloadPlan {
 
 impl ClassPlan {
     /// Single prompts of generated text.
-    pub fn synthetic(name: &str, input: Lengths, output: Lengths) -> Self {
+    pub fn synthetic(name: &str, input: LengthDistribution, output: LengthDistribution) -> Self {
         Self {
             name: name.to_owned(),
             share: 1.0,
@@ -220,9 +220,9 @@ pub enum SourcePlan {
     /// Generated text of drawn lengths.
     Synthetic {
         /// Prompt lengths in tokens.
-        input: Lengths,
+        input: LengthDistribution,
         /// Answer lengths in tokens.
-        output: Lengths,
+        output: LengthDistribution,
     },
     /// Generated text; lengths are pairs of a CSV file (input, output), drawn together.
     Pairs {
@@ -265,7 +265,7 @@ pub struct DatasetPlan {
     pub in_order: bool,
     /// Answer length instead of the file's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Lengths>,
+    pub output: Option<LengthDistribution>,
     /// Shortest prompt, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_input: Option<u32>,
@@ -402,12 +402,12 @@ pub enum SharedPlan {
 #[serde(deny_unknown_fields)]
 pub struct SessionPlan {
     /// Turns of a session.
-    pub turns: Lengths,
+    pub turns: LengthDistribution,
     /// Pause between an answer and the next turn.
     pub think: Delay,
     /// Tokens that each turn after the first adds; the class's prompt lengths when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn_input: Option<Lengths>,
+    pub turn_input: Option<LengthDistribution>,
     /// What stands for the assistant's side.
     #[serde(default)]
     pub history: History,
@@ -421,11 +421,11 @@ pub struct SessionPlan {
 #[serde(deny_unknown_fields)]
 pub struct ToolsPlan {
     /// Tool calls of one turn before its answer.
-    pub calls: Lengths,
+    pub calls: LengthDistribution,
     /// How long a tool works.
     pub delay: Delay,
     /// Tokens of a tool's result.
-    pub result: Lengths,
+    pub result: LengthDistribution,
     /// Requests beside the main one at each tool step: sub-agents.
     #[serde(default)]
     pub fan_out: u32,
@@ -490,12 +490,13 @@ pub struct StructuredPlan {
 pub(crate) mod tests {
     use super::*;
 
-    fn lengths(text: &str) -> Lengths {
+    fn lengths(text: &str) -> LengthDistribution {
         text.parse().unwrap()
     }
 
     fn class(name: &str, source: SourcePlan) -> ClassPlan {
-        let mut class = ClassPlan::synthetic(name, Lengths::Fixed(1), Lengths::Fixed(1));
+        let mut class =
+            ClassPlan::synthetic(name, LengthDistribution::Fixed(1), LengthDistribution::Fixed(1));
         (class.share, class.source) = (0.5, source);
         class
     }
@@ -564,7 +565,7 @@ pub(crate) mod tests {
             reset_cache: true,
             cache_block: 128,
             save_text: false,
-            calibration: Some(Calibration {
+            calibration: Some(TokenCalibration {
                 source: CalibrationSource::Usage,
                 template_tokens: 11,
                 message_tokens: 5,

@@ -1,10 +1,10 @@
 //! Where a run stands in its plan.
 
-use goodput_model::{Extent, Load, Mode, Nanos, Rate};
+use goodput_model::{Load, LoadExtent, Mode, Nanos, Rate};
 
 /// Which part of its plan a run is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum RunPosition {
     Warmup,
     Measured,
     Cooldown,
@@ -13,7 +13,7 @@ pub(crate) enum Stand {
     Ended,
 }
 
-impl Stand {
+impl RunPosition {
     /// All of them, with their names.
     pub(crate) const ALL: [(Self, &'static str); 5] = [
         (Self::Warmup, "warmup"),
@@ -31,8 +31,8 @@ impl Stand {
 
 /// The phases of a plan, and where one ended by a count.
 #[derive(Debug)]
-pub(crate) struct Course {
-    warmup: Extent,
+pub(crate) struct PlanProgress {
+    warmup: LoadExtent,
     duration: Nanos,
     /// Requests of the warm-up and of the measured part, where it ends by them.
     requests: u64,
@@ -41,16 +41,16 @@ pub(crate) struct Course {
     counted_to: Nanos,
 }
 
-impl Course {
+impl PlanProgress {
     pub(crate) fn new(load: &Load) -> Self {
         let (from, before) = match load.warmup {
-            Extent::Time(time) => (Some(time.into()), 0),
-            Extent::Requests(requests) => (None, requests),
+            LoadExtent::Time(time) => (Some(time.into()), 0),
+            LoadExtent::Requests(requests) => (None, requests),
             // What belongs to the warm-up is found when all is over.
-            Extent::Auto => (Some(Nanos::ZERO), 0),
+            LoadExtent::Auto => (Some(Nanos::ZERO), 0),
         };
         // Requests of a warm-up by time are not counted beforehand; such a run stops by itself.
-        let is_counted = !matches!(load.warmup, Extent::Time(time) if !time.is_zero());
+        let is_counted = !matches!(load.warmup, LoadExtent::Time(time) if !time.is_zero());
         let requests = load.num_requests.filter(|_| is_counted);
         Self {
             warmup: load.warmup,
@@ -64,7 +64,7 @@ impl Course {
 
     /// Notes which counts are full. Seen a little late, as this is called now and then.
     pub(crate) fn look(&mut self, at: Nanos, started: u64) {
-        if let Extent::Requests(requests) = self.warmup
+        if let LoadExtent::Requests(requests) = self.warmup
             && self.from.is_none()
             && started >= requests
         {
@@ -76,34 +76,34 @@ impl Course {
     }
 
     /// Where a run that began so long ago stands, unless it was stopped.
-    pub(crate) fn stand(&self, at: Nanos) -> Stand {
-        let Some(from) = self.from.filter(|from| at >= *from) else { return Stand::Warmup };
+    pub(crate) fn stand(&self, at: Nanos) -> RunPosition {
+        let Some(from) = self.from.filter(|from| at >= *from) else { return RunPosition::Warmup };
         let to = (from + self.duration).min(self.counted_to);
         if at < to {
-            Stand::Measured
+            RunPosition::Measured
         } else if at < to + self.cooldown {
-            Stand::Cooldown
+            RunPosition::Cooldown
         } else {
-            Stand::Drain
+            RunPosition::Drain
         }
     }
 }
 
 /// Requests per second that the schedule asks for, or users that ask.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Offered {
+pub(crate) enum PlannedLoad {
     PerSecond(f64),
     Users(u32),
     /// All at once, or when a trace says.
     Otherwise,
 }
 
-pub(crate) fn offered(mode: &Mode, at: Nanos) -> Offered {
+pub(crate) fn offered(mode: &Mode, at: Nanos) -> PlannedLoad {
     const SECOND: Nanos = Nanos::from_millis(1_000);
     match mode {
-        Mode::Open { rate: Rate::PerSecond(rate), .. } => Offered::PerSecond(*rate),
-        Mode::Shaped { shape, .. } => Offered::PerSecond(shape.expected(at, at + SECOND)),
-        Mode::Closed { concurrency, .. } => Offered::Users(*concurrency),
-        Mode::Open { rate: Rate::Infinite, .. } | Mode::Replay { .. } => Offered::Otherwise,
+        Mode::Open { rate: Rate::PerSecond(rate), .. } => PlannedLoad::PerSecond(*rate),
+        Mode::Shaped { shape, .. } => PlannedLoad::PerSecond(shape.expected(at, at + SECOND)),
+        Mode::Closed { concurrency, .. } => PlannedLoad::Users(*concurrency),
+        Mode::Open { rate: Rate::Infinite, .. } | Mode::Replay { .. } => PlannedLoad::Otherwise,
     }
 }

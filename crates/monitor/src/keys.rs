@@ -15,7 +15,7 @@ pub struct Keys {
 
 /// What a key asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish {
+enum KeyAction {
     Nothing,
     Redraw,
     Stop,
@@ -30,38 +30,38 @@ impl Keys {
         }
         let wish = match event::read()? {
             Event::Key(key) => self.press(key),
-            Event::Resize(..) => Wish::Redraw,
-            _ => Wish::Nothing,
+            Event::Resize(..) => KeyAction::Redraw,
+            _ => KeyAction::Nothing,
         };
-        if wish == Wish::Stop {
+        if wish == KeyAction::Stop {
             stop();
         }
-        Ok(wish != Wish::Nothing)
+        Ok(wish != KeyAction::Nothing)
     }
 
-    fn press(&mut self, key: KeyEvent) -> Wish {
+    fn press(&mut self, key: KeyEvent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
-            return Wish::Nothing;
+            return KeyAction::Nothing;
         }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if is_control => return Wish::Stop,
-            KeyCode::Char(_) if is_control => return Wish::Nothing,
-            KeyCode::Char('q' | 'Q') => return Wish::Stop,
+            KeyCode::Char('c') if is_control => return KeyAction::Stop,
+            KeyCode::Char(_) if is_control => return KeyAction::Nothing,
+            KeyCode::Char('q' | 'Q') => return KeyAction::Stop,
             KeyCode::Char('?' | 'h') if !self.help => {
                 self.help = true;
-                return Wish::Redraw;
+                return KeyAction::Redraw;
             }
             KeyCode::Tab => self.pane = self.pane.next(),
             KeyCode::Char(digit @ '1'..='4') => {
                 let place = digit as usize - '1' as usize;
                 self.pane = Pane::ALL.get(place).map_or(self.pane, |pane| pane.0);
             }
-            _ if !self.help => return Wish::Nothing,
+            _ if !self.help => return KeyAction::Nothing,
             _ => {}
         }
         self.help = false;
-        Wish::Redraw
+        KeyAction::Redraw
     }
 }
 
@@ -74,23 +74,23 @@ mod tests {
         let mut keys = Keys::default();
         let plain = |code| KeyEvent::new(code, KeyModifiers::NONE);
         let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-        assert_eq!(keys.press(plain(KeyCode::Char('q'))), Wish::Stop);
-        assert_eq!(keys.press(control('c')), Wish::Stop);
+        assert_eq!(keys.press(plain(KeyCode::Char('q'))), KeyAction::Stop);
+        assert_eq!(keys.press(control('c')), KeyAction::Stop);
         // Neither stops nor suspends: nothing pauses the load.
-        assert_eq!(keys.press(control('z')), Wish::Nothing);
-        assert_eq!(keys.press(plain(KeyCode::Char('3'))), Wish::Redraw);
+        assert_eq!(keys.press(control('z')), KeyAction::Nothing);
+        assert_eq!(keys.press(plain(KeyCode::Char('3'))), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Health);
-        assert_eq!(keys.press(plain(KeyCode::Tab)), Wish::Redraw);
+        assert_eq!(keys.press(plain(KeyCode::Tab)), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Notes);
-        assert_eq!(keys.press(plain(KeyCode::Tab)), Wish::Redraw);
+        assert_eq!(keys.press(plain(KeyCode::Tab)), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Overview);
-        assert_eq!(keys.press(plain(KeyCode::Char('9'))), Wish::Nothing);
-        assert_eq!(keys.press(plain(KeyCode::Char('?'))), Wish::Redraw);
+        assert_eq!(keys.press(plain(KeyCode::Char('9'))), KeyAction::Nothing);
+        assert_eq!(keys.press(plain(KeyCode::Char('?'))), KeyAction::Redraw);
         assert!(keys.help);
-        assert_eq!(keys.press(plain(KeyCode::Char('x'))), Wish::Redraw);
+        assert_eq!(keys.press(plain(KeyCode::Char('x'))), KeyAction::Redraw);
         assert!(!keys.help);
         let mut up = plain(KeyCode::Char('q'));
         up.kind = KeyEventKind::Release;
-        assert_eq!(keys.press(up), Wish::Nothing);
+        assert_eq!(keys.press(up), KeyAction::Nothing);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `view`, `panes`, `words` | a [`View`] as plain data, and [`draw`], which is pure: the same view gives the same screen |
-//! | `board`, `keys` | what is known of the runs under way ([`Board`]), made a view; what keys choose of it |
+//! | `view`, `panes`, `words` | a [`ScreenView`] as plain data, and [`draw`], which is pure: the same view gives the same screen |
+//! | `latest_snapshot`, `keys` | what is known of the runs under way ([`LatestSnapshot`]), made a view; what keys choose of it |
 //! | `progress`, `ticker` | the line of a run, and when and how lines are shown |
 //! | [`metrics`] | `--metrics-listen`: the runs of one use of a verb as Prometheus metrics |
 //! | [`traffic`] | the same for live traffic that passes a proxy, is recorded, or is tried on a candidate |
@@ -11,9 +11,9 @@
 //!
 //! Who owns the terminal draws and prints. Foreign text must have been made harmless before it gets here.
 
-mod board;
 mod course;
 mod keys;
+mod latest_snapshot;
 pub mod metrics;
 mod panes;
 mod progress;
@@ -25,12 +25,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use board::{Board, Following, Tally};
 pub use keys::Keys;
+pub use latest_snapshot::{LatestSnapshot, RunTally, ScreenRun};
 pub use panes::draw;
 pub use progress::ProgressLine;
 pub use ticker::Ticker;
 pub use view::{
-    Campaign, Client, Comparison, Difference, Latency, Level, Offered, Pane, Percentiles, Phase,
-    Point, Run, Server, Standing, Sweep, View,
+    CampaignView, ClientView, ComparisonView, DifferenceView, LatencyView, LevelView,
+    LivePointView, LiveRunView, LiveSweepView, OfferedView, Pane, Percentiles, RunPhase,
+    ScreenView, ServerView, StatusColor,
 };

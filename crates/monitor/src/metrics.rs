@@ -19,8 +19,8 @@ use goodput_clock::now;
 use goodput_lab::{Observation, RunHandle, RunSink, RunView};
 use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, plain};
 
-use crate::course::{Course, Stand, offered};
-use page::Look;
+use crate::course::{PlanProgress, RunPosition, offered};
+use page::RunSnapshot;
 pub use page::sheet;
 pub use tally::MetricsTally;
 
@@ -32,28 +32,28 @@ const PATIENCE: Nanos = Nanos::from_millis(2_000);
 
 /// The page, from here to the end of the process.
 #[derive(Debug, Clone, Default)]
-pub struct Listen(Arc<Mutex<Runs>>);
+pub struct Listen(Arc<Mutex<MetricsRuns>>);
 
 #[derive(Debug, Default)]
-struct Runs {
+struct MetricsRuns {
     /// In the order of their beginnings.
-    shown: Vec<Arc<Shown>>,
+    shown: Vec<Arc<MetricsRun>>,
     /// How often each pair of target and run was there: two series must not share a name.
     names: BTreeMap<(String, String), u32>,
 }
 
 /// A run on the page.
 #[derive(Debug)]
-struct Shown {
-    facts: Facts,
+struct MetricsRun {
+    facts: RunLabels,
     handle: RunHandle,
-    state: Mutex<State>,
+    state: Mutex<MetricsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct MetricsState {
     tally: MetricsTally,
-    course: Course,
+    course: PlanProgress,
     /// The run's first instant on our clock, once something was seen of it.
     epoch: Option<Nanos>,
     /// How long it took, once it is over.
@@ -62,7 +62,7 @@ struct State {
 
 /// What does not change during a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct RunLabels {
     target: String,
     run: String,
     /// What the progress line calls it.
@@ -73,7 +73,7 @@ pub(crate) struct Facts {
     load: Load,
 }
 
-impl Facts {
+impl RunLabels {
     fn new(run: &RunView<'_>) -> Self {
         // The rest of a label is how long it may still take.
         let label = run.label.split(" · ").next().unwrap_or_default().trim();
@@ -94,14 +94,14 @@ impl Facts {
 
 impl Listen {
     /// Shows a run from here on; it is over when the result is dropped.
-    pub fn follow(&self, run: &RunView<'_>) -> Following {
-        self.follow_handle(Facts::new(run), run.handle)
+    pub fn follow(&self, run: &RunView<'_>) -> MeteredRun {
+        self.follow_handle(RunLabels::new(run), run.handle)
     }
 
-    fn follow_handle(&self, mut facts: Facts, handle: &RunHandle) -> Following {
-        let state = State {
+    fn follow_handle(&self, mut facts: RunLabels, handle: &RunHandle) -> MeteredRun {
+        let state = MetricsState {
             tally: MetricsTally::new(facts.stream),
-            course: Course::new(&facts.load),
+            course: PlanProgress::new(&facts.load),
             epoch: None,
             ended: None,
         };
@@ -112,19 +112,19 @@ impl Listen {
             facts.run = format!("{} ({times})", facts.run);
         }
         let handle = handle.clone();
-        let shown = Arc::new(Shown { facts, handle, state: Mutex::new(state) });
+        let shown = Arc::new(MetricsRun { facts, handle, state: Mutex::new(state) });
         runs.shown.push(Arc::clone(&shown));
         let excess = runs.shown.len().saturating_sub(MOST_RUNS);
         let over = runs.shown.iter().filter(|run| run.is_over()).take(excess);
         let over: Vec<_> = over.map(Arc::as_ptr).collect();
         runs.shown.retain(|run| !over.contains(&Arc::as_ptr(run)));
-        Following(shown)
+        MeteredRun(shown)
     }
 
     /// The page as it is now.
     pub fn page(&self, format: MetricsFormat) -> String {
         let shown = lock(&self.0).shown.clone();
-        let looks: Vec<Look> = shown.iter().map(|run| run.look(now())).collect();
+        let looks: Vec<RunSnapshot> = shown.iter().map(|run| run.look(now())).collect();
         page::render(&looks, format)
     }
 }
@@ -140,12 +140,12 @@ pub fn serve(
     Ok(chosen)
 }
 
-impl Shown {
+impl MetricsRun {
     fn is_over(&self) -> bool {
         lock(&self.state).ended.is_some()
     }
 
-    fn look(&self, at: Nanos) -> Look {
+    fn look(&self, at: Nanos) -> RunSnapshot {
         let seen = self.handle.live.snapshot();
         let mut state = lock(&self.state);
         let since = state.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
@@ -153,13 +153,13 @@ impl Shown {
         state.course.look(elapsed, seen.started);
         let is_sent = self.handle.control.is_stopping() || self.handle.control.is_draining();
         let stand = if state.ended.is_some() {
-            Stand::Ended
+            RunPosition::Ended
         } else if is_sent {
-            Stand::Drain
+            RunPosition::Drain
         } else {
             state.course.stand(elapsed)
         };
-        Look {
+        RunSnapshot {
             facts: self.facts.clone(),
             seen,
             tally: state.tally.clone(),
@@ -173,9 +173,9 @@ impl Shown {
 /// A run that is shown while it lasts. To be dropped as soon as its last answer is there: what
 /// follows, a profile that is written or answers that are judged, is no part of the run.
 #[derive(Debug)]
-pub struct Following(Arc<Shown>);
+pub struct MeteredRun(Arc<MetricsRun>);
 
-impl RunSink for Following {
+impl RunSink for MeteredRun {
     fn record(&mut self, record: &RequestRecord) {
         lock(&self.0.state).tally.add(record);
     }
@@ -190,7 +190,7 @@ impl RunSink for Following {
     }
 }
 
-impl Drop for Following {
+impl Drop for MeteredRun {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         let took = state.epoch.map_or(Nanos::ZERO, |epoch| now() - epoch);

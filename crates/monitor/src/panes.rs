@@ -12,7 +12,7 @@ mod small;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use crate::view::{Campaign, Pane, View};
+use crate::view::{CampaignView, Pane, ScreenView};
 use ink::Ink;
 
 /// Below this a screen is a list of lines.
@@ -20,8 +20,8 @@ const NARROW: u16 = 60;
 const LOW: u16 = 16;
 
 /// Draws the whole screen.
-pub fn draw(view: &View, frame: &mut Frame) {
-    let (ink, area) = (Ink(view.colour), frame.area());
+pub fn draw(view: &ScreenView, frame: &mut Frame) {
+    let (ink, area) = (Ink(view.color), frame.area());
     if area.width < NARROW || area.height < LOW {
         small::draw(view, frame, area);
     } else {
@@ -37,14 +37,14 @@ pub fn draw(view: &View, frame: &mut Frame) {
     }
 }
 
-fn pane(view: &View, frame: &mut Frame, area: Rect) {
-    let ink = Ink(view.colour);
+fn pane(view: &ScreenView, frame: &mut Frame, area: Rect) {
+    let ink = Ink(view.color);
     match (view.pane, &view.run, &view.campaign) {
         (Pane::Notes, ..) => frame::notes(&view.notes, frame, area),
-        (Pane::Overview, run, Some(Campaign::Sweep(sweep))) => {
+        (Pane::Overview, run, Some(CampaignView::Sweep(sweep))) => {
             campaign::sweep(ink, sweep, run.as_ref(), frame, area);
         }
-        (Pane::Overview, run, Some(Campaign::Comparison(comparison))) => {
+        (Pane::Overview, run, Some(CampaignView::Comparison(comparison))) => {
             campaign::comparison(ink, comparison, run.as_ref(), frame, area);
         }
         (Pane::Overview, Some(run), None) => run::draw(ink, run, frame, area),

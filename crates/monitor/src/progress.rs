@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
-use goodput_engine::{Control, Snapshot};
+use goodput_engine::{RunControl, Snapshot};
 use goodput_lab::{RunHandle, RunSink, RunView};
-use goodput_model::{Extent, Load, Nanos, RequestRecord};
+use goodput_model::{Load, LoadExtent, Nanos, RequestRecord};
 use goodput_report::{Sending, confidence_live};
 
 use crate::ticker::Ticker;
@@ -15,7 +15,7 @@ use crate::ticker::Ticker;
 /// Shows progress on stderr until it is dropped.
 pub struct ProgressLine {
     done: Arc<AtomicBool>,
-    shown: Option<Shown>,
+    shown: Option<ShownProgress>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -23,7 +23,7 @@ pub struct ProgressLine {
 const WIDTH: usize = 100;
 
 /// What is shown.
-struct Shown {
+struct ShownProgress {
     handle: RunHandle,
     load: Load,
     /// What stands before the line.
@@ -35,7 +35,7 @@ struct Shown {
 impl ProgressLine {
     /// Of a run that is about to begin.
     pub fn new(run: &RunView<'_>, is_rewritten: bool) -> Self {
-        let shown = Shown {
+        let shown = ShownProgress {
             handle: run.handle.clone(),
             load: run.plan.load.clone(),
             label: run.label.to_owned(),
@@ -66,7 +66,7 @@ impl Drop for ProgressLine {
     }
 }
 
-fn show(shown: &Shown, done: &AtomicBool) {
+fn show(shown: &ShownProgress, done: &AtomicBool) {
     let live = &shown.handle.live;
     let begin = now();
     let mut earlier = (begin, live.of_all());
@@ -89,14 +89,14 @@ fn show(shown: &Shown, done: &AtomicBool) {
 }
 
 /// What of a load is still to be sent so long after it began.
-pub(crate) fn sending(load: &Load, control: &Control, elapsed: Nanos) -> Sending {
+pub(crate) fn sending(load: &Load, control: &RunControl, elapsed: Nanos) -> Sending {
     if control.is_draining() || control.is_stopping() {
         return Sending::Over;
     }
     let warmup_s = match load.warmup {
-        Extent::Time(time) => Some(time.as_secs_f64()),
-        Extent::Requests(0) | Extent::Auto => Some(0.0),
-        Extent::Requests(_) => None,
+        LoadExtent::Time(time) => Some(time.as_secs_f64()),
+        LoadExtent::Requests(0) | LoadExtent::Auto => Some(0.0),
+        LoadExtent::Requests(_) => None,
     };
     match (load.duration, load.num_requests, warmup_s) {
         (Some(duration), None, Some(warmup_s)) => {

@@ -6,7 +6,7 @@ use ratatui::backend::TestBackend;
 use crate::*;
 
 /// The screen as text, without what stands empty at the ends of lines.
-fn screen(view: &View, columns: u16, rows: u16) -> String {
+fn screen(view: &ScreenView, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| draw(view, frame)).unwrap();
     let buffer = terminal.backend().buffer();
@@ -22,19 +22,19 @@ fn of(values: [f64; 5], n: u64) -> Percentiles {
     Percentiles { n, p50, p90, p95, p99, max }
 }
 
-fn run() -> Run {
-    let latency = |name: &str, now: [f64; 5], so_far: [f64; 5]| Latency {
+fn run() -> LiveRunView {
+    let latency = |name: &str, now: [f64; 5], so_far: [f64; 5]| LatencyView {
         name: name.to_owned(),
         now: of(now, 200),
         so_far: of(so_far, 1_240),
     };
-    Run {
-        phase: Phase::Measured,
+    LiveRunView {
+        phase: RunPhase::Measured,
         elapsed_s: 42.3,
         total_s: Some(70.0),
         done: Some(0.604),
         left_s: Some(27.7),
-        offered: Offered::PerSecond(20.0),
+        offered: OfferedView::PerSecond(20.0),
         sent_per_s: Some(19.8),
         ok_per_s: Some(19.1),
         tokens_per_s: Some(4_812.0),
@@ -56,14 +56,14 @@ fn run() -> Run {
         tokens: (0..60).map(|n| 1_000 + n * 70).collect(),
         under_way: (0..60).map(|n| 10 + n % 20).collect(),
         errors: vec![("http_503".to_owned(), 8), ("timeout".to_owned(), 3)],
-        client: Client {
+        client: ClientView {
             slip: of([0.05, 0.1, 0.3, 1.2, 8.4], 1_240),
             slip_now: of([0.05, 0.1, 0.3, 1.1, 2.5], 200),
             lag: of([0.1, 0.2, 0.4, 2.1, 10.5], 4_000),
             lag_now: of([0.1, 0.2, 0.4, 2.0, 3.0], 500),
             lost: 0,
         },
-        server: Some(Server {
+        server: Some(ServerView {
             running: Some(24.0),
             waiting: Some(7.0),
             kv: Some(0.81),
@@ -73,21 +73,21 @@ fn run() -> Run {
             watts: Some(1_320.0),
             silent: (0, 1),
         }),
-        ..Run::default()
+        ..LiveRunView::default()
     }
 }
 
-fn one() -> View {
-    View {
+fn one() -> ScreenView {
+    ScreenView {
         title: "goodput run · http://host:8000 · llama".to_owned(),
         run: Some(run()),
         notes: vec!["warning: the clock is odd".to_owned()],
-        ..View::default()
+        ..ScreenView::default()
     }
 }
 
-fn swept() -> View {
-    let point = |number: u32, level: f64, p99: f64, standing: Standing| Point {
+fn swept() -> ScreenView {
+    let point = |number: u32, level: f64, p99: f64, standing: StatusColor| LivePointView {
         number,
         level,
         purpose: "grid".to_owned(),
@@ -96,21 +96,22 @@ fn swept() -> View {
         ok_per_s: Some(level * 0.99),
         tokens_per_s: Some(level * 250.0),
         standing,
-        words: if standing == Standing::Good { "kept" } else { "missed: queue grows" }.to_owned(),
+        words: if standing == StatusColor::Good { "kept" } else { "missed: queue grows" }
+            .to_owned(),
         is_on_curve: true,
     };
     let points = vec![
-        Point {
+        LivePointView {
             is_on_curve: false,
             words: "warm-up".to_owned(),
-            ..point(1, 16.0, 900.0, Standing::Open)
+            ..point(1, 16.0, 900.0, StatusColor::Open)
         },
-        point(2, 5.0, 90.0, Standing::Good),
-        point(3, 10.0, 120.0, Standing::Good),
-        point(4, 20.0, 310.0, Standing::Good),
-        point(5, 40.0, 4_200.0, Standing::Bad),
+        point(2, 5.0, 90.0, StatusColor::Good),
+        point(3, 10.0, 120.0, StatusColor::Good),
+        point(4, 20.0, 310.0, StatusColor::Good),
+        point(5, 40.0, 4_200.0, StatusColor::Bad),
     ];
-    let sweep = Sweep {
+    let sweep = LiveSweepView {
         unit: "req/s".to_owned(),
         latency: "TTFT".to_owned(),
         limit: Some((500.0, "SLO p99 ttft < 500ms".to_owned())),
@@ -118,16 +119,16 @@ fn swept() -> View {
         answer: "20.0 req/s kept, 40.0 too much".to_owned(),
         left_s: Some(190.0),
     };
-    View {
+    ScreenView {
         title: "goodput sweep · http://host:8000 · llama".to_owned(),
-        run: Some(Run { label: "6 search 28/s".to_owned(), ..run() }),
-        campaign: Some(Campaign::Sweep(sweep)),
-        ..View::default()
+        run: Some(LiveRunView { label: "6 search 28/s".to_owned(), ..run() }),
+        campaign: Some(CampaignView::Sweep(sweep)),
+        ..ScreenView::default()
     }
 }
 
-fn compared() -> View {
-    let row = |figure: &str, change: &str, words: &str, standing| Difference {
+fn compared() -> ScreenView {
+    let row = |figure: &str, change: &str, words: &str, standing| DifferenceView {
         figure: figure.to_owned(),
         reference: "212.0".to_owned(),
         candidate: "190.1".to_owned(),
@@ -135,30 +136,30 @@ fn compared() -> View {
         words: words.to_owned(),
         standing,
     };
-    let level = Level {
+    let level = LevelView {
         title: "B against A, 8 req/s".to_owned(),
         differences: vec![
-            row("TPOT p50", "-10.3 % (-12.1 to -8.4)", "better", Standing::Good),
-            row("TTFT p99", "+7.0 % (+4.4 to +9.6)", "WORSE", Standing::Bad),
-            row("E2E p50", "+0.2 % (-3.1 to +3.5)", "inconclusive", Standing::Open),
+            row("TPOT p50", "-10.3 % (-12.1 to -8.4)", "better", StatusColor::Good),
+            row("TTFT p99", "+7.0 % (+4.4 to +9.6)", "WORSE", StatusColor::Bad),
+            row("E2E p50", "+0.2 % (-3.1 to +3.5)", "inconclusive", StatusColor::Open),
         ],
     };
-    View {
+    ScreenView {
         title: "goodput compare · http://host:8001 · llama".to_owned(),
-        run: Some(Run { label: "block 4 B 8/s".to_owned(), ..run() }),
-        campaign: Some(Campaign::Comparison(Comparison {
+        run: Some(LiveRunView { label: "block 4 B 8/s".to_owned(), ..run() }),
+        campaign: Some(CampaignView::Comparison(ComparisonView {
             sides: vec!["A".to_owned(), "B".to_owned()],
             blocks: 3,
             most: Some(16),
             left_s: Some(400.0),
             levels: vec![level],
         })),
-        ..View::default()
+        ..ScreenView::default()
     }
 }
 
 /// The view gives this screen; empty rows at its end may be left out.
-fn is(view: &View, (columns, rows): (u16, u16), expected: &str) {
+fn is(view: &ScreenView, (columns, rows): (u16, u16), expected: &str) {
     let found = screen(view, columns, rows);
     assert_eq!(found.lines().count(), usize::from(rows));
     let (found, expected) = (found.trim_end(), expected.trim_start_matches('\n').trim_end());
@@ -202,7 +203,7 @@ fn a_run_at_a_glance() {
 #[test]
 fn latencies() {
     is(
-        &View { pane: Pane::Latency, ..one() },
+        &ScreenView { pane: Pane::Latency, ..one() },
         (80, 24),
         "
  goodput run · http://host:8000 · llama
@@ -236,7 +237,7 @@ fn latencies() {
 #[test]
 fn the_server_and_the_client() {
     is(
-        &View { pane: Pane::Health, ..one() },
+        &ScreenView { pane: Pane::Health, ..one() },
         (80, 24),
         "
  goodput run · http://host:8000 · llama
@@ -407,7 +408,7 @@ fn a_comparison() {
 
 #[test]
 fn help_stands_on_top() {
-    let found = screen(&View { help: true, ..one() }, 80, 24);
+    let found = screen(&ScreenView { help: true, ..one() }, 80, 24);
     assert!(
         found.contains("│ q Ctrl-C  stop: no more requests, wait for answers, report │"),
         "{found}"
@@ -418,24 +419,24 @@ fn help_stands_on_top() {
 #[test]
 fn notes_are_the_latest_that_fit() {
     let notes: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-    let found = screen(&View { pane: Pane::Notes, notes, ..one() }, 80, 24);
+    let found = screen(&ScreenView { pane: Pane::Notes, notes, ..one() }, 80, 24);
     assert!(found.contains("│line 83 ") && found.contains("│line 99 "), "{found}");
     assert!(!found.contains("line 82"), "{found}");
 }
 
-/// Colours repeat what words say, and are nowhere where they are not wanted.
+/// Colors repeat what words say, and are nowhere where they are not wanted.
 #[test]
 fn without_colours_there_are_none() {
     use ratatui::style::Color;
-    let coloured = |colour: bool| {
-        let view = View { colour, ..swept() };
+    let colored = |color: bool| {
+        let view = ScreenView { color, ..swept() };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
         terminal.draw(|frame| draw(&view, frame)).unwrap();
         let cells = terminal.backend().buffer().content().iter();
         cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
     };
-    assert_eq!(coloured(false), 0);
-    assert!(coloured(true) > 0);
+    assert_eq!(colored(false), 0);
+    assert!(colored(true) > 0);
 }
 
 /// Nothing panics, whatever the room and the numbers.
@@ -446,17 +447,18 @@ fn every_size_and_every_number() {
         odd.done = Some(value);
         odd.elapsed_s = value;
         odd.left_s = Some(value);
-        odd.offered = Offered::PerSecond(value);
+        odd.offered = OfferedView::PerSecond(value);
         odd.sent_per_s = Some(value);
-        odd.latencies = vec![Latency { now: of([value; 5], u64::MAX), ..Latency::default() }];
+        odd.latencies =
+            vec![LatencyView { now: of([value; 5], u64::MAX), ..LatencyView::default() }];
         odd.tokens = vec![u64::MAX; 3];
         if let Some(server) = &mut odd.server {
             (server.kv, server.waiting) = (Some(value), Some(value));
         }
-        let mut views = vec![one(), swept(), compared(), View::default()];
+        let mut views = vec![one(), swept(), compared(), ScreenView::default()];
         for view in &mut views {
             view.run = Some(odd.clone());
-            if let Some(Campaign::Sweep(sweep)) = &mut view.campaign {
+            if let Some(CampaignView::Sweep(sweep)) = &mut view.campaign {
                 sweep.limit = Some((value, "x".repeat(300)));
                 for point in &mut sweep.points {
                     (point.level, point.p99) = (value, Some(value));
@@ -465,7 +467,7 @@ fn every_size_and_every_number() {
         }
         for pane in Pane::ALL.map(|pane| pane.0) {
             for view in &views {
-                let view = View { pane, help: pane == Pane::Notes, ..view.clone() };
+                let view = ScreenView { pane, help: pane == Pane::Notes, ..view.clone() };
                 for (columns, rows) in [
                     (1, 1),
                     (3, 2),

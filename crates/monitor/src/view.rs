@@ -2,19 +2,19 @@
 
 /// Everything that a screen shows.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct View {
+pub struct ScreenView {
     /// What goes on: the verb, the target, the model.
     pub title: String,
     /// Which pane is in front.
     pub pane: Pane,
     /// Whether the keys are explained on top of it.
     pub help: bool,
-    /// Whether colours may be used.
-    pub colour: bool,
+    /// Whether colors may be used.
+    pub color: bool,
     /// The run under way, or the last one.
-    pub run: Option<Run>,
+    pub run: Option<LiveRunView>,
     /// What the run is a part of.
-    pub campaign: Option<Campaign>,
+    pub campaign: Option<CampaignView>,
     /// Lines that were said, the latest last.
     pub notes: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl Pane {
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Phase {
+pub enum RunPhase {
     /// Nothing was seen of it yet.
     #[default]
     Starting,
@@ -74,7 +74,7 @@ pub enum Phase {
     Ended,
 }
 
-impl Phase {
+impl RunPhase {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Phase {
 
 /// What the plan asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Offered {
+pub enum OfferedView {
     /// Requests, or sessions, per second.
     PerSecond(f64),
     /// Users of a closed loop.
@@ -103,11 +103,11 @@ pub enum Offered {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Run {
+pub struct LiveRunView {
     /// Which of several it is; empty for one alone.
     pub label: String,
     /// Where it stands.
-    pub phase: Phase,
+    pub phase: RunPhase,
     /// Seconds since its first instant.
     pub elapsed_s: f64,
     /// Seconds of load, where the plan tells.
@@ -117,7 +117,7 @@ pub struct Run {
     /// Seconds to the end of the load, about.
     pub left_s: Option<f64>,
     /// What the plan asks for now.
-    pub offered: Offered,
+    pub offered: OfferedView,
     /// Requests sent per second, lately.
     pub sent_per_s: Option<f64>,
     /// Requests that ended well per second, lately.
@@ -135,7 +135,7 @@ pub struct Run {
     /// How well the figure is known that was asked for, in words; empty where nothing is known.
     pub confidence: String,
     /// Latencies, by histogram.
-    pub latencies: Vec<Latency>,
+    pub latencies: Vec<LatencyView>,
     /// Output tokens of the answers that ended, second by second, the latest last.
     pub tokens: Vec<u64>,
     /// Requests under way, second by second.
@@ -143,14 +143,14 @@ pub struct Run {
     /// Failures by class, the most frequent first.
     pub errors: Vec<(String, u64)>,
     /// How the client fares.
-    pub client: Client,
+    pub client: ClientView,
     /// What the server says of itself, where it does.
-    pub server: Option<Server>,
+    pub server: Option<ServerView>,
 }
 
 /// A latency, lately and over the whole run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Latency {
+pub struct LatencyView {
     /// Its name.
     pub name: String,
     /// Of the requests that ended in the last seconds.
@@ -178,7 +178,7 @@ pub struct Percentiles {
 
 /// How the client fares, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Client {
+pub struct ClientView {
     /// Sends after their instant.
     pub slip: Percentiles,
     /// The same, lately.
@@ -193,7 +193,7 @@ pub struct Client {
 
 /// What the server says of itself.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Server {
+pub struct ServerView {
     /// Requests in its batch.
     pub running: Option<f64>,
     /// Requests in its queue.
@@ -214,16 +214,16 @@ pub struct Server {
 
 /// What a run is a part of.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Campaign {
+pub enum CampaignView {
     /// Points at rising load.
-    Sweep(Sweep),
+    Sweep(LiveSweepView),
     /// Blocks of runs.
-    Comparison(Comparison),
+    Comparison(ComparisonView),
 }
 
 /// A sweep so far.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sweep {
+pub struct LiveSweepView {
     /// What is raised: `req/s`, `users`.
     pub unit: String,
     /// The latency that is drawn: `TTFT`.
@@ -231,7 +231,7 @@ pub struct Sweep {
     /// The limit on it in milliseconds, and its words.
     pub limit: Option<(f64, String)>,
     /// Points so far, in the order in which they were measured.
-    pub points: Vec<Point>,
+    pub points: Vec<LivePointView>,
     /// What is known of the answer, in words.
     pub answer: String,
     /// Seconds to its end, about.
@@ -240,7 +240,7 @@ pub struct Sweep {
 
 /// A point of a sweep.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Point {
+pub struct LivePointView {
     /// Its number.
     pub number: u32,
     /// Its load.
@@ -256,7 +256,7 @@ pub struct Point {
     /// Output tokens per second.
     pub tokens_per_s: Option<f64>,
     /// Whether it keeps the SLO.
-    pub standing: Standing,
+    pub standing: StatusColor,
     /// The same in words.
     pub words: String,
     /// Whether it is drawn.
@@ -265,7 +265,7 @@ pub struct Point {
 
 /// How good something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Standing {
+pub enum StatusColor {
     /// It keeps what was promised, or is better.
     Good,
     /// It does not, or is worse.
@@ -277,7 +277,7 @@ pub enum Standing {
 
 /// A comparison so far.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Comparison {
+pub struct ComparisonView {
     /// Who is compared, the reference first.
     pub sides: Vec<String>,
     /// Blocks that count.
@@ -287,21 +287,21 @@ pub struct Comparison {
     /// Seconds to the next look, about.
     pub left_s: Option<f64>,
     /// Levels with what differs so far.
-    pub levels: Vec<Level>,
+    pub levels: Vec<LevelView>,
 }
 
 /// What differs between a candidate and the reference, at one load.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Level {
+pub struct LevelView {
     /// Who, against whom, and at which load.
     pub title: String,
     /// Figure by figure.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DifferenceView>,
 }
 
 /// One figure of two sides.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Difference {
+pub struct DifferenceView {
     /// Its name.
     pub figure: String,
     /// The reference's value.
@@ -313,5 +313,5 @@ pub struct Difference {
     /// What can be said, in words.
     pub words: String,
     /// The same.
-    pub standing: Standing,
+    pub standing: StatusColor,
 }

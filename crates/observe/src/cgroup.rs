@@ -7,17 +7,17 @@ use goodput_model::{Nanos, Throttled};
 
 /// Processors' worth of time that this process's control groups allow; `None` is no limit.
 pub fn cpu_quota() -> Option<f64> {
-    Some(Limit::find(Path::new("/proc"), Path::new("/sys/fs/cgroup"))?.quota)
+    Some(CgroupLimit::find(Path::new("/proc"), Path::new("/sys/fs/cgroup"))?.quota)
 }
 
 /// The control group with the tightest limit: this process's own or one around it.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct CgroupLimit {
     folder: PathBuf,
     quota: f64,
 }
 
-impl Limit {
+impl CgroupLimit {
     pub(crate) fn find(proc: &Path, root: &Path) -> Option<Self> {
         let list = fs::read_to_string(proc.join("self/cgroup")).unwrap_or_default();
         let mut found = Vec::new();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn look(tree: &tempfile::TempDir) -> (Option<f64>, Option<Throttled>) {
-        let limit = Limit::find(&tree.path().join("proc"), &tree.path().join("cg"));
+        let limit = CgroupLimit::find(&tree.path().join("proc"), &tree.path().join("cg"));
         (limit.as_ref().map(|limit| limit.quota), limit.and_then(|limit| limit.throttled()))
     }
 

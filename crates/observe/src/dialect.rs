@@ -11,27 +11,27 @@ use std::collections::BTreeMap;
 use goodput_model::{Signal, SignalKind};
 
 pub(crate) use engines::DIALECTS;
-pub(crate) use index::Index;
+pub(crate) use index::SeriesIndex;
 pub use map::{MappedSignal, MetricsMap};
 
-use crate::text::Series;
+use crate::text::ParsedSeries;
 
 /// One engine's names.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct EngineNames {
     /// The engine, as reports call it.
     pub(crate) name: &'static str,
     /// Where our figures stand. Of several places of one figure the first that is there counts.
-    pub(crate) places: &'static [Place<'static>],
+    pub(crate) places: &'static [FigureSource<'static>],
 }
 
 /// Where one figure stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct FigureSource<'a> {
     pub(crate) signal: Signal,
     parts: Parts<'a>,
     /// Of a distribution of which only the sum is told: where the number of values stands.
-    pub(crate) count: Option<Part<'a>>,
+    pub(crate) count: Option<SeriesRef<'a>>,
     /// What its values are multiplied with.
     pub(crate) scale: f64,
 }
@@ -39,13 +39,13 @@ pub(crate) struct Place<'a> {
 /// The series of a place; those that are there are added up.
 #[derive(Debug, Clone, Copy)]
 enum Parts<'a> {
-    Known(&'static [Part<'static>]),
+    Known(&'static [SeriesRef<'static>]),
     Mapped(&'a MappedSignal),
 }
 
 /// Series of one name; of a histogram the name without `_bucket`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct SeriesRef<'a> {
     pub(crate) name: &'a str,
     labels: Labels<'a>,
     /// Whether it is taken away instead of added; for gauges only.
@@ -61,7 +61,7 @@ enum Labels<'a> {
 
 impl Labels<'_> {
     /// Whether a series has them; an empty value also picks those without the label.
-    fn pick(self, series: &Series<'_>) -> bool {
+    fn pick(self, series: &ParsedSeries<'_>) -> bool {
         match self {
             Self::Known(labels) => labels.iter().all(|(key, value)| series.label(key) == *value),
             Self::Mapped(labels) => labels.iter().all(|(key, value)| series.label(key) == value),
@@ -69,14 +69,14 @@ impl Labels<'_> {
     }
 }
 
-impl Dialect {
+impl EngineNames {
     /// Whose names a page uses: the first dialect of which something is there.
-    pub(crate) fn of(index: &Index<'_>) -> Option<usize> {
+    pub(crate) fn find(index: &SeriesIndex<'_>) -> Option<usize> {
         DIALECTS.iter().position(|dialect| dialect.places.iter().any(|place| index.has(place)))
     }
 
     /// A gauge of a page, from this dialect alone.
-    pub(crate) fn gauge(&self, signal: Signal, index: &Index<'_>) -> Option<f64> {
+    pub(crate) fn gauge(&self, signal: Signal, index: &SeriesIndex<'_>) -> Option<f64> {
         let place = self.places.iter().find(|place| place.signal == signal && index.has(place))?;
         index.gauge(place).ok()?
     }
@@ -103,16 +103,16 @@ pub(crate) fn is_nothing_at_zero(signal: Signal) -> bool {
     matches!(signal, Signal::SpeculativeAcceptance | Signal::SpeculativeLength)
 }
 
-impl<'a> Place<'a> {
+impl<'a> FigureSource<'a> {
     /// Its series.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'a>> + use<'a> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = SeriesRef<'a>> + use<'a> {
         let (known, mapped) = match self.parts {
             Parts::Known(parts) => (parts, None),
             Parts::Mapped(mapped) => (Default::default(), Some(mapped)),
         };
         let mapped = mapped.into_iter().flat_map(|mapped| {
             let labels = Labels::Mapped(&mapped.labels);
-            mapped.series.iter().map(move |name| Part { name, labels, is_minus: false })
+            mapped.series.iter().map(move |name| SeriesRef { name, labels, is_minus: false })
         });
         known.iter().copied().chain(mapped)
     }

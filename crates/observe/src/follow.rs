@@ -1,4 +1,4 @@
-//! [`Follower`]: one endpoint, look after look, with totals that survive a restart of the server.
+//! [`EndpointFollower`]: one endpoint, look after look, with totals that survive a restart of the server.
 
 mod histogram;
 mod ledger;
@@ -9,22 +9,22 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use goodput_model::{Buckets, Reading, Signal, SignalKind, SignalValue};
+use goodput_model::{Buckets, ServerReading, Signal, SignalKind, SignalValue};
 
-use crate::dialect::{DIALECTS, Dialect, Index, MetricsMap, Part, Place};
-use crate::text::Page;
-use ledger::Ledger;
+use crate::dialect::{DIALECTS, EngineNames, FigureSource, MetricsMap, SeriesIndex, SeriesRef};
+use crate::text::ParsedPage;
+use ledger::CounterLedger;
 use servers::Servers;
 
 /// Follows one endpoint.
 #[derive(Debug, Default)]
-pub struct Follower {
+pub struct EndpointFollower {
     map: Option<Arc<MetricsMap>>,
     /// The dialect of the last page that had one.
     dialect: Option<usize>,
     /// Where each figure was last found, and how far it has come.
-    found: BTreeMap<Signal, Found>,
-    ledger: Ledger,
+    found: BTreeMap<Signal, PageFigure>,
+    ledger: CounterLedger,
     /// Whether there was a look already: what appears from now on counts from zero.
     has_looked: bool,
     servers: Servers,
@@ -32,7 +32,7 @@ pub struct Follower {
 
 /// A figure that was on a page.
 #[derive(Debug)]
-struct Found {
+struct PageFigure {
     /// Which of its places: kept as long as it is there, so that totals are of one source.
     place: PlaceId,
     /// What came together since the first look.
@@ -59,7 +59,7 @@ impl Troubles {
     }
 }
 
-impl Follower {
+impl EndpointFollower {
     /// Begins with the first look. With a map, its figures are read where it says, and all others
     /// by the names that we know.
     pub fn new(map: Option<Arc<MetricsMap>>) -> Self {
@@ -67,10 +67,10 @@ impl Follower {
     }
 
     /// The next look: totals count from the first one.
-    pub fn read(&mut self, page: &str) -> Reading {
-        let page = Page::parse(page);
-        let index = Index::of(&page);
-        self.dialect = Dialect::of(&index).or(self.dialect);
+    pub fn read(&mut self, page: &str) -> ServerReading {
+        let page = ParsedPage::parse(page);
+        let index = SeriesIndex::new(&page);
+        self.dialect = EngineNames::find(&index).or(self.dialect);
         let map = self.map.clone();
         let places = places(map.as_deref(), self.dialect);
         let mut troubles = Troubles { resets: 0, malformed: page.malformed };
@@ -93,7 +93,7 @@ impl Follower {
         self.has_looked |= !values.is_empty();
         let of_several = self.servers.are_several(&index, troubles.resets > 0);
         values.retain(|signal, _| !of_several || signal.kind() == SignalKind::Gauge);
-        Reading { values, resets: troubles.resets, malformed: troubles.malformed, of_several }
+        ServerReading { values, resets: troubles.resets, malformed: troubles.malformed, of_several }
     }
 
     /// Whose names the page uses; empty as long as nobody knows them.
@@ -109,9 +109,9 @@ impl Follower {
     fn choose<'p, 'a>(
         &self,
         signal: Signal,
-        places: &'p [(PlaceId, Place<'a>)],
-        index: &Index<'_>,
-    ) -> Option<(PlaceId, &'p Place<'a>)> {
+        places: &'p [(PlaceId, FigureSource<'a>)],
+        index: &SeriesIndex<'_>,
+    ) -> Option<(PlaceId, &'p FigureSource<'a>)> {
         let before = self.found.get(&signal).map(|found| found.place);
         let mut there = places
             .iter()
@@ -126,8 +126,8 @@ impl Follower {
     fn total(
         &mut self,
         id: PlaceId,
-        place: &Place<'_>,
-        index: &Index<'_>,
+        place: &FigureSource<'_>,
+        index: &SeriesIndex<'_>,
         troubles: &mut Troubles,
     ) -> Option<SignalValue> {
         // What another source has counted so far is not of this run; what was not there at all is.
@@ -137,7 +137,7 @@ impl Follower {
         let found = self
             .found
             .entry(place.signal)
-            .or_insert_with(|| Found { place: id, total: Buckets::default() });
+            .or_insert_with(|| PageFigure { place: id, total: Buckets::default() });
         found.place = id;
         let total = &mut found.total;
         if place.signal.kind() == SignalKind::Counter {
@@ -157,8 +157,11 @@ impl Follower {
 }
 
 /// All places in order of preference. What the map has is not looked for elsewhere.
-fn places<'m>(map: Option<&'m MetricsMap>, dialect: Option<usize>) -> Vec<(PlaceId, Place<'m>)> {
-    let mut places: Vec<(PlaceId, Place<'m>)> = map
+fn places<'m>(
+    map: Option<&'m MetricsMap>,
+    dialect: Option<usize>,
+) -> Vec<(PlaceId, FigureSource<'m>)> {
+    let mut places: Vec<(PlaceId, FigureSource<'m>)> = map
         .into_iter()
         .flat_map(MetricsMap::places)
         .enumerate()
@@ -172,7 +175,11 @@ fn places<'m>(map: Option<&'m MetricsMap>, dialect: Option<usize>) -> Vec<(Place
     places
 }
 
-fn gauge(place: &Place<'_>, index: &Index<'_>, troubles: &mut Troubles) -> Option<SignalValue> {
+fn gauge(
+    place: &FigureSource<'_>,
+    index: &SeriesIndex<'_>,
+    troubles: &mut Troubles,
+) -> Option<SignalValue> {
     let value = index.gauge(place);
     if value.is_err() {
         troubles.malformed();
@@ -182,10 +189,10 @@ fn gauge(place: &Place<'_>, index: &Index<'_>, troubles: &mut Troubles) -> Optio
 
 /// What came to the series of some parts since the look before; none where none of them is a number.
 fn added<'a>(
-    parts: impl Iterator<Item = Part<'a>>,
-    place: &Place<'_>,
-    index: &Index<'_>,
-    ledger: &mut Ledger,
+    parts: impl Iterator<Item = SeriesRef<'a>>,
+    place: &FigureSource<'_>,
+    index: &SeriesIndex<'_>,
+    ledger: &mut CounterLedger,
     troubles: &mut Troubles,
 ) -> Option<f64> {
     let mut sum = None;

@@ -1,32 +1,32 @@
-//! [`Host`]: this process and its machine, as `/proc` shows them.
+//! [`HostSampler`]: this process and its machine, as `/proc` shows them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{HostSample, Memory, Nanos, Network, ThreadSample};
+use goodput_model::{HostSample, MachineMemory, Nanos, Network, ThreadSample};
 
-use crate::cgroup::Limit;
+use crate::cgroup::CgroupLimit;
 
 /// Length of a clock tick in `/proc/stat`: the interface has been fixed to 100 a second for ages.
 const TICK: Nanos = Nanos::from_millis(10);
 
 /// Looks at this process and its machine.
 #[derive(Debug)]
-pub struct Host {
+pub struct HostSampler {
     proc: PathBuf,
     /// A folder for each network interface.
     net: PathBuf,
-    limit: Option<Limit>,
+    limit: Option<CgroupLimit>,
 }
 
-impl Host {
+impl HostSampler {
     /// The machine this runs on.
     pub fn new() -> Self {
         Self::at(Path::new("/proc"), Path::new("/sys"))
     }
 
     fn at(proc: &Path, sys: &Path) -> Self {
-        let limit = Limit::find(proc, &sys.join("fs/cgroup"));
+        let limit = CgroupLimit::find(proc, &sys.join("fs/cgroup"));
         Self { proc: proc.to_owned(), net: sys.join("class/net"), limit }
     }
 
@@ -48,7 +48,7 @@ impl Host {
         }
         HostSample {
             threads: self.threads(),
-            throttled: self.limit.as_ref().and_then(Limit::throttled),
+            throttled: self.limit.as_ref().and_then(CgroupLimit::throttled),
             steal,
             cpus: cpus.len() as u32,
             idle,
@@ -85,14 +85,14 @@ impl Host {
         }
     }
 
-    fn memory(&self) -> Option<Memory> {
+    fn memory(&self) -> Option<MachineMemory> {
         let table = fs::read_to_string(self.proc.join("meminfo")).ok()?;
         let bytes = |name: &str| {
             let line = table.lines().find_map(|line| line.strip_prefix(name))?;
             let kilobytes: u64 = line.strip_prefix(':')?.split_whitespace().next()?.parse().ok()?;
             kilobytes.checked_mul(1024)
         };
-        Some(Memory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
+        Some(MachineMemory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
     }
 
     /// Sums over the interfaces of this network namespace that are hardware: bridges and their like
@@ -117,7 +117,7 @@ impl Host {
     }
 }
 
-impl Default for Host {
+impl Default for HostSampler {
     fn default() -> Self {
         Self::new()
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn this_process_is_seen_at_work() {
-        let host = Host::new();
+        let host = HostSampler::new();
         let worker = std::thread::Builder::new().name("busy".to_owned());
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let worker = worker
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_system_that_shows_nothing_is_no_error() {
         let empty = tempfile::tempdir().unwrap();
-        assert_eq!(Host::at(empty.path(), empty.path()).sample(), HostSample::default());
+        assert_eq!(HostSampler::at(empty.path(), empty.path()).sample(), HostSample::default());
     }
 
     #[test]
@@ -203,8 +203,8 @@ mod tests {
                    eth1: 5000000000 2 0 0 0 0 0 0 10 3 0 0 0 0 0 0\n";
         fs::create_dir_all(proc.path().join("self/net")).unwrap();
         fs::write(proc.path().join("self/net/dev"), dev).unwrap();
-        let sample = Host::at(proc.path(), proc.path()).sample();
-        assert_eq!(sample.memory, Some(Memory { total: 2 << 20, available: 1 << 20 }));
+        let sample = HostSampler::at(proc.path(), proc.path()).sample();
+        assert_eq!(sample.memory, Some(MachineMemory { total: 2 << 20, available: 1 << 20 }));
         assert_eq!(sample.network, Some(Network { received: 9_000_000_000, sent: 100 }));
         let worker = ThreadSample {
             name: "worker-3".to_owned(),
@@ -217,7 +217,7 @@ mod tests {
         // Beside hardware, a bridge counts its bytes again.
         fs::create_dir_all(proc.path().join("class/net/eth0/device")).unwrap();
         fs::create_dir_all(proc.path().join("class/net/eth1")).unwrap();
-        let network = Host::at(proc.path(), proc.path()).sample().network;
+        let network = HostSampler::at(proc.path(), proc.path()).sample().network;
         assert_eq!(network, Some(Network { received: 4_000_000_000, sent: 90 }));
     }
 }

@@ -13,8 +13,8 @@ mod text;
 
 pub use cgroup::cpu_quota;
 pub use dialect::{MappedSignal, MetricsMap};
-pub use follow::Follower;
+pub use follow::EndpointFollower;
 pub use gpu::{GpuExporter, Nvml};
-pub use host::Host;
-pub use queue::Queue;
-pub use text::{Page, Series};
+pub use host::HostSampler;
+pub use queue::QueueDepth;
+pub use text::{ParsedPage, ParsedSeries};

@@ -2,24 +2,24 @@
 
 use goodput_model::Signal;
 
-use crate::dialect::{DIALECTS, Index};
-use crate::text::Page;
+use crate::dialect::{DIALECTS, SeriesIndex};
+use crate::text::ParsedPage;
 
 /// Requests that a server has at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Queue {
+pub struct QueueDepth {
     /// In the batch.
     pub running: f64,
     /// Taken, but not in the batch: new ones, and those that had to leave it.
     pub waiting: f64,
 }
 
-impl Queue {
+impl QueueDepth {
     /// From a page of metrics; `None` where it has no such gauges, or one of them is not a number of
     /// requests. The first engine of which both are there is believed.
     pub fn read(page: &str) -> Option<Self> {
-        let page = Page::parse(page);
-        let index = Index::of(&page);
+        let page = ParsedPage::parse(page);
+        let index = SeriesIndex::new(&page);
         DIALECTS.iter().find_map(|dialect| {
             let running = dialect.gauge(Signal::Running, &index)?;
             let waiting = dialect.gauge(Signal::Waiting, &index)?;
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn read(page: &str) -> Option<(f64, f64)> {
-        Queue::read(page).map(|queue| (queue.running, queue.waiting))
+        QueueDepth::read(page).map(|queue| (queue.running, queue.waiting))
     }
 
     #[test]
@@ -87,9 +87,9 @@ mod tests {
         for (page, expected) in cases {
             assert_eq!(read(page), Some(expected), "{page}");
         }
-        assert!(Queue::default().is_empty());
-        assert!(!Queue { running: 0.0, waiting: 1.0 }.is_empty());
-        assert!(!Queue { running: 1.0, waiting: 0.0 }.is_empty());
+        assert!(QueueDepth::default().is_empty());
+        assert!(!QueueDepth { running: 0.0, waiting: 1.0 }.is_empty());
+        assert!(!QueueDepth { running: 1.0, waiting: 0.0 }.is_empty());
     }
 
     #[test]

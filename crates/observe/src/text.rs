@@ -14,9 +14,9 @@ use std::collections::HashSet;
 
 /// What a page holds.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Page<'a> {
+pub struct ParsedPage<'a> {
     /// Its series, in order. A series that stands there twice is here once: the last counts.
-    pub series: Vec<Series<'a>>,
+    pub series: Vec<ParsedSeries<'a>>,
     /// Lines that could not be read.
     pub malformed: u32,
 }
@@ -24,7 +24,7 @@ pub struct Page<'a> {
 /// One series at one instant. What the page says about the instant is not used: clocks of two
 /// machines differ.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series<'a> {
+pub struct ParsedSeries<'a> {
     /// Its name, colons and all.
     pub name: Cow<'a, str>,
     /// Its labels, with escapes undone, sorted by name: their order on the page means nothing.
@@ -33,7 +33,7 @@ pub struct Series<'a> {
     pub value: f64,
 }
 
-impl<'a> Page<'a> {
+impl<'a> ParsedPage<'a> {
     /// Reads a page; whatever it is, there is an answer.
     pub fn parse(text: &'a str) -> Self {
         let mut page = Self::default();
@@ -63,7 +63,7 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Series<'_> {
+impl ParsedSeries<'_> {
     /// The value of a label; empty where there is none, which the formats do not tell apart.
     pub fn label(&self, name: &str) -> &str {
         let label = self.labels.iter().find(|(key, _)| key == name);

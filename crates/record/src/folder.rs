@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_text_inside};
-use goodput_model::{GpuPlan, Header, Judgement, Plan, REDACTED, RequestRecord, Sample};
+use goodput_model::{
+    AnswerJudgement, GpuPlan, Header, HealthSample, Plan, REDACTED, RequestRecord,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -220,7 +222,7 @@ impl RunFolder {
     }
 
     /// What was observed beside the requests; nothing where nothing was.
-    pub fn samples(&self) -> impl Iterator<Item = Sample> + use<> {
+    pub fn samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         let log = match &self.open {
             Some(open) => LogReader::of(open.samples.bytes(), unwritten),
@@ -261,7 +263,7 @@ impl RunFolder {
     }
 
     /// What was found out about the answers after the run; nothing where nothing was.
-    pub fn judgements(&self) -> impl Iterator<Item = Judgement> + use<> {
+    pub fn judgements(&self) -> impl Iterator<Item = AnswerJudgement> + use<> {
         let unwritten = self.unwritten_judgements.bytes.clone();
         LogReader::open(&self.file(JUDGEMENTS), unwritten).into_iter().flatten()
     }

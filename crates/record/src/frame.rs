@@ -7,8 +7,8 @@
 use std::io;
 
 use goodput_model::{
-    Chunk, Connect, ConstraintKind, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Span,
-    Stage, Stamps, TcpFacts, TokenCount, TokenSource,
+    Chunk, Connect, ConstraintKind, Exchange, Failure, FailureStage, Nanos, Phase, Planned,
+    RequestRecord, Stamps, TcpFacts, TimeSpan, TokenCount, TokenSource,
 };
 use prost::Message;
 
@@ -155,7 +155,7 @@ impl From<&RequestRecord> for Frame {
         let RequestRecord { scheduled, planned, exchange, .. } = record;
         let stamps = &exchange.stamps;
         let after = |at: Nanos| (at - *scheduled).0;
-        let span = |span: Span| [after(span.start), after(span.end)];
+        let span = |span: TimeSpan| [after(span.start), after(span.end)];
         let connect = stamps.connect.map_or_else(Vec::new, |connect| {
             span(connect.tcp).into_iter().chain(connect.tls.into_iter().flat_map(span)).collect()
         });
@@ -186,7 +186,7 @@ impl From<&RequestRecord> for Frame {
             chunk_coalesced: bits(&exchange.chunks),
             status: exchange.status.map(u32::from),
             error_class: failure.map_or_else(String::new, |failure| failure.class.to_string()),
-            error_stage: failure.map_or(0, |failure| number(&Stage::ALL, &failure.stage)),
+            error_stage: failure.map_or(0, |failure| number(&FailureStage::ALL, &failure.stage)),
             error_message: failure.map_or_else(String::new, |failure| failure.message.clone()),
             finish: exchange.finish.clone(),
             input_tokens: exchange.input_tokens.map(|count| count.n),
@@ -269,7 +269,7 @@ impl From<Frame> for RequestRecord {
     fn from(frame: Frame) -> Self {
         let scheduled = Nanos(frame.scheduled_ns);
         let at = |offset: u64| scheduled + Nanos(offset);
-        let span = |start: u64, end: u64| Span { start: at(start), end: at(end) };
+        let span = |start: u64, end: u64| TimeSpan { start: at(start), end: at(end) };
         let connect = match *frame.connect.as_slice() {
             [start, end] => Some(Connect { tcp: span(start, end), tls: None }),
             [start, end, tls_start, tls_end, ..] => {
@@ -284,7 +284,10 @@ impl From<Frame> for RequestRecord {
         let failure = (!frame.error_class.is_empty()).then(|| Failure {
             // A class of a newer version still is a failure.
             class: frame.error_class.parse().unwrap_or(goodput_model::ErrorClass::BadHttp),
-            stage: Stage::ALL.get(frame.error_stage as usize).copied().unwrap_or(Stage::Stream),
+            stage: FailureStage::ALL
+                .get(frame.error_stage as usize)
+                .copied()
+                .unwrap_or(FailureStage::Stream),
             message: frame.error_message.clone(),
         });
         let stamps = Stamps {
@@ -410,7 +413,7 @@ pub(crate) mod tests {
                 }
             })
             .collect();
-        let span = Span { start: scheduled + Nanos(5), end: scheduled + Nanos(77) };
+        let span = TimeSpan { start: scheduled + Nanos(5), end: scheduled + Nanos(77) };
         RequestRecord {
             index,
             phase: Phase::Measured,
@@ -433,7 +436,7 @@ pub(crate) mod tests {
                 status: Some(200),
                 failure: Some(Failure {
                     class: ErrorClass::Http(429),
-                    stage: Stage::Headers,
+                    stage: FailureStage::Headers,
                     message: "slow down".to_owned(),
                 }),
                 finish: Some("length".to_owned()),

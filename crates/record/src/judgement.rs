@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use goodput_model::Judgement;
+use goodput_model::AnswerJudgement;
 use prost::Message;
 
 use crate::error::FolderError;
@@ -24,21 +24,21 @@ struct JudgementFrame {
     valid: Option<bool>,
 }
 
-impl From<&Judgement> for JudgementFrame {
-    fn from(judgement: &Judgement) -> Self {
-        let Judgement { index, output_tokens, characters, valid } = *judgement;
+impl From<&AnswerJudgement> for JudgementFrame {
+    fn from(judgement: &AnswerJudgement) -> Self {
+        let AnswerJudgement { index, output_tokens, characters, valid } = *judgement;
         Self { index: Some(index), output_tokens, characters, valid }
     }
 }
 
-impl From<JudgementFrame> for Judgement {
+impl From<JudgementFrame> for AnswerJudgement {
     fn from(frame: JudgementFrame) -> Self {
         let JudgementFrame { index, output_tokens, characters, valid } = frame;
         Self { index: index.unwrap_or_default(), output_tokens, characters, valid }
     }
 }
 
-impl Framed for Judgement {
+impl Framed for AnswerJudgement {
     fn encode(&self) -> Vec<u8> {
         JudgementFrame::from(self).encode_to_vec()
     }
@@ -62,7 +62,7 @@ impl JudgementLog {
     }
 
     /// Takes a judgement.
-    pub fn append(&mut self, judgement: &Judgement) {
+    pub fn append(&mut self, judgement: &AnswerJudgement) {
         self.0.append(judgement);
         self.0.flush_if_many();
     }
@@ -88,9 +88,14 @@ mod tests {
         let run = RunFolder::open(folder.path()).unwrap();
         assert_eq!(run.judgements().count(), 0, "no file, no judgements");
         let judgements = [
-            Judgement::default(),
-            Judgement { index: 1, output_tokens: Some(0), characters: 9, valid: Some(false) },
-            Judgement { index: u64::MAX, output_tokens: None, characters: 0, valid: Some(true) },
+            AnswerJudgement::default(),
+            AnswerJudgement { index: 1, output_tokens: Some(0), characters: 9, valid: Some(false) },
+            AnswerJudgement {
+                index: u64::MAX,
+                output_tokens: None,
+                characters: 0,
+                valid: Some(true),
+            },
         ];
         assert!(!judgements[0].encode().is_empty());
         // The second replaces the first.

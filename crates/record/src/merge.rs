@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use goodput_files::open_inside;
-use goodput_model::{HostSample, Nanos, Sample};
+use goodput_model::{HealthSample, HostSample, Nanos};
 use prost::Message;
 
 use crate::Framed;
@@ -102,7 +102,7 @@ impl Timed for Raw {
     }
 }
 
-impl Timed for Sample {
+impl Timed for HealthSample {
     fn at(&self) -> Nanos {
         self.at
     }
@@ -211,7 +211,7 @@ fn merge_samples(
     to: &mut LogWriter,
     out: &Path,
 ) -> Result<(), FolderError> {
-    let open = |part: &MergePart<'_>| match open::<Sample>(part, SAMPLES, parts.len()) {
+    let open = |part: &MergePart<'_>| match open::<HealthSample>(part, SAMPLES, parts.len()) {
         Ok(log) => Ok(Some(log)),
         // A client that was killed at once.
         Err(FolderError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -226,7 +226,7 @@ fn merge_samples(
         if !sees_server {
             (sample.scrapes, sample.gpus) = (Vec::new(), Vec::new());
         }
-        let says_nothing = sample == Sample { at: sample.at, ..Sample::default() };
+        let says_nothing = sample == HealthSample { at: sample.at, ..HealthSample::default() };
         if !says_nothing {
             to.append(&sample);
             to.flush_if_many();

@@ -5,7 +5,8 @@ mod server;
 use std::io;
 
 use goodput_model::{
-    Beat, CanaryReading, HostSample, Memory, Nanos, Network, Sample, ThreadSample, Throttled,
+    CanaryReading, HealthSample, HostSample, LoopLag, MachineMemory, Nanos, Network, ThreadSample,
+    Throttled,
 };
 use prost::Message;
 
@@ -74,8 +75,8 @@ struct CanaryFrame {
     errors: Vec<i64>,
 }
 
-impl From<&Sample> for SampleFrame {
-    fn from(sample: &Sample) -> Self {
+impl From<&HealthSample> for SampleFrame {
+    fn from(sample: &HealthSample) -> Self {
         let thread = |thread: &ThreadSample| ThreadFrame {
             name: thread.name.clone(),
             cpu_ns: thread.cpu.0,
@@ -108,7 +109,7 @@ impl From<&Sample> for SampleFrame {
     }
 }
 
-impl From<SampleFrame> for Sample {
+impl From<SampleFrame> for HealthSample {
     fn from(frame: SampleFrame) -> Self {
         let thread = |thread: ThreadFrame| ThreadSample {
             name: thread.name,
@@ -135,7 +136,7 @@ impl From<SampleFrame> for Sample {
                 cpus: frame.cpus,
                 idle: Nanos(frame.idle_ns),
                 memory: match *frame.memory.as_slice() {
-                    [total, available, ..] => Some(Memory { total, available }),
+                    [total, available, ..] => Some(MachineMemory { total, available }),
                     _ => None,
                 },
                 network: match *frame.network.as_slice() {
@@ -144,7 +145,7 @@ impl From<SampleFrame> for Sample {
                 },
             },
             beats: beats
-                .map(|((worker, due), lag)| Beat {
+                .map(|((worker, due), lag)| LoopLag {
                     worker: *worker,
                     due: Nanos(*due),
                     lag: Nanos(*lag),
@@ -157,7 +158,7 @@ impl From<SampleFrame> for Sample {
     }
 }
 
-impl Framed for Sample {
+impl Framed for HealthSample {
     fn encode(&self) -> Vec<u8> {
         SampleFrame::from(self).encode_to_vec()
     }
@@ -169,7 +170,9 @@ impl Framed for Sample {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Buckets, GpuSample, Reading, Scrape, Signal, SignalKind, SignalValue};
+    use goodput_model::{
+        Buckets, GpuSample, Scrape, ServerReading, Signal, SignalKind, SignalValue,
+    };
 
     use super::*;
 
@@ -184,7 +187,7 @@ mod tests {
             }),
         };
         let values = Signal::ALL.iter().map(|signal| (*signal, value(signal))).collect();
-        let read = Reading { values, resets: 1, malformed: 2, of_several: true };
+        let read = ServerReading { values, resets: 1, malformed: 2, of_several: true };
         let scrape =
             |endpoint, outcome| Scrape { at: Nanos(19), took: Nanos(20), endpoint, outcome };
         vec![scrape(0, Ok(read)), scrape(1, Err("timed out".to_owned()))]
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_sample_survives_its_frame() {
-        let sample = Sample {
+        let sample = HealthSample {
             at: Nanos(1_000_000_007),
             host: HostSample {
                 threads: vec![ThreadSample {
@@ -206,10 +209,10 @@ mod tests {
                 open_files: 11,
                 cpus: 17,
                 idle: Nanos(18),
-                memory: Some(Memory { total: 21, available: 0 }),
+                memory: Some(MachineMemory { total: 21, available: 0 }),
                 network: Some(Network { received: 22, sent: 23 }),
             },
-            beats: vec![Beat { worker: 1, due: Nanos(12), lag: Nanos(0) }],
+            beats: vec![LoopLag { worker: 1, due: Nanos(12), lag: Nanos(0) }],
             canary: vec![CanaryReading {
                 due: Nanos(13),
                 slip: Nanos(14),
@@ -237,6 +240,6 @@ mod tests {
             ],
         };
         let bytes = SampleFrame::from(&sample).encode_to_vec();
-        assert_eq!(Sample::from(SampleFrame::decode(bytes.as_slice()).unwrap()), sample);
+        assert_eq!(HealthSample::from(SampleFrame::decode(bytes.as_slice()).unwrap()), sample);
     }
 }

@@ -293,7 +293,7 @@ fn numbered(
 mod tests {
     use std::collections::BTreeMap;
 
-    use goodput_model::{ErrorClass, Failure, Stage};
+    use goodput_model::{ErrorClass, Failure, FailureStage};
 
     use super::*;
     use crate::frame::tests::record;
@@ -395,7 +395,7 @@ mod tests {
         exchange.finish = Some("quoted_in_letters".to_owned());
         let message = "you quoted".to_owned();
         exchange.failure =
-            Some(Failure { class: ErrorClass::Http(400), stage: Stage::Headers, message });
+            Some(Failure { class: ErrorClass::Http(400), stage: FailureStage::Headers, message });
         logs.append(Nanos(0), [&one, &other], None);
         logs.finish();
         for entry in std::fs::read_dir(&path).unwrap() {

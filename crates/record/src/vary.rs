@@ -7,7 +7,7 @@ pub use values::{Vary, configurations};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use goodput_model::{Arrivals, Lengths, Mode, Plan, Rate, SourcePlan};
+use goodput_model::{Arrivals, LengthDistribution, Mode, Plan, Rate, SourcePlan};
 use serde::Deserialize;
 use toml::Value;
 
@@ -112,8 +112,8 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
             varied.load.mode = with_users(&plan.load.mode, users);
         }
         Some(alias @ (Alias::Input | Alias::Output | Alias::MaxTokens)) => {
-            let lengths: Lengths = value.parse().map_err(|error| wrong(error, None))?;
-            let is_one = matches!(lengths, Lengths::Fixed(_));
+            let lengths: LengthDistribution = value.parse().map_err(|error| wrong(error, None))?;
+            let is_one = matches!(lengths, LengthDistribution::Fixed(_));
             if alias == Alias::MaxTokens && !is_one {
                 return Err(wrong("it is no number of tokens".to_owned(), None));
             }
@@ -133,7 +133,7 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
 }
 
 /// Sets the lengths of a source that has some.
-fn lengthen(source: &mut SourcePlan, alias: Alias, lengths: Lengths) -> Option<()> {
+fn lengthen(source: &mut SourcePlan, alias: Alias, lengths: LengthDistribution) -> Option<()> {
     match (source, alias) {
         (SourcePlan::Synthetic { input, .. }, Alias::Input) => *input = lengths,
         (SourcePlan::Synthetic { output, .. }, Alias::Output | Alias::MaxTokens) => {

@@ -66,13 +66,18 @@ fn merge(table: &mut Table, base: Table) {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::Lengths;
+    use goodput_model::LengthDistribution;
 
     use super::*;
 
     fn chat(name: &str) -> Option<ClassPlan> {
-        (name == "chat")
-            .then(|| ClassPlan::synthetic("chat", Lengths::Fixed(500), Lengths::Fixed(200)))
+        (name == "chat").then(|| {
+            ClassPlan::synthetic(
+                "chat",
+                LengthDistribution::Fixed(500),
+                LengthDistribution::Fixed(200),
+            )
+        })
     }
 
     fn read(text: &str) -> Result<WorkloadPlan, FolderError> {
@@ -93,8 +98,8 @@ mod tests {
         let limited = read("output = \"limit\"\n[[class]]\npreset = \"chat\"\n").unwrap();
         assert_eq!(limited.output, OutputLength::Limit);
         let source = |input, output| SourcePlan::Synthetic {
-            input: Lengths::Fixed(input),
-            output: Lengths::Fixed(output),
+            input: LengthDistribution::Fixed(input),
+            output: LengthDistribution::Fixed(output),
         };
         assert_eq!(plan.classes[0].source, source(500, 20));
         assert_eq!((plan.classes[0].name.as_str(), plan.classes[0].share), ("short", 0.7));

@@ -1,6 +1,6 @@
 //! Lines about how well a figure is known: before a run, and while it goes on.
 
-use goodput_model::{Figure, Goal, MetricName};
+use goodput_model::{Goal, MetricName, StopFigure};
 use goodput_stats::{
     DEFAULT_SIGMA, LiveFigure, Look, about, flag_time, requests_before, requests_before_mean,
 };
@@ -11,8 +11,8 @@ use crate::number::{amount, bare_about, count};
 pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
     let one = |goal: &Goal| {
         let needed = round(match goal.figure {
-            Figure::Mean => requests_before_mean(goal.within, DEFAULT_SIGMA),
-            Figure::Percentile(percent) => requests_before(percent, goal.within, DEFAULT_SIGMA),
+            StopFigure::Mean => requests_before_mean(goal.within, DEFAULT_SIGMA),
+            StopFigure::Percentile(percent) => requests_before(percent, goal.within, DEFAULT_SIGMA),
         }?);
         Some(format!(
             "{} to ±{} % needs about {} requests: {} at this rate",
@@ -23,7 +23,7 @@ pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
         ))
     };
     let all: Vec<String> = goals.iter().filter_map(one).collect();
-    let is_p99 = |goal: &Goal| goal.figure == Figure::Percentile(99.0);
+    let is_p99 = |goal: &Goal| goal.figure == StopFigure::Percentile(99.0);
     let p99 = if goals.iter().any(is_p99) { "" } else { "; p99 as a plain figure needs 1,000" };
     format!(
         "{} (if latencies spread as usual: log-normal, sigma {DEFAULT_SIGMA}){p99}",

@@ -195,15 +195,15 @@ fn held(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{ReportedMetric, ReportedMode, Tool};
+    use goodput_model::{ReportedMetric, ReportedMode, SourceTool};
     use goodput_stats::audit_reported;
     use unicode_width::UnicodeWidthStr;
 
     use super::*;
     use crate::render::text::WIDTH;
 
-    fn run(tool: Tool) -> Reported {
-        let mut run = Reported::of(tool);
+    fn run(tool: SourceTool) -> Reported {
+        let mut run = Reported::new(tool);
         run.model = Some("a\u{1b}[31m|b".to_owned());
         run.load.mode = ReportedMode::Closed;
         run.load.concurrency = Some(8);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_file_is_shown_as_it_states_itself() {
-        let run = run(Tool::VllmPython);
+        let run = run(SourceTool::VllmPython);
         let page = reported_text(&run, &audit_reported(&run));
         assert!(page.contains("1,200 ended well, 3 failed"), "{page}");
         assert!(page.contains("100.0 prompt and 20.0 output tokens a request"), "{page}");
@@ -246,7 +246,8 @@ mod tests {
                 reported,
             }
         };
-        let sides = vec![side("a", Tool::VllmPython, 10.0), side("b", Tool::Sglang, 11.0)];
+        let sides =
+            vec![side("a", SourceTool::VllmPython, 10.0), side("b", SourceTool::Sglang, 11.0)];
         let page = files_text(&FileComparison::new(sides));
         let rate = page.lines().find(|line| line.starts_with("requests")).unwrap();
         assert!(rate.ends_with("10.00      11.00    +10.0 %"), "{page}");

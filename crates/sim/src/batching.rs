@@ -19,17 +19,17 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
-use self::sequence::{Place, Sequence, Table};
-use self::worker::{Role, Rules, Worker};
-use crate::job::{Gauges, Job, Output, QueueFull, TokenOf};
-use crate::kv::Pool;
+use self::sequence::{Sequence, SequencePlace, SequenceTable};
+use self::worker::{BatchRules, SimWorker, WorkerRole};
+use crate::job::{Gauges, Output, QueueFull, SimJob, TokenOf};
+use crate::kv::KvPool;
 use crate::profile;
 
-pub(crate) struct Batching {
-    settings: profile::Batching,
-    rules: Rules,
+pub(crate) struct BatchingEngine {
+    settings: profile::BatchingProfile,
+    rules: BatchRules,
     seed: u64,
     now: Nanos,
     /// No step begins before these: the engine has started, and is no longer held.
@@ -39,7 +39,7 @@ pub(crate) struct Batching {
     live: usize,
     idle_since: Nanos,
     has_run: bool,
-    table: Table,
+    table: SequenceTable,
     by_id: HashMap<u64, u32>,
     /// Requests in the frontend, and when they leave it.
     entering: VecDeque<(Nanos, u32)>,
@@ -49,22 +49,22 @@ pub(crate) struct Batching {
     gone_transfers: usize,
     departures: u64,
     /// The one that decodes comes first.
-    workers: Vec<Worker>,
+    workers: Vec<SimWorker>,
     counts: Gauges,
 }
 
-impl Batching {
-    pub(crate) fn new(settings: &profile::Batching, seed: u64, token_of: TokenOf) -> Self {
+impl BatchingEngine {
+    pub(crate) fn new(settings: &profile::BatchingProfile, seed: u64, token_of: TokenOf) -> Self {
         let kv = &settings.kv;
-        let worker = |role| Worker::new(role, Pool::new(kv.blocks.max(1), kv.prefix_caching));
+        let worker = |role| SimWorker::new(role, KvPool::new(kv.blocks.max(1), kv.prefix_caching));
         let workers = match settings.disaggregated {
-            None => vec![worker(Role::Whole)],
-            Some(split) => std::iter::once(worker(Role::Decode))
-                .chain((0..split.prefill_workers.max(1)).map(|_| worker(Role::Prefill)))
+            None => vec![worker(WorkerRole::Whole)],
+            Some(split) => std::iter::once(worker(WorkerRole::Decode))
+                .chain((0..split.prefill_workers.max(1)).map(|_| worker(WorkerRole::Prefill)))
                 .collect(),
         };
         Self {
-            rules: Rules {
+            rules: BatchRules {
                 max_seqs: settings.scheduler.max_num_seqs.max(1) as usize,
                 budget: settings.scheduler.max_num_batched_tokens.max(1),
                 block_tokens: kv.block_tokens.max(1),
@@ -79,7 +79,7 @@ impl Batching {
             live: 0,
             idle_since: Nanos::ZERO,
             has_run: false,
-            table: Table::default(),
+            table: SequenceTable::default(),
             by_id: HashMap::new(),
             entering: VecDeque::new(),
             gone_entering: 0,
@@ -91,7 +91,7 @@ impl Batching {
         }
     }
 
-    pub(crate) fn submit(&mut self, at: Nanos, job: Job) -> Result<(), QueueFull> {
+    pub(crate) fn submit(&mut self, at: Nanos, job: SimJob) -> Result<(), QueueFull> {
         self.now = self.now.max(at);
         let limit = self.settings.scheduler.max_queue;
         if limit.is_some_and(|limit| self.gauges().waiting >= u64::from(limit)) {
@@ -103,7 +103,7 @@ impl Batching {
         self.has_run = true;
         self.live += 1;
         let random = (self.rules.drafts > 0)
-            .then(|| Box::new(Stream::new(self.seed, Domain::Service, job.id)));
+            .then(|| Box::new(RandomStream::new(self.seed, Domain::Service, job.id)));
         let id = job.id;
         let index = self.table.insert(Sequence::new(job, random));
         self.by_id.insert(id, index);
@@ -121,15 +121,15 @@ impl Batching {
     pub(crate) fn cancel(&mut self, id: u64) {
         let Some(index) = self.by_id.remove(&id) else { return };
         let Some(sequence) = self.table.get_mut(index) else { return };
-        let was = std::mem::replace(&mut sequence.place, Place::Gone);
+        let was = std::mem::replace(&mut sequence.place, SequencePlace::Gone);
         let worker = &mut self.workers[sequence.worker];
         worker.pool.release(&mut sequence.blocks);
         match was {
-            Place::Frontend => self.gone_entering += 1,
-            Place::Transfer => self.gone_transfers += 1,
-            Place::Waiting => worker.gone_waiting += 1,
-            Place::Running => worker.gone_running += 1,
-            Place::Gone => return,
+            SequencePlace::Frontend => self.gone_entering += 1,
+            SequencePlace::Transfer => self.gone_transfers += 1,
+            SequencePlace::Waiting => worker.gone_waiting += 1,
+            SequencePlace::Running => worker.gone_running += 1,
+            SequencePlace::Gone => return,
         }
         self.one_less(self.now);
     }
@@ -143,7 +143,7 @@ impl Batching {
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         let begin = self.now.max(self.warm).max(self.held);
-        let of_worker = |worker: &Worker| worker.end.or((worker.load() > 0).then_some(begin));
+        let of_worker = |worker: &SimWorker| worker.end.or((worker.load() > 0).then_some(begin));
         let steps = self.workers.iter().filter_map(of_worker);
         let entering = self.entering.front().map(|(at, _)| *at);
         let transfer = self.transfers.peek().map(|Reverse((at, ..))| *at);
@@ -228,7 +228,7 @@ impl Batching {
     /// A request leaves the frontend.
     fn enter(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
         let Some(sequence) = self.table.get(index) else { return };
-        if sequence.place == Place::Gone {
+        if sequence.place == SequencePlace::Gone {
             self.gone_entering = self.gone_entering.saturating_sub(1);
             self.table.remove(index);
             return;
@@ -252,7 +252,7 @@ impl Batching {
 
     fn queue(&mut self, index: u32, number: usize, in_front: bool) {
         let Some(sequence) = self.table.get_mut(index) else { return };
-        sequence.place = Place::Waiting;
+        sequence.place = SequencePlace::Waiting;
         sequence.worker = number;
         let waiting = &mut self.workers[number].waiting;
         if in_front { waiting.push_front(index) } else { waiting.push_back(index) }
@@ -261,7 +261,7 @@ impl Batching {
     /// The KV of a prefilled request has come to the decode worker, and its token to the client.
     fn arrive(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
         let Some(sequence) = self.table.get(index) else { return };
-        if sequence.place == Place::Gone {
+        if sequence.place == SequencePlace::Gone {
             self.gone_transfers = self.gone_transfers.saturating_sub(1);
             self.table.remove(index);
             return;
@@ -313,7 +313,7 @@ impl Batching {
     /// What a step has done for one sequence, and whether that stays in the running list.
     fn conclude(&mut self, number: usize, at: Nanos, index: u32, out: &mut Vec<Output>) -> bool {
         let Some(sequence) = self.table.get_mut(index) else { return false };
-        if sequence.place == Place::Gone {
+        if sequence.place == SequencePlace::Gone {
             self.table.remove(index);
             return false;
         }
@@ -336,7 +336,7 @@ impl Batching {
             new_tokens = new_tokens.min(sequence.output);
         }
         sequence.generated += new_tokens;
-        if self.workers[number].role == Role::Prefill && new_tokens > 0 {
+        if self.workers[number].role == WorkerRole::Prefill && new_tokens > 0 {
             self.depart(number, at, index);
             return false;
         }
@@ -357,7 +357,7 @@ impl Batching {
             .map_or((Nanos::ZERO, 0.0), |split| (split.latency.nanos(), split.ns_per_token));
         let there = at + latency + Nanos((f64::from(sequence.computed) * each).round() as u64);
         self.workers[number].pool.release(&mut sequence.blocks);
-        sequence.place = Place::Transfer;
+        sequence.place = SequencePlace::Transfer;
         self.transfers.push(Reverse((there, self.departures, index)));
         self.departures += 1;
     }

@@ -2,45 +2,45 @@
 
 use goodput_model::Nanos;
 
-use crate::batching::Batching;
-use crate::job::{Gauges, Job, Output, QueueFull, TokenOf};
-use crate::profile::{Model, Profile};
+use crate::batching::BatchingEngine;
+use crate::job::{Gauges, Output, QueueFull, SimJob, TokenOf};
+use crate::profile::{EngineProfile, Profile};
 use crate::slots::Slots;
 
 /// A simulated engine.
-pub struct Engine(Kind);
+pub struct SimEngine(EngineModel);
 
-enum Kind {
+enum EngineModel {
     Slots(Box<Slots>),
-    Batching(Box<Batching>),
+    Batching(Box<BatchingEngine>),
 }
 
 macro_rules! each {
     ($self:expr, $engine:ident => $what:expr) => {
         match $self {
-            Kind::Slots($engine) => $what,
-            Kind::Batching($engine) => $what,
+            EngineModel::Slots($engine) => $what,
+            EngineModel::Batching($engine) => $what,
         }
     };
 }
 
-impl Engine {
+impl SimEngine {
     /// An engine that has never run.
     pub fn new(profile: &Profile, seed: u64, token_of: TokenOf) -> Self {
         Self(match &profile.engine {
-            Model::Delays(delays) => Kind::Slots(Box::new(Slots::new(delays, seed))),
-            Model::Batching(batching) => {
-                Kind::Batching(Box::new(Batching::new(batching, seed, token_of)))
+            EngineProfile::Delays(delays) => EngineModel::Slots(Box::new(Slots::new(delays, seed))),
+            EngineProfile::Batching(batching) => {
+                EngineModel::Batching(Box::new(BatchingEngine::new(batching, seed, token_of)))
             }
         })
     }
 
     /// A request arrives at `at`, to which the caller has advanced before. Requests queue in the
     /// order of these calls.
-    pub fn submit(&mut self, at: Nanos, job: Job) -> Result<(), QueueFull> {
+    pub fn submit(&mut self, at: Nanos, job: SimJob) -> Result<(), QueueFull> {
         match &mut self.0 {
-            Kind::Slots(engine) => engine.submit(at, &job),
-            Kind::Batching(engine) => engine.submit(at, job),
+            EngineModel::Slots(engine) => engine.submit(at, &job),
+            EngineModel::Batching(engine) => engine.submit(at, job),
         }
     }
 
@@ -70,7 +70,7 @@ impl Engine {
     /// Forgets every cached block that no running request holds, and lets none of those held be
     /// found by others.
     pub fn reset_prefix_cache(&mut self) {
-        if let Kind::Batching(engine) = &mut self.0 {
+        if let EngineModel::Batching(engine) = &mut self.0 {
             engine.reset_prefix_cache();
         }
     }

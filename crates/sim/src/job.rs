@@ -7,7 +7,7 @@ use goodput_model::Nanos;
 
 /// One request, as far as an engine's timing depends on it.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct SimJob {
     /// Its number: outputs carry it, and everything random about the request follows from it.
     pub id: u64,
     /// Token ids of the prompt.

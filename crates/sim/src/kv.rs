@@ -43,7 +43,7 @@ impl Hasher for Mixed {
 }
 
 #[derive(Clone, Copy)]
-struct Block {
+struct KvBlock {
     refs: u32,
     /// Neighbours in the free list while nobody holds it.
     previous: u32,
@@ -52,11 +52,11 @@ struct Block {
 }
 
 /// The blocks of one worker.
-pub(crate) struct Pool {
+pub(crate) struct KvPool {
     total: u32,
     caching: bool,
     /// Blocks that have been used at least once; the others are `blocks.len()..total`.
-    blocks: Vec<Block>,
+    blocks: Vec<KvBlock>,
     /// Of the blocks in the list: the one unused for longest, and the one given back last.
     oldest: u32,
     newest: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Pool {
     by_hash: HashMap<u64, u32, BuildHasherDefault<Mixed>>,
 }
 
-impl Pool {
+impl KvPool {
     pub(crate) fn new(total: u32, caching: bool) -> Self {
         Self {
             total,
@@ -119,7 +119,7 @@ impl Pool {
         // Blocks that were never used come before those that may be found again.
         if self.blocks.len() < self.total as usize {
             let block = self.blocks.len() as u32;
-            self.blocks.push(Block { refs: 1, previous: NONE, next: NONE, hash: None });
+            self.blocks.push(KvBlock { refs: 1, previous: NONE, next: NONE, hash: None });
             self.held += 1;
             return Some(block);
         }
@@ -179,7 +179,7 @@ impl Pool {
     }
 
     fn unlink(&mut self, block: u32) {
-        let Block { previous, next, .. } = self.blocks[block as usize];
+        let KvBlock { previous, next, .. } = self.blocks[block as usize];
         match self.blocks.get_mut(previous as usize) {
             Some(before) => before.next = next,
             None => self.oldest = next,
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_longest_unused_goes_first_and_the_end_before_the_beginning() {
-        let mut pool = Pool::new(4, true);
+        let mut pool = KvPool::new(4, true);
         let mut first: Vec<u32> = (0..2).filter_map(|_| pool.take()).collect();
         let mut second: Vec<u32> = (0..2).filter_map(|_| pool.take()).collect();
         for (block, hash) in first.iter().chain(&second).zip([10, 11, 20, 21]) {
@@ -207,7 +207,7 @@ mod tests {
         pool.release(&mut first);
         pool.release(&mut second);
         assert_eq!((pool.used(), pool.free()), (0, 4));
-        let seen = |pool: &Pool, hashes: &[u64]| pool.find(hashes, &mut Vec::new());
+        let seen = |pool: &KvPool, hashes: &[u64]| pool.find(hashes, &mut Vec::new());
         assert_eq!(seen(&pool, &[10, 11]), 2);
         // The end of the first sequence goes, then its beginning.
         pool.take();
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_block_held_twice_is_free_after_the_second() {
-        let mut pool = Pool::new(2, true);
+        let mut pool = KvPool::new(2, true);
         let block = pool.take().unwrap();
         pool.register(block, 7);
         pool.hold(block);

@@ -1,7 +1,7 @@
 //! *The engine model*: what a serving engine does, with time as a parameter.
 //!
-//! An [`Engine`] is told what arrives and when ([`Engine::submit`]), says when it next has
-//! something to do ([`Engine::next`]), and gives the tokens that are due ([`Engine::advance`]). It
+//! An [`SimEngine`] is told what arrives and when ([`SimEngine::submit`]), says when it next has
+//! something to do ([`SimEngine::next`]), and gives the tokens that are due ([`SimEngine::advance`]). It
 //! knows no clock and does no I/O: a server drives it along the real clock, [`simulate`] as fast as
 //! the processor goes. Everything random is a function of the seed and the request's number, so a
 //! run can be repeated exactly.
@@ -20,10 +20,11 @@ mod simulate;
 mod slots;
 mod step;
 
-pub use engine::Engine;
-pub use job::{Gauges, Job, Output, QueueFull, TokenOf};
+pub use engine::SimEngine;
+pub use job::{Gauges, Output, QueueFull, SimJob, TokenOf};
 pub use profile::{
-    Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Start, Time,
+    BatchingProfile, Delays, Disaggregated, EngineProfile, Kv, Profile, Scheduler, Speculative,
+    StartupCost, Time,
 };
-pub use simulate::{Arrival, Outcome, simulate};
-pub use step::{Shape, Step};
+pub use simulate::{JobArrival, JobOutcome, simulate};
+pub use step::{StepCost, StepShape};

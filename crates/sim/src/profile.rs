@@ -12,8 +12,8 @@ use std::time::Duration;
 use goodput_model::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::step::Step;
-use goodput_model::{Delay, Lengths};
+use crate::step::StepCost;
+use goodput_model::{Delay, LengthDistribution};
 
 /// What an engine is like.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,20 +27,20 @@ pub struct Profile {
     /// Tokens of an answer when the request sets no limit.
     pub default_tokens: u32,
     /// Where answers end by themselves; without it they run to their limit.
-    pub answer: Option<Lengths>,
+    pub answer: Option<LengthDistribution>,
     /// Prompt tokens that an image counts for.
     pub image_tokens: u32,
     /// How it serves.
-    pub engine: Model,
+    pub engine: EngineProfile,
 }
 
 /// How an engine serves.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Model {
+pub enum EngineProfile {
     /// Slots and drawn delays.
     Delays(Delays),
     /// Continuous batching.
-    Batching(Box<Batching>),
+    Batching(Box<BatchingProfile>),
 }
 
 /// No batching: a slot, then drawn delays.
@@ -60,19 +60,19 @@ pub struct Delays {
 
 /// Continuous batching over a paged KV cache.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batching {
+pub struct BatchingProfile {
     /// Limits of a step.
     pub scheduler: Scheduler,
     /// The cache.
     pub kv: Kv,
     /// How long a step takes.
-    pub step: Step,
+    pub step: StepCost,
     /// Draft tokens.
     pub speculative: Option<Speculative>,
     /// Workers of their own for prefill.
     pub disaggregated: Option<Disaggregated>,
     /// What the first requests pay.
-    pub start: Start,
+    pub start: StartupCost,
 }
 
 /// Limits of a step.
@@ -143,7 +143,7 @@ pub struct Disaggregated {
 /// What the first requests pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Start {
+pub struct StartupCost {
     /// Before the first step of an engine that has never run, or was idle for too long.
     #[serde(default)]
     pub cold_start: Time,
@@ -202,14 +202,14 @@ impl From<Time> for String {
 /// A profile as it is written: which model it is follows from its sections.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct ProfileText {
     #[serde(default)]
     about: String,
     model: String,
     max_model_len: u32,
     default_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    answer: Option<Lengths>,
+    answer: Option<LengthDistribution>,
     #[serde(default = "image_tokens")]
     image_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,13 +219,13 @@ struct Text {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kv: Option<Kv>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<Step>,
+    step: Option<StepCost>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     speculative: Option<Speculative>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     disaggregated: Option<Disaggregated>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    start: Option<Start>,
+    start: Option<StartupCost>,
 }
 
 fn image_tokens() -> u32 {
@@ -258,26 +258,28 @@ impl Profile {
 
     /// Reads a profile, and says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let text: Text = toml::from_str(text).map_err(|error| error.to_string())?;
+        let text: ProfileText = toml::from_str(text).map_err(|error| error.to_string())?;
         let profile = Self::assemble(text)?;
         profile.check()?;
         Ok(profile)
     }
 
-    fn assemble(text: Text) -> Result<Self, String> {
+    fn assemble(text: ProfileText) -> Result<Self, String> {
         let extra = text.speculative.is_some() || text.disaggregated.is_some();
         let engine = match (text.delays, text.scheduler, text.kv, text.step) {
             (Some(delays), None, None, None) if !extra && text.start.is_none() => {
-                Model::Delays(delays)
+                EngineProfile::Delays(delays)
             }
-            (None, Some(scheduler), Some(kv), Some(step)) => Model::Batching(Box::new(Batching {
-                scheduler,
-                kv,
-                step,
-                speculative: text.speculative,
-                disaggregated: text.disaggregated,
-                start: text.start.unwrap_or_default(),
-            })),
+            (None, Some(scheduler), Some(kv), Some(step)) => {
+                EngineProfile::Batching(Box::new(BatchingProfile {
+                    scheduler,
+                    kv,
+                    step,
+                    speculative: text.speculative,
+                    disaggregated: text.disaggregated,
+                    start: text.start.unwrap_or_default(),
+                }))
+            }
             _ => {
                 return Err(
                     "a profile has either [delays] alone, or [scheduler], [kv] and [step] \
@@ -299,7 +301,7 @@ impl Profile {
 
     /// The profile as TOML that [`Profile::parse`] reads back to the same.
     pub fn to_toml(&self) -> Result<String, String> {
-        let mut text = Text {
+        let mut text = ProfileText {
             about: self.about.clone(),
             model: self.model.clone(),
             max_model_len: self.max_model_len,
@@ -315,8 +317,8 @@ impl Profile {
             start: None,
         };
         match &self.engine {
-            Model::Delays(delays) => text.delays = Some(delays.clone()),
-            Model::Batching(batching) => {
+            EngineProfile::Delays(delays) => text.delays = Some(delays.clone()),
+            EngineProfile::Batching(batching) => {
                 text.scheduler = Some(batching.scheduler.clone());
                 text.kv = Some(batching.kv.clone());
                 text.step = Some(batching.step.clone());

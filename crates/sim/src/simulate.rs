@@ -4,21 +4,21 @@ use std::collections::HashMap;
 
 use goodput_model::Nanos;
 
-use crate::engine::Engine;
-use crate::job::{Job, Output};
+use crate::engine::SimEngine;
+use crate::job::{Output, SimJob};
 
 /// A request and when it comes.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct JobArrival {
     /// When.
     pub at: Nanos,
     /// What.
-    pub job: Job,
+    pub job: SimJob,
 }
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// Which.
     pub id: u64,
     /// When it came.
@@ -43,23 +43,26 @@ pub struct Outcome {
 
 /// Lets the engine serve all of these, which come in order of time, and says what became of each,
 /// in order of their ids. Those of one instant arrive together.
-pub fn simulate(engine: &mut Engine, arrivals: impl IntoIterator<Item = Arrival>) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = Vec::new();
+pub fn simulate(
+    engine: &mut SimEngine,
+    arrivals: impl IntoIterator<Item = JobArrival>,
+) -> Vec<JobOutcome> {
+    let mut outcomes: Vec<JobOutcome> = Vec::new();
     let mut places = HashMap::new();
     let mut outputs = Vec::new();
     let mut now = None;
-    for Arrival { at, job } in arrivals {
+    for JobArrival { at, job } in arrivals {
         if now.is_none_or(|now| at > now) {
             engine.advance(at, &mut outputs);
             note(&mut outcomes, &places, &mut outputs);
             now = Some(at);
         }
         places.insert(job.id, outcomes.len());
-        let mut outcome = Outcome {
+        let mut outcome = JobOutcome {
             id: job.id,
             arrived: at,
             prompt_tokens: u32::try_from(job.prompt.len()).unwrap_or(u32::MAX),
-            ..Outcome::default()
+            ..JobOutcome::default()
         };
         outcome.refused = engine.submit(at, job).is_err();
         outcomes.push(outcome);
@@ -72,7 +75,7 @@ pub fn simulate(engine: &mut Engine, arrivals: impl IntoIterator<Item = Arrival>
     outcomes
 }
 
-fn note(outcomes: &mut [Outcome], places: &HashMap<u64, usize>, outputs: &mut Vec<Output>) {
+fn note(outcomes: &mut [JobOutcome], places: &HashMap<u64, usize>, outputs: &mut Vec<Output>) {
     for output in outputs.drain(..) {
         let place = places.get(&output.id).and_then(|place| outcomes.get_mut(*place));
         let Some(outcome) = place else { continue };

@@ -7,18 +7,18 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
-use crate::job::{Gauges, Job, Output, QueueFull};
+use crate::job::{Gauges, Output, QueueFull, SimJob};
 use crate::profile::Delays;
 
 /// A request that has a slot.
-struct Served {
+struct SlotJob {
     id: u64,
     output_tokens: u32,
     sent: u32,
     admitted: Nanos,
-    random: Stream,
+    random: RandomStream,
 }
 
 /// A request that waits.
@@ -40,7 +40,7 @@ pub(crate) struct Slots {
     left: HashSet<u64>,
     /// Next token of each request being served: instant, order of arrival.
     due: BinaryHeap<Reverse<(Nanos, u64)>>,
-    served: HashMap<u64, Served>,
+    served: HashMap<u64, SlotJob>,
     /// Order of arrival of each request that is not finished.
     by_id: HashMap<u64, u64>,
     arrived: u64,
@@ -62,7 +62,7 @@ impl Slots {
         }
     }
 
-    pub(crate) fn submit(&mut self, at: Nanos, job: &Job) -> Result<(), QueueFull> {
+    pub(crate) fn submit(&mut self, at: Nanos, job: &SimJob) -> Result<(), QueueFull> {
         self.now = self.now.max(at);
         let order = self.arrived;
         let queued = Queued { order, id: job.id, output_tokens: job.output_tokens };
@@ -168,11 +168,11 @@ impl Slots {
 
     fn start(&mut self, at: Nanos, queued: &Queued) {
         let at = at.max(self.ready);
-        let mut random = Stream::new(self.seed, Domain::Service, queued.id);
+        let mut random = RandomStream::new(self.seed, Domain::Service, queued.id);
         let first = at + self.settings.ttft.draw(&mut random);
         self.due.push(Reverse((first, queued.order)));
         let (id, output_tokens) = (queued.id, queued.output_tokens);
-        let served = Served { id, output_tokens, sent: 0, admitted: at, random };
+        let served = SlotJob { id, output_tokens, sent: 0, admitted: at, random };
         self.served.insert(queued.order, served);
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// How long a step takes; see the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct StepCost {
     /// What every step takes.
     pub base_ms: f64,
     /// Share of the smaller of decode and prefill that the other hides: 0 to 1.
@@ -47,7 +47,7 @@ pub struct Step {
 
 /// What one step computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shape {
+pub struct StepShape {
     /// Sequences that decode.
     pub decode_seqs: u64,
     /// Their tokens: one each, more with speculative decoding.
@@ -60,7 +60,7 @@ pub struct Shape {
     pub attention_halves: u64,
 }
 
-impl Shape {
+impl StepShape {
     /// Adds a sequence that decodes `tokens` on top of `context`.
     pub fn decode(&mut self, tokens: u32, context: u32) {
         self.decode_seqs += 1;
@@ -93,27 +93,27 @@ fn points<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, f64)>,
     Vec::<Vec<f64>>::deserialize(deserializer)?.into_iter().map(point).collect()
 }
 
-impl Step {
+impl StepCost {
     /// How long a step of this shape takes, in milliseconds.
-    pub fn ms(&self, shape: &Shape) -> f64 {
+    pub fn ms(&self, shape: &StepShape) -> f64 {
         let decode = if shape.decode_seqs == 0 { 0.0 } else { self.decode_part(shape) };
         let prefill = if shape.prefill_tokens == 0 { 0.0 } else { self.prefill_part(shape) };
         self.base_ms + decode.max(prefill) + (1.0 - self.overlap) * decode.min(prefill)
     }
 
     /// How long a step of this shape takes.
-    pub fn time(&self, shape: &Shape) -> Nanos {
+    pub fn time(&self, shape: &StepShape) -> Nanos {
         Nanos((self.ms(shape) * 1e6).round() as u64)
     }
 
-    fn decode_part(&self, shape: &Shape) -> f64 {
+    fn decode_part(&self, shape: &StepShape) -> f64 {
         let reference = shape.decode_seqs as f64 * f64::from(self.reference_context);
         let beyond = shape.kv_tokens as f64 - reference;
         let at_reference = self.look_up(&self.decode_ms, shape.decode_tokens) - self.base_ms;
         (at_reference + beyond * self.kv_ns * 1e-6).max(0.0)
     }
 
-    fn prefill_part(&self, shape: &Shape) -> f64 {
+    fn prefill_part(&self, shape: &StepShape) -> f64 {
         let above = self.look_up(&self.prefill_ms, shape.tokens());
         let below = self.look_up(&self.prefill_ms, shape.decode_tokens);
         above - below + shape.attention_halves as f64 * 0.5 * self.attention_ns * 1e-6
@@ -136,8 +136,8 @@ impl Step {
 mod tests {
     use super::*;
 
-    fn step(overlap: f64) -> Step {
-        Step {
+    fn step(overlap: f64) -> StepCost {
+        StepCost {
             base_ms: 10.0,
             overlap,
             reference_context: 100,
@@ -148,8 +148,8 @@ mod tests {
         }
     }
 
-    fn shape(decode: u32, context: u32, prefill: u32, before: u32) -> Shape {
-        let mut shape = Shape::default();
+    fn shape(decode: u32, context: u32, prefill: u32, before: u32) -> StepShape {
+        let mut shape = StepShape::default();
         for _ in 0..decode {
             shape.decode(1, context);
         }
@@ -170,7 +170,7 @@ mod tests {
         // 200 tokens on top of 300: 200 × 400 pairs of 100 ns.
         assert_eq!(step.ms(&shape(0, 0, 200, 300)), 12.0 + 8.0);
         assert_eq!(step.ms(&shape(0, 0, 300, 0)), 14.0 + 4.5);
-        assert_eq!(step.ms(&Shape::default()), 10.0);
+        assert_eq!(step.ms(&StepShape::default()), 10.0);
     }
 
     #[test]

@@ -6,18 +6,18 @@ mod common;
 
 use common::{changed, drain, engine, instants, job, mean, small, standard_error, unique};
 use goodput_model::Nanos;
-use goodput_sim::{Arrival, Engine, Model, Output, Profile, Time, simulate};
+use goodput_sim::{EngineProfile, JobArrival, Output, Profile, SimEngine, Time, simulate};
 use std::time::Duration;
 
 fn ms(at: u64) -> Nanos {
     Nanos::from_millis(at)
 }
 
-fn submit(engine: &mut Engine, at: u64, id: u64, prompt: u32, output: u32) {
+fn submit(engine: &mut SimEngine, at: u64, id: u64, prompt: u32, output: u32) {
     engine.submit(ms(at), unique(id, prompt, output)).unwrap();
 }
 
-fn advance(engine: &mut Engine, to: u64) -> Vec<Output> {
+fn advance(engine: &mut SimEngine, to: u64) -> Vec<Output> {
     let mut out = Vec::new();
     engine.advance(ms(to), &mut out);
     out
@@ -322,7 +322,7 @@ fn cached_blocks_that_nobody_holds_count_as_free_only_once() {
 #[test]
 fn context_costs_time() {
     let mut profile = small(&[]);
-    if let Model::Batching(batching) = &mut profile.engine {
+    if let EngineProfile::Batching(batching) = &mut profile.engine {
         (batching.step.attention_ns, batching.step.kv_ns) = (1000.0, 1000.0);
     }
     let mut engine = engine(&profile);
@@ -337,12 +337,12 @@ fn context_costs_time() {
 fn drafts_come_in_together() {
     let (k, a) = (4, 0.7);
     let mut profile = small(&[("speculative", "4:0.7"), ("max_num_batched_tokens", "1000")]);
-    if let Model::Batching(batching) = &mut profile.engine {
+    if let EngineProfile::Batching(batching) = &mut profile.engine {
         let speculative = batching.speculative.as_mut().unwrap();
         speculative.draft = Time(Duration::from_millis(2));
     }
     let run = |seed| {
-        let mut engine = Engine::new(&profile, seed, common::token_of);
+        let mut engine = SimEngine::new(&profile, seed, common::token_of);
         for id in 0..8 {
             submit(&mut engine, 0, id, 10, 900);
         }
@@ -363,7 +363,7 @@ fn drafts_come_in_together() {
     assert!((first[1] - first[0] - 12.0).abs() < 1e-9, "{first:?}");
     assert_ne!(run(2).0, out);
     // Draws belong to the request: alone it gets the same tokens in each of its steps.
-    let mut alone = Engine::new(&profile, 1, common::token_of);
+    let mut alone = SimEngine::new(&profile, 1, common::token_of);
     submit(&mut alone, 0, 3, 10, 900);
     let of =
         |out: &[Output]| out.iter().filter(|o| o.id == 3).map(|o| o.new_tokens).collect::<Vec<_>>();
@@ -373,7 +373,7 @@ fn drafts_come_in_together() {
 /// Two prefill workers, a transfer of 5 ms and 100 µs a token.
 fn split() -> Profile {
     let mut profile = small(&[("disaggregated", "2")]);
-    if let Model::Batching(batching) = &mut profile.engine {
+    if let EngineProfile::Batching(batching) = &mut profile.engine {
         let split = batching.disaggregated.as_mut().unwrap();
         (split.latency, split.ns_per_token) = (Time(Duration::from_millis(5)), 100_000.0);
     }
@@ -408,7 +408,7 @@ fn prefill_elsewhere_leaves_decoding_alone() {
 fn a_preempted_sequence_is_prefilled_elsewhere_again() {
     let mut profile = split();
     profile.set("kv_blocks", "10").unwrap();
-    let arrivals = (0..6).map(|id| Arrival { at: ms(0), job: unique(id, 16, 12) });
+    let arrivals = (0..6).map(|id| JobArrival { at: ms(0), job: unique(id, 16, 12) });
     let mut engine = engine(&profile);
     let outcomes = simulate(&mut engine, arrivals);
     assert!(engine.gauges().preemptions > 0);

@@ -6,26 +6,26 @@ mod common;
 
 use common::{changed, engine, job, small, token_of, unique};
 use goodput_model::Nanos;
-use goodput_sim::{Arrival, Engine, Job, Outcome, simulate};
+use goodput_sim::{JobArrival, JobOutcome, SimEngine, SimJob, simulate};
 
 /// One after the other, each long after the one before has finished.
-fn in_turn(engine: &mut Engine, jobs: impl IntoIterator<Item = Job>) -> Vec<Outcome> {
+fn in_turn(engine: &mut SimEngine, jobs: impl IntoIterator<Item = SimJob>) -> Vec<JobOutcome> {
     let spaced = jobs.into_iter().enumerate();
     let at = |i: usize| Nanos::from_millis(100_000 * i as u64);
-    simulate(engine, spaced.map(|(i, job)| Arrival { at: at(i), job }))
+    simulate(engine, spaced.map(|(i, job)| JobArrival { at: at(i), job }))
 }
 
-fn cached(outcomes: &[Outcome]) -> Vec<u32> {
+fn cached(outcomes: &[JobOutcome]) -> Vec<u32> {
     outcomes.iter().map(|outcome| outcome.cached_tokens).collect()
 }
 
-fn rate(engine: &Engine) -> (u64, u64) {
+fn rate(engine: &SimEngine) -> (u64, u64) {
     let gauges = engine.gauges();
     (gauges.prefix_hits, gauges.prefix_queries)
 }
 
 /// `length` tokens that begin with `shared` common ones.
-fn with_prefix(id: u64, shared: u32, length: u32) -> Job {
+fn with_prefix(id: u64, shared: u32, length: u32) -> SimJob {
     let own = 0x4000_0000 + id as u32;
     job(id, (0..length).map(|i| if i < shared { i } else { own }).collect(), 3)
 }
@@ -45,7 +45,7 @@ fn a_shared_system_prompt() {
 #[test]
 fn arrivals_of_one_step_share_what_the_first_computes() {
     let mut engine = engine(&small(&[]));
-    let together = (0..3).map(|id| Arrival { at: Nanos::ZERO, job: with_prefix(id, 22, 30) });
+    let together = (0..3).map(|id| JobArrival { at: Nanos::ZERO, job: with_prefix(id, 22, 30) });
     assert_eq!(cached(&simulate(&mut engine, together)), [0, 20, 20]);
     assert_eq!(engine.gauges().kv_blocks_used, 0);
 }
@@ -117,7 +117,7 @@ fn a_reset_forgets() {
     let mut engine = engine(&small(&[]));
     let first = in_turn(&mut engine, [with_prefix(0, 22, 30)]);
     engine.reset_prefix_cache();
-    let again = |id, at| Arrival { at: Nanos::from_millis(at), job: with_prefix(id, 22, 30) };
+    let again = |id, at| JobArrival { at: Nanos::from_millis(at), job: with_prefix(id, 22, 30) };
     let later = simulate(&mut engine, [again(1, 500_000), again(2, 600_000)]);
     assert_eq!((cached(&first), cached(&later)), (vec![0], vec![0, 20]));
 }

@@ -6,13 +6,13 @@ mod common;
 
 use common::{drain, engine, poisson, quantile, unique};
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
-use goodput_sim::{Arrival, Model, Outcome, Profile, Shape, Step, simulate};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_sim::{EngineProfile, JobArrival, JobOutcome, Profile, StepCost, StepShape, simulate};
 
-fn step(name: &str) -> Step {
+fn step(name: &str) -> StepCost {
     match Profile::builtin(name).unwrap().engine {
-        Model::Batching(batching) => batching.step,
-        Model::Delays(_) => panic!("{name} has no steps"),
+        EngineProfile::Batching(batching) => batching.step,
+        EngineProfile::Delays(_) => panic!("{name} has no steps"),
     }
 }
 
@@ -24,7 +24,7 @@ fn every_measured_step_of_the_h200_is_met() {
     for line in table.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
         let (batch, tokens): (u32, u32) = (fields[1].parse().unwrap(), fields[2].parse().unwrap());
-        let mut shape = Shape::default();
+        let mut shape = StepShape::default();
         for _ in 0..batch {
             if fields[0] == "decode" { shape.decode(1, tokens) } else { shape.prefill(tokens, 0) }
         }
@@ -40,8 +40,8 @@ fn every_measured_step_of_the_h200_is_met() {
 fn a_mixed_step_of_the_h200_costs_what_its_tokens_cost() {
     // 256 tokens of each kind against 512 decode tokens of half the context: the same KV reads.
     let step = step("llama-8b-1xh200");
-    let mut mixed = Shape::default();
-    let mut all = Shape::default();
+    let mut mixed = StepShape::default();
+    let mut all = StepShape::default();
     for i in 0..512 {
         if i < 256 {
             mixed.decode(1, 128);
@@ -85,9 +85,9 @@ fn the_70b_decodes_as_fast_as_its_table_says() {
 }
 
 /// Chat traffic: log-normal lengths, clipped; `centre` makes the median, or the mean, 500 and 200.
-fn chat(rate: f64, seconds: f64, centre: f64) -> Vec<Arrival> {
+fn chat(rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
     poisson(7, rate, (rate * seconds) as u64, |id| {
-        let mut lengths = Stream::new(7, Domain::Lengths, id);
+        let mut lengths = RandomStream::new(7, Domain::Lengths, id);
         let prompt = lengths.log_normal(500.0 * centre, 0.8).clamp(50.0, 4000.0) as u32;
         let output = lengths.log_normal(200.0 * centre, 0.8).clamp(10.0, 2000.0) as u32;
         unique(id, prompt, output)
@@ -133,7 +133,7 @@ fn the_demo_is_quick_and_bends_between_40_and_60() {
         let outcomes = simulate(&mut engine(&profile), chat(rate, 240.0, 1.0));
         let measured = outcomes.iter().filter(|o| o.arrived >= Nanos::from_millis(60_000));
         let of =
-            |value: &dyn Fn(&Outcome) -> f64| measured.clone().map(value).collect::<Vec<f64>>();
+            |value: &dyn Fn(&JobOutcome) -> f64| measured.clone().map(value).collect::<Vec<f64>>();
         let mut ttft = of(&|o| (o.first_token.unwrap() - o.arrived).as_ms());
         let mut tpot = of(&|o| {
             (o.finished.unwrap() - o.first_token.unwrap()).as_ms() / f64::from(o.output_tokens - 1)

@@ -5,16 +5,16 @@
 mod common;
 
 use common::{engine, mean, poisson, small, standard_error, unique};
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Delay, Nanos};
-use goodput_sim::{Arrival, Engine, Outcome, Profile, simulate};
+use goodput_sim::{JobArrival, JobOutcome, Profile, SimEngine, simulate};
 
 /// Drives the engine from event to event, integrates the number of requests in it, and compares
 /// that with the sum of their times: the finite form of Little's law, exact to the nanosecond.
-fn little(profile: &Profile, arrivals: &[Arrival]) {
+fn little(profile: &Profile, arrivals: &[JobArrival]) {
     let mut engine = engine(profile);
     let (mut out, mut area, mut last) = (Vec::new(), 0u128, Nanos::ZERO);
-    let mut to = |engine: &mut Engine, at: Nanos, out: &mut Vec<_>| {
+    let mut to = |engine: &mut SimEngine, at: Nanos, out: &mut Vec<_>| {
         let gauges = engine.gauges();
         area += u128::from(gauges.running + gauges.waiting) * u128::from((at - last).0);
         last = at;
@@ -59,7 +59,7 @@ fn waits(changes: &[(&str, &str)], rate: f64, count: u64) -> Vec<f64> {
     for (key, value) in changes {
         profile.set(key, value).unwrap();
     }
-    let wait = |outcome: &Outcome| (outcome.admitted.unwrap() - outcome.arrived).as_secs();
+    let wait = |outcome: &JobOutcome| (outcome.admitted.unwrap() - outcome.arrived).as_secs();
     let arrivals = poisson(11, rate, count, |id| unique(id, 1, 1));
     let outcomes = simulate(&mut engine(&profile), arrivals);
     outcomes.iter().skip(count as usize / 10).map(wait).collect()
@@ -113,14 +113,14 @@ fn delays_are_drawn_by_seed_and_number() {
     for (key, value) in [("ttft", ttft), ("itl", itl), ("slots", "1")] {
         profile.set(key, value).unwrap();
     }
-    let mut engine = Engine::new(&profile, 5, common::token_of);
+    let mut engine = SimEngine::new(&profile, 5, common::token_of);
     engine.submit(Nanos(100), unique(8, 1, 4)).unwrap();
     engine.submit(Nanos(100), unique(3, 1, 2)).unwrap();
     let out = common::drain(&mut engine);
     // The second starts at the very instant at which the first ends.
     let (mut at, mut expected) = (Nanos(100), Vec::new());
     for (id, tokens) in [(8, 4), (3, 2)] {
-        let mut stream = Stream::new(5, Domain::Service, id);
+        let mut stream = RandomStream::new(5, Domain::Service, id);
         for token in 0..tokens {
             let delay: Delay = if token == 0 { ttft } else { itl }.parse().unwrap();
             at += delay.draw(&mut stream);
@@ -132,8 +132,9 @@ fn delays_are_drawn_by_seed_and_number() {
 
 #[test]
 fn a_short_queue_refuses_the_rest() {
-    let jobs = |n: u64| (0..n).map(|id| Arrival { at: Nanos::ZERO, job: unique(id, 4, 2) });
-    let refused = |outcomes: &[Outcome]| outcomes.iter().filter(|outcome| outcome.refused).count();
+    let jobs = |n: u64| (0..n).map(|id| JobArrival { at: Nanos::ZERO, job: unique(id, 4, 2) });
+    let refused =
+        |outcomes: &[JobOutcome]| outcomes.iter().filter(|outcome| outcome.refused).count();
     let mut profile = Profile::builtin("default").unwrap();
     profile.set("slots", "2").unwrap();
     profile.set("max_queue", "3").unwrap();
@@ -146,6 +147,7 @@ fn a_short_queue_refuses_the_rest() {
     let outcomes = simulate(&mut engine(&small(&[("max_queue", "3")])), jobs(10));
     assert_eq!(refused(&outcomes), 7);
     // Room again once they are scheduled.
-    let later = (0..2).map(|id| Arrival { at: Nanos::from_millis(id * 11), job: unique(id, 4, 2) });
+    let later =
+        (0..2).map(|id| JobArrival { at: Nanos::from_millis(id * 11), job: unique(id, 4, 2) });
     assert_eq!(refused(&simulate(&mut engine(&small(&[("max_queue", "1")])), later)), 0);
 }

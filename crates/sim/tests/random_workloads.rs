@@ -6,7 +6,7 @@ mod common;
 
 use common::{changed, engine, job, small};
 use goodput_model::Nanos;
-use goodput_sim::{Arrival, Engine, Job, Output, Profile, simulate};
+use goodput_sim::{JobArrival, Output, Profile, SimEngine, SimJob, simulate};
 use proptest::prelude::*;
 
 /// An engine with little memory, in one of its variants; the last one has slots.
@@ -31,7 +31,7 @@ const VARIANTS: usize = 6;
 const LEAST: u32 = 17;
 
 /// Requests with prompts that often share a beginning, in order of arrival.
-fn workload() -> impl Strategy<Value = Vec<Arrival>> {
+fn workload() -> impl Strategy<Value = Vec<JobArrival>> {
     let request = (0u64..40, 0u32..3, 0u32..48, 0u32..=20);
     prop::collection::vec(request, 1..40).prop_map(|requests| {
         let mut at = 0;
@@ -40,7 +40,7 @@ fn workload() -> impl Strategy<Value = Vec<Arrival>> {
             let own = 100 + id as u32;
             let shared = if family == 0 { 0 } else { 30 };
             let tokens = (0..length).map(|i| if i < shared { family } else { own }).collect();
-            Arrival { at: Nanos::from_millis(at), job: job(id as u64, tokens, output) }
+            JobArrival { at: Nanos::from_millis(at), job: job(id as u64, tokens, output) }
         };
         requests.into_iter().enumerate().map(make).collect()
     })
@@ -49,14 +49,14 @@ fn workload() -> impl Strategy<Value = Vec<Arrival>> {
 /// Everything that comes of a workload, with the clock moved on in strides of `stride`, if any,
 /// and `see` called after each move.
 fn run(
-    engine: &mut Engine,
-    arrivals: &[Arrival],
+    engine: &mut SimEngine,
+    arrivals: &[JobArrival],
     stride: Option<u64>,
-    mut see: impl FnMut(&Engine),
+    mut see: impl FnMut(&SimEngine),
 ) -> Vec<Output> {
     let mut out = Vec::new();
     let mut now = Nanos::ZERO;
-    let mut to = |engine: &mut Engine, until: Nanos, out: &mut Vec<Output>| {
+    let mut to = |engine: &mut SimEngine, until: Nanos, out: &mut Vec<Output>| {
         while let Some(stride) = stride
             && now + Nanos(stride) < until
         {
@@ -68,7 +68,7 @@ fn run(
         engine.advance(now, out);
         see(engine);
     };
-    for (i, Arrival { at, job }) in arrivals.iter().enumerate() {
+    for (i, JobArrival { at, job }) in arrivals.iter().enumerate() {
         if i == 0 || arrivals[i - 1].at < *at {
             to(engine, *at, &mut out);
         }
@@ -96,7 +96,7 @@ proptest! {
         let gauges = engine.gauges();
         prop_assert_eq!((gauges.running, gauges.waiting, gauges.kv_blocks_used), (0, 0, 0));
         prop_assert!(out.windows(2).all(|pair| pair[0].at <= pair[1].at));
-        for Arrival { at, job } in &arrivals {
+        for JobArrival { at, job } in &arrivals {
             let own: Vec<&Output> = out.iter().filter(|output| output.id == job.id).collect();
             let mut total = 0;
             for (i, output) in own.iter().enumerate() {
@@ -137,7 +137,7 @@ proptest! {
         let mut left = Vec::new();
         let mut leaving = leave.into_iter();
         let mut came = Vec::new();
-        for Arrival { at, job } in &arrivals {
+        for JobArrival { at, job } in &arrivals {
             engine.advance(*at, &mut out);
             engine.submit(*at, job.clone()).unwrap();
             came.push(job.id);
@@ -187,7 +187,7 @@ proptest! {
 #[test]
 fn little_memory_means_preemptions_and_all_finish_all_the_same() {
     let jobs = |n: u64| {
-        (0..n).map(|id| Arrival { at: Nanos::from_millis(id), job: common::unique(id, 30, 30) })
+        (0..n).map(|id| JobArrival { at: Nanos::from_millis(id), job: common::unique(id, 30, 30) })
     };
     let mut engine = engine(&small(&[("kv_blocks", "40")]));
     let outcomes = simulate(&mut engine, jobs(50));
@@ -206,8 +206,10 @@ fn ten_thousand_sequences_take_as_many_steps_as_tokens() {
     profile.set("max_num_seqs", "10000").unwrap();
     let mut engine = engine(&profile);
     for id in 0..10_000 {
-        let Job { prompt, .. } = common::unique(id, 8, 1);
-        engine.submit(Nanos::ZERO, Job { id, prompt, output_tokens: 50, answer_seed: id }).unwrap();
+        let SimJob { prompt, .. } = common::unique(id, 8, 1);
+        engine
+            .submit(Nanos::ZERO, SimJob { id, prompt, output_tokens: 50, answer_seed: id })
+            .unwrap();
     }
     let out = common::drain(&mut engine);
     assert_eq!((out.len(), engine.gauges().steps), (500_000, 50));

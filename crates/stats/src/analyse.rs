@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Arrivals, Judgement, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Sample as Seen,
-    Slo, TokenSource, Verdict,
+    AnswerJudgement, Arrivals, HealthSample as Seen, MetricName, Mode, Nanos, Phase, Plan, Rate,
+    RequestRecord, Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -38,7 +38,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     run: RunFacts,
     records: impl Fn() -> I,
     samples: &[Seen],
-    judgements: impl IntoIterator<Item = Judgement>,
+    judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> Summary {
     analyse_found(plan, || run, records, samples, judgements)
 }
@@ -50,7 +50,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     run: impl FnOnce() -> RunFacts,
     records: impl Fn() -> I,
     samples: &[Seen],
-    judgements: impl IntoIterator<Item = Judgement>,
+    judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> Summary {
     let mut extremes = Extremes::default();
     let mut differences = Differences::default();
@@ -326,7 +326,7 @@ impl Tally {
         let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
         Summary {
             schema: Summary::SCHEMA.to_owned(),
-            verdict: Verdict::of(&caveats),
+            verdict: Verdict::from_caveats(&caveats),
             caveats,
             run,
             load,

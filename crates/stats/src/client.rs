@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Beat, CanaryReading, Chunk, Exchange, HostSample, Nanos, Network, RequestRecord, Sample as Seen,
+    CanaryReading, Chunk, Exchange, HealthSample as Seen, HostSample, LoopLag, Nanos, Network,
+    RequestRecord,
 };
 
 use crate::cuts::STALL;
@@ -107,9 +108,9 @@ fn says_nothing(sample: &Seen) -> bool {
 }
 
 /// Workers that stand still at the same time stand still once: the worst of them counts.
-fn stalls<'a>(late: impl Iterator<Item = &'a Beat>) -> Stalls {
+fn stalls<'a>(late: impl Iterator<Item = &'a LoopLag>) -> Stalls {
     let mut by_worker = BTreeMap::<u32, (u64, f64)>::new();
-    let mut longest: Option<&Beat> = None;
+    let mut longest: Option<&LoopLag> = None;
     for beat in late {
         let (count, total_ms) = by_worker.entry(beat.worker).or_default();
         *count += 1;

@@ -1,7 +1,7 @@
 //! How the run went over time: where its window begins, whether it was steady, whether the server
 //! kept up.
 
-use goodput_model::{Extent, Load, Mode, Nanos, Rate};
+use goodput_model::{Load, LoadExtent, Mode, Nanos, Rate};
 
 use crate::saturation;
 use crate::series::SeriesTally;
@@ -65,7 +65,7 @@ impl Course {
         if window.is_makespan() || !is_steady_load {
             return Self { window, cut: None, steadiness: None, saturation: None };
         }
-        let is_automatic = load.warmup == Extent::Auto;
+        let is_automatic = load.warmup == LoadExtent::Auto;
         let cut = is_automatic.then(|| steady::cut(&series.over(window.start, window.end)));
         let start =
             window.start + cut.as_ref().map_or(Nanos::ZERO, |cut| Nanos::from_secs_f64(cut.cut_s));

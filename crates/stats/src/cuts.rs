@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Nanos, RequestRecord, Sample as Seen};
+use goodput_model::{HealthSample as Seen, Nanos, RequestRecord};
 
 /// A loop that is called this late has stood still.
 pub(crate) const STALL: Nanos = Nanos::from_millis(50);

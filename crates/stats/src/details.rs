@@ -20,7 +20,9 @@ pub use slo_counts::{
     LoadGrid, SloAnswer, SloCounts, SloLimits, SloLoad, SloStart, SloTally, StatedAnswer,
 };
 
-use goodput_model::{Judgement, MetricName, Nanos, Phase, Plan, RequestRecord, Sample as Seen};
+use goodput_model::{
+    AnswerJudgement, HealthSample as Seen, MetricName, Nanos, Phase, Plan, RequestRecord,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::cuts::Cuts;
@@ -168,7 +170,7 @@ pub fn details(
 /// Records with our own counts of their tokens, where the server gave none, as the summary has them.
 pub fn completed(
     records: impl Iterator<Item = RequestRecord>,
-    judgements: impl IntoIterator<Item = Judgement>,
+    judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> impl Iterator<Item = RequestRecord> {
     let judgements = Judgements::new(judgements);
     records.map(move |mut record| {

@@ -1,6 +1,8 @@
 //! Requests one by one, as the summary counts them: for tables that have a line for each.
 
-use goodput_model::{Judgement, MetricName, Nanos, Phase, Plan, RequestRecord, Sample as Observed};
+use goodput_model::{
+    AnswerJudgement, HealthSample as Observed, MetricName, Nanos, Phase, Plan, RequestRecord,
+};
 
 use crate::cuts::Cuts;
 use crate::request::{Latencies, Seen};
@@ -56,7 +58,7 @@ impl Each {
         plan: &Plan,
         summary: &Summary,
         samples: &[Observed],
-        judgements: impl IntoIterator<Item = Judgement>,
+        judgements: impl IntoIterator<Item = AnswerJudgement>,
     ) -> Self {
         let has_cut = summary.window.cut.as_ref().is_some_and(|cut| cut.cut_s > 0.0);
         Self {

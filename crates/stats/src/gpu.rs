@@ -5,7 +5,7 @@ mod looks;
 #[cfg(test)]
 mod tests;
 
-use goodput_model::{Sample, SystemFacts};
+use goodput_model::{HealthSample, SystemFacts};
 
 use crate::summary::{GpuDevice, GpuSummary, SloSummary, Throughput};
 use crate::window::Window;
@@ -36,7 +36,7 @@ impl WindowTokens {
 
 /// What GPUs did; none where nobody told.
 pub(crate) fn summary(
-    samples: &[Sample],
+    samples: &[HealthSample],
     window: Window,
     tokens: WindowTokens,
     facts: &SystemFacts,

@@ -179,7 +179,7 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
     let worst = runs.iter().map(|run| run.verdict).max().unwrap_or(Verdict::Void);
     Repeats {
         schema: Repeats::SCHEMA.to_owned(),
-        verdict: worst.max(Verdict::of(&caveats)),
+        verdict: worst.max(Verdict::from_caveats(&caveats)),
         caveats,
         asked,
         used: count,

@@ -12,7 +12,9 @@ mod tests;
 
 pub(crate) use marks::KV_FULL;
 
-use goodput_model::{MetricName, Mode, Nanos, Plan, RequestRecord, Sample, Scrape, SystemFacts};
+use goodput_model::{
+    HealthSample, MetricName, Mode, Nanos, Plan, RequestRecord, Scrape, SystemFacts,
+};
 
 use crate::cuts::Cuts;
 use crate::request::Latencies;
@@ -51,7 +53,7 @@ impl Default for ServerTally {
 
 impl ServerTally {
     /// With what was looked at, if anything was.
-    pub(crate) fn new(plan: &Plan, samples: &[Sample], window: Window) -> Self {
+    pub(crate) fn new(plan: &Plan, samples: &[HealthSample], window: Window) -> Self {
         Self {
             window,
             interval: plan.observe.interval.into(),
@@ -72,7 +74,11 @@ impl ServerTally {
     }
 
     /// None where no page was read, and requests never queued as far as can be seen.
-    pub(crate) fn finish(self, samples: &[Sample], facts: &SystemFacts) -> Option<ServerSummary> {
+    pub(crate) fn finish(
+        self,
+        samples: &[HealthSample],
+        facts: &SystemFacts,
+    ) -> Option<ServerSummary> {
         let Self { window, interval, users, client, arrivals, .. } = self;
         let looks = Looks::of(samples);
         let endpoints = endpoints(&looks, facts, window, interval);

@@ -19,7 +19,7 @@ pub(crate) fn is_partial(run: &RunFacts) -> bool {
 /// The rate that this client was to offer of a rate over all.
 pub(crate) fn of_rate(mode: &Mode, shard: Shard, rate: f64) -> f64 {
     // That of a replay is counted from the record itself.
-    if matches!(mode, Mode::Replay { .. }) { rate } else { rate / f64::from(shard.of()) }
+    if matches!(mode, Mode::Replay { .. }) { rate } else { rate / f64::from(shard.count()) }
 }
 
 /// What those whose record this is were to send.
@@ -29,7 +29,7 @@ pub(crate) fn own_load(load: &Load, run: &RunFacts) -> Load {
     let is_closed = matches!(load.mode, Mode::Closed { .. });
     if shard.is_part() && !is_closed {
         // Sessions are dealt out by their number, so that this is right to within one of them.
-        own.num_requests = load.num_requests.map(|limit| limit / u64::from(shard.of()));
+        own.num_requests = load.num_requests.map(|limit| limit / u64::from(shard.count()));
     }
     if run.shards.iter().any(ShardPart::has_gap) {
         let whole = || run.shards.iter().filter(|part| !part.has_gap());

@@ -14,9 +14,9 @@ mod workload;
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, Chunk, ConnectionPolicy, ErrorClass, Extent, Failure, Judgement, Lengths, Measure,
-    Mode, Nanos, Phase, Plan, Planned, Rate, RequestRecord, Severity, Stage, Stamps, TokenCount,
-    TokenSource, Verdict,
+    AnswerJudgement, Arrivals, Chunk, ConnectionPolicy, ErrorClass, Failure, FailureStage,
+    LengthDistribution, LoadExtent, Measure, Mode, Nanos, Phase, Plan, Planned, Rate,
+    RequestRecord, Severity, Stamps, TokenCount, TokenSource, Verdict,
 };
 
 use goodput_testkit::RecordBuilder;
@@ -27,7 +27,7 @@ pub(crate) fn ms(ms: f64) -> Nanos {
     Nanos::from_secs_f64(ms / 1e3)
 }
 
-pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Extent) -> Plan {
+pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: LoadExtent) -> Plan {
     let mut plan = goodput_testkit::plan();
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
@@ -71,7 +71,8 @@ pub(crate) fn record(index: u64, scheduled_ms: f64, gaps_ms: &[f64]) -> RequestR
 }
 
 pub(crate) fn fail(mut record: RequestRecord, class: ErrorClass) -> RequestRecord {
-    record.exchange.failure = Some(Failure { class, stage: Stage::Headers, message: "m".into() });
+    record.exchange.failure =
+        Some(Failure { class, stage: FailureStage::Headers, message: "m".into() });
     record.exchange.chunks.clear();
     record.exchange.output_tokens = None;
     let stamps = &mut record.exchange.stamps;
@@ -84,7 +85,7 @@ pub(crate) fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
     judged(plan, records, &[])
 }
 
-fn judged(plan: &Plan, records: &[RequestRecord], judgements: &[Judgement]) -> Summary {
+fn judged(plan: &Plan, records: &[RequestRecord], judgements: &[AnswerJudgement]) -> Summary {
     let facts = facts(RunState::Complete);
     let judgements = judgements.iter().copied();
     analyse(plan, facts, || records.iter().cloned(), &health::observed(), judgements)
@@ -115,7 +116,7 @@ fn turn(index: u64, session: u64, turn: u32, due: f64) -> RequestRecord {
     record
 }
 
-pub(crate) const NO_WARMUP: Extent = Extent::Requests(0);
+pub(crate) const NO_WARMUP: LoadExtent = LoadExtent::Requests(0);
 
 #[test]
 fn metrics_follow_their_definitions() {
@@ -258,7 +259,7 @@ fn warmup_and_cooldown_stay_out_of_the_sample_but_their_tokens_count_when_they_a
     let mut cool = record(2, 2000.0, &[]);
     cool.phase = Phase::Cooldown;
     let records = [warm, record(1, 1500.0, &[]), cool];
-    let s = summary(&plan(Some(1), None, Extent::Time(Duration::from_secs(1))), &records);
+    let s = summary(&plan(Some(1), None, LoadExtent::Time(Duration::from_secs(1))), &records);
     assert_eq!((s.window.start_s, s.window.end_s), (1.0, 2.0));
     assert_eq!((s.requests.scheduled, s.requests.warmup, s.requests.cooldown), (1, 1, 1));
     assert_eq!(s.metrics["ttft"].n, 1);
@@ -304,8 +305,11 @@ fn failures_stay_in_the_denominator_and_timeouts_in_the_tail() {
 #[test]
 fn a_stall_that_was_given_up_on_is_the_largest_gap() {
     let mut stalled = record(0, 0.0, &[10.0]);
-    stalled.exchange.failure =
-        Some(Failure { class: ErrorClass::Timeout, stage: Stage::Stream, message: String::new() });
+    stalled.exchange.failure = Some(Failure {
+        class: ErrorClass::Timeout,
+        stage: FailureStage::Stream,
+        message: String::new(),
+    });
     stalled.exchange.stamps.done = None;
     stalled.exchange.stamps.ended = ms(900.0);
     let s = summary(&plan(Some(1), None, NO_WARMUP), &[stalled, record(1, 100.0, &[20.0])]);
@@ -351,7 +355,7 @@ fn a_closed_loop_that_misses_users_says_so() {
 #[test]
 fn opening_a_connection_and_waiting_for_a_cap_are_not_lateness() {
     let mut slow = record(0, 0.0, &[]);
-    let tcp = goodput_model::Span { start: ms(10.0), end: ms(50.0) };
+    let tcp = goodput_model::TimeSpan { start: ms(10.0), end: ms(50.0) };
     slow.exchange.stamps.connect = Some(goodput_model::Connect { tcp, tls: None });
     slow.exchange.stamps.sent_first = Some(ms(57.5));
     slow.exchange.blocked = ms(7.0);

@@ -11,7 +11,7 @@ mod probe;
 #[cfg(test)]
 mod tests;
 
-use goodput_model::{EndedBy, Figure, Goal, MetricName, Nanos, Phase, Plan, RequestRecord};
+use goodput_model::{EndedBy, Goal, MetricName, Nanos, Phase, Plan, RequestRecord, StopFigure};
 
 pub(crate) use estimate::{Estimate, estimate, fewest};
 use growth::{Tick, Ticks};
@@ -36,7 +36,7 @@ const USUAL: f64 = 0.1;
 /// one piece).
 pub fn goals(plan: &Plan) -> Vec<Goal> {
     let metric = if plan.target.stream { MetricName::Ttft } else { MetricName::E2e };
-    let usual = Goal { figure: Figure::Percentile(95.0), metric, within: USUAL };
+    let usual = Goal { figure: StopFigure::Percentile(95.0), metric, within: USUAL };
     plan.measure.until.as_ref().map_or_else(|| vec![usual], |until| until.0.clone())
 }
 

@@ -1,7 +1,7 @@
 //! Where the time to the first token went: METHOD 3.11. The parts of a request add up to its TTFT
 //! from schedule to the nanosecond, and means over the same requests keep that sum.
 
-use goodput_model::{Connect, Nanos, RequestRecord, Span};
+use goodput_model::{Connect, Nanos, RequestRecord, TimeSpan};
 
 use crate::summary::{Waterfall, WaterfallBand, WaterfallPart};
 
@@ -79,7 +79,7 @@ fn parts(record: &RequestRecord) -> Option<[Nanos; PARTS.len()]> {
     let held = take(record.cap_wait);
     let blocked = take(record.exchange.blocked);
     let tcp = take(connect.map_or(Nanos::ZERO, |Connect { tcp, .. }| tcp.length()));
-    let tls = take(connect.and_then(|connect| connect.tls).map_or(Nanos::ZERO, Span::length));
+    let tls = take(connect.and_then(|connect| connect.tls).map_or(Nanos::ZERO, TimeSpan::length));
     let slip = left;
     let mut at = record.scheduled + before;
     let mut until = |instant: Option<Nanos>| {

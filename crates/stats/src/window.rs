@@ -3,7 +3,7 @@
 //! It begins where the warm-up ends and ends where sending ended by plan, not at the last answer:
 //! a drain inside the window would understate every rate.
 
-use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate, RequestRecord};
+use goodput_model::{Load, LoadExtent, Mode, Nanos, Phase, Rate, RequestRecord};
 
 use crate::estimate::{BATCHES, SLICES};
 use crate::summary::{Cut, RunFacts, RunState, WindowSummary};
@@ -108,9 +108,9 @@ impl Extremes {
     pub(crate) fn window(&mut self, load: &Load, run: &RunFacts) -> Window {
         self.measured_ends.sort_unstable();
         let start = match load.warmup {
-            Extent::Time(time) => Nanos::from(time),
-            Extent::Requests(0) | Extent::Auto => Nanos::ZERO,
-            Extent::Requests(_) => self.first_measured.unwrap_or_default(),
+            LoadExtent::Time(time) => Nanos::from(time),
+            LoadExtent::Requests(0) | LoadExtent::Auto => Nanos::ZERO,
+            LoadExtent::Requests(_) => self.first_measured.unwrap_or_default(),
         };
         let is_all_sent = load.num_requests.is_some_and(|limit| self.measured >= limit);
         let stopped = run.stopped_s.filter(|_| !is_all_sent).map(Nanos::from_secs_f64);

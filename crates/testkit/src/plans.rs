@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_model::{
-    Api, Arrivals, ClassPlan, ConnectionPolicy, Extent, Http, Lengths, Load, Measure, Mode,
-    ObservePlan, Plan, Rate, Target, WorkloadPlan,
+    Api, Arrivals, ClassPlan, ConnectionPolicy, Http, LengthDistribution, Load, LoadExtent,
+    Measure, Mode, ObservePlan, Plan, Rate, Target, WorkloadPlan,
 };
 
 /// Ten requests a second by a Poisson process, without an end and without a warm-up; prompts of 50
@@ -18,7 +18,7 @@ pub fn plan() -> Plan {
             seed: 1,
             duration: None,
             num_requests: None,
-            warmup: Extent::Requests(0),
+            warmup: LoadExtent::Requests(0),
             cooldown: Duration::ZERO,
             drain: Duration::from_secs(10),
             workers: 1,
@@ -29,12 +29,12 @@ pub fn plan() -> Plan {
                 max_concurrency: None,
             },
         },
-        workload: WorkloadPlan::of(ClassPlan::synthetic(
+        workload: WorkloadPlan::new(ClassPlan::synthetic(
             "chat",
-            Lengths::Fixed(50),
-            Lengths::Fixed(10),
+            LengthDistribution::Fixed(50),
+            LengthDistribution::Fixed(10),
         )),
-        measure: Measure::of(vec![50.0, 99.0]),
+        measure: Measure::new(vec![50.0, 99.0]),
         observe: ObservePlan::default(),
         system: BTreeMap::new(),
     }

@@ -1,8 +1,8 @@
 //! Records of requests whose every instant is known.
 
 use goodput_model::{
-    Chunk, ErrorClass, Exchange, Failure, Nanos, Phase, Planned, RequestRecord, Stage, Stamps,
-    TokenCount, TokenSource,
+    Chunk, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, Planned, RequestRecord,
+    Stamps, TokenCount, TokenSource,
 };
 
 /// A chunk of three bytes whose tokens the server does not count.
@@ -16,7 +16,7 @@ pub fn usage(n: u32) -> Option<TokenCount> {
 }
 
 /// A failure without a message.
-pub fn failure(class: ErrorClass, stage: Stage) -> Failure {
+pub fn failure(class: ErrorClass, stage: FailureStage) -> Failure {
     Failure { class, stage, message: String::new() }
 }
 

@@ -56,7 +56,7 @@ const FOREIGN: u64 = 50;
 const SYMBOL: u64 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Space,
     Letter,
     Digit,
@@ -76,7 +76,7 @@ pub(crate) fn count(text: &str) -> u32 {
 
 /// The runs of this text, and what each costs.
 pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
-    let mut before = Class::Space;
+    let mut before = CharClass::Space;
     let mut is_joined = false;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -85,21 +85,21 @@ pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
         let (run, after) = rest.split_at(end);
         let next = after.chars().next().map(self::class);
         let length = run.chars().count() as u64;
-        let joins = class == Class::Sign
+        let joins = class == CharClass::Sign
             && length == 1
-            && before != Class::Space
-            && next == Some(Class::Letter);
+            && before != CharClass::Space
+            && next == Some(CharClass::Letter);
         let cost = match class {
-            Class::Space => space(run, before, next),
-            Class::Letter if is_joined => JOINED + word(run, length),
-            Class::Letter => word(run, length),
-            Class::Digit => length.div_ceil(DIGITS) * TOKEN,
-            Class::Sign if joins => 0,
-            Class::Sign => TOKEN + (length - 1) * SIGN,
-            Class::Ideograph => length * IDEOGRAPH,
-            Class::Kana => length * KANA,
-            Class::Foreign => length * FOREIGN,
-            Class::Symbol => length * SYMBOL,
+            CharClass::Space => space(run, before, next),
+            CharClass::Letter if is_joined => JOINED + word(run, length),
+            CharClass::Letter => word(run, length),
+            CharClass::Digit => length.div_ceil(DIGITS) * TOKEN,
+            CharClass::Sign if joins => 0,
+            CharClass::Sign => TOKEN + (length - 1) * SIGN,
+            CharClass::Ideograph => length * IDEOGRAPH,
+            CharClass::Kana => length * KANA,
+            CharClass::Foreign => length * FOREIGN,
+            CharClass::Symbol => length * SYMBOL,
         };
         take(run, cost);
         is_joined = joins;
@@ -108,21 +108,21 @@ pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
     }
 }
 
-fn class(c: char) -> Class {
+fn class(c: char) -> CharClass {
     match c {
-        _ if c.is_whitespace() => Class::Space,
-        '0'..='9' => Class::Digit,
-        'a'..='z' | 'A'..='Z' => Class::Letter,
-        '\u{21}'..='\u{7e}' => Class::Sign,
-        '\u{3040}'..='\u{30ff}' => Class::Kana,
+        _ if c.is_whitespace() => CharClass::Space,
+        '0'..='9' => CharClass::Digit,
+        'a'..='z' | 'A'..='Z' => CharClass::Letter,
+        '\u{21}'..='\u{7e}' => CharClass::Sign,
+        '\u{3040}'..='\u{30ff}' => CharClass::Kana,
         '\u{2e80}'..='\u{2fdf}'
         | '\u{3000}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Class::Ideograph,
-        _ if c.is_alphabetic() && c < '\u{250}' => Class::Letter,
-        _ if c.is_alphabetic() => Class::Foreign,
-        _ => Class::Symbol,
+        | '\u{20000}'..='\u{3ffff}' => CharClass::Ideograph,
+        _ if c.is_alphabetic() && c < '\u{250}' => CharClass::Letter,
+        _ if c.is_alphabetic() => CharClass::Foreign,
+        _ => CharClass::Symbol,
     }
 }
 
@@ -138,14 +138,14 @@ fn word(run: &str, length: u64) -> u64 {
 
 /// A single space belongs to what follows it, unless that is a number; a line's end belongs to the
 /// sign before it; indentation is a token.
-fn space(run: &str, before: Class, next: Option<Class>) -> u64 {
+fn space(run: &str, before: CharClass, next: Option<CharClass>) -> u64 {
     match run.rfind('\n') {
         Some(last) => {
-            let is_free = before == Class::Sign;
+            let is_free = before == CharClass::Sign;
             let indent = run.len() - last - 1;
             u64::from(!is_free) * TOKEN + u64::from(indent > 1) * TOKEN
         }
-        None if run.len() > 1 || next == Some(Class::Digit) => TOKEN,
+        None if run.len() > 1 || next == Some(CharClass::Digit) => TOKEN,
         None => 0,
     }
 }

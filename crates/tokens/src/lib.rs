@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tiktoken_rs::CoreBPE;
 
 pub use approximate::TYPICAL_ERROR;
-pub use walk::{Unit, estimate};
+pub use walk::{TextUnit, estimate};
 
 /// Names of the tokenizers that need no file.
 pub const BUILTIN: [&str; 5] = ["cl100k_base", "o200k_base", "p50k_base", "r50k_base", APPROXIMATE];
@@ -33,11 +33,11 @@ const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Clone)]
 pub struct Tokenizer {
     name: Arc<str>,
-    rules: Rules,
+    rules: TokenRules,
 }
 
 #[derive(Clone)]
-enum Rules {
+enum TokenRules {
     Builtin(&'static CoreBPE),
     Ranks(Arc<CoreBPE>),
     Json(Arc<tokenizers::Tokenizer>),
@@ -116,11 +116,11 @@ impl Tokenizer {
     /// One of [`BUILTIN`].
     pub fn builtin(name: &str) -> Option<Self> {
         let rules = match name {
-            "cl100k_base" => Rules::Builtin(tiktoken_rs::cl100k_base_singleton()),
-            "o200k_base" => Rules::Builtin(tiktoken_rs::o200k_base_singleton()),
-            "p50k_base" => Rules::Builtin(tiktoken_rs::p50k_base_singleton()),
-            "r50k_base" => Rules::Builtin(tiktoken_rs::r50k_base_singleton()),
-            APPROXIMATE => Rules::Approximate,
+            "cl100k_base" => TokenRules::Builtin(tiktoken_rs::cl100k_base_singleton()),
+            "o200k_base" => TokenRules::Builtin(tiktoken_rs::o200k_base_singleton()),
+            "p50k_base" => TokenRules::Builtin(tiktoken_rs::p50k_base_singleton()),
+            "r50k_base" => TokenRules::Builtin(tiktoken_rs::r50k_base_singleton()),
+            APPROXIMATE => TokenRules::Approximate,
             _ => return None,
         };
         Some(Self { name: name.into(), rules })
@@ -132,9 +132,9 @@ impl Tokenizer {
         let bytes = read(&file)?;
         let is_vocabulary = file.extension().is_some_and(|extension| extension == "tiktoken");
         let rules = if is_vocabulary {
-            Rules::Ranks(Arc::new(vocabulary::parse(&file, &bytes)?))
+            TokenRules::Ranks(Arc::new(vocabulary::parse(&file, &bytes)?))
         } else {
-            Rules::Json(Arc::new(parse(&file, &bytes)?))
+            TokenRules::Json(Arc::new(parse(&file, &bytes)?))
         };
         Ok(Self { name: path.display().to_string().into(), rules })
     }
@@ -146,13 +146,13 @@ impl Tokenizer {
 
     /// Whether counts are those of a vocabulary, and not estimates.
     pub fn is_exact(&self) -> bool {
-        !matches!(self.rules, Rules::Approximate)
+        !matches!(self.rules, TokenRules::Approximate)
     }
 
     /// Tokens of this text, without any that a model wants before or after it.
     pub fn count(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.rules {
-            Rules::Approximate => Ok(approximate::count(text)),
+            TokenRules::Approximate => Ok(approximate::count(text)),
             _ => self.encode(text).map(|ids| u32::try_from(ids.len()).unwrap_or(u32::MAX)),
         }
     }
@@ -163,16 +163,16 @@ impl Tokenizer {
     /// special to a `tokenizer.json`, as they are to a server.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         match &self.rules {
-            Rules::Builtin(ranks) => self.ranked(ranks, text),
-            Rules::Ranks(ranks) => self.ranked(ranks, text),
-            Rules::Json(rules) => {
+            TokenRules::Builtin(ranks) => self.ranked(ranks, text),
+            TokenRules::Ranks(ranks) => self.ranked(ranks, text),
+            TokenRules::Json(rules) => {
                 let encoded = guarded(|| rules.encode_fast(text, false));
                 let encoded = encoded.map_err(|why| self.refused(&why))?;
                 encoded
                     .map(|encoding| encoding.get_ids().to_vec())
                     .map_err(|error| self.refused(&error.to_string()))
             }
-            Rules::Approximate => Err(TokenizerError::NoIds),
+            TokenRules::Approximate => Err(TokenizerError::NoIds),
         }
     }
 

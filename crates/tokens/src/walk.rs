@@ -14,14 +14,14 @@ const SLICE: usize = 8;
 
 /// A bit of a text, as a tokenizer sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit<'a> {
+pub enum TextUnit<'a> {
     /// A token.
     Id(u32),
     /// Text, and what it costs in hundredths of a token by the estimate.
     Run(&'a str, u64),
 }
 
-impl Unit<'_> {
+impl TextUnit<'_> {
     /// What it costs in hundredths of a token.
     pub fn cost(self) -> u64 {
         match self {
@@ -35,15 +35,15 @@ impl Tokenizer {
     /// Takes a text unit by unit until it ends or `take` says no; returns the bytes that it came
     /// through. Texts that begin alike give units that begin alike. What the tokenizer refuses is
     /// estimated.
-    pub fn walk(&self, text: &str, mut take: impl FnMut(Unit<'_>) -> bool) -> usize {
+    pub fn walk(&self, text: &str, mut take: impl FnMut(TextUnit<'_>) -> bool) -> usize {
         let mut done = 0;
         while let Some(rest) = text.get(done..).filter(|rest| !rest.is_empty()) {
             let piece = rest.get(..end(rest)).unwrap_or(rest);
             // Every unit of a piece is taken, so that what came through is whole.
             let mut goes_on = true;
-            let mut each = |unit: Unit<'_>| goes_on &= take(unit);
+            let mut each = |unit: TextUnit<'_>| goes_on &= take(unit);
             match self.encode(piece) {
-                Ok(ids) => ids.into_iter().for_each(|id| each(Unit::Id(id))),
+                Ok(ids) => ids.into_iter().for_each(|id| each(TextUnit::Id(id))),
                 Err(_) => estimated(piece, each),
             }
             done += piece.len();
@@ -81,7 +81,7 @@ fn end(text: &str) -> usize {
     text.len()
 }
 
-fn estimated(piece: &str, mut take: impl FnMut(Unit<'_>)) {
+fn estimated(piece: &str, mut take: impl FnMut(TextUnit<'_>)) {
     approximate::runs(piece, |run, cost| {
         let length = run.chars().count() as u64;
         let (mut rest, mut done) = (run, 0);
@@ -90,7 +90,7 @@ fn estimated(piece: &str, mut take: impl FnMut(Unit<'_>)) {
             let (slice, after) = rest.split_at(cut);
             let until = done + slice.chars().count() as u64;
             let part = cost * until / length.max(1) - cost * done / length.max(1);
-            take(Unit::Run(slice, part));
+            take(TextUnit::Run(slice, part));
             (rest, done) = (after, until);
         }
     });

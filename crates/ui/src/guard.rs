@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-use goodput_http::{Method, Request, is_host, names_this_machine};
+use goodput_http::{HttpRequest, Method, is_host, names_this_machine};
 
 /// Decides who may ask.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Guard {
         Self { is_loopback, token, cookie: format!("goodput-{port}") }
     }
 
-    pub(crate) fn rule(&self, request: &Request) -> Ruling {
+    pub(crate) fn rule(&self, request: &HttpRequest) -> Ruling {
         let Some(host) = request.header("host").filter(|host| is_host(host)) else {
             return Ruling::Refused("the Host header is missing or wrong");
         };
@@ -81,7 +81,7 @@ impl Guard {
 }
 
 /// Whether a browser says that the question comes from one of our pages.
-fn is_from_here(request: &Request, host: &str) -> bool {
+fn is_from_here(request: &HttpRequest, host: &str) -> bool {
     let own = |origin: &str| {
         let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))

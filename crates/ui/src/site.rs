@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
-use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
+use goodput_http::{ConnectionLimit, HttpLimits, HttpReply, HttpRequest, Method, Response, Site};
 use goodput_model::Nanos;
 use goodput_record::ArtifactKind;
 use goodput_report::parts::{SCRIPT, STYLE, policy};
@@ -42,7 +42,7 @@ const MOST_CHOSEN: usize = 26;
 const WATCHERS: usize = 24;
 
 /// What clients may ask of the view.
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: HttpLimits = HttpLimits {
     name: "ui",
     clients: 64,
     head_bytes: 16 * 1024,
@@ -80,7 +80,7 @@ pub(crate) struct ResultsSite {
     /// What was made.
     pages: Pages,
     /// Clients that watch something.
-    watchers: Seats,
+    watchers: ConnectionLimit,
 }
 
 struct FreshIndex {
@@ -98,7 +98,7 @@ impl ResultsSite {
             render,
             making: Mutex::default(),
             pages: Pages::default(),
-            watchers: Seats::default(),
+            watchers: ConnectionLimit::default(),
         }
     }
 
@@ -112,7 +112,7 @@ impl ResultsSite {
         runs
     }
 
-    fn list(&self, request: &Request) -> Response {
+    fn list(&self, request: &HttpRequest) -> Response {
         let asked = |name: &str| request.asked(name).unwrap_or_default().to_owned();
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
@@ -141,7 +141,7 @@ impl ResultsSite {
         Response::html("200 OK", list_page(&list))
     }
 
-    fn overlay(&self, request: &Request) -> Response {
+    fn overlay(&self, request: &HttpRequest) -> Response {
         let among = |name: &str, words: [&'static str; 3]| {
             let asked = request.asked(name).unwrap_or_default();
             words.into_iter().find(|word| *word == asked)
@@ -166,7 +166,7 @@ impl ResultsSite {
     }
 
     /// What is asked of one result, which only the index can name.
-    fn of(&self, id: &str, make: impl FnOnce(Entry, Option<PathBuf>) -> Reply) -> Reply {
+    fn of(&self, id: &str, make: impl FnOnce(Entry, Option<PathBuf>) -> HttpReply) -> HttpReply {
         let found = {
             let runs = self.fresh_index();
             runs.index.get(id).map(|entry| {
@@ -187,7 +187,7 @@ impl ResultsSite {
     }
 
     /// What goes on in a folder, as it happens.
-    fn live(&self, entry: Entry, folder: Option<PathBuf>) -> Reply {
+    fn live(&self, entry: Entry, folder: Option<PathBuf>) -> HttpReply {
         let is_on = folder.filter(|folder| row(entry, Some(folder)).is_live);
         let Some(folder) = is_on else { return Response::text("204 No Content").into() };
         let Some(seat) = self.watchers.take(WATCHERS) else {
@@ -198,7 +198,7 @@ impl ResultsSite {
             watch(stream, &folder)
         };
         let start = Response::new("200 OK", "text/event-stream", "retry: 2000\n\n");
-        Reply::Stream { start, write: Box::new(write) }
+        HttpReply::Stream { start, write: Box::new(write) }
     }
 
     /// The result's own page, made from its data. The one that was saved with it is not looked at.
@@ -229,7 +229,7 @@ impl ResultsSite {
     }
 
     /// Keeps tags and notes.
-    fn note(&self, request: &Request, entry: Entry, folder: Option<PathBuf>) -> Response {
+    fn note(&self, request: &HttpRequest, entry: Entry, folder: Option<PathBuf>) -> Response {
         let Some(form) = request.form() else {
             return Response::text("415 Unsupported Media Type");
         };
@@ -273,7 +273,7 @@ impl ResultsSite {
 }
 
 impl Site for ResultsSite {
-    fn check(&self, request: &Request) -> Result<(), Response> {
+    fn check(&self, request: &HttpRequest) -> Result<(), Response> {
         match self.guard.rule(request) {
             Ruling::Welcome => {}
             Ruling::Admitted { cookie } => {
@@ -294,7 +294,7 @@ impl Site for ResultsSite {
         }
     }
 
-    fn reply(&self, request: &Request) -> Reply {
+    fn reply(&self, request: &HttpRequest) -> HttpReply {
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
         let style = |text| Response::new("200 OK", "text/css; charset=utf-8", text).into();
         let script = |text| Response::new("200 OK", "text/javascript; charset=utf-8", text).into();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_clock::{now, pause};
 use goodput_files::open_inside;
-use goodput_model::{Nanos, RequestRecord, Sample, Scrape, Signal, SignalValue};
+use goodput_model::{HealthSample, Nanos, RequestRecord, Scrape, Signal, SignalValue};
 use goodput_record::LogTail;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ pub(crate) struct Following {
     /// For people, from the folder that was asked for.
     name: String,
     requests: LogTail<RequestRecord>,
-    samples: Option<LogTail<Sample>>,
+    samples: Option<LogTail<HealthSample>>,
     ended: u64,
     /// Of those that ended: how many were looked into. Of a long log the first are only counted.
     known: u64,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use goodput_model::{Chunk, ErrorClass, Exchange};
 
-use crate::fault::Fault;
+use crate::fault::AnswerError;
 
 /// Events for each token that was asked for, and for every answer besides.
 const EVENTS_PER_TOKEN: u64 = 16;
@@ -31,20 +31,20 @@ const UNCOUNTED: u64 = 64 << 10;
 
 /// What one answer may amount to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct AnswerLimits {
     /// What was asked for; `None` where there was no limit.
     tokens: Option<u32>,
     answers: u32,
 }
 
-impl Default for Allowance {
+impl Default for AnswerLimits {
     /// For one answer without a limit.
     fn default() -> Self {
         Self::new(None, 1)
     }
 }
 
-impl Allowance {
+impl AnswerLimits {
     /// For so many answers of at most so many tokens each.
     pub fn new(tokens: Option<u32>, answers: u32) -> Self {
         Self { tokens, answers: answers.max(1) }
@@ -61,7 +61,7 @@ impl Allowance {
     }
 
     /// Whether so many events with so much text are still an answer.
-    pub(crate) fn check(self, events: u64, text: u64) -> Result<(), Fault> {
+    pub(crate) fn check(self, events: u64, text: u64) -> Result<(), AnswerError> {
         if events > self.events() {
             return Err(self.exceeded(&format!("{} events", self.events())));
         }
@@ -72,19 +72,19 @@ impl Allowance {
     }
 
     /// The same of the bytes of a body.
-    pub(crate) fn check_bytes(self, bytes: u64) -> Result<(), Fault> {
+    pub(crate) fn check_bytes(self, bytes: u64) -> Result<(), AnswerError> {
         let most = self.events().saturating_mul(BYTES_PER_EVENT);
         if bytes > most { Err(self.exceeded(&format!("{most} bytes"))) } else { Ok(()) }
     }
 
-    fn exceeded(self, most: &str) -> Fault {
+    fn exceeded(self, most: &str) -> AnswerError {
         let asked = match (self.tokens, self.answers) {
             (None, _) => "no limit was".to_owned(),
             (Some(tokens), 1) => format!("{tokens} tokens were"),
             (Some(tokens), answers) => format!("{answers} answers of {tokens} tokens were"),
         };
         let message = format!("the answer has more than {most}, and {asked} asked for");
-        Fault::new(ErrorClass::AnswerTooLarge, message)
+        AnswerError::new(ErrorClass::AnswerTooLarge, message)
     }
 }
 
@@ -105,8 +105,8 @@ impl AnswerMemory {
     }
 
     /// The share of one answer, nothing at first.
-    pub(crate) fn share(&self) -> Share {
-        Share { memory: self.clone(), held: 0 }
+    pub(crate) fn share(&self) -> AnswerMemoryShare {
+        AnswerMemoryShare { memory: self.clone(), held: 0 }
     }
 }
 
@@ -119,14 +119,14 @@ fn memory(meminfo: &str, of_container: &str) -> Option<u64> {
 
 /// What one answer holds of [`AnswerMemory`], given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct AnswerMemoryShare {
     memory: AnswerMemory,
     held: u64,
 }
 
-impl Share {
+impl AnswerMemoryShare {
     /// The answer has come to hold so many bytes beside what the exchange keeps.
-    pub(crate) fn hold(&mut self, beside: usize, exchange: &Exchange) -> Result<(), Fault> {
+    pub(crate) fn hold(&mut self, beside: usize, exchange: &Exchange) -> Result<(), AnswerError> {
         let text = exchange.text.as_ref().map_or(0, String::capacity);
         let bytes = (beside + text + exchange.chunks.capacity() * size_of::<Chunk>()) as u64;
         let more = bytes.saturating_sub(self.held);
@@ -139,11 +139,11 @@ impl Share {
         }
         let limit = self.memory.limit >> 20;
         let message = format!("the answers under way hold more than {limit} MiB of memory");
-        Err(Fault::new(ErrorClass::AnswerTooLarge, message))
+        Err(AnswerError::new(ErrorClass::AnswerTooLarge, message))
     }
 }
 
-impl Drop for Share {
+impl Drop for AnswerMemoryShare {
     fn drop(&mut self) {
         self.memory.held.fetch_sub(self.held, Relaxed);
     }
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn an_allowance_is_in_proportion_to_what_was_asked() {
-        let eight = Allowance::new(Some(8), 1);
+        let eight = AnswerLimits::new(Some(8), 1);
         assert_eq!(eight.check(4_224, 270_336), Ok(()));
-        let message = |outcome: Result<(), Fault>| outcome.unwrap_err().message;
+        let message = |outcome: Result<(), AnswerError>| outcome.unwrap_err().message;
         assert_eq!(
             message(eight.check(4_225, 0)),
             "the answer has more than 4224 events, and 8 tokens were asked for"
@@ -165,12 +165,14 @@ mod tests {
         assert!(message(eight.check(1, 270_337)).contains("270336 bytes of text"));
         assert_eq!(eight.check_bytes(4_224 << 12), Ok(()));
         assert!(message(eight.check_bytes((4_224 << 12) + 1)).contains("17301504 bytes"));
-        let three = Allowance::new(Some(8), 3);
+        let three = AnswerLimits::new(Some(8), 3);
         assert_eq!(three.check(3 * 4_224, 0), Ok(()));
         assert!(message(three.check(12_673, 0)).ends_with("3 answers of 8 tokens were asked for"));
-        assert_eq!(Allowance::default().check(528_384, 0), Ok(()));
-        assert!(message(Allowance::default().check(528_385, 0)).contains("no limit was asked for"));
-        assert_eq!(Allowance::new(Some(u32::MAX), u32::MAX).check(1 << 40, 1 << 40), Ok(()));
+        assert_eq!(AnswerLimits::default().check(528_384, 0), Ok(()));
+        assert!(
+            message(AnswerLimits::default().check(528_385, 0)).contains("no limit was asked for")
+        );
+        assert_eq!(AnswerLimits::new(Some(u32::MAX), u32::MAX).check(1 << 40, 1 << 40), Ok(()));
     }
 
     #[test]

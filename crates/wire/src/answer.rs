@@ -5,15 +5,17 @@
 //! choice, on the finish chunk, on every chunk, once per choice, or never; text may ride on the
 //! finish chunk; `[DONE]` proves nothing, only a finish reason does.
 
-use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos, Stage, TokenCount, TokenSource};
+use goodput_model::{
+    Chunk, ErrorClass, Exchange, Failure, FailureStage, Nanos, TokenCount, TokenSource,
+};
 
-use crate::allowance::Allowance;
-use crate::fault::Fault;
-use crate::json::{self, Body, Choice, Usage};
-use crate::likeness::Likeness;
+use crate::allowance::AnswerLimits;
+use crate::answer_text::text_of;
+use crate::event_template::EventTemplate;
+use crate::fault::AnswerError;
+use crate::json::{self, ApiBody, ApiChoice, ApiUsage};
 use crate::secrets::{harmless, scrub};
-use crate::spoken::text_of;
-use crate::sse::{Event, EventTooLarge, SseParser};
+use crate::sse::{EventTooLarge, SseEvent, SseParser};
 
 /// Largest single event accepted. Embedded images and logits stay below it by far.
 const EVENT_LIMIT: usize = 16 << 20;
@@ -56,30 +58,30 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub struct AnswerReader {
     sse: SseParser,
-    state: State,
+    state: AnswerState,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AnswerState {
     /// The answers that appeared, in that order. Indices need not begin at 0.
-    answers: Vec<Answer>,
+    answers: Vec<ChoiceState>,
     /// Usage that came without a choice: once for all answers, or once per answer.
-    closing: Vec<Usage>,
+    closing: Vec<ApiUsage>,
     last_read: Option<u64>,
     done: bool,
-    fault: Option<Fault>,
+    fault: Option<AnswerError>,
     keep_text: bool,
     most_chunks: usize,
     most_text: usize,
     /// More than this is a fault; whoever passes an answer on leaves that to others.
-    allowance: Option<Allowance>,
+    allowance: Option<AnswerLimits>,
     events: u64,
     /// Bytes of text so far, kept or not.
     text_bytes: u64,
     /// Chunks beyond those that are kept.
     beyond: Beyond,
     /// What plain events look like.
-    likeness: Likeness,
+    likeness: EventTemplate,
 }
 
 /// Chunks that came and were not kept.
@@ -94,13 +96,13 @@ struct Beyond {
 
 /// One of the `n` answers.
 #[derive(Debug, Default, Clone)]
-struct Answer {
+struct ChoiceState {
     /// What the server calls it.
     index: u32,
     /// A finish reason came.
     finished: bool,
     /// The latest usage that came with it.
-    usage: Option<Usage>,
+    usage: Option<ApiUsage>,
     /// Completion tokens of that usage when the last text came, to see how many a chunk adds.
     /// A chunk without text may move the count: its tokens then belong to the next gap.
     tokens_at_text: u32,
@@ -109,7 +111,7 @@ struct Answer {
 impl AnswerReader {
     /// A reader that keeps the text of the answer only when asked to. An answer that is more than
     /// the allowance fails.
-    pub fn new(keep_text: bool, allowance: Allowance) -> Self {
+    pub fn new(keep_text: bool, allowance: AnswerLimits) -> Self {
         let text = usize::try_from(allowance.text()).unwrap_or(usize::MAX);
         let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text };
         let mut reader = Self::bounded(keep_text, bounds);
@@ -119,11 +121,11 @@ impl AnswerReader {
 
     /// As [`AnswerReader::new`], for answers of which only so much may be kept, whatever comes.
     pub(crate) fn bounded(keep_text: bool, bounds: Bounds) -> Self {
-        let state = State {
+        let state = AnswerState {
             keep_text,
             most_chunks: bounds.chunks,
             most_text: bounds.text,
-            ..State::default()
+            ..AnswerState::default()
         };
         Self { sse: SseParser::new(bounds.event), state }
     }
@@ -151,7 +153,7 @@ impl AnswerReader {
         bytes: &[u8],
         read: Read,
         exchange: &mut Exchange,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), AnswerError> {
         let state = &mut self.state;
         let outcome = self.sse.push(bytes, |event| state.take_event(event, read, exchange));
         self.fault_of(outcome)
@@ -159,20 +161,24 @@ impl AnswerReader {
 
     /// What is wrong first: what follows a fault, or `[DONE]`, is not looked at, whichever read brings
     /// it.
-    fn fault_of(&mut self, outcome: Result<(), EventTooLarge>) -> Result<(), Fault> {
+    fn fault_of(&mut self, outcome: Result<(), EventTooLarge>) -> Result<(), AnswerError> {
         if let Some(fault) = self.state.fault.take() {
             return Err(fault);
         }
         match outcome {
             Err(error) if !self.state.done => {
-                Err(Fault::new(ErrorClass::EventTooLarge, error.to_string()))
+                Err(AnswerError::new(ErrorClass::EventTooLarge, error.to_string()))
             }
             _ => Ok(()),
         }
     }
 
     /// The body of a stream has ended in good order, seen by this read.
-    pub(crate) fn finish(&mut self, read: Read, exchange: &mut Exchange) -> Result<(), Fault> {
+    pub(crate) fn finish(
+        &mut self,
+        read: Read,
+        exchange: &mut Exchange,
+    ) -> Result<(), AnswerError> {
         let state = &mut self.state;
         let outcome = self.sse.finish(|event| state.take_event(event, read, exchange));
         self.fault_of(outcome)?;
@@ -191,12 +197,12 @@ impl AnswerReader {
         bytes: &[u8],
         read: Read,
         exchange: &mut Exchange,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), AnswerError> {
         let body = json::read(bytes).map_err(|error| {
-            Fault::new(ErrorClass::BadJson, format!("{error}: {}", excerpt(bytes)))
+            AnswerError::new(ErrorClass::BadJson, format!("{error}: {}", excerpt(bytes)))
         })?;
         if let Some(message) = error_in(&body) {
-            return Err(Fault::new(ErrorClass::StreamError, message));
+            return Err(AnswerError::new(ErrorClass::StreamError, message));
         }
         exchange.stamps.done = Some(read.at);
         for choice in body.choices.iter() {
@@ -222,8 +228,8 @@ impl Beyond {
     }
 }
 
-impl State {
-    fn take_event(&mut self, event: Event<'_>, read: Read, exchange: &mut Exchange) {
+impl AnswerState {
+    fn take_event(&mut self, event: SseEvent<'_>, read: Read, exchange: &mut Exchange) {
         if self.fault.is_some() || self.done || event.data.is_empty() {
             return;
         }
@@ -235,12 +241,12 @@ impl State {
     }
 
     /// Whether what has come can still be an answer.
-    fn check(&self, exchange: &Exchange) -> Result<(), Fault> {
+    fn check(&self, exchange: &Exchange) -> Result<(), AnswerError> {
         let Some(allowance) = self.allowance else { return Ok(()) };
         allowance.check(self.events.max(exchange.chunks.len() as u64), self.text_bytes)
     }
 
-    fn look_at(&mut self, event: Event<'_>, read: Read, exchange: &mut Exchange) {
+    fn look_at(&mut self, event: SseEvent<'_>, read: Read, exchange: &mut Exchange) {
         if event.data.trim_ascii() == b"[DONE]" {
             self.done = true;
             exchange.stamps.done = Some(read.at);
@@ -264,18 +270,18 @@ impl State {
         match json::read(event.data) {
             Err(error) if event.kind == b"error" => {
                 let _ = error;
-                self.fault = Some(Fault::new(ErrorClass::StreamError, excerpt(event.data)));
+                self.fault = Some(AnswerError::new(ErrorClass::StreamError, excerpt(event.data)));
             }
             Err(error) => {
                 let message = format!("{error}: {}", excerpt(event.data));
-                self.fault = Some(Fault::new(ErrorClass::BadEvent, message));
+                self.fault = Some(AnswerError::new(ErrorClass::BadEvent, message));
             }
             Ok(body) => {
                 let message = error_in(&body)
                     .or_else(|| (event.kind == b"error").then(|| excerpt(event.data)));
                 match message {
                     Some(message) => {
-                        self.fault = Some(Fault::new(ErrorClass::StreamError, message));
+                        self.fault = Some(AnswerError::new(ErrorClass::StreamError, message));
                     }
                     None => self.take_chunk(&body, event.data, read, exchange),
                 }
@@ -283,7 +289,7 @@ impl State {
         }
     }
 
-    fn take_chunk(&mut self, body: &Body, data: &[u8], read: Read, exchange: &mut Exchange) {
+    fn take_chunk(&mut self, body: &ApiBody, data: &[u8], read: Read, exchange: &mut Exchange) {
         if let Some(usage) = body.usage.0
             && body.choices.iter().next().is_none()
         {
@@ -320,12 +326,12 @@ impl State {
     }
 
     /// Which of the answers a choice belongs to, in order of appearance.
-    fn position(&mut self, choice: &Choice) -> usize {
+    fn position(&mut self, choice: &ApiChoice) -> usize {
         let index = choice.index.0.unwrap_or(0);
         let known = self.answers.iter().position(|answer| answer.index == index);
         known.unwrap_or_else(|| {
             if self.answers.len() < ANSWERS {
-                self.answers.push(Answer { index, ..Answer::default() });
+                self.answers.push(ChoiceState { index, ..ChoiceState::default() });
             }
             self.answers.len() - 1
         })
@@ -335,8 +341,8 @@ impl State {
     fn take_choice(
         &mut self,
         answer: usize,
-        choice: &Choice,
-        usage: Option<Usage>,
+        choice: &ApiChoice,
+        usage: Option<ApiUsage>,
         exchange: &mut Exchange,
     ) -> Option<u32> {
         let answer = &mut self.answers[answer];
@@ -379,7 +385,7 @@ impl State {
     }
 
     /// Everything has come: sets the counts and judges the answer.
-    fn conclude(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+    fn conclude(&self, exchange: &mut Exchange) -> Result<(), AnswerError> {
         self.count(exchange);
         if self.answers.is_empty() || self.answers.iter().any(|answer| !answer.finished) {
             let message = if self.done {
@@ -387,10 +393,10 @@ impl State {
             } else {
                 "the answer ended without a finish reason"
             };
-            return Err(Fault::new(ErrorClass::NoFinish, message));
+            return Err(AnswerError::new(ErrorClass::NoFinish, message));
         }
         if exchange.stamps.last_token.is_none() {
-            return Err(Fault::new(ErrorClass::Empty, "the answer had no token"));
+            return Err(AnswerError::new(ErrorClass::Empty, "the answer had no token"));
         }
         Ok(())
     }
@@ -401,7 +407,7 @@ impl State {
         let said = if self.closing.is_empty() { &with_choice } else { &self.closing };
         let added_up = if self.answers.len() > 1 { said.len() } else { 1 };
         let latest = &said[said.len().saturating_sub(added_up)..];
-        let usage = latest.last().map(|last| Usage {
+        let usage = latest.last().map(|last| ApiUsage {
             completion_tokens: json::Number(
                 latest
                     .iter()
@@ -449,7 +455,7 @@ fn count_chunks(chunks: &[Chunk], beyond: Beyond) -> TokenCount {
     TokenCount { n, source: TokenSource::Events }
 }
 
-fn error_in(body: &Body) -> Option<String> {
+fn error_in(body: &ApiBody) -> Option<String> {
     if let Some(error) = &body.error {
         return Some(json::error_text(error));
     }
@@ -474,7 +480,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
 
 /// The failure of who answered, but not with what was asked for.
 pub(crate) fn refused(class: ErrorClass, bytes: &[u8]) -> Failure {
-    harmless(Failure { class, stage: Stage::Headers, message: excerpt(bytes) })
+    harmless(Failure { class, stage: FailureStage::Headers, message: excerpt(bytes) })
 }
 
 /// The beginning of a word.

@@ -22,7 +22,7 @@ const OVERTAKEN: Nanos = Nanos::from_millis(1_000);
 
 /// When the bytes of one read came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Arrival {
+pub(crate) struct ReadStamp {
     /// Their arrival by the kernel's word, or else the return of the read.
     pub(crate) at: Nanos,
     /// How long they had waited for the read, by the kernel's word.
@@ -31,7 +31,7 @@ pub(crate) struct Arrival {
     pub(crate) kernel: Option<Nanos>,
 }
 
-impl Arrival {
+impl ReadStamp {
     /// The wait in the form in which it is recorded.
     pub(crate) fn lag_us(self) -> Option<u32> {
         self.lag.map(|lag| u32::try_from(lag.as_micros_rounded()).unwrap_or(u32::MAX))
@@ -74,15 +74,15 @@ pub(crate) fn ask_for_stamps(socket: BorrowedFd<'_>) {
 
 /// Room for the control messages of one read, aligned as their headers must be.
 #[repr(align(8))]
-struct Control([u8; 128]);
+struct ControlBuffer([u8; 128]);
 
 /// Reads what is there: how many bytes, and when they came. `earlier` is what was read before.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
-    earlier: &Arrival,
-) -> io::Result<(usize, Arrival)> {
-    let mut control = Control([0; 128]);
+    earlier: &ReadStamp,
+) -> io::Result<(usize, ReadStamp)> {
+    let mut control = ControlBuffer([0; 128]);
     let mut slices = [IoSliceMut::new(buffer)];
     let message =
         recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control.0), MsgFlags::empty())?;
@@ -96,9 +96,9 @@ pub(crate) fn receive(
     let arrival = match kernel {
         Some(kernel) => {
             let (read, unix) = now_and_unix();
-            Arrival::by_kernel(read, unix, kernel, earlier)
+            ReadStamp::by_kernel(read, unix, kernel, earlier)
         }
-        None => Arrival::by_read(now()),
+        None => ReadStamp::by_read(now()),
     };
     Ok((message.bytes, arrival))
 }
@@ -109,8 +109,8 @@ mod tests {
 
     const HOUR: Nanos = Nanos::from_millis(3_600_000);
 
-    fn arrival(unix: Nanos, kernel: Nanos) -> Arrival {
-        Arrival::by_kernel(Nanos(50_000), unix, kernel, &Arrival::by_read(Nanos(20_000)))
+    fn arrival(unix: Nanos, kernel: Nanos) -> ReadStamp {
+        ReadStamp::by_kernel(Nanos(50_000), unix, kernel, &ReadStamp::by_read(Nanos(20_000)))
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let unix = Nanos(1_794_711_920_000_000_000);
         let first = arrival(unix, unix - Nanos(7_000));
         let later = |kernel, earlier| {
-            Arrival::by_kernel(Nanos(51_000), unix + Nanos(1_013), kernel, earlier)
+            ReadStamp::by_kernel(Nanos(51_000), unix + Nanos(1_013), kernel, earlier)
         };
         let second = later(unix - Nanos(7_000), &first);
         assert_eq!((second.at, second.lag), (first.at, Some(Nanos(8_000))));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_step_of_the_wall_clock_costs_the_stamp_and_nothing_else() {
         let unix = Nanos(1_794_711_920_000_000_000);
-        let by_the_read = Arrival::by_read(Nanos(50_000));
+        let by_the_read = ReadStamp::by_read(Nanos(50_000));
         assert_eq!(arrival(unix - HOUR, unix), by_the_read, "set back");
         assert_eq!(arrival(unix + HOUR, unix), by_the_read, "set forward");
     }

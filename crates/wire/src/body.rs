@@ -1,4 +1,4 @@
-//! [`Dialect`]: how a request becomes a body.
+//! [`RequestFormat`]: how a request becomes a body.
 //!
 //! Fields that some server refuses (`stream_options`, `ignore_eos`) are sent only when asked for.
 //! What is the same in every body is serialised once; the rest is written straight into the buffer
@@ -15,13 +15,13 @@ use bytes::Bytes;
 use goodput_model::{Api, ConstraintDialect, ConstraintKind, Message, Request};
 use serde_json::{Map, Value};
 
-use crate::allowance::Allowance;
+use crate::allowance::AnswerLimits;
 use message::{text_length, write_messages, write_prompt};
 use text::write_text;
 
 /// How requests are written for one server, API and model.
 #[derive(Debug, Clone)]
-pub struct Dialect {
+pub struct RequestFormat {
     api: Api,
     /// JSON text by key.
     fields: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub enum BodyError {
 
 /// What stands behind a key.
 #[derive(Clone, Copy)]
-enum Field<'a> {
+enum BodyField<'a> {
     /// JSON text.
     Json(&'a str),
     Text(&'a str),
@@ -57,7 +57,7 @@ enum Field<'a> {
 /// stays out: two limits contradict each other.
 const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
-impl Dialect {
+impl RequestFormat {
     /// Bodies for this API and model.
     pub fn new(api: Api, model: &str, stream: bool) -> Self {
         let mut fields = BTreeMap::new();
@@ -136,14 +136,14 @@ impl Dialect {
             out.push(b':');
             let begin = out.len();
             match *field {
-                Field::Json(json) => out.extend_from_slice(json.as_bytes()),
-                Field::Text(text) => write_text(&mut out, text),
-                Field::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
-                Field::Conversation => match self.api {
+                BodyField::Json(json) => out.extend_from_slice(json.as_bytes()),
+                BodyField::Text(text) => write_text(&mut out, text),
+                BodyField::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+                BodyField::Conversation => match self.api {
                     Api::Chat => write_messages(&mut out, conversation()),
                     Api::Completions => write_prompt(&mut out, conversation()),
                 },
-                Field::Constraint => {
+                BodyField::Constraint => {
                     if let Some(constraint) = &request.constraint {
                         constraint::write(&mut out, self.constraints, constraint);
                     }
@@ -159,7 +159,7 @@ impl Dialect {
 
     /// What an answer to this request may amount to, by the limit and the number of answers that its
     /// body asks for.
-    pub fn allowance(&self, request: &Request) -> Allowance {
+    pub fn allowance(&self, request: &Request) -> AnswerLimits {
         let said = |name: &str| {
             let of_request = || request.fields.iter().find(|(key, _)| key == name);
             self.extra.get(name).or_else(|| Some(&of_request()?.1))
@@ -171,35 +171,35 @@ impl Dialect {
             Some(_) => limits.map(number).max().flatten(),
             None => request.planned.output_tokens,
         };
-        Allowance::new(tokens, said("n").and_then(number).unwrap_or(1))
+        AnswerLimits::new(tokens, said("n").and_then(number).unwrap_or(1))
     }
 
     /// All fields, in the order in which they win over one another.
-    fn fields_of<'a>(&'a self, request: &'a Request) -> Vec<(&'a str, Field<'a>)> {
-        let of_user = self.extra.iter().map(|(key, json)| (key.as_str(), Field::Json(json)));
-        let of_request = request.fields.iter().map(|(key, json)| (&**key, Field::Json(json)));
+    fn fields_of<'a>(&'a self, request: &'a Request) -> Vec<(&'a str, BodyField<'a>)> {
+        let of_user = self.extra.iter().map(|(key, json)| (key.as_str(), BodyField::Json(json)));
+        let of_request = request.fields.iter().map(|(key, json)| (&**key, BodyField::Json(json)));
         let mut fields = Vec::with_capacity(8 + self.fields.len() + request.fields.len());
-        fields.extend(self.fields.iter().map(|(key, json)| (key.as_str(), Field::Json(json))));
+        fields.extend(self.fields.iter().map(|(key, json)| (key.as_str(), BodyField::Json(json))));
         let conversation = match self.api {
             Api::Chat => "messages",
             Api::Completions => "prompt",
         };
-        fields.push((conversation, Field::Conversation));
+        fields.push((conversation, BodyField::Conversation));
         if let Some(model) = &request.model {
-            fields.push(("model", Field::Text(model)));
+            fields.push(("model", BodyField::Text(model)));
         }
         if let Some(limit) = request.planned.output_tokens {
             let is_exact = self.is_exact && request.constraint.is_none();
             let mut others = of_user.clone().chain(of_request.clone());
             if !others.any(|(key, _)| LIMITS.contains(&key)) {
-                fields.push(("max_tokens", Field::Number(limit)));
-                fields.extend(is_exact.then_some(("min_tokens", Field::Number(limit))));
+                fields.push(("max_tokens", BodyField::Number(limit)));
+                fields.extend(is_exact.then_some(("min_tokens", BodyField::Number(limit))));
             }
-            fields.extend(is_exact.then_some(("ignore_eos", Field::Json("true"))));
+            fields.extend(is_exact.then_some(("ignore_eos", BodyField::Json("true"))));
         }
         if let Some(constraint) = &request.constraint {
             let key = constraint::key(self.constraints, constraint.kind());
-            fields.extend(key.map(|key| (key, Field::Constraint)));
+            fields.extend(key.map(|key| (key, BodyField::Constraint)));
         }
         fields.extend(of_request);
         fields.extend(of_user);
@@ -207,7 +207,7 @@ impl Dialect {
     }
 }
 
-impl Field<'_> {
+impl BodyField<'_> {
     /// Bytes to keep free for it and what stands around it.
     fn room(&self) -> usize {
         8 + match self {

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage, Stamps, TraceIds};
+use goodput_model::{ErrorClass, Exchange, Failure, FailureStage, Http, Stamps, TraceIds};
 use http::Method;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
-use crate::allowance::{Allowance, Share};
+use crate::allowance::{AnswerLimits, AnswerMemoryShare};
 use crate::answer::{AnswerReader, Read, excerpt};
-use crate::connection::{Connection, Request};
+use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::{Endpoint, SessionTag};
-use crate::fault::Fault;
+use crate::fault::AnswerError;
 use crate::fault::is_stream_reset;
-use crate::head::{Head, Trouble};
-use crate::pool::{Lease, Pool};
+use crate::head::{AnswerHead, TransportError};
+use crate::pool::{ConnectionPool, Lease};
 use crate::secrets::harmless;
 
 /// Most bytes of an answer that is not a stream.
@@ -41,7 +41,7 @@ const DONE_GRACE: Duration = Duration::from_millis(100);
 
 /// The sending side of one worker. Lives on a current-thread runtime with a local task set.
 pub struct Client {
-    pool: Rc<Pool>,
+    pool: Rc<ConnectionPool>,
 }
 
 /// A body, which session it belongs to, and by which ids it is traced.
@@ -54,12 +54,12 @@ pub struct Tagged<'a> {
     /// Sent as `traceparent` with it, unless the endpoint has one in all requests.
     pub trace: Option<TraceIds>,
     /// What its answer may amount to.
-    pub allowance: Allowance,
+    pub allowance: AnswerLimits,
 }
 
 /// How a status-200 answer is to be read, by its content type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum AnswerShape {
     Stream,
     /// Servers have been seen to stream under any type: the first byte tells.
     Unsaid,
@@ -70,7 +70,7 @@ enum Shape {
 impl Client {
     /// A client for this endpoint, without a connection yet.
     pub fn new(endpoint: Arc<Endpoint>) -> Self {
-        Self { pool: Rc::new(Pool::new(endpoint)) }
+        Self { pool: Rc::new(ConnectionPool::new(endpoint)) }
     }
 
     /// Opens connections ahead of their first use, as many as will be used at once. What cannot be
@@ -103,7 +103,7 @@ impl Client {
     /// Sends one request without a limit and reads its answer. Whatever happens is in `exchange`, step by step,
     /// so a caller that stops waiting still has everything that came.
     pub async fn send(&self, body: Bytes, exchange: &mut Exchange) {
-        let allowance = Allowance::default();
+        let allowance = AnswerLimits::default();
         self.send_tagged(Tagged { body, session: None, trace: None, allowance }, exchange).await;
     }
 
@@ -161,14 +161,14 @@ impl Client {
 
     async fn converse(
         &self,
-        connection: &mut Connection,
+        connection: &mut HttpConnection,
         Tagged { body, session, trace, allowance }: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
         let endpoint = self.pool.endpoint();
         let (method, path) = (Method::POST, endpoint.route.as_str());
         let id = exchange.request_id.as_deref();
-        let request = Request { endpoint, method, path, body, id, session, trace };
+        let request = OutgoingRequest { endpoint, method, path, body, id, session, trace };
         let head = connection
             .request(request, &mut exchange.stamps)
             .await
@@ -186,7 +186,7 @@ impl Client {
             return Err(Failure { class: ErrorClass::BadHttp, stage, message });
         }
         let shape = shape(&head.content_type);
-        if shape == Shape::Html {
+        if shape == AnswerShape::Html {
             return Err(web_page(connection).await);
         }
         let reader = AnswerReader::new(endpoint.keep_text, allowance);
@@ -225,13 +225,13 @@ impl Client {
             let endpoint = self.pool.endpoint();
             let (method, body) = (method.clone(), body.clone());
             let (id, session, trace) = (None, None, None);
-            let request = Request { endpoint, method, path, body, id, session, trace };
+            let request = OutgoingRequest { endpoint, method, path, body, id, session, trace };
             let asked = lease.connection.request(request, &mut Stamps::default()).await;
-            match asked.map_err(|trouble| trouble.at(Stage::Headers)) {
+            match asked.map_err(|trouble| trouble.at(FailureStage::Headers)) {
                 Ok(head) => {
                     let bytes = collect(&mut lease.connection, PAGE_LIMIT)
                         .await
-                        .map_err(|trouble| trouble.at(Stage::Stream))?;
+                        .map_err(|trouble| trouble.at(FailureStage::Stream))?;
                     self.pool.give_back(lease.connection);
                     return Ok((head.status, bytes));
                 }
@@ -244,37 +244,37 @@ impl Client {
     }
 }
 
-fn shape(kind: &str) -> Shape {
+fn shape(kind: &str) -> AnswerShape {
     if kind.starts_with("text/html") {
-        Shape::Html
+        AnswerShape::Html
     } else if kind.starts_with("text/event-stream") {
-        Shape::Stream
+        AnswerShape::Stream
     } else {
-        Shape::Unsaid
+        AnswerShape::Unsaid
     }
 }
 
 /// An answer in one piece is a JSON object; no event stream begins like one.
-fn shape_of(bytes: &[u8]) -> Shape {
+fn shape_of(bytes: &[u8]) -> AnswerShape {
     match bytes.trim_ascii_start().first() {
-        None => Shape::Unsaid,
-        Some(b'{' | b'[') => Shape::Whole,
-        Some(_) => Shape::Stream,
+        None => AnswerShape::Unsaid,
+        Some(b'{' | b'[') => AnswerShape::Whole,
+        Some(_) => AnswerShape::Stream,
     }
 }
 
 /// How the body of an answer is read.
 struct Intake {
-    shape: Shape,
-    allowance: Allowance,
+    shape: AnswerShape,
+    allowance: AnswerLimits,
     reader: AnswerReader,
     /// What it holds of the memory of all answers.
-    room: Share,
+    room: AnswerMemoryShare,
 }
 
 /// Reads the body of an answer to its end.
 async fn receive(
-    connection: &mut Connection,
+    connection: &mut HttpConnection,
     intake: Intake,
     exchange: &mut Exchange,
 ) -> Result<(), Failure> {
@@ -294,12 +294,12 @@ async fn receive(
         };
         let read = last_read();
         exchange.stamps.first_byte.get_or_insert(read.at);
-        if shape == Shape::Unsaid {
+        if shape == AnswerShape::Unsaid {
             shape = shape_of(&bytes);
         }
         came += bytes.len() as u64;
         let outcome = allowance.check_bytes(came).and_then(|()| match shape {
-            Shape::Whole => append(&mut whole, &bytes),
+            AnswerShape::Whole => append(&mut whole, &bytes),
             _ => reader.push(&bytes, read, exchange),
         });
         outcome
@@ -313,27 +313,30 @@ async fn receive(
         let _ = timeout(DONE_GRACE, collect(connection, ERROR_LIMIT)).await;
     }
     match shape {
-        Shape::Whole => reader.whole(&whole, read, exchange),
+        AnswerShape::Whole => reader.whole(&whole, read, exchange),
         _ => reader.finish(read, exchange),
     }
     .map_err(|fault| failed(fault, exchange))
 }
 
 /// An answer in one piece is kept until it is all there, within a limit.
-fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
+fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), AnswerError> {
     if whole.len() + bytes.len() > WHOLE_LIMIT {
-        return Err(Fault::new(ErrorClass::AnswerTooLarge, "the answer is larger than 64 MiB"));
+        return Err(AnswerError::new(
+            ErrorClass::AnswerTooLarge,
+            "the answer is larger than 64 MiB",
+        ));
     }
     whole.extend_from_slice(bytes);
     Ok(())
 }
 
-fn failed(fault: Fault, exchange: &Exchange) -> Failure {
+fn failed(fault: AnswerError, exchange: &Exchange) -> Failure {
     Failure { class: fault.class, stage: exchange.stamps.stage(), message: fault.message }
 }
 
 /// A status that is no success, with what the server says about it.
-async fn refusal(connection: &mut Connection, head: Head) -> Failure {
+async fn refusal(connection: &mut HttpConnection, head: AnswerHead) -> Failure {
     // What it says about it may never come; the status is known.
     let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
     let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
@@ -343,7 +346,7 @@ async fn refusal(connection: &mut Connection, head: Head) -> Failure {
         None => said.map_or_else(|| detail(&bytes), |error| crate::json::error_text(&error)),
     };
     let message = excerpt(message.as_bytes());
-    Failure { class: ErrorClass::Http(head.status), stage: Stage::Headers, message }
+    Failure { class: ErrorClass::Http(head.status), stage: FailureStage::Headers, message }
 }
 
 /// `{"detail": …}`, or the text as it is.
@@ -352,14 +355,14 @@ fn detail(bytes: &[u8]) -> String {
         .map_or_else(|_| excerpt(bytes), |value| crate::json::error_text(&value))
 }
 
-async fn web_page(connection: &mut Connection) -> Failure {
+async fn web_page(connection: &mut HttpConnection) -> Failure {
     let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
     let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
-    Failure { class: ErrorClass::Html, stage: Stage::FirstToken, message: excerpt(&bytes) }
+    Failure { class: ErrorClass::Html, stage: FailureStage::FirstToken, message: excerpt(&bytes) }
 }
 
 /// The body up to a limit; the rest is left unread.
-async fn collect(connection: &mut Connection, limit: usize) -> Result<Vec<u8>, Trouble> {
+async fn collect(connection: &mut HttpConnection, limit: usize) -> Result<Vec<u8>, TransportError> {
     let mut bytes = Vec::new();
     while let Some(data) = connection.data().await? {
         bytes.extend_from_slice(&data);

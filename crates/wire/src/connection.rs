@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{Connect, Failure, Http, Nanos, Span, Stage, Stamps, TcpFacts, TraceIds};
+use goodput_model::{
+    Connect, Failure, FailureStage, Http, Nanos, Stamps, TcpFacts, TimeSpan, TraceIds,
+};
 use http::{HeaderValue, Method};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
@@ -24,48 +26,48 @@ use tokio_rustls::TlsConnector;
 
 use crate::endpoint::{Endpoint, REQUEST_ID, SessionTag, TRACEPARENT};
 use crate::fault;
-use crate::head::{Head, Trouble};
-use crate::http1::Http1;
+use crate::head::{AnswerHead, TransportError};
+use crate::http1::Http1Connection;
 use crate::socket::{Socket, SocketStamps, StampedTcp};
 use crate::tcp_info::TcpWatch;
 use crate::tls::TlsSettings;
-use crate::turn::Turn;
+use crate::turn::ReadBudget;
 
 /// Streams put on one HTTP/2 connection before another is opened: the protocol's initial limit.
 /// Beyond it requests would queue inside the client, unseen.
 const HTTP2_STREAMS: usize = 100;
 
 /// An open connection.
-pub(crate) struct Connection {
+pub(crate) struct HttpConnection {
     pub(crate) id: u64,
     pub(crate) stamps: Rc<SocketStamps>,
     tcp: Rc<TcpWatch>,
-    protocol: Protocol,
+    protocol: HttpVersion,
 }
 
-enum Protocol {
-    Http1(Box<Http1>),
+enum HttpVersion {
+    Http1(Box<Http1Connection>),
     Http2 {
         sender: http2::SendRequest<SendBody>,
         /// A descriptor of the socket that hyper owns, to ask TCP about it.
         socket: Option<Rc<OwnedFd>>,
         /// Streams in use, over all handles of this connection.
-        streams: Rc<Streams>,
+        streams: Rc<StreamCount>,
         /// The stream that this handle stands for; the pool's own handle has none.
         _stream: Option<StreamSlot>,
         /// The answer being read.
         body: Option<Incoming>,
-        turn: Turn,
+        turn: ReadBudget,
     },
 }
 
 /// A piece of a body, where it lies or in a buffer of its own.
-pub(crate) enum Piece<'a> {
+pub(crate) enum BodyChunk<'a> {
     InPlace(&'a [u8]),
     Owned(Bytes),
 }
 
-impl std::ops::Deref for Piece<'_> {
+impl std::ops::Deref for BodyChunk<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -77,17 +79,17 @@ impl std::ops::Deref for Piece<'_> {
 }
 
 /// The streams of a multiplexed connection.
-struct Streams {
+struct StreamCount {
     in_use: Cell<usize>,
     /// As many as the server allows, once its settings have come, and no more than we like.
     limit: Cell<usize>,
 }
 
 /// One stream of a multiplexed connection, given back when dropped.
-struct StreamSlot(Rc<Streams>);
+struct StreamSlot(Rc<StreamCount>);
 
 impl StreamSlot {
-    fn take(streams: &Rc<Streams>) -> Option<Self> {
+    fn take(streams: &Rc<StreamCount>) -> Option<Self> {
         (streams.in_use.get() < streams.limit.get()).then(|| {
             streams.in_use.set(streams.in_use.get() + 1);
             Self(Rc::clone(streams))
@@ -101,17 +103,17 @@ impl Drop for StreamSlot {
     }
 }
 
-impl Connection {
+impl HttpConnection {
     /// Opens a connection, noting its steps.
     pub(crate) async fn open(endpoint: &Endpoint, id: u64) -> Result<(Self, Connect), Failure> {
         let (socket, connect) =
             open_socket(&endpoint.addresses, endpoint.tls.as_deref(), WAITS).await?;
         let stamps = socket.shared_stamps();
         let protocol = match endpoint.http {
-            Http::Http1 => Protocol::Http1(Box::new(Http1::new(socket))),
-            Http::Http2 => Protocol::http2(socket)
+            Http::Http1 => HttpVersion::Http1(Box::new(Http1Connection::new(socket))),
+            Http::Http2 => HttpVersion::http2(socket)
                 .await
-                .map_err(|error| Trouble::http2(&error, false).at(Stage::Connect))?,
+                .map_err(|error| TransportError::http2(&error, false).at(FailureStage::Connect))?,
         };
         let tcp = Rc::default();
         Ok((Self { id, stamps, tcp, protocol }, connect))
@@ -120,15 +122,15 @@ impl Connection {
     /// Sends a request and waits for status and headers, noting when the request was written.
     pub(crate) async fn request(
         &mut self,
-        request: Request<'_>,
+        request: OutgoingRequest<'_>,
         stamps: &mut Stamps,
-    ) -> Result<Head, Trouble> {
+    ) -> Result<AnswerHead, TransportError> {
         match &mut self.protocol {
-            Protocol::Http1(connection) => connection.request(&request.http1(), stamps).await,
-            Protocol::Http2 { sender, body, .. } => {
+            HttpVersion::Http1(connection) => connection.request(&request.http1(), stamps).await,
+            HttpVersion::Http2 { sender, body, .. } => {
                 let request = request.http2();
                 let handed_over = Rc::clone(&request.body().handed_over);
-                sender.ready().await.map_err(|error| Trouble::http2(&error, false))?;
+                sender.ready().await.map_err(|error| TransportError::http2(&error, false))?;
                 let mut response = pin!(sender.send_request(request));
                 let response = poll_fn(|cx| {
                     let poll = response.as_mut().poll(cx);
@@ -138,35 +140,39 @@ impl Connection {
                     poll
                 })
                 .await
-                .map_err(|error| Trouble::http2(&error, false))?;
+                .map_err(|error| TransportError::http2(&error, false))?;
                 let (parts, incoming) = response.into_parts();
                 *body = Some(incoming);
                 let headers =
                     parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-                Ok(Head::from_pairs(parts.status.as_u16(), headers))
+                Ok(AnswerHead::from_pairs(parts.status.as_u16(), headers))
             }
         }
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn data(&mut self) -> Result<Option<Piece<'_>>, Trouble> {
+    pub(crate) async fn data(&mut self) -> Result<Option<BodyChunk<'_>>, TransportError> {
         match &mut self.protocol {
-            Protocol::Http1(connection) => Ok(connection.data().await?.map(Piece::InPlace)),
-            Protocol::Http2 { body: None, .. } => Ok(None),
-            Protocol::Http2 { body: Some(body), turn, .. } => loop {
+            HttpVersion::Http1(connection) => Ok(connection.data().await?.map(BodyChunk::InPlace)),
+            HttpVersion::Http2 { body: None, .. } => Ok(None),
+            HttpVersion::Http2 { body: Some(body), turn, .. } => loop {
                 let frame = poll_fn(|cx| {
                     ready!(turn.poll(cx));
                     let polled = Pin::new(&mut *body).poll_frame(cx);
                     turn.took(polled.is_ready().then_some(0));
                     polled
                 });
-                match frame.await.transpose().map_err(|error| Trouble::http2(&error, true))? {
+                match frame
+                    .await
+                    .transpose()
+                    .map_err(|error| TransportError::http2(&error, true))?
+                {
                     None => return Ok(None),
                     // Trailers carry no token.
                     Some(frame) => {
                         if let Ok(bytes) = frame.into_data() {
                             turn.took(Some(bytes.len()));
-                            return Ok(Some(Piece::Owned(bytes)));
+                            return Ok(Some(BodyChunk::Owned(bytes)));
                         }
                     }
                 }
@@ -177,56 +183,58 @@ impl Connection {
     /// Whether another request can be sent now. Looks at the socket: the server may have closed it.
     pub(crate) fn is_ready(&mut self) -> bool {
         match &mut self.protocol {
-            Protocol::Http1(connection) => connection.is_ready(),
-            Protocol::Http2 { sender, .. } => !sender.is_closed(),
+            HttpVersion::Http1(connection) => connection.is_ready(),
+            HttpVersion::Http2 { sender, .. } => !sender.is_closed(),
         }
     }
 
     /// What TCP did since this was last asked. On a shared connection that is what it did for all.
     pub(crate) fn tcp_facts(&self) -> Option<TcpFacts> {
         match &self.protocol {
-            Protocol::Http1(connection) => self.tcp.look(connection.as_fd()),
-            Protocol::Http2 { socket, .. } => self.tcp.look(socket.as_ref()?.as_fd()),
+            HttpVersion::Http1(connection) => self.tcp.look(connection.as_fd()),
+            HttpVersion::Http2 { socket, .. } => self.tcp.look(socket.as_ref()?.as_fd()),
         }
     }
 
     /// Another handle to a multiplexed connection, if it has a stream to spare.
     pub(crate) fn share(&self) -> Option<Self> {
-        let Protocol::Http2 { sender, socket, streams, .. } = &self.protocol else { return None };
+        let HttpVersion::Http2 { sender, socket, streams, .. } = &self.protocol else {
+            return None;
+        };
         let slot = StreamSlot::take(streams)?;
-        let protocol = Protocol::Http2 {
+        let protocol = HttpVersion::Http2 {
             sender: sender.clone(),
             socket: socket.clone(),
             streams: Rc::clone(streams),
             _stream: Some(slot),
             body: None,
-            turn: Turn::default(),
+            turn: ReadBudget::default(),
         };
         let (stamps, tcp) = (Rc::clone(&self.stamps), Rc::clone(&self.tcp));
         Some(Self { id: self.id, stamps, tcp, protocol })
     }
 }
 
-impl Protocol {
+impl HttpVersion {
     async fn http2(socket: Socket) -> Result<Self, hyper::Error> {
         let descriptor = socket.as_fd().try_clone_to_owned().ok().map(Rc::new);
         let io = TokioIo::new(socket);
-        let (sender, mut driver) = http2::Builder::new(LocalTasks).handshake(io).await?;
+        let (sender, mut driver) = http2::Builder::new(WorkerTasks).handshake(io).await?;
         let limit = Cell::new(HTTP2_STREAMS);
-        let streams = Rc::new(Streams { in_use: Cell::new(0), limit });
+        let streams = Rc::new(StreamCount { in_use: Cell::new(0), limit });
         let watched = Rc::clone(&streams);
         tokio::task::spawn_local(poll_fn(move |cx| {
             let poll = Pin::new(&mut driver).poll(cx);
             watched.limit.set(driver.current_max_send_streams().min(HTTP2_STREAMS));
             poll
         }));
-        let turn = Turn::default();
+        let turn = ReadBudget::default();
         Ok(Self::Http2 { sender, socket: descriptor, streams, _stream: None, body: None, turn })
     }
 }
 
 /// What to ask, for either protocol.
-pub(crate) struct Request<'a> {
+pub(crate) struct OutgoingRequest<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) method: Method,
     pub(crate) path: &'a str,
@@ -239,7 +247,7 @@ pub(crate) struct Request<'a> {
     pub(crate) trace: Option<TraceIds>,
 }
 
-impl Request<'_> {
+impl OutgoingRequest<'_> {
     /// What is sent as `traceparent`: two of them would be none.
     fn traceparent(&self) -> Option<String> {
         let ids = self.trace.filter(|_| !self.endpoint.headers.contains_key(TRACEPARENT))?;
@@ -303,7 +311,7 @@ pub(crate) async fn open_socket(
 ) -> Result<(Socket, Connect), Failure> {
     let start = now();
     let tcp = dial(addresses, waits).await.map_err(|error| fault::connecting(&error))?;
-    let connected = Span { start, end: now() };
+    let connected = TimeSpan { start, end: now() };
     let tcp = StampedTcp::new(tcp, Rc::new(SocketStamps::default()));
     let Some(tls) = tls else {
         return Ok((Socket::plain(tcp), Connect { tcp: connected, tls: None }));
@@ -312,7 +320,7 @@ pub(crate) async fn open_socket(
         .connect(tls.name.clone(), tcp)
         .await
         .map_err(|error| fault::handshaking(&error))?;
-    let tls = Span { start: connected.end, end: now() };
+    let tls = TimeSpan { start: connected.end, end: now() };
     Ok((Socket::tls(stream), Connect { tcp: connected, tls: Some(tls) }))
 }
 
@@ -348,9 +356,9 @@ pub(crate) async fn dial(addresses: &[SocketAddr], waits: Waits) -> io::Result<T
 
 /// Runs HTTP/2 connection tasks on the worker's own thread.
 #[derive(Clone)]
-struct LocalTasks;
+struct WorkerTasks;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalTasks {
+impl<F: Future + 'static> hyper::rt::Executor<F> for WorkerTasks {
     fn execute(&self, future: F) {
         tokio::task::spawn_local(async move {
             future.await;
@@ -400,18 +408,21 @@ mod tests {
     use goodput_model::Header;
 
     use super::*;
-    use crate::endpoint::Settings;
+    use crate::endpoint::EndpointSettings;
 
     fn endpoint(headers: Vec<Header>) -> Endpoint {
-        Endpoint::new(&Settings { headers, ..Settings::new("http://127.0.0.1:1".parse().unwrap()) })
-            .unwrap()
+        Endpoint::new(&EndpointSettings {
+            headers,
+            ..EndpointSettings::new("http://127.0.0.1:1".parse().unwrap())
+        })
+        .unwrap()
     }
 
     #[test]
     fn a_trace_is_said_once_in_both_protocols_and_the_users_own_wins() {
         let ours = "00-000000000000000000000000000000ab-00000000000000cd-01";
         let said = |endpoint: &Endpoint, trace| {
-            let request = || Request {
+            let request = || OutgoingRequest {
                 endpoint,
                 method: Method::POST,
                 path: "/",
@@ -443,7 +454,7 @@ mod tests {
         let tag = endpoint.session_tag(&"x-session".parse().unwrap(), 7).unwrap();
         let run = endpoint.request_id(3).unwrap();
         let expected = format!("{}-s7", run.strip_suffix("-3").unwrap());
-        let request = |session| Request {
+        let request = |session| OutgoingRequest {
             endpoint: &endpoint,
             method: Method::POST,
             path: "/",

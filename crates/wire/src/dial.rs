@@ -17,11 +17,11 @@ use crate::tls::{self, TlsSettings};
 /// Opens connections to one server. May be cloned to other threads; the sockets stay on theirs.
 #[derive(Debug, Clone)]
 pub struct Dialer {
-    shared: Arc<Shared>,
+    shared: Arc<ResolvedAddresses>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ResolvedAddresses {
     host: String,
     port: u16,
     /// Taken for a copy before dialling, and to note what the name stands for now.
@@ -42,17 +42,17 @@ impl Dialer {
         let settings = || tls::settings(&url.host, http, cacert, insecure);
         let tls = url.is_https.then(settings).transpose()?;
         let (host, port) = (url.host.clone(), url.port);
-        Ok(Self { shared: Arc::new(Shared { host, port, addresses, tls }) })
+        Ok(Self { shared: Arc::new(ResolvedAddresses { host, port, addresses, tls }) })
     }
 
     /// A new connection, with the steps of opening it and what its socket sees. Whoever asks gives up
     /// after `limit`: an address that has others behind it gets its share of that.
-    pub async fn open(&self, limit: Duration) -> Result<(Socket, Watch, Connect), Failure> {
+    pub async fn open(&self, limit: Duration) -> Result<(Socket, SocketWatch, Connect), Failure> {
         let addresses = self.addresses();
         let share = limit / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         let waits = Waits { each: share, last: Duration::MAX };
         let (socket, connect) = open_socket(&addresses, self.shared.tls.as_ref(), waits).await?;
-        let watch = Watch(socket.shared_stamps());
+        let watch = SocketWatch(socket.shared_stamps());
         Ok((socket, watch, connect))
     }
 
@@ -70,9 +70,9 @@ impl Dialer {
 
 /// What a [`Socket`] has seen so far.
 #[derive(Debug, Clone)]
-pub struct Watch(Rc<SocketStamps>);
+pub struct SocketWatch(Rc<SocketStamps>);
 
-impl Watch {
+impl SocketWatch {
     /// The latest read.
     pub fn last_read(&self) -> Read {
         let arrival = self.0.last_read.get();

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{ConnectionPolicy, Failure, Stage, Stamps};
+use goodput_model::{ConnectionPolicy, Failure, FailureStage, Stamps};
 use http::{HeaderValue, Method, Uri, header};
 use tokio::time::timeout;
 
 use crate::answer::excerpt;
-use crate::connection::{Connection, Request};
-use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings, UrlError};
-use crate::head::{Head, Trouble};
+use crate::connection::{HttpConnection, OutgoingRequest};
+use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings, UrlError};
+use crate::head::{AnswerHead, TransportError};
 use crate::secrets::scrub;
 
 /// Redirects that are followed.
@@ -105,7 +105,7 @@ pub async fn download(
     to: &mut dyn Write,
     limit: u64,
 ) -> Result<u64, DownloadError> {
-    let mut place = Place::new(url, token)?;
+    let mut place = DownloadUrl::new(url, token)?;
     for _ in 0..=MOST_REDIRECTS {
         let mut connection = place.connect().await?;
         let head = place.ask(&mut connection).await?;
@@ -119,23 +119,23 @@ pub async fn download(
 }
 
 /// Where a file, or a redirect to it, is.
-struct Place {
+struct DownloadUrl {
     uri: Uri,
     base: BaseUrl,
     endpoint: Endpoint,
     token: Option<String>,
 }
 
-impl Place {
+impl DownloadUrl {
     fn new(url: &str, token: Option<&str>) -> Result<Self, DownloadError> {
         let base: BaseUrl = url.parse()?;
         // What was a base URL above is a URI.
         let uri: Uri = url.parse().unwrap_or_default();
-        let settings = Settings {
+        let settings = EndpointSettings {
             stream: false,
             connections: ConnectionPolicy::PerRequest,
             api_key: token.map(str::to_owned),
-            ..Settings::new(base.clone())
+            ..EndpointSettings::new(base.clone())
         };
         let mut endpoint = Endpoint::new(&settings)
             .map_err(|error| DownloadError::Endpoint { url: base.shown(), error })?;
@@ -144,8 +144,8 @@ impl Place {
         Ok(Self { uri, base, endpoint, token: token.map(str::to_owned) })
     }
 
-    async fn connect(&self) -> Result<Connection, DownloadError> {
-        let opening = Connection::open(&self.endpoint, 0);
+    async fn connect(&self) -> Result<HttpConnection, DownloadError> {
+        let opening = HttpConnection::open(&self.endpoint, 0);
         let opened = timeout(CONNECT_LIMIT, opening).await;
         let (connection, _) = opened
             .map_err(|_| self.silent(CONNECT_LIMIT))?
@@ -153,33 +153,34 @@ impl Place {
         Ok(connection)
     }
 
-    async fn ask(&self, connection: &mut Connection) -> Result<Head, DownloadError> {
+    async fn ask(&self, connection: &mut HttpConnection) -> Result<AnswerHead, DownloadError> {
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let (endpoint, method, body) = (&self.endpoint, Method::GET, Bytes::new());
         let (id, session, trace) = (None, None, None);
-        let request = Request { endpoint, method, path, body, id, session, trace };
+        let request = OutgoingRequest { endpoint, method, path, body, id, session, trace };
         let mut stamps = Stamps::default();
         let asking = connection.request(request, &mut stamps);
         let head = timeout(SILENCE_LIMIT, asking).await.map_err(|_| self.silent(SILENCE_LIMIT))?;
-        head.map_err(|trouble| self.failed(trouble.at(Stage::Headers)))
+        head.map_err(|trouble| self.failed(trouble.at(FailureStage::Headers)))
     }
 
     async fn receive(
         &self,
-        connection: &mut Connection,
-        head: &Head,
+        connection: &mut HttpConnection,
+        head: &AnswerHead,
         to: &mut dyn Write,
         limit: u64,
     ) -> Result<u64, DownloadError> {
         if let Some(coding) = &head.content_encoding {
-            let trouble = Trouble::bad(&format!("compressed ({coding}), which nobody asked for"));
-            return Err(self.failed(trouble.at(Stage::Stream)));
+            let trouble =
+                TransportError::bad(&format!("compressed ({coding}), which nobody asked for"));
+            return Err(self.failed(trouble.at(FailureStage::Stream)));
         }
         let mut length = 0;
         loop {
             let data = timeout(SILENCE_LIMIT, connection.data());
             let data = data.await.map_err(|_| self.silent(SILENCE_LIMIT))?;
-            let data = data.map_err(|trouble| self.failed(trouble.at(Stage::Stream)))?;
+            let data = data.map_err(|trouble| self.failed(trouble.at(FailureStage::Stream)))?;
             let Some(bytes) = data else { return Ok(length) };
             length += bytes.len() as u64;
             if length > limit {
@@ -203,7 +204,7 @@ impl Place {
     }
 
     /// A status that is neither a file nor a redirect, with what the server says about it.
-    async fn refused(&self, connection: &mut Connection, status: u16) -> DownloadError {
+    async fn refused(&self, connection: &mut HttpConnection, status: u16) -> DownloadError {
         let mut body = Vec::new();
         while body.len() < REFUSAL_BYTES {
             let data = timeout(SILENCE_LIMIT, connection.data());

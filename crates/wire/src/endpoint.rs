@@ -18,7 +18,7 @@ const MOST_VALUES: usize = 64;
 
 /// What to know about the target before an [`Endpoint`] can be built.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct EndpointSettings {
     /// The base URL.
     pub url: BaseUrl,
     /// Which API.
@@ -41,7 +41,7 @@ pub struct Settings {
     pub keep_text: bool,
 }
 
-impl Settings {
+impl EndpointSettings {
     /// The usual way to speak with the target at this URL: chat, streamed over HTTP/1.1 on
     /// connections that are kept, without a key.
     pub fn new(url: BaseUrl) -> Self {
@@ -327,7 +327,7 @@ impl Endpoint {
     }
 
     /// Resolves the name and prepares headers and TLS.
-    pub fn new(settings: &Settings) -> Result<Self, EndpointError> {
+    pub fn new(settings: &EndpointSettings) -> Result<Self, EndpointError> {
         let url = settings.url.clone();
         let addresses = resolve(&url.host, url.port)?;
         let tls = url
@@ -402,7 +402,7 @@ pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Endpoint
     Ok(addresses)
 }
 
-fn headers(settings: &Settings) -> Result<HeaderMap, EndpointError> {
+fn headers(settings: &EndpointSettings) -> Result<HeaderMap, EndpointError> {
     let mut map = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
     let accept = if settings.stream {

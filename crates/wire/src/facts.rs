@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::connection::{Connection, Request};
+use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::Endpoint;
 use crate::places::places;
 use crate::secrets;
@@ -89,10 +89,17 @@ fn path(endpoint: &Endpoint, route: &str) -> String {
 }
 
 async fn ask(endpoint: &Endpoint, path: &str) -> Option<Value> {
-    let (mut connection, _) = Connection::open(endpoint, 0).await.ok()?;
+    let (mut connection, _) = HttpConnection::open(endpoint, 0).await.ok()?;
     let body = Bytes::new();
-    let request =
-        Request { endpoint, method: Method::GET, path, body, id: None, session: None, trace: None };
+    let request = OutgoingRequest {
+        endpoint,
+        method: Method::GET,
+        path,
+        body,
+        id: None,
+        session: None,
+        trace: None,
+    };
     let head = connection.request(request, &mut Stamps::default()).await.ok()?;
     if head.status != 200 || head.content_encoding.is_some() {
         return None;

@@ -4,16 +4,16 @@
 use std::error::Error;
 use std::io;
 
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 
 /// What ended an answer badly.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct AnswerError {
     pub(crate) class: ErrorClass,
     pub(crate) message: String,
 }
 
-impl Fault {
+impl AnswerError {
     pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into() }
     }
@@ -22,12 +22,12 @@ impl Fault {
 /// A failure while opening a connection.
 pub(crate) fn connecting(error: &io::Error) -> Failure {
     let class = if is_local_limit(error) { ErrorClass::LocalLimit } else { ErrorClass::Connect };
-    Failure { class, stage: Stage::Connect, message: error.to_string() }
+    Failure { class, stage: FailureStage::Connect, message: error.to_string() }
 }
 
 /// A TLS handshake that failed.
 pub(crate) fn handshaking(error: &io::Error) -> Failure {
-    Failure { class: ErrorClass::Tls, stage: Stage::Connect, message: error.to_string() }
+    Failure { class: ErrorClass::Tls, stage: FailureStage::Connect, message: error.to_string() }
 }
 
 /// A failure of HTTP/2, before or after the answer began. Other than a broken connection it is a

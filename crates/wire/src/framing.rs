@@ -1,10 +1,10 @@
-//! [`Framing`]: where the body of an HTTP/1.1 answer lies in the bytes of its connection.
+//! [`BodyFraming`]: where the body of an HTTP/1.1 answer lies in the bytes of its connection.
 
 use std::ops::Range;
 
 /// What is still to come of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum BodyFraming {
     /// Nothing: the answer is complete.
     Done,
     /// So many bytes.
@@ -23,16 +23,16 @@ pub enum Framing {
 
 /// What was found in some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct FramedBytes {
     /// A piece of the body; without one, more bytes are needed, or the body is at its end.
     pub piece: Option<Range<usize>>,
     /// How many bytes are used up, the piece included.
     pub used: usize,
 }
 
-impl Framing {
+impl BodyFraming {
     /// How the body is delimited (RFC 9112, section 6), and whether the connection stays open.
-    pub(crate) fn of(
+    pub(crate) fn from_head(
         status: u16,
         response: &httparse::Response<'_, '_>,
     ) -> Result<(Self, bool), &'static str> {
@@ -71,7 +71,7 @@ impl Framing {
     }
 
     /// Takes the next piece of the body from the front of `bytes`, or says what is wrong with them.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Taken, &'static str> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<FramedBytes, &'static str> {
         let mut taken = self.take_data(bytes)?;
         while *self == Self::Trailers && taken.piece.is_none() {
             let rest = &bytes[taken.used..];
@@ -85,7 +85,7 @@ impl Framing {
     }
 
     /// The same, but trailers stay where they are.
-    pub(crate) fn take_data(&mut self, bytes: &[u8]) -> Result<Taken, &'static str> {
+    pub(crate) fn take_data(&mut self, bytes: &[u8]) -> Result<FramedBytes, &'static str> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
@@ -113,7 +113,7 @@ impl Framing {
                     (line, if size == 0 { Self::Trailers } else { Self::ChunkData(size) })
                 }),
             };
-            let Some((passed, next)) = step else { return Ok(Taken { piece: None, used }) };
+            let Some((passed, next)) = step else { return Ok(FramedBytes { piece: None, used }) };
             used += passed;
             *self = next;
         }
@@ -167,14 +167,14 @@ fn unusual_chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str>
     Ok(Some((line, size)))
 }
 
-impl Taken {
+impl FramedBytes {
     fn length(&self) -> u64 {
         self.piece.as_ref().map_or(0, |piece| piece.len() as u64)
     }
 }
 
 /// Up to `limit` bytes of `rest`, which begins at `at`.
-fn piece(rest: &[u8], at: usize, limit: u64) -> Taken {
+fn piece(rest: &[u8], at: usize, limit: u64) -> FramedBytes {
     let length = usize::try_from(limit).unwrap_or(usize::MAX).min(rest.len());
-    Taken { piece: (length > 0).then_some(at..at + length), used: at + length }
+    FramedBytes { piece: (length > 0).then_some(at..at + length), used: at + length }
 }

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 
 /// The head of an answer, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Head {
+pub(crate) struct AnswerHead {
     pub(crate) status: u16,
     pub(crate) content_type: String,
     pub(crate) content_encoding: Option<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Head {
     pub(crate) content_length: Option<u64>,
 }
 
-impl Head {
+impl AnswerHead {
     pub(crate) fn new(status: u16, headers: &[httparse::Header<'_>]) -> Self {
         let pairs = headers.iter().map(|header| (header.name, header.value));
         Self::from_pairs(status, pairs)
@@ -47,12 +47,12 @@ impl Head {
 
 /// What ended an exchange on the connection's side.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct TransportError {
     class: ErrorClass,
     message: String,
 }
 
-impl Trouble {
+impl TransportError {
     /// The connection ended before a byte of the answer.
     pub(crate) fn closed() -> Self {
         let message = "connection closed before the answer".to_owned();
@@ -83,8 +83,8 @@ impl Trouble {
     }
 
     /// As a failure at this stage. Past the headers a close is a cut.
-    pub(crate) fn at(self, stage: Stage) -> Failure {
-        let is_within = stage >= Stage::FirstToken && self.class == ErrorClass::Closed;
+    pub(crate) fn at(self, stage: FailureStage) -> Failure {
+        let is_within = stage >= FailureStage::FirstToken && self.class == ErrorClass::Closed;
         let class = if is_within { ErrorClass::Cut } else { self.class };
         Failure { class, stage, message: self.message }
     }

@@ -14,10 +14,10 @@ use goodput_model::Stamps;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::answer::excerpt;
-use crate::framing::Framing;
-use crate::head::{Head, Trouble};
+use crate::framing::BodyFraming;
+use crate::head::{AnswerHead, TransportError};
 use crate::socket::Socket;
-use crate::turn::Turn;
+use crate::turn::ReadBudget;
 
 /// Room for reads. Bodies pass through it in pieces; only a head must fit as a whole.
 const BUFFER: usize = 8 << 10;
@@ -29,26 +29,26 @@ const HEAD_LIMIT: usize = 256 << 10;
 const HEADER_LINES: usize = 128;
 
 /// One connection.
-pub(crate) struct Http1 {
+pub(crate) struct Http1Connection {
     socket: Socket,
     buffer: Vec<u8>,
     /// The part of the buffer that was read and not yet taken.
     unread: Range<usize>,
-    body: Framing,
+    body: BodyFraming,
     /// Whether the connection outlives the answer.
     keeps_alive: bool,
-    turn: Turn,
+    turn: ReadBudget,
 }
 
-impl Http1 {
+impl Http1Connection {
     pub(crate) fn new(socket: Socket) -> Self {
         Self {
             socket,
             buffer: vec![0; BUFFER],
             unread: 0..0,
-            body: Framing::Done,
+            body: BodyFraming::Done,
             keeps_alive: true,
-            turn: Turn::default(),
+            turn: ReadBudget::default(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Http1 {
         &mut self,
         request: &[u8],
         stamps: &mut Stamps,
-    ) -> Result<Head, Trouble> {
+    ) -> Result<AnswerHead, TransportError> {
         self.socket.stamps().expect_request();
         let written = self.write(request).await;
         stamps.sent_first = self.socket.stamps().first_write.get();
@@ -75,49 +75,51 @@ impl Http1 {
             }
             if self.read().await? == 0 {
                 let began = !self.unread.is_empty();
-                return Err(if began { Trouble::cut() } else { Trouble::closed() });
+                return Err(if began { TransportError::cut() } else { TransportError::closed() });
             }
         }
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn data(&mut self) -> Result<Option<&[u8]>, Trouble> {
+    pub(crate) async fn data(&mut self) -> Result<Option<&[u8]>, TransportError> {
         loop {
             if let Some(piece) = self.take_piece()? {
                 return Ok(Some(&self.buffer[piece]));
             }
-            if self.body == Framing::Done {
+            if self.body == BodyFraming::Done {
                 return Ok(None);
             }
             if self.read().await? == 0 {
-                if self.body == Framing::ToEnd {
-                    self.body = Framing::Done;
+                if self.body == BodyFraming::ToEnd {
+                    self.body = BodyFraming::Done;
                     return Ok(None);
                 }
-                return Err(Trouble::cut());
+                return Err(TransportError::cut());
             }
         }
     }
 
     /// Whether another request can be sent. Looks at the socket: the server may have closed it.
     pub(crate) fn is_ready(&mut self) -> bool {
-        if self.body != Framing::Done || !self.keeps_alive || !self.unread.is_empty() {
+        if self.body != BodyFraming::Done || !self.keeps_alive || !self.unread.is_empty() {
             return false;
         }
-        self.turn = Turn::default();
+        self.turn = ReadBudget::default();
         // Anything to read now is an end, or bytes that nobody asked for.
         self.poll_read(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
     /// Writes all of `bytes`, unless an answer comes first. Whether all was written.
-    async fn write(&mut self, bytes: &[u8]) -> Result<bool, Trouble> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         let mut rest = bytes;
         poll_fn(|cx| {
             while !rest.is_empty() {
                 match Pin::new(&mut self.socket).poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Trouble::closed())),
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(TransportError::closed())),
                     Poll::Ready(Ok(n)) => rest = &rest[n..],
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(Trouble::io(&error, false))),
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(Err(TransportError::io(&error, false)));
+                    }
                     Poll::Pending => {
                         let read = ready!(self.poll_read(cx));
                         return Poll::Ready(read.map(|_| false));
@@ -126,17 +128,17 @@ impl Http1 {
             }
             // Under TLS the last record may still be on its way to the socket.
             let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
-            Poll::Ready(flushed.map(|()| true).map_err(|error| Trouble::io(&error, false)))
+            Poll::Ready(flushed.map(|()| true).map_err(|error| TransportError::io(&error, false)))
         })
         .await
     }
 
-    async fn read(&mut self) -> Result<usize, Trouble> {
+    async fn read(&mut self) -> Result<usize, TransportError> {
         poll_fn(|cx| self.poll_read(cx)).await
     }
 
     /// Reads once, behind what is still unread.
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Trouble>> {
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, TransportError>> {
         if self.unread.is_empty() {
             self.unread = 0..0;
         } else if self.unread.end == self.buffer.len() {
@@ -144,7 +146,9 @@ impl Http1 {
             self.unread = 0..self.unread.len();
             if self.unread.end == self.buffer.len() {
                 if self.buffer.len() >= HEAD_LIMIT {
-                    return Poll::Ready(Err(Trouble::bad("the head of the answer is too large")));
+                    return Poll::Ready(Err(TransportError::bad(
+                        "the head of the answer is too large",
+                    )));
                 }
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
@@ -157,23 +161,25 @@ impl Http1 {
         let outcome = ready!(polled);
         self.unread.end += came;
         let began = !self.unread.is_empty();
-        Poll::Ready(outcome.map(|()| came).map_err(|error| Trouble::io(&error, began)))
+        Poll::Ready(outcome.map(|()| came).map_err(|error| TransportError::io(&error, began)))
     }
 
     /// Takes a whole head from the buffer, if it is there. Interim answers are passed over.
-    fn take_head(&mut self) -> Result<Option<Head>, Trouble> {
+    fn take_head(&mut self) -> Result<Option<AnswerHead>, TransportError> {
         loop {
             let mut lines = [httparse::EMPTY_HEADER; HEADER_LINES];
             let mut response = httparse::Response::new(&mut lines);
             let bytes = &self.buffer[self.unread.clone()];
-            let bad =
-                |error: httparse::Error| Trouble::bad(&format!("{error}: {}", excerpt(bytes)));
+            let bad = |error: httparse::Error| {
+                TransportError::bad(&format!("{error}: {}", excerpt(bytes)))
+            };
             let httparse::Status::Complete(length) = response.parse(bytes).map_err(bad)? else {
                 return Ok(None);
             };
             let status = response.code.unwrap_or(0);
-            let head = Head::new(status, response.headers);
-            let (framing, keeps_alive) = Framing::of(status, &response).map_err(Trouble::bad)?;
+            let head = AnswerHead::new(status, response.headers);
+            let (framing, keeps_alive) =
+                BodyFraming::from_head(status, &response).map_err(TransportError::bad)?;
             self.unread.start += length;
             if (100..200).contains(&status) && status != 101 {
                 continue;
@@ -186,9 +192,10 @@ impl Http1 {
 
     /// Takes the next piece of the body from the buffer; `None` when more must be read first, or
     /// at the end.
-    fn take_piece(&mut self) -> Result<Option<Range<usize>>, Trouble> {
+    fn take_piece(&mut self) -> Result<Option<Range<usize>>, TransportError> {
         let start = self.unread.start;
-        let taken = self.body.take(&self.buffer[self.unread.clone()]).map_err(Trouble::bad)?;
+        let taken =
+            self.body.take(&self.buffer[self.unread.clone()]).map_err(TransportError::bad)?;
         self.unread.start += taken.used;
         Ok(taken.piece.map(|piece| start + piece.start..start + piece.end))
     }

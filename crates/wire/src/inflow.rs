@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::framing::{Framing, digits};
+use crate::framing::{BodyFraming, digits};
 
 /// Most lines of a head, or of trailers.
 const LINES: usize = 100;
@@ -15,7 +15,7 @@ const LINES: usize = 100;
 /// What comes on one connection, an answer at a time.
 #[derive(Debug)]
 pub struct Inflow {
-    stage: Stage,
+    stage: InflowStage,
     /// What came and cannot be understood without what follows.
     rest: Vec<u8>,
     /// Most bytes of a head, and of trailers.
@@ -34,12 +34,12 @@ pub struct Inflow {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum InflowStage {
     /// A head is due; its answer may have a body.
     Head {
         may_have_body: bool,
     },
-    Body(Framing),
+    Body(BodyFraming),
 }
 
 /// The head of an answer.
@@ -55,7 +55,7 @@ pub struct InflowHead {
 
 /// A part of an answer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum BodyPart {
     /// Bytes, never none.
     Data(Bytes),
     /// What came after the last of them.
@@ -66,7 +66,7 @@ impl Inflow {
     /// A connection on which nothing has come, with a limit for heads.
     pub fn new(head_bytes: usize) -> Self {
         Self {
-            stage: Stage::Body(Framing::Done),
+            stage: InflowStage::Body(BodyFraming::Done),
             rest: Vec::new(),
             head_bytes,
             head: None,
@@ -81,7 +81,7 @@ impl Inflow {
 
     /// A request is about to be sent. The answer to `HEAD` has no body, whatever it says.
     pub fn expect(&mut self, may_have_body: bool) {
-        self.stage = Stage::Head { may_have_body };
+        self.stage = InflowStage::Head { may_have_body };
         self.has_begun = false;
     }
 
@@ -101,9 +101,9 @@ impl Inflow {
 
     /// The connection has ended: whether that is the end of the answer.
     pub fn end(&mut self) -> bool {
-        let is_end = self.stage == Stage::Body(Framing::ToEnd);
+        let is_end = self.stage == InflowStage::Body(BodyFraming::ToEnd);
         if is_end {
-            self.stage = Stage::Body(Framing::Done);
+            self.stage = InflowStage::Body(BodyFraming::Done);
         }
         is_end
     }
@@ -117,13 +117,13 @@ impl Inflow {
     }
 
     /// The next part of the body, if it is there. What is wrong comes after all that is right.
-    pub fn take_part(&mut self) -> Result<Option<Part>, &'static str> {
+    pub fn take_part(&mut self) -> Result<Option<BodyPart>, &'static str> {
         if !self.data.is_empty() {
-            return Ok(Some(Part::Data(std::mem::take(&mut self.data))));
+            return Ok(Some(BodyPart::Data(std::mem::take(&mut self.data))));
         }
         match (self.trailers.take(), self.fault) {
             (None, Some(fault)) => Err(fault),
-            (trailers, _) => Ok(trailers.map(Part::Trailers)),
+            (trailers, _) => Ok(trailers.map(BodyPart::Trailers)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Inflow {
     /// Whether the answer is over and all of it was taken.
     pub fn is_over(&self) -> bool {
         let is_taken = self.head.is_none() && self.data.is_empty() && self.trailers.is_none();
-        self.stage == Stage::Body(Framing::Done) && is_taken && self.fault.is_none()
+        self.stage == InflowStage::Body(BodyFraming::Done) && is_taken && self.fault.is_none()
     }
 
     /// Whether the connection can carry another answer: this one is over, and nothing came after it.
@@ -146,7 +146,7 @@ impl Inflow {
     /// How many bytes of the body are still to be taken, where the head says that.
     pub fn left(&self) -> Option<u64> {
         let coming = match self.stage {
-            Stage::Body(Framing::Length(left)) => left,
+            InflowStage::Body(BodyFraming::Length(left)) => left,
             _ => 0,
         };
         self.is_sized.then(|| coming.saturating_add(self.data.len() as u64))
@@ -165,20 +165,20 @@ impl Inflow {
             return Ok(bytes.len());
         }
         let mut used = 0;
-        while let Stage::Head { may_have_body } = self.stage {
+        while let InflowStage::Head { may_have_body } = self.stage {
             let Some(length) = self.understand_head(&bytes[used..], may_have_body)? else {
                 return Ok(used);
             };
             used += length;
         }
         let used = used + self.understand_data(&mut bytes[used..])?;
-        if self.stage != Stage::Body(Framing::Trailers) {
+        if self.stage != InflowStage::Body(BodyFraming::Trailers) {
             return Ok(used);
         }
         let Some((length, trailers)) = understand_trailers(&bytes[used..], self.head_bytes)? else {
             return Ok(used);
         };
-        self.stage = Stage::Body(Framing::Done);
+        self.stage = InflowStage::Body(BodyFraming::Done);
         self.trailers = Some(trailers).filter(|trailers| !trailers.is_empty());
         Ok(used + length)
     }
@@ -214,18 +214,23 @@ impl Inflow {
         let has_body = may_have_body
             && ![StatusCode::SWITCHING_PROTOCOLS, StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED]
                 .contains(&status);
-        let framing = if has_body { framing } else { Framing::Done };
-        self.keeps_alive &= framing != Framing::ToEnd && status != StatusCode::SWITCHING_PROTOCOLS;
+        let framing = if has_body { framing } else { BodyFraming::Done };
+        self.keeps_alive &=
+            framing != BodyFraming::ToEnd && status != StatusCode::SWITCHING_PROTOCOLS;
         let reason = response.reason.filter(|words| Some(*words) != status.canonical_reason());
         let reason = reason.map(|words| Bytes::copy_from_slice(words.as_bytes()));
-        self.is_sized = matches!(framing, Framing::Done | Framing::Length(_));
-        self.stage = Stage::Body(framing);
+        self.is_sized = matches!(framing, BodyFraming::Done | BodyFraming::Length(_));
+        self.stage = InflowStage::Body(framing);
         self.head = Some(InflowHead { status, reason, headers });
         Ok(Some(length))
     }
 
     /// How a body is delimited (RFC 9112, section 6.3).
-    fn framing(&mut self, headers: &mut HeaderMap, is_old: bool) -> Result<Framing, &'static str> {
+    fn framing(
+        &mut self,
+        headers: &mut HeaderMap,
+        is_old: bool,
+    ) -> Result<BodyFraming, &'static str> {
         let length = content_length(headers)?;
         if let Some(last) = headers.get_all(TRANSFER_ENCODING).iter().next_back() {
             if is_old {
@@ -237,16 +242,16 @@ impl Inflow {
                 // Whoever says both may mean either.
                 self.keeps_alive = false;
             }
-            return Ok(if is_chunked { Framing::ChunkSize } else { Framing::ToEnd });
+            return Ok(if is_chunked { BodyFraming::ChunkSize } else { BodyFraming::ToEnd });
         }
-        let Some(length) = length else { return Ok(Framing::ToEnd) };
+        let Some(length) = length else { return Ok(BodyFraming::ToEnd) };
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        Ok(if length == 0 { Framing::Done } else { Framing::Length(length) })
+        Ok(if length == 0 { BodyFraming::Done } else { BodyFraming::Length(length) })
     }
 
     /// Puts all pieces of the body in `bytes` into one; how much of them was used.
     fn understand_data(&mut self, bytes: &mut [u8]) -> Result<usize, &'static str> {
-        let Stage::Body(mut framing) = self.stage else { return Ok(0) };
+        let InflowStage::Body(mut framing) = self.stage else { return Ok(0) };
         let (mut used, mut end) = (0, 0);
         let outcome = loop {
             let taken = match framing.take_data(&bytes[used..]) {
@@ -262,7 +267,7 @@ impl Inflow {
                 break Ok(used);
             }
         };
-        self.stage = Stage::Body(framing);
+        self.stage = InflowStage::Body(framing);
         self.data = Bytes::copy_from_slice(&bytes[..end]);
         outcome
     }

@@ -12,11 +12,11 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess
 
 /// A chunk of a stream, or a whole answer.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Body {
+pub(crate) struct ApiBody {
     #[serde(default)]
     pub(crate) choices: Choices,
     #[serde(default)]
-    pub(crate) usage: Maybe<Usage>,
+    pub(crate) usage: Maybe<ApiUsage>,
     /// `{"error": {…}}` or `{"error": "text"}`.
     pub(crate) error: Option<serde_json::Value>,
     /// `{"object": "error", "message": …}`, an older way to say it.
@@ -26,7 +26,7 @@ pub(crate) struct Body {
     pub(crate) message: Option<serde_json::Value>,
 }
 
-impl Body {
+impl ApiBody {
     /// Bytes of text, where that is all the body says: one answer, its content, and no count.
     pub(crate) fn plain_text(&self) -> Option<u32> {
         let choice = self.choices.first.as_ref().filter(|_| self.choices.others.is_empty())?;
@@ -44,18 +44,18 @@ impl Body {
 /// The answers in a body: almost always one, kept without an allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Choices {
-    first: Option<Choice>,
-    others: Vec<Choice>,
+    first: Option<ApiChoice>,
+    others: Vec<ApiChoice>,
 }
 
 impl Choices {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Choice> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ApiChoice> {
         self.first.iter().chain(&self.others)
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct ApiChoice {
     #[serde(default)]
     pub(crate) index: Number,
     #[serde(default)]
@@ -69,12 +69,12 @@ pub(crate) struct Choice {
     #[serde(default)]
     pub(crate) finish_reason: Reason,
     #[serde(default)]
-    token_ids: Length,
+    token_ids: ArrayLength,
     #[serde(default)]
     logprobs: Maybe<LogProbs>,
 }
 
-impl Choice {
+impl ApiChoice {
     fn delta(&self) -> Option<&Delta> {
         self.delta.0.as_ref().or(self.message.0.as_ref())
     }
@@ -126,13 +126,13 @@ pub(crate) struct Delta {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct LogProbs {
     #[serde(default)]
-    content: Length,
+    content: ArrayLength,
     #[serde(default)]
-    tokens: Length,
+    tokens: ArrayLength,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
-pub(crate) struct Usage {
+pub(crate) struct ApiUsage {
     #[serde(default)]
     pub(crate) prompt_tokens: Number,
     #[serde(default)]
@@ -159,7 +159,7 @@ pub(crate) struct TextSize {
 
 /// Number of elements of an array.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct Length(pub(crate) u32);
+pub(crate) struct ArrayLength(pub(crate) u32);
 
 /// A count, however it is written.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -281,18 +281,18 @@ enum TextKey {
     Other,
 }
 
-lenient!(Length {
+lenient!(ArrayLength {
     ignore!(null);
     ignore!(bool);
     ignore!(numbers);
     ignore!(string);
     ignore!(object);
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Length, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ArrayLength, A::Error> {
         let mut length = 0;
         while seq.next_element::<IgnoredAny>()?.is_some() {
             length += 1;
         }
-        Ok(Length(length))
+        Ok(ArrayLength(length))
     }
 });
 
@@ -373,7 +373,7 @@ lenient!(Choices {
 
 /// Reads a body. Python servers write `NaN` and `Infinity`, which are no JSON: such a body is read
 /// again with those words replaced.
-pub(crate) fn read(bytes: &[u8]) -> Result<Body, serde_json::Error> {
+pub(crate) fn read(bytes: &[u8]) -> Result<ApiBody, serde_json::Error> {
     read_as(bytes)
 }
 

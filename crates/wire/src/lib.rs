@@ -10,14 +10,16 @@
 
 mod allowance;
 mod answer;
+mod answer_text;
 mod arrival;
-mod beside;
 mod body;
 mod client;
 mod connection;
 mod dial;
 mod download;
 mod endpoint;
+mod engine_api;
+mod event_template;
 mod facts;
 mod fault;
 mod framing;
@@ -25,9 +27,7 @@ mod head;
 mod http1;
 mod inflow;
 mod json;
-mod likeness;
 mod page;
-mod passing;
 mod places;
 mod pool;
 mod post;
@@ -35,33 +35,33 @@ mod probe;
 mod profile;
 mod secrets;
 mod socket;
-mod spoken;
 mod sse;
+mod tap;
 mod tcp_info;
 mod tls;
 mod tokenize;
 mod turn;
 
-pub use allowance::Allowance;
+pub use allowance::AnswerLimits;
 pub use answer::{AnswerReader, Read};
-pub use beside::{metrics_page, reset_prefix_cache};
-pub use body::{BodyError, Dialect};
+pub use body::{BodyError, RequestFormat};
 pub use client::{Client, Tagged};
-pub use dial::{Dialer, Watch};
+pub use dial::{Dialer, SocketWatch};
 pub use download::{DownloadError, download};
 pub use endpoint::{
-    BaseUrl, Endpoint, EndpointError, SessionHeader, SessionTag, Settings, UrlError,
+    BaseUrl, Endpoint, EndpointError, EndpointSettings, SessionHeader, SessionTag, UrlError,
 };
+pub use engine_api::{metrics_page, reset_prefix_cache};
 pub use facts::{FactsPage, facts_pages};
-pub use inflow::{Inflow, InflowHead, Part};
+pub use inflow::{BodyPart, Inflow, InflowHead};
 pub use page::{FetchedPage, PageError, PagePlace, PageReader};
-pub use passing::{PassedHead, Passing, is_unjudged};
 pub use post::Poster;
-pub use probe::{Probe, ProbeError, ask, list_models, probe};
+pub use probe::{ProbeError, ProbeResult, ask, list_models, probe};
 pub use profile::{start_profile, stop_profile};
 pub use secrets::scrub;
 pub use socket::Socket;
-pub use sse::{Event, EventTooLarge, SseParser};
+pub use sse::{EventTooLarge, SseEvent, SseParser};
+pub use tap::{PassedHead, Passing, is_unjudged};
 pub use tokenize::{Tokenizing, tokenize};
 
 /// The hot path in pieces, for the instruction gates (`cargo xtask gates`) and nobody else.
@@ -69,7 +69,7 @@ pub use tokenize::{Tokenizing, tokenize};
 pub mod hot {
     use goodput_model::{Exchange, Nanos};
 
-    pub use crate::framing::{Framing, Taken};
+    pub use crate::framing::{BodyFraming, FramedBytes};
 
     /// Takes the bytes of one read as [`crate::Client`] does; whether they were good.
     pub fn read_answer(

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ConnectionPolicy, ErrorClass, Failure, Http, Nanos, Stage, Stamps};
+use goodput_model::{ConnectionPolicy, ErrorClass, Failure, FailureStage, Http, Nanos, Stamps};
 use http::{HeaderValue, Method, Uri, header};
 use tokio::time::timeout;
 
-use crate::connection::{Connection, Request};
-use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
-use crate::head::Head;
+use crate::connection::{HttpConnection, OutgoingRequest};
+use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings};
+use crate::head::AnswerHead;
 use crate::places::places;
-use crate::pool::{Lease, Pool};
+use crate::pool::{ConnectionPool, Lease};
 use crate::secrets::{harmless, scrub_lines};
 
 /// Most bytes of a page.
@@ -71,7 +71,7 @@ impl PageError {
 /// Fetches one page. Follows no redirect. Lives on a current-thread runtime with a local task set,
 /// like [`crate::Client`].
 pub struct PageReader {
-    pool: Pool,
+    pool: ConnectionPool,
     /// Where it may be, the likeliest first; only one once it was found.
     paths: Vec<String>,
 }
@@ -92,7 +92,11 @@ impl PagePlace {
 
     /// The page at the URL of `settings`. What these hold for the target goes to the target's own
     /// scheme, host and port, and to no other.
-    pub fn at(url: &str, mut settings: Settings, target: &BaseUrl) -> Result<Self, EndpointError> {
+    pub fn at(
+        url: &str,
+        mut settings: EndpointSettings,
+        target: &BaseUrl,
+    ) -> Result<Self, EndpointError> {
         if settings.url.origin() != target.origin() {
             settings.api_key = None;
             settings.headers = Vec::new();
@@ -112,7 +116,10 @@ impl PagePlace {
 
     /// Ready to ask.
     pub fn reader(&self) -> PageReader {
-        PageReader { pool: Pool::new(Arc::clone(&self.endpoint)), paths: self.paths.clone() }
+        PageReader {
+            pool: ConnectionPool::new(Arc::clone(&self.endpoint)),
+            paths: self.paths.clone(),
+        }
     }
 }
 
@@ -162,10 +169,17 @@ impl PageReader {
             let was_reused = lease.opened.is_none();
             let endpoint = self.pool.endpoint();
             let (method, body) = (Method::GET, Bytes::new());
-            let request =
-                Request { endpoint, method, path, body, id: None, session: None, trace: None };
+            let request = OutgoingRequest {
+                endpoint,
+                method,
+                path,
+                body,
+                id: None,
+                session: None,
+                trace: None,
+            };
             let head = lease.connection.request(request, &mut Stamps::default()).await;
-            match head.map_err(|trouble| trouble.at(Stage::Headers)) {
+            match head.map_err(|trouble| trouble.at(FailureStage::Headers)) {
                 Ok(head) => return self.receive(lease, &head, asked).await,
                 Err(failure) if failure.class == ErrorClass::Closed && was_reused => {
                     lease = self.pool.open().await.map_err(failed)?;
@@ -178,7 +192,7 @@ impl PageReader {
     async fn receive(
         &self,
         mut lease: Lease,
-        head: &Head,
+        head: &AnswerHead,
         asked: Nanos,
     ) -> Result<FetchedPage, PageError> {
         let is_web_page = head.content_type.starts_with("text/html");
@@ -215,10 +229,13 @@ fn failed(failure: Failure) -> PageError {
 }
 
 /// The whole body; `None` where it is larger than the limit, and then the rest is left unread.
-async fn collect(connection: &mut Connection, limit: usize) -> Result<Option<Vec<u8>>, Failure> {
+async fn collect(
+    connection: &mut HttpConnection,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, Failure> {
     let mut bytes = Vec::new();
     loop {
-        let data = connection.data().await.map_err(|trouble| trouble.at(Stage::Stream))?;
+        let data = connection.data().await.map_err(|trouble| trouble.at(FailureStage::Stream))?;
         let Some(data) = data else { return Ok(Some(bytes)) };
         if bytes.len() + data.len() > limit {
             return Ok(None);
@@ -253,13 +270,13 @@ mod tests {
 
     use super::*;
 
-    fn settings(url: &str) -> Settings {
-        Settings {
+    fn settings(url: &str) -> EndpointSettings {
+        EndpointSettings {
             http: Http::Http2,
             connections: ConnectionPolicy::PerRequest,
             api_key: Some("sesame-sesame".to_owned()),
             headers: vec![Header { name: "x-team".into(), value: "secret-team".into() }],
-            ..Settings::new(url.parse().unwrap())
+            ..EndpointSettings::new(url.parse().unwrap())
         }
     }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use goodput_model::{Connect, ConnectionPolicy, Failure, Http};
 use tokio::sync::Mutex;
 
-use crate::connection::Connection;
+use crate::connection::HttpConnection;
 use crate::endpoint::Endpoint;
 
 /// Idle HTTP/1.1 connections, last used first, and the shared HTTP/2 ones. Not limited in number:
 /// a pool limit would close the loop without a word.
-pub(crate) struct Pool {
+pub(crate) struct ConnectionPool {
     endpoint: Arc<Endpoint>,
-    idle: RefCell<Vec<Connection>>,
+    idle: RefCell<Vec<HttpConnection>>,
     next_id: Cell<u64>,
     /// Held while an HTTP/2 connection is being opened, so that a burst opens few, not one each.
     opening: Mutex<()>,
@@ -21,12 +21,12 @@ pub(crate) struct Pool {
 
 /// A connection to use for one exchange.
 pub(crate) struct Lease {
-    pub(crate) connection: Connection,
+    pub(crate) connection: HttpConnection,
     /// The steps of opening it; `None` when it was there already.
     pub(crate) opened: Option<Connect>,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
         Self { endpoint, idle: RefCell::default(), next_id: Cell::new(0), opening: Mutex::new(()) }
     }
@@ -57,12 +57,12 @@ impl Pool {
     pub(crate) async fn open(&self) -> Result<Lease, Failure> {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
-        let (connection, opened) = Connection::open(&self.endpoint, id).await?;
+        let (connection, opened) = HttpConnection::open(&self.endpoint, id).await?;
         Ok(Lease { connection, opened: Some(opened) })
     }
 
     /// The exchange is over. The connection is kept if its answer was read to the end.
-    pub(crate) fn give_back(&self, mut connection: Connection) {
+    pub(crate) fn give_back(&self, mut connection: HttpConnection) {
         let keep = self.endpoint.connections == ConnectionPolicy::Reuse
             && self.endpoint.http == Http::Http1
             && connection.is_ready();
@@ -71,7 +71,7 @@ impl Pool {
         }
     }
 
-    fn take_idle(&self) -> Option<Connection> {
+    fn take_idle(&self) -> Option<HttpConnection> {
         let mut idle = self.idle.borrow_mut();
         match self.endpoint.http {
             Http::Http1 => {
@@ -83,8 +83,8 @@ impl Pool {
                 None
             }
             Http::Http2 => {
-                idle.retain_mut(Connection::is_ready);
-                idle.iter().find_map(Connection::share)
+                idle.retain_mut(HttpConnection::is_ready);
+                idle.iter().find_map(HttpConnection::share)
             }
         }
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 use http::Method;
 use tokio::time::timeout;
 
 use crate::answer::refused;
 use crate::client::Client;
-use crate::endpoint::{BaseUrl, Endpoint, EndpointError, Settings};
+use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings};
 use crate::secrets::scrub;
 
 /// Posts JSON to one URL, over one connection while that lives.
@@ -25,8 +25,10 @@ pub struct Poster {
 impl Poster {
     /// To this URL, or to `path` of it where it has none; each answer must come within `limit`.
     pub fn new(url: &BaseUrl, path: &str, limit: Duration) -> Result<Self, EndpointError> {
-        let endpoint =
-            Arc::new(Endpoint::new(&Settings { stream: false, ..Settings::new(url.clone()) })?);
+        let endpoint = Arc::new(Endpoint::new(&EndpointSettings {
+            stream: false,
+            ..EndpointSettings::new(url.clone())
+        })?);
         let client = Client::new(endpoint);
         Ok(Self { client, path: url.path_or(path), limit })
     }
@@ -34,7 +36,7 @@ impl Poster {
     /// What the server says to a document that it takes.
     pub async fn post(&self, document: Vec<u8>) -> Result<String, Failure> {
         let asking = self.client.ask(Method::POST, &self.path, Bytes::from(document));
-        let failed = |class, message| Failure { class, stage: Stage::Headers, message };
+        let failed = |class, message| Failure { class, stage: FailureStage::Headers, message };
         let answer = timeout(self.limit, asking).await.map_err(|_| {
             let seconds = self.limit.as_secs_f64();
             failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))

@@ -10,7 +10,7 @@ use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
 use crate::answer::refused;
-use crate::body::Dialect;
+use crate::body::RequestFormat;
 use crate::client::{Client, Tagged};
 use crate::connection::{WAITS, dial};
 use crate::endpoint::Endpoint;
@@ -18,7 +18,7 @@ use crate::secrets::scrub;
 
 /// What one check found.
 #[derive(Debug, Clone)]
-pub struct Probe {
+pub struct ProbeResult {
     /// How long the small request took.
     pub took: Nanos,
     /// Until its first token, where the answer came as a stream.
@@ -50,7 +50,7 @@ fn is_final(class: ErrorClass) -> bool {
 }
 
 /// Sends one request beside the load, and reads its answer to the end.
-pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &Dialect, request: &Request) -> Exchange {
+pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &RequestFormat, request: &Request) -> Exchange {
     let client = Client::new(Arc::clone(endpoint));
     let mut exchange = Exchange::default();
     let (body, allowance) = (dialect.encode(&[], request), dialect.allowance(request));
@@ -59,7 +59,10 @@ pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &Dialect, request: &Request)
 }
 
 /// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
-pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe, ProbeError> {
+pub async fn probe(
+    endpoint: &Arc<Endpoint>,
+    dialect: &RequestFormat,
+) -> Result<ProbeResult, ProbeError> {
     let request = Request::prompt("Hi", Planned::new("probe", 2, Some(1)));
     let begin = now();
     let exchange = ask(endpoint, dialect, &request).await;
@@ -68,7 +71,7 @@ pub async fn probe(endpoint: &Arc<Endpoint>, dialect: &Dialect) -> Result<Probe,
         Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),
         _ => {
             let first_token = exchange.stamps.first_token.map(|at| at - begin);
-            Ok(Probe { took: now() - begin, first_token, exchange })
+            Ok(ProbeResult { took: now() - begin, first_token, exchange })
         }
     }
 }
@@ -87,10 +90,10 @@ impl Endpoint {
 pub async fn list_models(endpoint: &Arc<Endpoint>) -> Result<Vec<String>, ProbeError> {
     #[derive(serde::Deserialize)]
     struct Models {
-        data: Vec<Model>,
+        data: Vec<ModelEntry>,
     }
     #[derive(serde::Deserialize)]
-    struct Model {
+    struct ModelEntry {
         id: String,
     }
     let client = Client::new(Arc::clone(endpoint));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use goodput_model::Failure;
 
-use crate::beside::tell;
 use crate::endpoint::Endpoint;
+use crate::engine_api::tell;
 
 /// Begins; false if the server cannot be told.
 pub async fn start_profile(endpoint: &Arc<Endpoint>) -> Result<bool, Failure> {

@@ -105,7 +105,7 @@ struct Secrets {
     /// Where in which needle these bytes stand. A quote that is long enough holds one of them.
     seeds: HashMap<[u8; SEED], Vec<(usize, usize)>>,
     /// Which seeds there are, so that most places of a text need no look into the map.
-    filter: Filter,
+    filter: PrefixFilter,
 }
 
 /// A secret in one form.
@@ -132,7 +132,7 @@ impl Secrets {
             }
         }
         let mut seeds: HashMap<_, Vec<_>> = HashMap::new();
-        let mut filter = Filter::default();
+        let mut filter = PrefixFilter::default();
         for (number, needle) in needles.iter().enumerate() {
             // A piece of `least` bytes begins a seed at one of so many places.
             let step = needle.least - (SEED - 1);
@@ -254,15 +254,15 @@ fn without(text: &str, found: &[Range<usize>]) -> String {
 }
 
 /// A set that may say yes too often, and is quick.
-struct Filter(Box<[u64; 1024]>);
+struct PrefixFilter(Box<[u64; 1024]>);
 
-impl Default for Filter {
+impl Default for PrefixFilter {
     fn default() -> Self {
         Self(Box::new([0; 1024]))
     }
 }
 
-impl Filter {
+impl PrefixFilter {
     fn place(seed: [u8; SEED]) -> (usize, u64) {
         let hash = u32::from_le_bytes(seed).wrapping_mul(0x9E37_79B1) >> 16;
         ((hash >> 6) as usize & 1023, 1 << (hash & 63))

@@ -16,14 +16,14 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::arrival::{Arrival, ask_for_stamps, receive};
+use crate::arrival::{ReadStamp, ask_for_stamps, receive};
 
 /// What the socket has seen. Shared between the connection and whoever reads its answers; both
 /// live on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct SocketStamps {
     /// When the bytes of the latest read came, and how many arrivals there were.
-    pub(crate) last_read: Cell<Arrival>,
+    pub(crate) last_read: Cell<ReadStamp>,
     pub(crate) reads: Cell<u64>,
     /// When the first write since [`SocketStamps::expect_request`] was handed to the socket.
     pub(crate) first_write: Cell<Option<Nanos>>,
@@ -55,7 +55,7 @@ const MOST_READ: usize = 64 << 10;
 impl StampedTcp {
     pub(crate) fn new(tcp: TcpStream, stamps: Rc<SocketStamps>) -> Self {
         ask_for_stamps(tcp.as_fd());
-        stamps.last_read.set(Arrival::by_read(now()));
+        stamps.last_read.set(ReadStamp::by_read(now()));
         Self { tcp, stamps, most: Cell::new(LEAST_READ) }
     }
 
@@ -162,11 +162,11 @@ fn unless_cut_short(written: io::Result<usize>, all: usize) -> io::Result<usize>
 
 /// A connection to a server, plain or encrypted.
 pub struct Socket {
-    stream: Stream,
+    stream: SocketStream,
     stamps: Rc<SocketStamps>,
 }
 
-enum Stream {
+enum SocketStream {
     Plain(StampedTcp),
     Tls(Box<TlsStream<StampedTcp>>),
 }
@@ -183,17 +183,20 @@ impl Socket {
     /// The socket beneath.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.stream {
-            Stream::Plain(stream) => stream.tcp.as_fd(),
-            Stream::Tls(stream) => stream.get_ref().0.tcp.as_fd(),
+            SocketStream::Plain(stream) => stream.tcp.as_fd(),
+            SocketStream::Tls(stream) => stream.get_ref().0.tcp.as_fd(),
         }
     }
 
     pub(crate) fn plain(tcp: StampedTcp) -> Self {
-        Self { stamps: Rc::clone(&tcp.stamps), stream: Stream::Plain(tcp) }
+        Self { stamps: Rc::clone(&tcp.stamps), stream: SocketStream::Plain(tcp) }
     }
 
     pub(crate) fn tls(tls: TlsStream<StampedTcp>) -> Self {
-        Self { stamps: Rc::clone(&tls.get_ref().0.stamps), stream: Stream::Tls(Box::new(tls)) }
+        Self {
+            stamps: Rc::clone(&tls.get_ref().0.stamps),
+            stream: SocketStream::Tls(Box::new(tls)),
+        }
     }
 }
 
@@ -201,11 +204,11 @@ impl Socket {
 macro_rules! either {
     ($self:ident, $stream:ident => $call:expr) => {
         match &mut $self.get_mut().stream {
-            Stream::Plain(stream) => {
+            SocketStream::Plain(stream) => {
                 let $stream = Pin::new(stream);
                 $call
             }
-            Stream::Tls(stream) => {
+            SocketStream::Tls(stream) => {
                 let $stream = Pin::new(stream.as_mut());
                 $call
             }
@@ -242,8 +245,8 @@ impl AsyncWrite for Socket {
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
+            SocketStream::Plain(stream) => stream.is_write_vectored(),
+            SocketStream::Tls(stream) => stream.is_write_vectored(),
         }
     }
 

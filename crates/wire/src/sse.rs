@@ -9,7 +9,7 @@ use memchr::memchr2;
 
 /// One event of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct SseEvent<'a> {
     /// The `event:` field, empty when there was none.
     pub kind: &'a [u8],
     /// The `data:` lines, joined by line feeds.
@@ -67,7 +67,7 @@ impl SseParser {
     pub fn push(
         &mut self,
         mut bytes: &[u8],
-        mut sink: impl FnMut(Event<'_>),
+        mut sink: impl FnMut(SseEvent<'_>),
     ) -> Result<(), EventTooLarge> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
@@ -77,7 +77,7 @@ impl SseParser {
             let (head, rest) = bytes.split_at(end);
             if let Some((data, rest)) = self.whole_event(head, rest) {
                 self.check_size(head.len())?;
-                sink(Event { kind: &self.kind, data });
+                sink(SseEvent { kind: &self.kind, data });
                 self.kind.clear();
                 bytes = rest;
                 continue;
@@ -113,7 +113,7 @@ impl SseParser {
     }
 
     /// The body has ended in good order: delivers an event that lacks only its blank line.
-    pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) -> Result<(), EventTooLarge> {
+    pub fn finish(&mut self, mut sink: impl FnMut(SseEvent<'_>)) -> Result<(), EventTooLarge> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take_line(&line, &mut sink)?;
@@ -125,7 +125,7 @@ impl SseParser {
     fn take_line(
         &mut self,
         mut line: &[u8],
-        sink: &mut impl FnMut(Event<'_>),
+        sink: &mut impl FnMut(SseEvent<'_>),
     ) -> Result<(), EventTooLarge> {
         // A line that came in one piece has the limit of one that came in several.
         self.check_size(line.len())?;
@@ -146,9 +146,9 @@ impl SseParser {
         Ok(())
     }
 
-    fn dispatch(&mut self, sink: &mut impl FnMut(Event<'_>)) {
+    fn dispatch(&mut self, sink: &mut impl FnMut(SseEvent<'_>)) {
         if let [data @ .., b'\n'] = self.data.as_slice() {
-            sink(Event { kind: &self.kind, data });
+            sink(SseEvent { kind: &self.kind, data });
         }
         self.data.clear();
         self.kind.clear();
@@ -179,7 +179,7 @@ mod tests {
     fn parse(pieces: &[&[u8]]) -> Vec<Owned> {
         let mut parser = SseParser::new(1 << 20);
         let mut events = Vec::new();
-        let mut keep = |event: Event<'_>| {
+        let mut keep = |event: SseEvent<'_>| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             events.push((text(event.kind), text(event.data)));
         };
@@ -274,7 +274,7 @@ mod tests {
             let text = parts.concat();
             let read = |mut pieces: std::slice::Chunks<'_, u8>| {
                 let (mut parser, mut events) = (SseParser::new(20), Vec::new());
-                let mut keep = |event: Event<'_>| events.push((event.kind.to_vec(), event.data.to_vec()));
+                let mut keep = |event: SseEvent<'_>| events.push((event.kind.to_vec(), event.data.to_vec()));
                 let outcome = pieces
                     .try_for_each(|piece| parser.push(piece, &mut keep))
                     .and_then(|()| parser.finish(&mut keep));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 use http::Method;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -34,12 +34,12 @@ pub struct Tokenizing {
     client: Client,
     endpoint: Arc<Endpoint>,
     model: String,
-    known: Known,
+    known: TokenizeSupport,
     max_model_len: Option<u32>,
 }
 
 /// What was found out about the server.
-enum Known {
+enum TokenizeSupport {
     Nothing,
     Way(Way),
     /// There is no such endpoint.
@@ -50,11 +50,11 @@ enum Known {
 #[derive(Clone)]
 struct Way {
     path: String,
-    form: Form,
+    form: TokenizeForm,
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum TokenizeForm {
     /// vLLM, SGLang and the mock: `prompt` in, `count` out.
     Prompt,
     /// llama.cpp: `content` in, a list of tokens out.
@@ -63,7 +63,7 @@ enum Form {
 
 /// What the servers say, as far as it matters here.
 #[derive(serde::Deserialize)]
-struct Answer {
+struct TokenizeReply {
     count: Option<u32>,
     tokens: Option<Vec<IgnoredAny>>,
     max_model_len: Option<u32>,
@@ -76,7 +76,7 @@ impl Tokenizing {
             client: Client::new(Arc::clone(endpoint)),
             endpoint: Arc::clone(endpoint),
             model: model.to_owned(),
-            known: Known::Nothing,
+            known: TokenizeSupport::Nothing,
             max_model_len: None,
         }
     }
@@ -84,12 +84,12 @@ impl Tokenizing {
     /// Tokens of a text without special ones; `None` when the server has no `/tokenize`.
     pub async fn count(&mut self, text: &str) -> Result<Option<u32>, Failure> {
         match &self.known {
-            Known::None => Ok(None),
-            Known::Way(way) => {
+            TokenizeSupport::None => Ok(None),
+            TokenizeSupport::Way(way) => {
                 let way = way.clone();
                 self.ask(&way, text).await?.map(Some)
             }
-            Known::Nothing => self.find(text).await,
+            TokenizeSupport::Nothing => self.find(text).await,
         }
     }
 
@@ -101,11 +101,11 @@ impl Tokenizing {
     /// Tries the ways one after another.
     async fn find(&mut self, text: &str) -> Result<Option<u32>, Failure> {
         for path in places(&self.endpoint.url.route("tokenize")) {
-            for form in [Form::Prompt, Form::Content] {
+            for form in [TokenizeForm::Prompt, TokenizeForm::Content] {
                 let way = Way { path: path.clone(), form };
                 match self.ask(&way, text).await? {
                     Ok(count) => {
-                        self.known = Known::Way(way);
+                        self.known = TokenizeSupport::Way(way);
                         return Ok(Some(count));
                     }
                     Err(failure) if !is_absence(failure.class) => return Err(failure),
@@ -115,35 +115,35 @@ impl Tokenizing {
                 }
             }
         }
-        self.known = Known::None;
+        self.known = TokenizeSupport::None;
         Ok(None)
     }
 
     /// Asks once. The inner failure is the server's: it answered, but not with a count.
     async fn ask(&mut self, way: &Way, text: &str) -> Result<Result<u32, Failure>, Failure> {
         let body = match way.form {
-            Form::Prompt => {
+            TokenizeForm::Prompt => {
                 json!({"add_special_tokens": false, "model": self.model, "prompt": text})
             }
-            Form::Content => json!({"add_special": false, "content": text}),
+            TokenizeForm::Content => json!({"add_special": false, "content": text}),
         };
         let asking = self.client.ask(Method::POST, &way.path, Bytes::from(body.to_string()));
         let (status, bytes) = timeout(PATIENCE, asking).await.unwrap_or_else(|_| {
             let message = format!("{} does not answer", way.path);
-            Err(Failure { class: ErrorClass::Timeout, stage: Stage::Headers, message })
+            Err(Failure { class: ErrorClass::Timeout, stage: FailureStage::Headers, message })
         })?;
         let refused = |class| Ok(Err(answer::refused(class, &bytes)));
         if status != 200 {
             return refused(ErrorClass::Http(status));
         }
-        let Ok(answer) = serde_json::from_slice::<Answer>(&bytes) else {
+        let Ok(answer) = serde_json::from_slice::<TokenizeReply>(&bytes) else {
             return refused(ErrorClass::BadJson);
         };
         let listed = answer.tokens.and_then(|tokens| u32::try_from(tokens.len()).ok());
         let count = match way.form {
             // llama.cpp takes a body without `content` for an empty text: a list alone says nothing.
-            Form::Prompt => answer.count,
-            Form::Content => answer.count.or(listed),
+            TokenizeForm::Prompt => answer.count,
+            TokenizeForm::Content => answer.count.or(listed),
         };
         let Some(count) = count else { return refused(ErrorClass::BadJson) };
         self.max_model_len = answer.max_model_len.or(self.max_model_len);

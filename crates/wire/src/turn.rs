@@ -1,4 +1,4 @@
-//! [`Turn`]: how much one connection may read before the others of its thread have theirs.
+//! [`ReadBudget`]: how much one connection may read before the others of its thread have theirs.
 
 use std::task::{Context, Poll};
 
@@ -11,11 +11,11 @@ const READ: usize = 64;
 /// What was read without waiting. The runtime's own budget would allow a megabyte: with many busy
 /// connections on a thread, limits and stops would be heard late.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct ReadBudget {
     taken: usize,
 }
 
-impl Turn {
+impl ReadBudget {
     /// Whether the turn goes on; if not, the task is woken again after the others.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.taken < TURN {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use goodput_model::{ConnectionPolicy, ErrorClass};
 use goodput_testkit::{LAST_CHUNK, Server, Step, answer, chunk};
 use goodput_wire::{
-    DownloadError, Endpoint, FetchedPage, PageError, PagePlace, Settings, download, metrics_page,
+    DownloadError, Endpoint, EndpointSettings, FetchedPage, PageError, PagePlace, download,
+    metrics_page,
 };
 
 fn fetch(url: &str, token: Option<&str>, limit: u64) -> Result<Vec<u8>, DownloadError> {
@@ -179,10 +180,10 @@ fn pages(server: &Server, times: usize) -> Vec<Result<FetchedPage, PageError>> {
 }
 
 fn endpoint(server: &Server) -> Arc<Endpoint> {
-    let settings = Settings {
+    let settings = EndpointSettings {
         connections: ConnectionPolicy::PerRequest,
         api_key: Some("sesame".to_owned()),
-        ..Settings::new(format!("{}/llm/v1", server.url()).parse().unwrap())
+        ..EndpointSettings::new(format!("{}/llm/v1", server.url()).parse().unwrap())
     };
     Arc::new(Endpoint::new(&settings).unwrap())
 }

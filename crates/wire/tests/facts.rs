@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_testkit::{Request, Server, Step, answer};
-use goodput_wire::{Endpoint, FactsPage, Settings, facts_pages};
+use goodput_wire::{Endpoint, EndpointSettings, FactsPage, facts_pages};
 use serde_json::json;
 
 fn pages(url: &str) -> Vec<FactsPage> {
-    let settings = Settings {
+    let settings = EndpointSettings {
         api_key: Some("sk-verysecret".to_owned()),
-        ..Settings::new(url.parse().unwrap())
+        ..EndpointSettings::new(url.parse().unwrap())
     };
     let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

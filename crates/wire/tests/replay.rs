@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use goodput_model::{ErrorClass, Exchange, Http};
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, Step};
-use goodput_wire::{Client, Endpoint, Settings};
+use goodput_wire::{Client, Endpoint, EndpointSettings};
 
 fn sample(name: &str) -> String {
     let path = format!("{}/tests/samples/{name}.sse", env!("CARGO_MANIFEST_DIR"));
@@ -20,7 +20,8 @@ fn exchange(steps: Vec<Step>) -> Exchange {
 
 fn exchange_over(http: Http, steps: Vec<Step>) -> Exchange {
     let server = Server::start(move |_| steps.clone());
-    let settings = Settings { http, ..Settings::new(server.url().parse().unwrap()) };
+    let settings =
+        EndpointSettings { http, ..EndpointSettings::new(server.url().parse().unwrap()) };
     let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut exchange = Exchange::default();

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use goodput_mock::Mock;
 use goodput_model::{ErrorClass, Failure};
 use goodput_testkit::{Request, Server, Step, answer};
-use goodput_wire::{Endpoint, Settings, Tokenizing, tokenize};
+use goodput_wire::{Endpoint, EndpointSettings, Tokenizing, tokenize};
 
 fn endpoint(url: &str, key: Option<&str>) -> Arc<Endpoint> {
-    let settings =
-        Settings { api_key: key.map(str::to_owned), ..Settings::new(url.parse().unwrap()) };
+    let settings = EndpointSettings {
+        api_key: key.map(str::to_owned),
+        ..EndpointSettings::new(url.parse().unwrap())
+    };
     Arc::new(Endpoint::new(&settings).unwrap())
 }
 

@@ -1,15 +1,19 @@
 //! How fast prompts are made: `generate [PROMPTS] [TOKENS]` on one thread.
 #![allow(clippy::print_stdout)]
 
-use goodput_model::{ClassPlan, Lengths, Message, Part, WorkloadPlan};
+use goodput_model::{ClassPlan, LengthDistribution, Message, MessagePart, WorkloadPlan};
 use goodput_workload::{Setting, Workload, WorkloadError};
 
 fn main() -> Result<(), WorkloadError> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u32>());
     let mut next = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (prompts, tokens) = (next(100_000), next(1_000));
-    let class = ClassPlan::synthetic("speed", Lengths::Fixed(tokens), Lengths::Fixed(100));
-    let workload = Workload::new(&WorkloadPlan::of(class), &Setting::of(1))?;
+    let class = ClassPlan::synthetic(
+        "speed",
+        LengthDistribution::Fixed(tokens),
+        LengthDistribution::Fixed(100),
+    );
+    let workload = Workload::new(&WorkloadPlan::new(class), &Setting::new(1))?;
     let start = goodput_clock::now();
     // All of them are kept, as a workload file would keep them.
     let sessions: Vec<_> =
@@ -23,7 +27,7 @@ fn main() -> Result<(), WorkloadError> {
             Message::Raw(_) => &[],
         })
         .map(|part| match part {
-            Part::Text(text) | Part::Image(text) => text.len(),
+            MessagePart::Text(text) | MessagePart::Image(text) => text.len(),
         })
         .sum();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

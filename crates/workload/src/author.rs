@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use goodput_model::WorkloadPlan;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use crate::WorkloadError;
 use crate::lexicon::Lexicon;
 use crate::nonce::Nonces;
-use crate::shelf::Shelf;
 use crate::text::Begin;
+use crate::text_cache::TextCache;
 
 /// Writes the texts of a run.
 pub(crate) struct Author {
@@ -22,7 +22,7 @@ pub(crate) struct Author {
     /// Tokens of a cache block.
     pub(crate) block: u32,
     pub(crate) nonces: Nonces,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: TextCache,
 }
 
 impl Author {
@@ -38,7 +38,7 @@ impl Author {
             message: plan.calibration.as_ref().map_or(0, |found| found.message_tokens),
             block: plan.cache_block.max(1),
             nonces: Nonces::new(seed),
-            shelf: Shelf::default(),
+            shelf: TextCache::default(),
         })
     }
 
@@ -59,7 +59,7 @@ impl Author {
         tokens: u32,
         begin: Begin,
         nonce: Option<u64>,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> String {
         self.lexicon.write(tokens, begin, nonce, stream)
     }
@@ -71,7 +71,7 @@ impl Author {
 
     /// The same, not kept.
     pub(crate) fn common(&self, number: u64, tokens: u32, begin: Begin) -> String {
-        self.write(tokens, begin, None, &mut Stream::new(self.seed, Domain::Shared, number))
+        self.write(tokens, begin, None, &mut RandomStream::new(self.seed, Domain::Shared, number))
     }
 }
 

@@ -4,10 +4,10 @@
 //! cancels out. A group of words that costs as many tokens as it has words is all ones, and one
 //! question settles it; another group is halved, and the second half is known by subtraction.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use crate::WorkloadError;
-use crate::lexicon::{Lexicon, Part};
+use crate::lexicon::{Lexicon, SentencePart};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn calibrate<E>(
     let lexicon = Lexicon::from_costs(&costs).map_err(CalibrateError::Unusable)?;
     let mut calls = search.calls;
     for (number, tokens) in (0u64..).zip(PROOFS) {
-        let text = lexicon.text(tokens, &mut Stream::new(0, Domain::Text, number));
+        let text = lexicon.text(tokens, &mut RandomStream::new(0, Domain::Text, number));
         let found = oracle(&text).map_err(CalibrateError::Oracle)?;
         calls += 1;
         let expected = overhead.saturating_add(tokens);
@@ -85,7 +85,7 @@ struct Search<'a, E> {
 }
 
 /// Units that are known to cost so much together.
-struct Group {
+struct UnitGroup {
     units: Vec<usize>,
     tokens: u32,
 }
@@ -104,7 +104,8 @@ impl<'a, E> Search<'a, E> {
     /// The first words of messages: the first of them is the carrier, and one token by definition.
     /// Returns what every text has beside its own.
     fn openers(&mut self) -> Result<u32, CalibrateError<E>> {
-        let openers = Lexicon::parts().iter().take_while(|part| **part == Part::Opener).count();
+        let openers =
+            Lexicon::parts().iter().take_while(|part| **part == SentencePart::Opener).count();
         for (index, opener) in Lexicon::units().iter().take(openers).enumerate() {
             if index == 0 {
                 self.bare = self.ask(opener)?;
@@ -122,17 +123,19 @@ impl<'a, E> Search<'a, E> {
 
     /// Everything but the openers.
     fn words(&mut self) -> Result<(), CalibrateError<E>> {
-        let is = |wanted: fn(Part) -> bool| {
+        let is = |wanted: fn(SentencePart) -> bool| {
             let parts = Lexicon::parts().iter().enumerate();
             parts.filter(|(_, part)| wanted(**part)).map(|(unit, _)| unit).collect::<Vec<_>>()
         };
-        let marks = is(|part| matches!(part, Part::Stop | Part::Comma));
-        let words = is(|part| !matches!(part, Part::Opener | Part::Stop | Part::Comma));
+        let marks = is(|part| matches!(part, SentencePart::Stop | SentencePart::Comma));
+        let words = is(|part| {
+            !matches!(part, SentencePart::Opener | SentencePart::Stop | SentencePart::Comma)
+        });
         let mut groups = Vec::new();
         for units in [words, marks] {
             if self.calls < self.budget {
                 let tokens = self.cost(&units)?;
-                groups.push(Group { units, tokens });
+                groups.push(UnitGroup { units, tokens });
             }
         }
         // The group that is nearest to all ones first: it settles the most units for a question.
@@ -155,7 +158,7 @@ impl<'a, E> Search<'a, E> {
         Ok(())
     }
 
-    fn halve(&mut self, group: Group) -> Result<[Group; 2], CalibrateError<E>> {
+    fn halve(&mut self, group: UnitGroup) -> Result<[UnitGroup; 2], CalibrateError<E>> {
         let mut units = group.units;
         let back = units.split_off(units.len() / 2);
         let tokens = self.cost(&units)?;
@@ -163,7 +166,7 @@ impl<'a, E> Search<'a, E> {
             let (expected, found) = (group.tokens, tokens);
             return Err(CalibrateError::NotAdditive { expected, found });
         };
-        Ok([Group { units, tokens }, Group { units: back, tokens: rest }])
+        Ok([UnitGroup { units, tokens }, UnitGroup { units: back, tokens: rest }])
     }
 
     /// Tokens of these units together. Marks stand behind words, whose cost is known by then or
@@ -191,8 +194,8 @@ impl<'a, E> Search<'a, E> {
 const MARKED: &str = " time";
 
 /// Takes the group with the lowest mean cost out of the list.
-fn cheapest(groups: &mut Vec<Group>) -> Option<Group> {
-    let mean = |group: &Group| f64::from(group.tokens) / group.units.len() as f64;
+fn cheapest(groups: &mut Vec<UnitGroup>) -> Option<UnitGroup> {
+    let mean = |group: &UnitGroup| f64::from(group.tokens) / group.units.len() as f64;
     let best = (0..groups.len()).min_by(|a, b| mean(&groups[*a]).total_cmp(&mean(&groups[*b])))?;
     Some(groups.swap_remove(best))
 }

@@ -1,7 +1,7 @@
 //! Plans that cannot work, refused before anything is made.
 
 use goodput_model::{
-    ClassPlan, Lengths, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, WorkloadPlan,
+    ClassPlan, LengthDistribution, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, WorkloadPlan,
 };
 
 use crate::WorkloadError;
@@ -159,7 +159,7 @@ fn check_session(plan: &SessionPlan) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn lengths(name: &str, lengths: Lengths) -> Result<(), Wrong> {
+fn lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
     if is_sound(lengths) {
         return Ok(());
     }
@@ -185,17 +185,19 @@ fn zero(name: &str) -> Wrong {
 }
 
 /// Whether lengths can be drawn from it.
-fn is_sound(lengths: Lengths) -> bool {
+fn is_sound(lengths: LengthDistribution) -> bool {
     let real = |x: f64| x.is_finite() && x >= 0.0;
     let order = |low: u32, high: u32| low >= 1 && low <= high;
     match lengths {
-        Lengths::Fixed(tokens) => tokens >= 1,
-        Lengths::Uniform(low, high) => order(low, high),
-        Lengths::Exponential(mean) => mean >= 1,
-        Lengths::Normal(mean, sd, clip) => real(mean) && real(sd) && order(clip.low, clip.high),
-        Lengths::LogNormal(median, sigma, clip) => {
+        LengthDistribution::Fixed(tokens) => tokens >= 1,
+        LengthDistribution::Uniform(low, high) => order(low, high),
+        LengthDistribution::Exponential(mean) => mean >= 1,
+        LengthDistribution::Normal(mean, sd, clip) => {
+            real(mean) && real(sd) && order(clip.low, clip.high)
+        }
+        LengthDistribution::LogNormal(median, sigma, clip) => {
             real(median) && real(sigma) && order(clip.low, clip.high)
         }
-        Lengths::Zipf(exponent, clip) => real(exponent) && order(clip.low, clip.high),
+        LengthDistribution::Zipf(exponent, clip) => real(exponent) && order(clip.low, clip.high),
     }
 }

@@ -8,28 +8,28 @@ use crate::author::Author;
 use crate::check::MOST_TOKENS;
 use crate::entries::Entries;
 use crate::images::Images;
-use crate::maker::{Maker, Traits};
-use crate::sizes::Sizes;
-use crate::trace::{Trace, scale};
+use crate::maker::{SessionMaker, Traits};
+use crate::sizes::LengthSource;
+use crate::trace::{TraceArrivals, scale};
 use crate::{Material, Setting, WorkloadError, constraint, entries, images, synthetic, trace};
 
-pub(crate) struct Class {
+pub(crate) struct RequestClass {
     pub(crate) traits: Traits,
-    pub(crate) source: Source,
+    pub(crate) source: ClassSource,
 }
 
-pub(crate) enum Source {
+pub(crate) enum ClassSource {
     /// Generated text of these sizes.
-    Generated(Sizes),
+    Generated(LengthSource),
     Entries(Entries),
-    Trace(Trace),
+    Trace(TraceArrivals),
     Frozen {
         sessions: Vec<(Option<Nanos>, Session)>,
         time_scale: f64,
     },
 }
 
-impl Class {
+impl RequestClass {
     pub(crate) fn new(
         index: u64,
         plan: &ClassPlan,
@@ -40,7 +40,7 @@ impl Class {
         let name = &plan.name;
         let source = match (&plan.source, material) {
             (SourcePlan::Synthetic { input, output }, _) => {
-                Source::Generated(Sizes::Drawn { input: *input, output: *output })
+                ClassSource::Generated(LengthSource::Drawn { input: *input, output: *output })
             }
             (SourcePlan::Pairs { file }, Material::Pairs(pairs)) => {
                 let pairs = some(pairs, name, file)?;
@@ -55,17 +55,17 @@ impl Class {
                         "correct the row or leave it out",
                     ));
                 }
-                Source::Generated(Sizes::Pairs(pairs))
+                ClassSource::Generated(LengthSource::Pairs(pairs))
             }
             (SourcePlan::Dataset(data), Material::Entries(loaded)) => {
                 let entries = some(loaded.entries, name, &data.file)?;
-                Source::Entries(Entries::new(data, entries))
+                ClassSource::Entries(Entries::new(data, entries))
             }
             (SourcePlan::Trace(trace), Material::Entries(mut loaded)) => {
                 loaded.entries = some(loaded.entries, name, &trace.file)?;
-                Source::Trace(Trace::new(trace, loaded, setting)?)
+                ClassSource::Trace(TraceArrivals::new(trace, loaded, setting)?)
             }
-            (SourcePlan::Frozen { file, .. }, Material::Frozen(sessions)) => Source::Frozen {
+            (SourcePlan::Frozen { file, .. }, Material::Frozen(sessions)) => ClassSource::Frozen {
                 sessions: some(sessions, name, file)?,
                 time_scale: setting.time_scale,
             },
@@ -99,12 +99,12 @@ impl Class {
 
     /// The session; `None` past the end of a source that ends.
     pub(crate) fn session(&self, author: &Author, number: u64, local: u64) -> Option<Session> {
-        let mut maker = Maker::new(author, &self.traits, number, local);
+        let mut maker = SessionMaker::new(author, &self.traits, number, local);
         match &self.source {
-            Source::Generated(sizes) => Some(synthetic::session(&mut maker, sizes)),
-            Source::Entries(entries) => entries::session(&mut maker, entries),
-            Source::Trace(trace) => trace::session(&mut maker, trace),
-            Source::Frozen { sessions, time_scale } => {
+            ClassSource::Generated(sizes) => Some(synthetic::session(&mut maker, sizes)),
+            ClassSource::Entries(entries) => entries::session(&mut maker, entries),
+            ClassSource::Trace(trace) => trace::session(&mut maker, trace),
+            ClassSource::Frozen { sessions, time_scale } => {
                 let (_, session) = sessions.get(usize::try_from(local).ok()?)?;
                 Some(scaled(session.clone(), *time_scale))
             }
@@ -114,15 +114,15 @@ impl Class {
     /// Requests of a session.
     pub(crate) fn requests(&self, author: &Author, number: u64, local: u64) -> Option<u64> {
         match &self.source {
-            Source::Generated(_) => {
+            ClassSource::Generated(_) => {
                 let plan = self.traits.session.as_ref();
-                let maker = || Maker::new(author, &self.traits, number, local);
+                let maker = || SessionMaker::new(author, &self.traits, number, local);
                 let draws = |plan| synthetic::requests(&mut maker(), plan);
                 Some(plan.map_or(1, draws))
             }
-            Source::Entries(entries) => entries.requests(local),
-            Source::Trace(trace) => trace.requests(local),
-            Source::Frozen { sessions, .. } => {
+            ClassSource::Entries(entries) => entries.requests(local),
+            ClassSource::Trace(trace) => trace.requests(local),
+            ClassSource::Frozen { sessions, .. } => {
                 sessions.get(usize::try_from(local).ok()?).map(|(_, session)| session.requests())
             }
         }
@@ -131,7 +131,7 @@ impl Class {
     /// In whose turn a session of a trace is dealt out. A class of a trace is alone.
     pub(crate) fn turn(&self, local: u64) -> Option<u64> {
         match &self.source {
-            Source::Trace(trace) => trace.turn(local),
+            ClassSource::Trace(trace) => trace.turn(local),
             _ => None,
         }
     }
@@ -139,8 +139,8 @@ impl Class {
     /// When a session arrives, in sources that say so.
     pub(crate) fn arrival(&self, local: u64) -> Option<Nanos> {
         match &self.source {
-            Source::Trace(trace) => trace.arrival(local),
-            Source::Frozen { sessions, time_scale } => {
+            ClassSource::Trace(trace) => trace.arrival(local),
+            ClassSource::Frozen { sessions, time_scale } => {
                 let (at, _) = sessions.get(usize::try_from(local).ok()?)?;
                 at.map(|at| scale(at, *time_scale))
             }

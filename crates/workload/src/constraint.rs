@@ -87,10 +87,10 @@ fn shown(text: &str) -> String {
 
 /// Says whether an answer keeps to a constraint.
 #[derive(Debug, Clone)]
-pub struct Checker(Rule);
+pub struct Checker(ConstraintRule);
 
 #[derive(Debug, Clone)]
-enum Rule {
+enum ConstraintRule {
     Schema(Arc<jsonschema::Validator>),
     Expression(Regex),
     Choices(Vec<String>),
@@ -109,13 +109,17 @@ impl Checker {
                 let schema: Value =
                     serde_json::from_str(schema).map_err(|error| wrong(&error.to_string()))?;
                 let validator = jsonschema::validator_for(&schema);
-                Rule::Schema(Arc::new(validator.map_err(|error| wrong(&error.to_string()))?))
+                ConstraintRule::Schema(Arc::new(
+                    validator.map_err(|error| wrong(&error.to_string()))?,
+                ))
             }
             Constraint::Regex(expression) => {
                 // On its own first: a parenthesis too many must not close ours.
                 Regex::new(expression).map_err(|error| wrong(last_line(&error.to_string())))?;
                 let whole = Regex::new(&format!(r"\A(?:{expression})\z"));
-                Rule::Expression(whole.map_err(|error| wrong(last_line(&error.to_string())))?)
+                ConstraintRule::Expression(
+                    whole.map_err(|error| wrong(last_line(&error.to_string())))?,
+                )
             }
             Constraint::Choice(choices) => {
                 let mut sorted: Vec<&String> = choices.iter().collect();
@@ -125,9 +129,9 @@ impl Checker {
                     let what = if choices.is_empty() { "no choices" } else { "a choice twice" };
                     return Err(wrong(what));
                 }
-                Rule::Choices(choices.clone())
+                ConstraintRule::Choices(choices.clone())
             }
-            Constraint::Grammar(_) => Rule::Unknown,
+            Constraint::Grammar(_) => ConstraintRule::Unknown,
         };
         Ok(Self(rule))
     }
@@ -138,13 +142,13 @@ impl Checker {
     /// JSON may have white space around it; all others must be exact.
     pub fn check(&self, answer: &str) -> Option<bool> {
         match &self.0 {
-            Rule::Schema(schema) => {
+            ConstraintRule::Schema(schema) => {
                 let answer = serde_json::from_str::<Value>(answer);
                 Some(answer.is_ok_and(|answer| schema.is_valid(&answer)))
             }
-            Rule::Expression(expression) => Some(expression.is_match(answer)),
-            Rule::Choices(choices) => Some(choices.iter().any(|choice| choice == answer)),
-            Rule::Unknown => None,
+            ConstraintRule::Expression(expression) => Some(expression.is_match(answer)),
+            ConstraintRule::Choices(choices) => Some(choices.iter().any(|choice| choice == answer)),
+            ConstraintRule::Unknown => None,
         }
     }
 }

@@ -2,28 +2,29 @@
 
 use std::sync::Arc;
 
-use goodput_dataset::{Entry, Turn};
+use goodput_dataset::{DatasetEntry, DatasetTurn};
 use goodput_model::{
-    DatasetPlan, Delay, History, Lengths, Message, Nanos, Part, Role, Session, Step,
+    DatasetPlan, Delay, History, LengthDistribution, Message, MessagePart, Nanos, Role, Session,
+    SessionStep,
 };
 use serde_json::Value;
 
 use crate::author::guess;
-use crate::maker::Maker;
+use crate::maker::SessionMaker;
 use crate::prefix;
 use crate::text::Begin;
 
 /// What a class takes from a file.
 pub(crate) struct Entries {
-    pub(crate) list: Vec<Entry>,
-    output: Option<Lengths>,
+    pub(crate) list: Vec<DatasetEntry>,
+    output: Option<LengthDistribution>,
     think: Option<Delay>,
     turns: usize,
     history: History,
 }
 
 impl Entries {
-    pub(crate) fn new(plan: &DatasetPlan, entries: Vec<Entry>) -> Self {
+    pub(crate) fn new(plan: &DatasetPlan, entries: Vec<DatasetEntry>) -> Self {
         Self {
             list: entries,
             output: plan.output,
@@ -42,7 +43,7 @@ impl Entries {
 
 /// The session of an entry. Past the end of the file it begins again, with a fresh nonce in front
 /// of the first thing that the user says.
-pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
+pub(crate) fn session(maker: &mut SessionMaker, from: &Entries) -> Option<Session> {
     let count = from.list.len() as u64;
     let entry = from.list.get(maker.local.checked_rem(count)? as usize)?;
     let is_repeated = maker.local >= count;
@@ -89,18 +90,18 @@ pub(crate) fn session(maker: &mut Maker, from: &Entries) -> Option<Session> {
         let after = if is_first { Nanos::ZERO } else { pause(maker, from, turn) };
         let mut request = maker.request(messages, planned);
         request.fields = turn.fields.clone().into();
-        steps.push(Step { after, requests: vec![request], reply: turn.reply.clone() });
+        steps.push(SessionStep { after, requests: vec![request], reply: turn.reply.clone() });
     }
     Some(Session { steps, history: from.history })
 }
 
-fn pause(maker: &mut Maker, from: &Entries, turn: &Turn) -> Nanos {
+fn pause(maker: &mut SessionMaker, from: &Entries, turn: &DatasetTurn) -> Nanos {
     let drawn = from.think.map(|think| think.draw(&mut maker.pauses));
     turn.after.or(drawn).unwrap_or(Nanos::ZERO)
 }
 
 /// The prompt's length: what the file says, or everything said so far and a guess at the rest.
-fn input_tokens(turn: &Turn, said: u32, added: u32) -> u32 {
+fn input_tokens(turn: &DatasetTurn, said: u32, added: u32) -> u32 {
     let new = turn.messages.iter().map(size).fold(0u32, u32::saturating_add);
     match turn.input_tokens {
         Some(tokens) => tokens.saturating_add(added),
@@ -110,7 +111,7 @@ fn input_tokens(turn: &Turn, said: u32, added: u32) -> u32 {
 }
 
 /// The answer's length: by the plan, by the file, by the answer on file, or none.
-fn output_tokens(maker: &mut Maker, from: &Entries, turn: &Turn) -> Option<u32> {
+fn output_tokens(maker: &mut SessionMaker, from: &Entries, turn: &DatasetTurn) -> Option<u32> {
     let planned = from.output.map(|lengths| lengths.draw(&mut maker.lengths));
     planned.or(turn.output_tokens).or_else(|| turn.reply.as_ref().map(|reply| size(reply).max(1)))
 }
@@ -124,9 +125,9 @@ fn size(message: &Message) -> u32 {
 fn said_in(message: &Message) -> String {
     let json = match message {
         Message::Plain { parts, .. } => {
-            let text = |part: &Part| match part {
-                Part::Text(text) => text.to_string(),
-                Part::Image(_) => String::new(),
+            let text = |part: &MessagePart| match part {
+                MessagePart::Text(text) => text.to_string(),
+                MessagePart::Image(_) => String::new(),
             };
             return parts.iter().map(text).collect();
         }
@@ -145,7 +146,11 @@ fn said_in(message: &Message) -> String {
 
 /// Counts what the file does not state: prompts with their history, and, where the plan has no
 /// answer lengths, the answers on file.
-pub(crate) fn measure(entries: &mut [Entry], plan: &DatasetPlan, count: &dyn Fn(&str) -> u32) {
+pub(crate) fn measure(
+    entries: &mut [DatasetEntry],
+    plan: &DatasetPlan,
+    count: &dyn Fn(&str) -> u32,
+) {
     for entry in entries {
         let mut said = 0u32;
         for turn in &mut entry.turns {
@@ -163,11 +168,11 @@ pub(crate) fn measure(entries: &mut [Entry], plan: &DatasetPlan, count: &dyn Fn(
 }
 
 /// Images that the file itself holds, up to this turn.
-fn pictures(entry: &Entry, turn: usize) -> u32 {
+fn pictures(entry: &DatasetEntry, turn: usize) -> u32 {
     let said = entry.turns.iter().take(turn + 1).flat_map(|turn| &turn.messages);
     let images = said.map(|message| match message {
         Message::Plain { parts, .. } => {
-            parts.iter().filter(|part| matches!(part, Part::Image(_))).count()
+            parts.iter().filter(|part| matches!(part, MessagePart::Image(_))).count()
         }
         Message::Raw(json) => {
             let message: Value = serde_json::from_str(json).unwrap_or_default();
@@ -179,17 +184,17 @@ fn pictures(entry: &Entry, turn: usize) -> u32 {
 }
 
 /// Puts a nonce in front of the first thing that the user says; returns its tokens.
-fn set_apart(maker: &mut Maker, messages: &mut Vec<Message>) -> u32 {
+fn set_apart(maker: &mut SessionMaker, messages: &mut Vec<Message>) -> u32 {
     let lexicon = &maker.author.lexicon;
     // The opener and the full stop take a token each, and more where the vocabulary is small.
     let tokens = lexicon.nonce_tokens().saturating_add(2);
-    let nonce = maker.author.nonces.of(maker.number, 0);
+    let nonce = maker.author.nonces.value(maker.number, 0);
     let mut text = lexicon.write(tokens, Begin::Message, Some(nonce), &mut maker.text);
     text.push(' ');
     for message in messages.iter_mut() {
         match message {
             Message::Plain { role: Role::User, parts } => {
-                parts.insert(0, Part::Text(text.into()));
+                parts.insert(0, MessagePart::Text(text.into()));
                 return tokens;
             }
             Message::Raw(json) => {

@@ -6,7 +6,8 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ClassPlan, Constraint, History, Message, Part, Planned, Request, Role, Session, SourcePlan,
+    ClassPlan, Constraint, History, Message, MessagePart, Planned, Request, Role, Session,
+    SourcePlan,
 };
 use sha2::{Digest, Sha256};
 
@@ -86,8 +87,8 @@ impl Canon {
         let mut joined = String::new();
         for part in parts {
             match part {
-                Part::Text(text) => joined.push_str(text),
-                Part::Image(url) => {
+                MessagePart::Text(text) => joined.push_str(text),
+                MessagePart::Image(url) => {
                     self.number(1);
                     self.text(&joined);
                     joined.clear();

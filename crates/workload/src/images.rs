@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{ImageFormat, ImagesPlan};
 
 use crate::WorkloadError;
@@ -61,7 +61,7 @@ pub(crate) fn pool(
         ImageFormat::Png => "png",
     };
     let images = (0..u64::from(plan.pool)).map(|number| {
-        let bytes = generated(plan, &mut Stream::new(seed, Domain::Images, number))?;
+        let bytes = generated(plan, &mut RandomStream::new(seed, Domain::Images, number))?;
         Ok(Image { url: url(kind, &bytes), caption: None })
     });
     Ok(Images { images: images.collect::<Result<_, _>>()?, skipped: BTreeMap::new() })
@@ -78,7 +78,7 @@ fn url(kind: &str, bytes: &[u8]) -> Arc<str> {
 }
 
 /// One image of noise over a gradient, which no codec makes small.
-fn generated(plan: &ImagesPlan, stream: &mut Stream) -> Result<Vec<u8>, WorkloadError> {
+fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, WorkloadError> {
     let side = |pixels: u32| u16::try_from(pixels).ok().filter(|&pixels| pixels > 0);
     let sides = side(plan.width).zip(side(plan.height));
     let fits =
@@ -105,7 +105,7 @@ fn generated(plan: &ImagesPlan, stream: &mut Stream) -> Result<Vec<u8>, Workload
 }
 
 /// Three quarters noise, one quarter gradient: each byte holds 7.6 bits that nothing predicts.
-fn pixels(width: u16, height: u16, stream: &mut Stream) -> Vec<u8> {
+fn pixels(width: u16, height: u16, stream: &mut RandomStream) -> Vec<u8> {
     let mut noise = Noise { bits: 0, left: 0 };
     let mut pixels = Vec::with_capacity(usize::from(width) * usize::from(height) * 3);
     for y in 0..u32::from(height) {
@@ -129,7 +129,7 @@ struct Noise {
 }
 
 impl Noise {
-    fn byte(&mut self, stream: &mut Stream) -> u8 {
+    fn byte(&mut self, stream: &mut RandomStream) -> u8 {
         if self.left == 0 {
             *self = Self { bits: stream.bits(), left: 8 };
         }
@@ -164,7 +164,7 @@ fn from_folder(folder: &Path, most: usize, skip_invalid: bool) -> Result<Images,
     let mut files = Vec::new();
     walk(folder, &mut files).map_err(failed)?;
     files.sort();
-    let captions = captions::Captions::of(folder)?;
+    let captions = captions::Captions::read(folder)?;
     let mut found = Images::default();
     for path in files {
         if found.images.len() == most {

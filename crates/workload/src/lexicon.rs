@@ -12,7 +12,7 @@ use crate::WorkloadError;
 
 /// A unit's part in a sentence, in the order of the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum SentencePart {
     Opener,
     StartDeterminer,
     StartPronoun,
@@ -31,23 +31,23 @@ pub(crate) enum Part {
 }
 
 /// The parts with their words. The marks and the openers have no space before them.
-const WORDS: [(Part, &str); 15] = [
-    (Part::Opener, "The This That Each Our One Some Every"),
+const WORDS: [(SentencePart, &str); 15] = [
+    (SentencePart::Opener, "The This That Each Our One Some Every"),
     (
-        Part::StartDeterminer,
+        SentencePart::StartDeterminer,
         "The This That Each Every Our Their His Her My Your Some Any No Another One",
     ),
-    (Part::StartPronoun, "We They He She You It"),
-    (Part::StartAdverb, "Then Later Soon Today Once Often Perhaps Still Now Here"),
-    (Part::Stop, "."),
-    (Part::Comma, ","),
+    (SentencePart::StartPronoun, "We They He She You It"),
+    (SentencePart::StartAdverb, "Then Later Soon Today Once Often Perhaps Still Now Here"),
+    (SentencePart::Stop, "."),
+    (SentencePart::Comma, ","),
     (
-        Part::Determiner,
+        SentencePart::Determiner,
         "the this that each every our their his her my your some any no another one",
     ),
-    (Part::Pronoun, "we they he she you it"),
+    (SentencePart::Pronoun, "we they he she you it"),
     (
-        Part::Adjective,
+        SentencePart::Adjective,
         "able bad basic big black blue brief bright broad brown busy calm central cheap clean \
          clear close cold common cool correct dark dead deep direct double dry early easy empty \
          equal exact fair false famous fast fat final fine first flat foreign formal free fresh \
@@ -61,7 +61,7 @@ const WORDS: [(Part, &str); 15] = [
          usual warm weak wet white whole wide wild wise wrong young",
     ),
     (
-        Part::Noun,
+        SentencePart::Noun,
         "access account action age agent air animal answer area arm army art author baby back bag \
          ball band bank bar base battle beach bed bell bill bird block board boat body book border \
          boss bottle bottom box boy brain branch bridge brother budget bus camera camp capital car \
@@ -94,7 +94,7 @@ const WORDS: [(Part, &str); 15] = [
          worker world writer yard year",
     ),
     (
-        Part::Transitive,
+        SentencePart::Transitive,
         "added asked bought brought built called carried caught chose closed covered crossed drew \
          drove entered felt filled followed forgot found gave got had heard held helped hid hit \
          joined kept knew left lost loved made met moved named needed opened ordered paid passed \
@@ -102,35 +102,39 @@ const WORDS: [(Part, &str); 15] = [
          sold studied taught told took touched tried used wanted won wore wrote",
     ),
     (
-        Part::Intransitive,
+        SentencePart::Intransitive,
         "acted agreed appeared arrived began broke came changed died failed fell fought grew \
          happened jumped landed lay lived looked remained rested returned rose ran sat slept \
          smiled spoke started stayed stood stopped talked traveled turned waited walked went \
          worked",
     ),
     (
-        Part::Adverb,
+        SentencePart::Adverb,
         "again ago ahead alone already also always away badly carefully clearly early easily even \
          finally forward here however indeed instead just later maybe mostly much nearly never \
          often once only perhaps quickly quietly rather really simply slowly sometimes soon still \
          then there together today twice usually well",
     ),
     (
-        Part::Preposition,
+        SentencePart::Preposition,
         "about above across after against along among around at behind below beside beyond by \
          down for from in inside into near of off on outside over past through to toward under \
          upon with within without",
     ),
-    (Part::Conjunction, "and because before but if or since so that though until when where while"),
+    (
+        SentencePart::Conjunction,
+        "and because before but if or since so that though until when where while",
+    ),
 ];
 
 /// Every unit and its part. A word that has two parts is two units: the order must not depend on
 /// how a list happens to be cleaned.
-static UNITS: LazyLock<(Vec<&'static str>, Vec<Part>)> = LazyLock::new(|| {
-    let mut units: (Vec<&'static str>, Vec<Part>) = (Vec::new(), Vec::new());
+static UNITS: LazyLock<(Vec<&'static str>, Vec<SentencePart>)> = LazyLock::new(|| {
+    let mut units: (Vec<&'static str>, Vec<SentencePart>) = (Vec::new(), Vec::new());
     for (part, words) in WORDS {
         for word in words.split_whitespace() {
-            let is_bare = matches!(part, Part::Opener | Part::Stop | Part::Comma);
+            let is_bare =
+                matches!(part, SentencePart::Opener | SentencePart::Stop | SentencePart::Comma);
             // Built once and kept for the life of the process.
             let unit = if is_bare { word } else { Box::leak(format!(" {word}").into_boxed_str()) };
             units.0.push(unit);
@@ -142,7 +146,7 @@ static UNITS: LazyLock<(Vec<&'static str>, Vec<Part>)> = LazyLock::new(|| {
 
 /// A unit that can be used.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
+pub(crate) struct WordUnit {
     pub(crate) text: &'static str,
     pub(crate) cost: u32,
 }
@@ -150,11 +154,11 @@ pub(crate) struct Unit {
 /// The vocabulary with the tokens that each unit costs.
 #[derive(Debug, Clone)]
 pub struct Lexicon {
-    parts: [Vec<Unit>; WORDS.len()],
+    parts: [Vec<WordUnit>; WORDS.len()],
     /// Words of one token, to end a text exactly.
-    pub(crate) filler: Vec<Unit>,
+    pub(crate) filler: Vec<WordUnit>,
     /// The cheapest words, a power of two of them: the digits of a nonce.
-    pub(crate) digits: Vec<Unit>,
+    pub(crate) digits: Vec<WordUnit>,
 }
 
 /// A nonce's digit has at most so many values.
@@ -169,7 +173,7 @@ impl Lexicon {
     }
 
     /// The units' parts, in the same order.
-    pub(crate) fn parts() -> &'static [Part] {
+    pub(crate) fn parts() -> &'static [SentencePart] {
         &UNITS.1
     }
 
@@ -204,7 +208,9 @@ impl Lexicon {
                 "calibration.costs leaves {usable} usable words: at least {LEAST_WORDS} are needed"
             )));
         }
-        if lexicon.filler.is_empty() || lexicon.part(Part::Opener).iter().all(|u| u.cost != 1) {
+        if lexicon.filler.is_empty()
+            || lexicon.part(SentencePart::Opener).iter().all(|u| u.cost != 1)
+        {
             return Err(wrong(
                 "calibration.costs has no word or no first word of one token: lengths could not \
                  be exact"
@@ -215,15 +221,15 @@ impl Lexicon {
     }
 
     fn with(cost: impl Fn(usize) -> u32) -> Self {
-        let mut parts: [Vec<Unit>; WORDS.len()] = Default::default();
+        let mut parts: [Vec<WordUnit>; WORDS.len()] = Default::default();
         for (index, (text, part)) in UNITS.0.iter().zip(&UNITS.1).enumerate() {
-            let unit = Unit { text, cost: cost(index) };
+            let unit = WordUnit { text, cost: cost(index) };
             if unit.cost > 0 {
                 parts[*part as usize].push(unit);
             }
         }
-        let mut words: Vec<Unit> = Vec::new();
-        for unit in parts[Part::Determiner as usize..].iter().flatten() {
+        let mut words: Vec<WordUnit> = Vec::new();
+        for unit in parts[SentencePart::Determiner as usize..].iter().flatten() {
             // The same word may stand in two parts; a digit must not.
             if !words.iter().any(|known| known.text == unit.text) {
                 words.push(*unit);
@@ -237,7 +243,7 @@ impl Lexicon {
         Self { parts, filler, digits: words }
     }
 
-    pub(crate) fn part(&self, part: Part) -> &[Unit] {
+    pub(crate) fn part(&self, part: SentencePart) -> &[WordUnit] {
         &self.parts[part as usize]
     }
 }

@@ -24,11 +24,11 @@ mod mix;
 mod nonce;
 mod prefix;
 mod preset;
-mod shelf;
 mod sizes;
 mod sources;
 mod synthetic;
 mod text;
+mod text_cache;
 mod trace;
 mod workload;
 

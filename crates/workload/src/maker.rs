@@ -1,9 +1,11 @@
-//! [`Maker`]: one session of a class in the making.
+//! [`SessionMaker`]: one session of a class in the making.
 
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Constraint, Message, Part, Planned, PrefixPlan, Request, Role, SessionPlan};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{
+    Constraint, Message, MessagePart, Planned, PrefixPlan, Request, Role, SessionPlan,
+};
 
 use crate::author::Author;
 use crate::images::{Image, Images};
@@ -22,22 +24,22 @@ pub(crate) struct Traits {
 }
 
 /// One session in the making: its numbers and its streams.
-pub(crate) struct Maker<'a> {
+pub(crate) struct SessionMaker<'a> {
     pub(crate) author: &'a Author,
     pub(crate) class: &'a Traits,
     /// Among all sessions.
     pub(crate) number: u64,
     /// Among those of the class.
     pub(crate) local: u64,
-    pub(crate) lengths: Stream,
-    pub(crate) text: Stream,
-    pub(crate) pauses: Stream,
-    constraints: Stream,
+    pub(crate) lengths: RandomStream,
+    pub(crate) text: RandomStream,
+    pub(crate) pauses: RandomStream,
+    constraints: RandomStream,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> SessionMaker<'a> {
     pub(crate) fn new(author: &'a Author, class: &'a Traits, number: u64, local: u64) -> Self {
-        let stream = |domain| Stream::new(author.seed, domain, number);
+        let stream = |domain| RandomStream::new(author.seed, domain, number);
         Self {
             author,
             class,
@@ -52,7 +54,7 @@ impl<'a> Maker<'a> {
 
     /// The nonce of the session's first prompt. Later prompts carry it in their history.
     pub(crate) fn nonce(&self) -> u64 {
-        self.author.nonces.of(self.number, 0)
+        self.author.nonces.value(self.number, 0)
     }
 
     /// What is planned for a request of the session.
@@ -86,7 +88,7 @@ impl<'a> Maker<'a> {
         });
         let Some(parts) = last else { return 0 };
         let before = parts.len();
-        parts.extend(self.images().map(|image| Part::Image(Arc::clone(&image.url))));
+        parts.extend(self.images().map(|image| MessagePart::Image(Arc::clone(&image.url))));
         (parts.len() - before) as u32
     }
 

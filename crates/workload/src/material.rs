@@ -20,7 +20,7 @@ pub struct Setting {
 
 impl Setting {
     /// For workloads that need neither trace nor file.
-    pub fn of(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { seed, keep: Keep::Timestamps, time_scale: 1.0, requests: 1_000 }
     }
 }

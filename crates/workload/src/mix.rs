@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use crate::WorkloadError;
 
@@ -80,7 +80,7 @@ impl Mix {
         for (class, count) in (0u16..).zip(&self.counts) {
             classes.extend(std::iter::repeat_n(class, *count as usize));
         }
-        let mut stream = Stream::new(self.seed, Domain::Mix, number);
+        let mut stream = RandomStream::new(self.seed, Domain::Mix, number);
         for last in (1..classes.len()).rev() {
             classes.swap(last, stream.below(last as u64 + 1) as usize);
         }

@@ -1,6 +1,6 @@
 //! The number that makes a prompt unlike every other.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 /// Requests of one session that have nonces of their own.
 const REQUEST_BITS: u32 = 20;
@@ -11,12 +11,12 @@ pub(crate) struct Nonces(u64);
 
 impl Nonces {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Stream::new(seed, Domain::Text, u64::MAX).bits())
+        Self(RandomStream::new(seed, Domain::Text, u64::MAX).bits())
     }
 
     /// The nonce of a request: a keyed one-to-one map, so no two of the first 2^20 requests of the
     /// first 2^44 sessions have the same.
-    pub(crate) fn of(self, session: u64, request: u64) -> u64 {
+    pub(crate) fn value(self, session: u64, request: u64) -> u64 {
         let number = (session << REQUEST_BITS) | (request & ((1 << REQUEST_BITS) - 1));
         // Each step can be undone: an odd factor has an inverse, and so has a shifted difference.
         let mut z = number ^ self.0;
@@ -39,10 +39,10 @@ mod tests {
     fn no_nonce_comes_twice_and_seeds_differ() {
         let nonces = Nonces::new(1);
         let all: HashSet<u64> = (0..20_000)
-            .flat_map(|session| (0..5).map(move |request| nonces.of(session, request)))
+            .flat_map(|session| (0..5).map(move |request| nonces.value(session, request)))
             .collect();
         assert_eq!(all.len(), 100_000);
-        assert_ne!(Nonces::new(2).of(0, 0), nonces.of(0, 0));
+        assert_ne!(Nonces::new(2).value(0, 0), nonces.value(0, 0));
     }
 
     #[test]
@@ -50,7 +50,7 @@ mod tests {
         // A template may fill ten of the sixteen tokens of the first block; six words of eight
         // bits are left then. By chance 100,000 of 2^48 numbers meet with a probability of 2e-5.
         let nonces = Nonces::new(7);
-        let heads: HashSet<u64> = (0..100_000).map(|n| nonces.of(n, 0) >> 16).collect();
+        let heads: HashSet<u64> = (0..100_000).map(|n| nonces.value(n, 0) >> 16).collect();
         assert_eq!(heads.len(), 100_000);
     }
 }

@@ -10,19 +10,19 @@
 
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Message, Part, Role, SharedPlan};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{Message, MessagePart, Role, SharedPlan};
 
-use crate::maker::Maker;
+use crate::maker::SessionMaker;
 use crate::nonce::COMMON;
-use crate::sizes::Sizes;
+use crate::sizes::LengthSource;
 use crate::text::Begin;
 
 /// Tokens of its own that a prompt with a shared beginning has at least: the nonce and some words.
 pub(crate) const FRESH: u32 = 16;
 
 /// The first prompt of a session.
-pub(crate) struct Opening {
+pub(crate) struct FirstPrompt {
     pub(crate) messages: Vec<Message>,
     /// Tokens of the prompt, template included.
     pub(crate) tokens: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Opening {
 
 /// What the number of a shared text is made of, so that no two uses meet.
 #[derive(Clone, Copy)]
-enum Use {
+enum PrefixUse {
     System = 1,
     Group = 2,
     Rate = 3,
@@ -41,7 +41,7 @@ enum Use {
 }
 
 /// The first prompt of a session, of so many tokens where that is possible.
-pub(crate) fn open(maker: &mut Maker, sizes: &Sizes, input: u32) -> Opening {
+pub(crate) fn open(maker: &mut SessionMaker, sizes: &LengthSource, input: u32) -> FirstPrompt {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     let before = maker.author.before(system);
     let shared = match maker.class.prefix.as_ref().and_then(|prefix| prefix.shared) {
@@ -54,7 +54,7 @@ pub(crate) fn open(maker: &mut Maker, sizes: &Sizes, input: u32) -> Opening {
         messages.push(system_message(maker, system));
     }
     let (parts, shared_tokens) = match shared {
-        Some((text, tokens)) if tokens > 0 => (vec![Part::Text(text)], tokens),
+        Some((text, tokens)) if tokens > 0 => (vec![MessagePart::Text(text)], tokens),
         _ => (Vec::new(), 0),
     };
     let is_shaped = maker.class.prefix.is_some();
@@ -67,43 +67,44 @@ pub(crate) fn open(maker: &mut Maker, sizes: &Sizes, input: u32) -> Opening {
     messages.push(user(parts, fresh));
     let has_common = system > 0 || shared_tokens > 0;
     let cached = is_shaped.then(|| if has_common { maker.author.blocks(common) } else { 0 });
-    Opening { messages, tokens, cached }
+    FirstPrompt { messages, tokens, cached }
 }
 
 /// The system prompt of the class: one text for all its sessions.
-pub(crate) fn system_message(maker: &Maker, tokens: u32) -> Message {
-    let number = number(maker, Use::System, 0);
+pub(crate) fn system_message(maker: &SessionMaker, tokens: u32) -> Message {
+    let number = number(maker, PrefixUse::System, 0);
     Message::text(Role::System, maker.author.shared(number, tokens, Begin::Message))
 }
 
-fn user(mut parts: Vec<Part>, fresh: String) -> Message {
-    parts.push(Part::Text(fresh.into()));
+fn user(mut parts: Vec<MessagePart>, fresh: String) -> Message {
+    parts.push(MessagePart::Text(fresh.into()));
     Message::Plain { role: Role::User, parts }
 }
 
-fn number(maker: &Maker, what: Use, id: u64) -> u64 {
+fn number(maker: &SessionMaker, what: PrefixUse, id: u64) -> u64 {
     ((maker.class.index + 1) << 40) | ((what as u64) << 36) | (id & 0xffff_ffff)
 }
 
 /// The shared beginning of the user's message and its tokens.
-fn shared(maker: &Maker, plan: SharedPlan, before: u32, input: u32) -> (Arc<str>, u32) {
+fn shared(maker: &SessionMaker, plan: SharedPlan, before: u32, input: u32) -> (Arc<str>, u32) {
     let author = maker.author;
     let group = |groups: u32, exponent: f64| {
-        Stream::new(author.seed, Domain::Shared, maker.number).zipf(groups.into(), exponent) - 1
+        RandomStream::new(author.seed, Domain::Shared, maker.number).zipf(groups.into(), exponent)
+            - 1
     };
     let fixed =
         |what, id, tokens| (author.shared(number(maker, what, id), tokens, Begin::Message), tokens);
     match plan {
         SharedPlan::Groups { groups, tokens, zipf } => {
-            fixed(Use::Group, group(groups, zipf), tokens)
+            fixed(PrefixUse::Group, group(groups, zipf), tokens)
         }
         SharedPlan::Tiling { contexts, tokens } => {
-            fixed(Use::Context, maker.local % u64::from(contexts.max(1)), tokens)
+            fixed(PrefixUse::Context, maker.local % u64::from(contexts.max(1)), tokens)
         }
         SharedPlan::HitRate { share, groups } => {
-            let id = number(maker, Use::Rate, group(groups, 0.0));
+            let id = number(maker, PrefixUse::Rate, group(groups, 0.0));
             let wanted = for_rate(share, before, input, author.block);
-            let mut stream = Stream::new(author.seed, Domain::Shared, id);
+            let mut stream = RandomStream::new(author.seed, Domain::Shared, id);
             let (text, tokens) = author.lexicon.beginning(wanted, &mut stream);
             (text.into(), tokens)
         }
@@ -126,15 +127,21 @@ fn for_rate(share: f64, before: u32, input: u32, block: u32) -> u32 {
 }
 
 /// A prompt that is one of a few: text and length are those of its number among them.
-fn repeated(maker: &mut Maker, sizes: &Sizes, input: u32, prompts: u32) -> Opening {
+fn repeated(
+    maker: &mut SessionMaker,
+    sizes: &LengthSource,
+    input: u32,
+    prompts: u32,
+) -> FirstPrompt {
     let author = maker.author;
     let which = maker.local % u64::from(prompts.max(1));
     let input = sizes.input_of(author.seed, which).unwrap_or(input);
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     let before = author.before(system);
     let tokens = input.max(before.saturating_add(1));
-    let mut stream = Stream::new(author.seed, Domain::Shared, number(maker, Use::Repeat, which));
-    let nonce = author.nonces.of(which, COMMON - maker.class.index);
+    let mut stream =
+        RandomStream::new(author.seed, Domain::Shared, number(maker, PrefixUse::Repeat, which));
+    let nonce = author.nonces.value(which, COMMON - maker.class.index);
     let text = author.write(tokens - before, Begin::Message, Some(nonce), &mut stream);
     let mut messages = Vec::with_capacity(2);
     if system > 0 {
@@ -143,7 +150,7 @@ fn repeated(maker: &mut Maker, sizes: &Sizes, input: u32, prompts: u32) -> Openi
     messages.push(user(Vec::new(), text));
     // The last token is always computed, so a prompt of whole blocks misses one of them.
     let cached = Some(author.blocks(tokens - 1));
-    Opening { messages, tokens, cached }
+    FirstPrompt { messages, tokens, cached }
 }
 
 #[cfg(test)]

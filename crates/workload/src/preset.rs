@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use goodput_model::{ClassPlan, Clip, Delay, History, Lengths, SessionPlan, ToolsPlan};
+use goodput_model::{ClassPlan, Clip, Delay, History, LengthDistribution, SessionPlan, ToolsPlan};
 
 /// The standard deviation of the logarithm of lengths, in every preset.
 const SIGMA: f64 = 0.8;
@@ -32,14 +32,14 @@ pub fn preset(name: &str) -> Option<ClassPlan> {
     Some(class)
 }
 
-fn lengths(median: u32, low: u32, high: u32) -> Lengths {
-    Lengths::LogNormal(f64::from(median), SIGMA, Clip { low, high })
+fn lengths(median: u32, low: u32, high: u32) -> LengthDistribution {
+    LengthDistribution::LogNormal(f64::from(median), SIGMA, Clip { low, high })
 }
 
 /// Two to eight turns, with time to read and write between them.
 fn talk() -> SessionPlan {
     SessionPlan {
-        turns: Lengths::Uniform(2, 8),
+        turns: LengthDistribution::Uniform(2, 8),
         think: Delay::LogNormal(Duration::from_secs(8), SIGMA),
         turn_input: Some(lengths(80, 5, 1_000)),
         history: History::Server,
@@ -50,7 +50,7 @@ fn talk() -> SessionPlan {
 /// One to six calls of tools that answer in about a second, and one sub-agent beside each.
 fn tools() -> ToolsPlan {
     ToolsPlan {
-        calls: Lengths::Uniform(1, 6),
+        calls: LengthDistribution::Uniform(1, 6),
         delay: Delay::LogNormal(Duration::from_secs(1), SIGMA),
         result: lengths(400, 20, 8_000),
         fan_out: 1,

@@ -1,19 +1,19 @@
 //! Lengths of generated prompts and answers.
 
-use goodput_model::Lengths;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::LengthDistribution;
+use goodput_model::random::{Domain, RandomStream};
 
 /// Where the lengths of a prompt and its answer are from.
-pub(crate) enum Sizes {
+pub(crate) enum LengthSource {
     /// Drawn one by one.
-    Drawn { input: Lengths, output: Lengths },
+    Drawn { input: LengthDistribution, output: LengthDistribution },
     /// Drawn together.
     Pairs(Vec<(u32, u32)>),
 }
 
-impl Sizes {
+impl LengthSource {
     /// Prompt and answer length.
-    pub(crate) fn draw(&self, lengths: &mut Stream) -> (u32, u32) {
+    pub(crate) fn draw(&self, lengths: &mut RandomStream) -> (u32, u32) {
         match self {
             Self::Drawn { input, output } => {
                 let input = input.draw(lengths);
@@ -28,7 +28,7 @@ impl Sizes {
 
     /// The prompt length of session `number`, whichever session is being made.
     pub(crate) fn input_of(&self, seed: u64, number: u64) -> Option<u32> {
-        let mut lengths = Stream::new(seed, Domain::Lengths, number);
+        let mut lengths = RandomStream::new(seed, Domain::Lengths, number);
         match self {
             Self::Drawn { input, .. } => Some(input.draw(&mut lengths)),
             Self::Pairs(pairs) => {

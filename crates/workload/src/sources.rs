@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_dataset::{DatasetError, Options, TraceOptions, UnknownFormat, frozen};
+use goodput_dataset::{DatasetError, DatasetOptions, TraceOptions, UnknownFormat, frozen};
 use goodput_model::{ClassPlan, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 
@@ -42,7 +42,8 @@ fn load_class(
             Ok(Material::Frozen(frozen::read(Path::new(file)).map_err(|e| bad_file(&e))?.1))
         }
         SourcePlan::Trace(trace) => {
-            let options = TraceOptions::of(trace, plan.skip_invalid).map_err(|e| bad_form(&e))?;
+            let options =
+                TraceOptions::from_plan(trace, plan.skip_invalid).map_err(|e| bad_form(&e))?;
             Ok(Material::Entries(
                 goodput_dataset::load_trace(Path::new(&trace.file), &options)
                     .map_err(|e| bad_file(&e))?,
@@ -55,7 +56,7 @@ fn load_class(
                 counted.unwrap_or_else(|| guess(text))
             };
             let needed = setting.requests.max(1);
-            let options = Options::of(data, setting.seed, needed, plan.skip_invalid)
+            let options = DatasetOptions::from_plan(data, setting.seed, needed, plan.skip_invalid)
                 .map_err(|e| bad_form(&e))?;
             let loaded = goodput_dataset::load(Path::new(&data.file), &options, &count)
                 .map_err(|e| bad_file(&e))?;

@@ -3,19 +3,19 @@
 //! Prompt lengths of later steps are what the plan says: everything said so far, answers at their
 //! planned length. The server's answers need not count the same as text, so they are about right.
 
-use goodput_model::{History, Message, Nanos, Role, Session, SessionPlan, Step, ToolsPlan};
+use goodput_model::{History, Message, Nanos, Role, Session, SessionPlan, SessionStep, ToolsPlan};
 
 use crate::author::guess;
-use crate::maker::Maker;
+use crate::maker::SessionMaker;
 use crate::prefix;
-use crate::sizes::Sizes;
+use crate::sizes::LengthSource;
 use crate::text::Begin;
 
 /// Steps of a session at most: a distribution without an end must not fill the memory.
 const MOST_STEPS: usize = 10_000;
 
 /// A session of generated text.
-pub(crate) fn session(maker: &mut Maker, sizes: &Sizes) -> Session {
+pub(crate) fn session(maker: &mut SessionMaker, sizes: &LengthSource) -> Session {
     let (input, output) = sizes.draw(&mut maker.lengths);
     let mut opening = prefix::open(maker, sizes, input);
     let captions: Vec<&str> = maker.images().filter_map(|image| image.caption.as_deref()).collect();
@@ -31,14 +31,14 @@ pub(crate) fn session(maker: &mut Maker, sizes: &Sizes) -> Session {
     };
     let history = plan.history;
     let cached = opening.cached.unwrap_or(0);
-    let ask = Ask { messages: opening.messages, input: opening.tokens, cached, output };
-    let mut talk = Talk { maker, sizes, plan, images, steps: Vec::new(), said: 0 };
+    let ask = RequestDraft { messages: opening.messages, input: opening.tokens, cached, output };
+    let mut talk = SyntheticTalk { maker, sizes, plan, images, steps: Vec::new(), said: 0 };
     talk.turns(ask);
     Session { steps: talk.steps, history }
 }
 
 /// Requests of the session that [`session`] makes, by the draws that decide on them.
-pub(crate) fn requests(maker: &mut Maker, plan: &SessionPlan) -> u64 {
+pub(crate) fn requests(maker: &mut SessionMaker, plan: &SessionPlan) -> u64 {
     let turns = plan.turns.draw(&mut maker.pauses).max(1);
     let (mut steps, mut requests) = (1, 1);
     for turn in 0..turns {
@@ -62,7 +62,7 @@ pub(crate) fn requests(maker: &mut Maker, plan: &SessionPlan) -> u64 {
 }
 
 /// The folder's words instead of ours, behind the system prompt. What comes again has a nonce.
-fn caption(maker: &mut Maker, opening: &mut prefix::Opening, mut text: String) {
+fn caption(maker: &mut SessionMaker, opening: &mut prefix::FirstPrompt, mut text: String) {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     if maker.shows_again() {
         let tokens = maker.author.lexicon.nonce_tokens().saturating_add(2);
@@ -77,7 +77,7 @@ fn caption(maker: &mut Maker, opening: &mut prefix::Opening, mut text: String) {
 }
 
 /// One request in the making.
-struct Ask {
+struct RequestDraft {
     messages: Vec<Message>,
     /// Tokens of the whole prompt.
     input: u32,
@@ -86,18 +86,18 @@ struct Ask {
 }
 
 /// A conversation in the making.
-struct Talk<'m, 'a> {
-    maker: &'m mut Maker<'a>,
-    sizes: &'m Sizes,
+struct SyntheticTalk<'m, 'a> {
+    maker: &'m mut SessionMaker<'a>,
+    sizes: &'m LengthSource,
     plan: &'a SessionPlan,
     images: u32,
-    steps: Vec<Step>,
+    steps: Vec<SessionStep>,
     /// Tokens of everything said so far, the last answer included.
     said: u32,
 }
 
-impl Talk<'_, '_> {
-    fn turns(&mut self, opening: Ask) {
+impl SyntheticTalk<'_, '_> {
+    fn turns(&mut self, opening: RequestDraft) {
         let turns = self.plan.turns.draw(&mut self.maker.pauses).max(1);
         self.step(Nanos::ZERO, opening, Vec::new());
         self.tools();
@@ -134,16 +134,16 @@ impl Talk<'_, '_> {
         }
     }
 
-    fn result(&mut self, tools: &ToolsPlan, role: Role) -> Ask {
+    fn result(&mut self, tools: &ToolsPlan, role: Role) -> RequestDraft {
         let tokens = tools.result.draw(&mut self.maker.lengths);
         let (_, output) = self.sizes.draw(&mut self.maker.lengths);
         self.ask(role, tokens, output)
     }
 
     /// A request that adds one message to what was said.
-    fn ask(&mut self, role: Role, tokens: u32, output: u32) -> Ask {
+    fn ask(&mut self, role: Role, tokens: u32, output: u32) -> RequestDraft {
         let text = self.maker.author.write(tokens, Begin::Message, None, &mut self.maker.text);
-        Ask {
+        RequestDraft {
             messages: vec![Message::text(role, text)],
             // The answer before it is a message of its own.
             input: self
@@ -156,7 +156,7 @@ impl Talk<'_, '_> {
         }
     }
 
-    fn step(&mut self, after: Nanos, main: Ask, others: Vec<Ask>) {
+    fn step(&mut self, after: Nanos, main: RequestDraft, others: Vec<RequestDraft>) {
         self.said = main.input.saturating_add(main.output);
         let reply = (self.plan.history == History::Dataset).then(|| {
             let maker = &mut *self.maker;
@@ -173,6 +173,6 @@ impl Talk<'_, '_> {
             planned.images = self.images;
             requests.push(self.maker.request(ask.messages, planned));
         }
-        self.steps.push(Step { after, requests, reply });
+        self.steps.push(SessionStep { after, requests, reply });
     }
 }

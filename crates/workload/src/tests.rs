@@ -12,15 +12,19 @@ mod traces;
 use std::sync::Arc;
 
 use goodput_model::{
-    Calibration, CalibrationSource, ClassPlan, Lengths, Message, Part, PrefixPlan, Request, Role,
-    Session, SharedPlan, WorkloadPlan,
+    CalibrationSource, ClassPlan, LengthDistribution, Message, MessagePart, PrefixPlan, Request,
+    Role, Session, SharedPlan, TokenCalibration, WorkloadPlan,
 };
 
 use crate::*;
 
 /// A class of fixed lengths.
 fn fixed(input: u32, output: u32) -> ClassPlan {
-    ClassPlan::synthetic("fixed", Lengths::Fixed(input), Lengths::Fixed(output))
+    ClassPlan::synthetic(
+        "fixed",
+        LengthDistribution::Fixed(input),
+        LengthDistribution::Fixed(output),
+    )
 }
 
 fn with_prefix(input: u32, system_tokens: u32, shared: Option<SharedPlan>) -> ClassPlan {
@@ -28,23 +32,23 @@ fn with_prefix(input: u32, system_tokens: u32, shared: Option<SharedPlan>) -> Cl
 }
 
 fn build(class: ClassPlan) -> Workload {
-    Workload::new(&WorkloadPlan::of(class), &Setting::of(42)).unwrap()
+    Workload::new(&WorkloadPlan::new(class), &Setting::new(42)).unwrap()
 }
 
 /// The same, of a server whose template adds tokens.
 fn build_with_template(class: ClassPlan, template_tokens: u32) -> Workload {
-    let mut plan = WorkloadPlan::of(class);
-    plan.calibration = Some(Calibration {
+    let mut plan = WorkloadPlan::new(class);
+    plan.calibration = Some(TokenCalibration {
         source: CalibrationSource::Usage,
         template_tokens,
         message_tokens: 0,
         costs: Lexicon::estimated_costs(),
     });
-    Workload::new(&plan, &Setting::of(42)).unwrap()
+    Workload::new(&plan, &Setting::new(42)).unwrap()
 }
 
 fn refused(plan: &WorkloadPlan) -> WorkloadError {
-    Workload::new(plan, &Setting::of(1)).unwrap_err()
+    Workload::new(plan, &Setting::new(1)).unwrap_err()
 }
 
 fn first(workload: &Workload, number: u64) -> Request {
@@ -57,8 +61,8 @@ fn text_of(message: &Message) -> String {
         Message::Plain { parts, .. } => parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) => text.as_ref(),
-                Part::Image(_) => "",
+                MessagePart::Text(text) => text.as_ref(),
+                MessagePart::Image(_) => "",
             })
             .collect(),
         Message::Raw(json) => json.to_string(),
@@ -111,7 +115,7 @@ fn share_allocation(a: &Message, b: &Message) -> bool {
         Message::Raw(_) => None,
     };
     match (part(a), part(b)) {
-        (Some(Part::Text(a)), Some(Part::Text(b))) => Arc::ptr_eq(&a, &b),
+        (Some(MessagePart::Text(a)), Some(MessagePart::Text(b))) => Arc::ptr_eq(&a, &b),
         _ => false,
     }
 }

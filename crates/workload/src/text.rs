@@ -2,9 +2,9 @@
 //! One repeated word would flatter speculative decoding and prefix caches alike, and words in no
 //! order would insult both.
 
-use goodput_model::random::Stream;
+use goodput_model::random::RandomStream;
 
-use crate::lexicon::{Lexicon, Part, Unit};
+use crate::lexicon::{Lexicon, SentencePart, WordUnit};
 
 /// How a text begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub(crate) enum Begin {
     Continued,
 }
 
-use Part::{
+use SentencePart::{
     Adjective as A, Adverb as V, Comma as C, Conjunction as J, Determiner as D, Intransitive as I,
     Noun as N, Preposition as P, Pronoun as O, StartAdverb as SA, StartDeterminer as SD,
     StartPronoun as SO, Stop as S, Transitive as T,
 };
 
 /// Sentences that begin with a determiner: the opener of a message can stand for it.
-const BY_DETERMINER: [&[Part]; 10] = [
+const BY_DETERMINER: [&[SentencePart]; 10] = [
     &[SD, A, N, T, D, N, S],
     &[SD, N, I, P, D, A, N, S],
     &[SD, N, P, D, N, T, D, A, N, S],
@@ -36,7 +36,7 @@ const BY_DETERMINER: [&[Part]; 10] = [
 ];
 
 /// The others.
-const BY_OTHERS: [&[Part]; 6] = [
+const BY_OTHERS: [&[SentencePart]; 6] = [
     &[SO, T, D, A, N, J, O, I, V, S],
     &[SO, V, T, D, N, P, D, N, S],
     &[SO, I, P, D, A, N, C, J, D, N, T, D, N, S],
@@ -47,7 +47,7 @@ const BY_OTHERS: [&[Part]; 6] = [
 
 /// Random numbers of 16 bits, four from each draw: choosing a word must be cheap.
 struct Dice<'a> {
-    stream: &'a mut Stream,
+    stream: &'a mut RandomStream,
     bits: u64,
     left: u32,
 }
@@ -71,7 +71,7 @@ impl Dice<'_> {
 }
 
 /// Writes one text.
-struct Writer<'a> {
+struct ProseWriter<'a> {
     lexicon: &'a Lexicon,
     dice: Dice<'a>,
     text: String,
@@ -83,18 +83,18 @@ struct Writer<'a> {
     may_mark: bool,
 }
 
-impl Writer<'_> {
-    fn put(&mut self, unit: Unit) {
+impl ProseWriter<'_> {
+    fn put(&mut self, unit: WordUnit) {
         self.text.push_str(unit.text);
         self.left -= unit.cost.min(self.left);
         self.may_mark = true;
     }
 
-    fn mark(&mut self, part: Part) {
+    fn mark(&mut self, part: SentencePart) {
         let Some(unit) = self.lexicon.part(part).first().copied() else { return };
         // One token behind a mark would be a sentence of one word.
         if self.left == unit.cost + 1 {
-            self.word(Part::Adverb);
+            self.word(SentencePart::Adverb);
         } else if self.may_mark && unit.cost <= self.left {
             self.put(unit);
             self.may_mark = false;
@@ -102,7 +102,7 @@ impl Writer<'_> {
     }
 
     /// A word of this part; of one token where what is left, or the part, has no room for another.
-    fn word(&mut self, part: Part) {
+    fn word(&mut self, part: SentencePart) {
         let unit = self.dice.pick(self.lexicon.part(part)).copied();
         let fits = unit.filter(|unit| unit.cost <= self.left);
         if let Some(unit) = fits.or_else(|| self.dice.pick(&self.lexicon.filler).copied()) {
@@ -111,8 +111,8 @@ impl Writer<'_> {
     }
 
     fn opener(&mut self) {
-        let openers = self.lexicon.part(Part::Opener);
-        let fits = |unit: &Unit| unit.cost <= self.left;
+        let openers = self.lexicon.part(SentencePart::Opener);
+        let fits = |unit: &WordUnit| unit.cost <= self.left;
         let drawn = self.dice.pick(openers).copied();
         let cheapest = || openers.iter().min_by_key(|unit| unit.cost).copied();
         if let Some(unit) = drawn.filter(fits).or_else(cheapest) {
@@ -135,14 +135,14 @@ impl Writer<'_> {
         }
     }
 
-    fn sentence(&mut self, pattern: &[Part]) {
+    fn sentence(&mut self, pattern: &[SentencePart]) {
         for &part in pattern {
             if self.left == 1 {
-                self.mark(Part::Stop);
+                self.mark(SentencePart::Stop);
             }
             match part {
                 _ if self.left <= self.floor => return,
-                Part::Stop | Part::Comma => self.mark(part),
+                SentencePart::Stop | SentencePart::Comma => self.mark(part),
                 _ => self.word(part),
             }
         }
@@ -169,7 +169,7 @@ impl Writer<'_> {
 impl Lexicon {
     /// Natural-looking text of exactly so many tokens by this vocabulary's costs; it opens a
     /// message.
-    pub fn text(&self, tokens: u32, stream: &mut Stream) -> String {
+    pub fn text(&self, tokens: u32, stream: &mut RandomStream) -> String {
         self.write(tokens, Begin::Message, None, stream)
     }
 
@@ -180,7 +180,7 @@ impl Lexicon {
         tokens: u32,
         begin: Begin,
         nonce: Option<u64>,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> String {
         if tokens == 0 {
             return String::new();
@@ -192,7 +192,7 @@ impl Lexicon {
                     writer.opener();
                 }
                 writer.nonce(value);
-                writer.mark(Part::Stop);
+                writer.mark(SentencePart::Stop);
             }
             None if begin == Begin::Message => writer.message(),
             None => {}
@@ -203,7 +203,7 @@ impl Lexicon {
 
     /// The first `tokens` tokens of an endless text, to the end of the unit that they end in, and
     /// how many tokens that is. A longer beginning of the same stream begins with a shorter one.
-    pub(crate) fn beginning(&self, tokens: u32, stream: &mut Stream) -> (String, u32) {
+    pub(crate) fn beginning(&self, tokens: u32, stream: &mut RandomStream) -> (String, u32) {
         // What is left never gets so small that the end would shape the choice of words.
         let endless = tokens.saturating_add(64);
         let mut writer = self.writer(endless, stream);
@@ -222,10 +222,10 @@ impl Lexicon {
         u64::BITS.div_ceil(bits) * dearest
     }
 
-    fn writer<'a>(&'a self, tokens: u32, stream: &'a mut Stream) -> Writer<'a> {
+    fn writer<'a>(&'a self, tokens: u32, stream: &'a mut RandomStream) -> ProseWriter<'a> {
         // Five letters and a space, about; a text is seldom moved then.
         let room = (tokens as usize).saturating_mul(6).min(1 << 22);
-        Writer {
+        ProseWriter {
             lexicon: self,
             dice: Dice { stream, bits: 0, left: 0 },
             text: String::with_capacity(room),

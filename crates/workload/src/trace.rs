@@ -6,11 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use goodput_dataset::{Entry, Loaded, Turn};
-use goodput_model::{Keep, Message, Nanos, Part, Role, Session, Step, TracePlan};
+use goodput_dataset::{DatasetEntry, DatasetTurn, Loaded};
+use goodput_model::{Keep, Message, MessagePart, Nanos, Role, Session, SessionStep, TracePlan};
 
 use crate::check::MOST_TOKENS;
-use crate::maker::Maker;
+use crate::maker::SessionMaker;
 use crate::text::Begin;
 use crate::{Setting, WorkloadError};
 
@@ -18,8 +18,8 @@ use crate::{Setting, WorkloadError};
 const TRACE_BLOCK: u32 = 512;
 
 /// A trace in the order of its instants.
-pub(crate) struct Trace {
-    entries: Vec<Row>,
+pub(crate) struct TraceArrivals {
+    entries: Vec<WorkloadRow>,
     /// Rows of each session, in the order of their first instants.
     sessions: Vec<Vec<usize>>,
     /// Which of the linked sessions each of these belongs to, in the order in which they begin.
@@ -28,8 +28,8 @@ pub(crate) struct Trace {
     scale: f64,
 }
 
-struct Row {
-    entry: Entry,
+struct WorkloadRow {
+    entry: DatasetEntry,
     at: Nanos,
     /// Tokens that a cache without limits would hold when it comes; `None` without blocks.
     cached: Option<u32>,
@@ -37,7 +37,7 @@ struct Row {
     link: Option<(u64, u32)>,
 }
 
-impl Trace {
+impl TraceArrivals {
     pub(crate) fn new(
         plan: &TracePlan,
         loaded: Loaded,
@@ -68,7 +68,7 @@ impl Trace {
                     "no context holds more; cut the trace or correct the row",
                 ));
             }
-            rows.push(Row { entry, at, cached: None, link: None });
+            rows.push(WorkloadRow { entry, at, cached: None, link: None });
         }
         rows.sort_by_key(|row| row.at);
         remember(&mut rows, block);
@@ -100,7 +100,7 @@ impl Trace {
 }
 
 /// Numbers linked sessions, and rows that are linked to none, in the order in which they begin.
-fn turns(rows: &[Row], sessions: &[Vec<usize>]) -> Vec<u64> {
+fn turns(rows: &[WorkloadRow], sessions: &[Vec<usize>]) -> Vec<u64> {
     let mut turns: Vec<u64> = Vec::with_capacity(sessions.len());
     let mut next = 0;
     for session in sessions {
@@ -115,7 +115,7 @@ fn turns(rows: &[Row], sessions: &[Vec<usize>]) -> Vec<u64> {
 
 /// What a cache without limits would hold of each prompt: the blocks at its beginning that were
 /// asked before.
-fn remember(rows: &mut [Row], block: u32) {
+fn remember(rows: &mut [WorkloadRow], block: u32) {
     let mut seen: HashSet<u64> = HashSet::new();
     for row in rows {
         let Some(turn) = row.entry.turns.first().filter(|turn| !turn.blocks.is_empty()) else {
@@ -146,7 +146,7 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// Which rows make a session. A linked session has the number of its first row's session.
-fn link(rows: &mut [Row], keep: Keep) -> Vec<Vec<usize>> {
+fn link(rows: &mut [WorkloadRow], keep: Keep) -> Vec<Vec<usize>> {
     // Number, and requests so far, of each linked session.
     let mut known: HashMap<String, (u64, u32)> = HashMap::new();
     let mut sessions: Vec<Vec<usize>> = Vec::new();
@@ -170,11 +170,11 @@ fn link(rows: &mut [Row], keep: Keep) -> Vec<Vec<usize>> {
 }
 
 /// The session of this number; `None` past the end of the trace.
-pub(crate) fn session(maker: &mut Maker, trace: &Trace) -> Option<Session> {
+pub(crate) fn session(maker: &mut SessionMaker, trace: &TraceArrivals) -> Option<Session> {
     let rows = trace.sessions.get(usize::try_from(maker.local).ok()?)?;
-    let mut steps: Vec<Step> = Vec::with_capacity(rows.len());
+    let mut steps: Vec<SessionStep> = Vec::with_capacity(rows.len());
     let mut said = 0u32;
-    let mut before: Option<&Row> = None;
+    let mut before: Option<&WorkloadRow> = None;
     for row in rows.iter().filter_map(|row| trace.entries.get(*row)) {
         for (number, turn) in row.entry.turns.iter().enumerate() {
             let is_first = steps.is_empty();
@@ -196,7 +196,7 @@ pub(crate) fn session(maker: &mut Maker, trace: &Trace) -> Option<Session> {
             said = input.saturating_add(turn.output_tokens.unwrap_or(0));
             let mut request = maker.request(messages, planned);
             request.fields = turn.fields.clone().into();
-            steps.push(Step {
+            steps.push(SessionStep {
                 after: after.map_or(Nanos::ZERO, |after| scale(after, trace.scale)),
                 requests: vec![request],
                 reply: turn.reply.clone(),
@@ -210,7 +210,7 @@ pub(crate) fn session(maker: &mut Maker, trace: &Trace) -> Option<Session> {
 
 /// The pause between an answer and the next question: the gap between the two instants, without
 /// the time that the answer took where that is known.
-fn pause(last: &Row, row: &Row) -> Nanos {
+fn pause(last: &WorkloadRow, row: &WorkloadRow) -> Nanos {
     let took = last.entry.turns.last().and_then(|turn| turn.took).unwrap_or(Nanos::ZERO);
     row.at - last.at - took
 }
@@ -228,9 +228,9 @@ fn answered(messages: &[Message]) -> usize {
 
 /// What is asked, and the tokens of the whole prompt.
 fn prompt(
-    maker: &mut Maker,
-    trace: &Trace,
-    turn: &Turn,
+    maker: &mut SessionMaker,
+    trace: &TraceArrivals,
+    turn: &DatasetTurn,
     said: u32,
     is_first: bool,
 ) -> (Vec<Message>, u32) {
@@ -249,10 +249,10 @@ fn prompt(
     for &name in blocks {
         let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
         if left >= trace.block {
-            parts.push(Part::Text(maker.author.shared(name, trace.block, begin)));
+            parts.push(MessagePart::Text(maker.author.shared(name, trace.block, begin)));
             left -= trace.block;
         } else if left > 0 {
-            parts.push(Part::Text(maker.author.common(name, left, begin).into()));
+            parts.push(MessagePart::Text(maker.author.common(name, left, begin).into()));
             left = 0;
         }
     }
@@ -260,7 +260,7 @@ fn prompt(
         let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
         let nonce = is_first.then(|| maker.nonce());
         let own = maker.author.write(left, begin, nonce, &mut maker.text);
-        parts.push(Part::Text(own.into()));
+        parts.push(MessagePart::Text(own.into()));
     }
     (vec![Message::Plain { role: Role::User, parts }], input)
 }

@@ -8,7 +8,7 @@ use goodput_model::{ClassPlan, Constraint, Nanos, Session, SharedPlan, SourcePla
 use goodput_tokens::Tokenizer;
 
 use crate::author::Author;
-use crate::class::{Class, Source};
+use crate::class::{ClassSource, RequestClass};
 use crate::error::WorkloadError;
 use crate::hash::Canon;
 use crate::material::{Material, Setting};
@@ -22,7 +22,7 @@ pub struct Workload(Arc<Inner>);
 struct Inner {
     author: Author,
     mix: Mix,
-    classes: Vec<Class>,
+    classes: Vec<RequestClass>,
     notes: Vec<String>,
     /// What the hash holds beside the sessions.
     identity: Vec<String>,
@@ -82,7 +82,8 @@ impl Workload {
             let sha256 = sha256(class, &material)?;
             identity.push(hash::identity(class, sha256.as_deref()));
             notes.extend(remarks(&class.name, &material));
-            let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
+            let made =
+                RequestClass::new(index as u64, class, setting, material, plan.skip_invalid)?;
             notes.extend(images_left_out(&made));
             notes.extend(outgrown(class, &author));
             classes.push(made);
@@ -119,8 +120,8 @@ impl Workload {
     /// Sessions in all, of a workload that ends.
     pub fn sessions(&self) -> Option<u64> {
         self.0.classes.iter().find_map(|class| match &class.source {
-            Source::Trace(trace) => Some(trace.sessions() as u64),
-            Source::Frozen { sessions, .. } => Some(sessions.len() as u64),
+            ClassSource::Trace(trace) => Some(trace.sessions() as u64),
+            ClassSource::Frozen { sessions, .. } => Some(sessions.len() as u64),
             _ => None,
         })
     }
@@ -152,7 +153,7 @@ impl Workload {
             if let Some((_, constraint)) = &class.traits.constraint {
                 add(&class.traits.name, constraint);
             }
-            let Source::Frozen { sessions, .. } = &class.source else { continue };
+            let ClassSource::Frozen { sessions, .. } = &class.source else { continue };
             let steps = sessions.iter().flat_map(|(_, session)| &session.steps);
             for request in steps.flat_map(|step| &step.requests) {
                 if let Some(constraint) = &request.constraint {
@@ -238,7 +239,7 @@ fn remarks(class: &str, material: &Material) -> Vec<String> {
     left_out.into_iter().chain(notes).collect()
 }
 
-fn images_left_out(class: &Class) -> Option<String> {
+fn images_left_out(class: &RequestClass) -> Option<String> {
     let (total, reasons) = reasons(&class.traits.pool.skipped)?;
     Some(format!("{}: {} images left out: {reasons}", class.traits.name, grouped(total)))
 }
@@ -269,8 +270,8 @@ fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
 }
 
 /// Whether a file's entries are asked more than once by so many sessions.
-fn repeats(class: &Class, sessions: f64) -> Option<String> {
-    let Source::Entries(entries) = &class.source else { return None };
+fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
+    let ClassSource::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();
     let times = sessions / count as f64;
     (times > 1.0).then(|| {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use goodput_mock::faults::{Fault, Faults};
-use goodput_mock::metrics::{Dialect, Finished, Gauges, Metrics, Reason};
+use goodput_mock::faults::{Faults, MockFault};
+use goodput_mock::metrics::{FinishReason, Finished, Gauges, MetricNames, MockMetrics};
 use goodput_model::Nanos;
 
 use super::*;
 
 /// A page with 200 tokens on it, and everything a page can have.
-fn page(dialect: Dialect) -> String {
-    let faults: Vec<Fault> = ["503:1/10", "cut"].map(|text| text.parse().unwrap()).to_vec();
+fn page(dialect: MetricNames) -> String {
+    let faults: Vec<MockFault> = ["503:1/10", "cut"].map(|text| text.parse().unwrap()).to_vec();
     let faults = Faults::new(faults, 1);
-    let mut metrics = Metrics::new(16, faults.labels());
+    let mut metrics = MockMetrics::new(16, faults.labels());
     let ms = Nanos::from_millis;
     for _ in 0..8 {
         metrics.connected();
@@ -27,7 +27,7 @@ fn page(dialect: Dialect) -> String {
             metrics.event(Some(ms(2)));
         }
         metrics.finished(&Finished {
-            reason: Reason::Length,
+            reason: FinishReason::Length,
             e2e: ms(300),
             prefill: ms(50),
             decode: ms(240),
@@ -109,7 +109,7 @@ fn only_what_is_forced_is_forgiven() {
 #[ignore = "gets and runs Prometheus: cargo test -p xtask prometheus -- --ignored"]
 fn promtool_reads_every_page() {
     let tools = Tools::find().unwrap();
-    for ((dialect, name), known) in Dialect::NAMES.into_iter().zip(DIALECTS) {
+    for ((dialect, name), known) in MetricNames::NAMES.into_iter().zip(DIALECTS) {
         assert_eq!(name, known);
         lint(&tools, &page(dialect)).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
@@ -121,6 +121,6 @@ fn promtool_reads_every_page() {
 #[ignore = "gets and runs Prometheus: cargo test -p xtask prometheus -- --ignored"]
 fn prometheus_scrapes_a_page() {
     let tools = Tools::find().unwrap();
-    let served = Served::new(page(Dialect::Vllm));
+    let served = Served::new(page(MetricNames::Vllm));
     scrape(&tools, &served.address, ("vllm:generation_tokens_total", 200)).unwrap();
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::{MOCK, SHORT, case};
 use crate::case::{Case, Expected, Observed, Skip};
@@ -178,7 +178,7 @@ fn long_line(path: &Path, begin: &str) -> std::io::Result<()> {
 }
 
 fn random_bytes(path: &Path) -> std::io::Result<()> {
-    let mut random = Stream::new(5, Domain::Sampling, 0);
+    let mut random = RandomStream::new(5, Domain::Sampling, 0);
     let bytes: Vec<u8> = (0..1 << 18).flat_map(|_| random.bits().to_le_bytes()).collect();
     fs::write(path, bytes)
 }

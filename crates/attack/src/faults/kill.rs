@@ -3,7 +3,7 @@
 use std::fs;
 
 use goodput_clock::pause;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// Seconds, uniform between two limits.
 fn instant(draw: u64, from_s: f64, to_s: f64) -> f64 {
-    from_s + (to_s - from_s) * Stream::new(9, Domain::Faults, draw).unit()
+    from_s + (to_s - from_s) * RandomStream::new(9, Domain::Faults, draw).unit()
 }
 
 /// Waits, kills, and returns how long it had been.

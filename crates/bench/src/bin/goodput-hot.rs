@@ -11,8 +11,8 @@ use goodput_model::{
     Chunk, Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::{RunFolder, State};
-use goodput_wire::hot::{Framing, read_answer};
-use goodput_wire::{Allowance, AnswerReader, SseParser};
+use goodput_wire::hot::{BodyFraming, read_answer};
+use goodput_wire::{AnswerLimits, AnswerReader, SseParser};
 use serde_json::json;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -53,7 +53,7 @@ fn sse(n: usize) -> Outcome {
 
 fn chunked(n: usize) -> Outcome {
     let read = format!("{:x}\r\n{EVENT}\r\n", EVENT.len());
-    let mut framing = Framing::ChunkSize;
+    let mut framing = BodyFraming::ChunkSize;
     let mut bytes = 0;
     for _ in 0..n {
         let mut rest = black_box(read.as_bytes());
@@ -69,7 +69,7 @@ fn chunked(n: usize) -> Outcome {
 fn chunk(n: usize) -> Outcome {
     let mut chunks = 0;
     for answer in 0..n.div_ceil(ANSWER) {
-        let mut reader = AnswerReader::new(false, Allowance::default());
+        let mut reader = AnswerReader::new(false, AnswerLimits::default());
         let mut exchange = Exchange::default();
         for token in 0..ANSWER.min(n - answer * ANSWER) {
             let at = Nanos::from_millis(20 * token as u64);

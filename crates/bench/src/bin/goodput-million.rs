@@ -9,8 +9,8 @@ use std::path::Path;
 
 use goodput_bench::{manifest, plan};
 use goodput_model::{
-    Beat, Chunk, ErrorClass, Exchange, Failure, HostSample, Nanos, Phase, Planned, RequestRecord,
-    Sample, Shard, ShardFacts, Stage, Stamps, TokenCount, TokenSource,
+    Chunk, ErrorClass, Exchange, Failure, FailureStage, HealthSample, HostSample, LoopLag, Nanos,
+    Phase, Planned, RequestRecord, Shard, ShardFacts, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::{RunFolder, State};
 use serde_json::json;
@@ -84,18 +84,18 @@ fn main() -> Outcome {
 
 /// What a client that is well sees of itself in a second: a beat of each worker every 20 ms, and idle
 /// processors.
-fn look(second: u64) -> Sample {
-    let beat = |k: u64| Beat {
+fn look(second: u64) -> HealthSample {
+    let beat = |k: u64| LoopLag {
         worker: (k % 4) as u32,
         due: Nanos::from_millis(1_000 * (second - 1) + k / 4 * 20),
         lag: Nanos(50_000 + 1_000 * (k % 7)),
     };
     let idle = Nanos::from_millis(3_600 * second);
-    Sample {
+    HealthSample {
         at: Nanos::from_millis(1_000 * second),
         host: HostSample { cpus: 4, idle, open_files: 600, ..HostSample::default() },
         beats: (0..200).map(beat).collect(),
-        ..Sample::default()
+        ..HealthSample::default()
     }
 }
 
@@ -117,7 +117,7 @@ fn record(index: u64, about: u64, numbers: &mut Numbers) -> RequestRecord {
     }
     let failure = (numbers.below(500) == 0).then(|| Failure {
         class: ErrorClass::Http(503),
-        stage: Stage::Headers,
+        stage: FailureStage::Headers,
         message: "overloaded".to_owned(),
     });
     let is_ok = failure.is_none();

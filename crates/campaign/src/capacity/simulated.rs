@@ -6,11 +6,11 @@ mod limits;
 use std::fmt;
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Nanos, Slo};
 use goodput_sim::{
-    Arrival, Batching, Engine, Job, Kv, Model, Outcome, Profile, Scheduler, Start, Step, Time,
-    simulate,
+    BatchingProfile, EngineProfile, JobArrival, JobOutcome, Kv, Profile, Scheduler, SimEngine,
+    SimJob, StartupCost, StepCost, Time, simulate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ impl Sizes {
         }
         let median = |mean: f64| mean / (SIGMA * SIGMA / 2.0).exp();
         let draw = |index: u64| {
-            let mut stream = Stream::new(1, Domain::Lengths, index);
+            let mut stream = RandomStream::new(1, Domain::Lengths, index);
             let mut length =
                 |mean: f64| stream.log_normal(median(mean), SIGMA).round().clamp(1.0, 1e6) as u32;
             let input = length(input);
@@ -99,7 +99,7 @@ impl Parameters {
     fn profile(&self) -> Result<Profile, String> {
         let base = self.decode.first().map_or(0.0, |(_, ms)| *ms) * self.slowness;
         let decode = self.decode.iter().map(|(n, ms)| (*n, ms * self.slowness)).collect();
-        let step = Step {
+        let step = StepCost {
             base_ms: base,
             overlap: self.overlap,
             reference_context: 0,
@@ -125,13 +125,13 @@ impl Parameters {
             default_tokens: 256,
             answer: None,
             image_tokens: 576,
-            engine: Model::Batching(Box::new(Batching {
+            engine: EngineProfile::Batching(Box::new(BatchingProfile {
                 scheduler,
                 kv,
                 step,
                 speculative: None,
                 disaggregated: None,
-                start: Start::default(),
+                start: StartupCost::default(),
             })),
         };
         profile.check()?;
@@ -149,10 +149,10 @@ struct Stretch {
 }
 
 /// What became of the requests that came after the burn-in.
-fn play(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<Outcome> {
+fn play(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<JobOutcome> {
     let end = stretch.burn_in_s + stretch.seconds;
-    let mut gaps = Stream::new(stretch.seed, Domain::Arrivals, 0);
-    let mut choice = Stream::new(stretch.seed, Domain::Sampling, 0);
+    let mut gaps = RandomStream::new(stretch.seed, Domain::Arrivals, 0);
+    let mut choice = RandomStream::new(stretch.seed, Domain::Sampling, 0);
     let (mut at, mut id) = (0.0, 0u64);
     let arrivals = std::iter::from_fn(|| {
         at += gaps.exponential() / stretch.rps;
@@ -161,11 +161,12 @@ fn play(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<Outcome> {
         }
         let place = choice.below(sizes.pairs.len() as u64) as usize;
         let (prompt, output) = sizes.pairs.get(place)?;
-        let job = Job { id, prompt: Arc::clone(prompt), output_tokens: *output, answer_seed: id };
+        let job =
+            SimJob { id, prompt: Arc::clone(prompt), output_tokens: *output, answer_seed: id };
         id += 1;
-        Some(Arrival { at: Nanos::from_secs_f64(at), job })
+        Some(JobArrival { at: Nanos::from_secs_f64(at), job })
     });
-    let mut engine = Engine::new(profile, stretch.seed, |_, index| index);
+    let mut engine = SimEngine::new(profile, stretch.seed, |_, index| index);
     let mut outcomes = simulate(&mut engine, arrivals);
     let burn_in = Nanos::from_secs_f64(stretch.burn_in_s);
     outcomes.retain(|outcome| outcome.arrived >= burn_in);

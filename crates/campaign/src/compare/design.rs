@@ -1,6 +1,6 @@
 //! Which run comes next, and when it is enough.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::blocks::{Blocks, levels, sides};
 use super::{Ask, Cell, Design, Order, Outcome, Stopped, findings, judge_gates};
@@ -102,7 +102,7 @@ fn order(design: &Design, block: u32, level: u32) -> Vec<u32> {
         Order::Random => (block, false),
     };
     let index = (u64::from(draw) << 32) | u64::from(level);
-    let mut stream = Stream::new(design.seed, Domain::Order, index);
+    let mut stream = RandomStream::new(design.seed, Domain::Order, index);
     let mut order: Vec<u32> = (0..sides(design)).collect();
     for place in (1..order.len()).rev() {
         let other = stream.below(place as u64 + 1) as usize;

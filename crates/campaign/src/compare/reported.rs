@@ -1,7 +1,7 @@
 //! Result files of other tools side by side. Each is one run, so nothing tells a difference between
 //! servers from one between two runs of the same server: there are differences here, and no verdict.
 
-use goodput_model::{Reported, ReportedMode, Tool, Verdict};
+use goodput_model::{Reported, ReportedMode, SourceTool, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Lengths that differ by more make other requests of them.
@@ -153,13 +153,13 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(tool: Tool) -> Self {
+    fn of(tool: SourceTool) -> Self {
         match tool {
-            Tool::VllmPython | Tool::VllmRust => Self::Vllm,
-            Tool::Sglang => Self::Sglang,
-            Tool::Aiperf | Tool::GenaiPerf => Self::Aiperf,
-            Tool::Guidellm => Self::Guidellm,
-            Tool::Goodput => Self::Goodput,
+            SourceTool::VllmPython | SourceTool::VllmRust => Self::Vllm,
+            SourceTool::Sglang => Self::Sglang,
+            SourceTool::Aiperf | SourceTool::GenaiPerf => Self::Aiperf,
+            SourceTool::Guidellm => Self::Guidellm,
+            SourceTool::Goodput => Self::Goodput,
         }
     }
 }
@@ -244,8 +244,8 @@ mod tests {
 
     use super::*;
 
-    fn side(name: &str, tool: Tool, ttft: f64) -> ReportedSide {
-        let mut reported = Reported::of(tool);
+    fn side(name: &str, tool: SourceTool, ttft: f64) -> ReportedSide {
+        let mut reported = Reported::new(tool);
         reported.load.mode = ReportedMode::Open;
         reported.load.rate_rps = Some(10.0);
         (reported.ok, reported.output_tokens) = (Some(100), Some(2_000));
@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn one_tool_and_one_load_can_be_compared() {
-        let both = vec![side("a", Tool::VllmPython, 50.0), side("b", Tool::VllmRust, 60.0)];
+        let both =
+            vec![side("a", SourceTool::VllmPython, 50.0), side("b", SourceTool::VllmRust, 60.0)];
         let found = FileComparison::new(both);
         let ttft = figure(&found, "ttft mean");
         assert_eq!(
@@ -284,19 +285,19 @@ mod tests {
 
     #[test]
     fn what_speaks_against_a_run_of_ours_is_said() {
-        let mut ours = side("ours", Tool::VllmPython, 60.0);
+        let mut ours = side("ours", SourceTool::VllmPython, 60.0);
         (ours.is_converted, ours.verdict) = (true, Some(Verdict::Void));
         ours.notes = vec!["the run is void: sent late".to_owned()];
-        let found = FileComparison::new(vec![side("a", Tool::VllmPython, 50.0), ours]);
+        let found = FileComparison::new(vec![side("a", SourceTool::VllmPython, 50.0), ours]);
         assert_eq!(found.notes.last().unwrap(), "ours: the run is void: sent late");
     }
 
     #[test]
     fn what_differs_is_not_compared() {
         let differs = |change: fn(&mut Reported)| {
-            let mut other = side("b", Tool::VllmPython, 60.0);
+            let mut other = side("b", SourceTool::VllmPython, 60.0);
             change(&mut other.reported);
-            FileComparison::new(vec![side("a", Tool::VllmPython, 50.0), other])
+            FileComparison::new(vec![side("a", SourceTool::VllmPython, 50.0), other])
         };
         let found = differs(|run| run.output_tokens = Some(4_000));
         assert_eq!(figure(&found, "ttft mean").because, "requests of other lengths");
@@ -305,8 +306,8 @@ mod tests {
         let found = differs(|run| run.load.rate_rps = Some(20.0));
         assert_eq!(figure(&found, "e2e mean").because, "other load");
         assert_eq!(figure(&found, "requests").because, "");
-        let other = side("b", Tool::Sglang, 60.0);
-        let found = FileComparison::new(vec![side("a", Tool::VllmPython, 50.0), other]);
+        let other = side("b", SourceTool::Sglang, 60.0);
+        let found = FileComparison::new(vec![side("a", SourceTool::VllmPython, 50.0), other]);
         assert_eq!(figure(&found, "ttft mean").because, "vLLM counts the role's event as a token");
         assert_eq!(figure(&found, "e2e mean").because, "");
     }

@@ -67,7 +67,7 @@ pub fn saved(
     caveats.extend(doubts::of_findings(&design, &findings, floor.as_ref(), None));
     let gates = judge_gates(&design.gates, &findings);
     Comparison {
-        verdict: Verdict::of(&caveats),
+        verdict: Verdict::from_caveats(&caveats),
         caveats,
         comparison: facts,
         is_paired: false,

@@ -215,7 +215,7 @@ impl Comparison {
         let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());
         caveats.extend(of_findings);
         Self {
-            verdict: Verdict::of(&caveats),
+            verdict: Verdict::from_caveats(&caveats),
             caveats,
             comparison: CompareFacts { blocks, ..facts },
             outcome: overall(&gates, &findings),

@@ -135,7 +135,7 @@ impl Ledger {
         let mut levels = paired_table(&design, &sides, &runs);
         unsent.show(&mut levels, &findings);
         Comparison {
-            verdict: Verdict::of(&caveats),
+            verdict: Verdict::from_caveats(&caveats),
             caveats,
             comparison: CompareFacts { blocks: count, ..facts },
             outcome: overall(&gates, &findings),

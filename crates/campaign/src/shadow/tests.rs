@@ -5,8 +5,8 @@ mod errors;
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    CaveatCode, ErrorClass, Likeness, Nanos, Planned, RequestRecord, Severity, Stage, TokenCount,
-    TokenSource, Verdict,
+    CaveatCode, ErrorClass, FailureStage, Likeness, Nanos, Planned, RequestRecord, Severity,
+    TokenCount, TokenSource, Verdict,
 };
 
 use goodput_testkit::{RecordBuilder, failure};
@@ -31,7 +31,7 @@ pub(super) fn failed(at: Nanos, class: ErrorClass) -> RequestRecord {
     record.exchange.status = if let ErrorClass::Http(status) = class { Some(status) } else { None };
     record.exchange.finish = None;
     record.exchange.output_tokens = None;
-    record.exchange.failure = Some(failure(class, Stage::Headers));
+    record.exchange.failure = Some(failure(class, FailureStage::Headers));
     record
 }
 

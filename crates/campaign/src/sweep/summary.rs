@@ -90,7 +90,7 @@ impl SweepSummary {
         caveats.extend(doubts(&points, confirmed));
         caveats.extend(nothing(&points));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
-        let verdict = Verdict::of(&caveats);
+        let verdict = Verdict::from_caveats(&caveats);
         Self {
             schema: Self::SCHEMA.to_owned(),
             verdict,

@@ -7,9 +7,9 @@ use goodput_campaign::compare::{
     next,
 };
 use goodput_campaign::sweep::{self, Level, Purpose, SweepPlan};
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Nanos, StopEarly, Verdict};
-use goodput_sim::{Model, Profile};
+use goodput_sim::{EngineProfile, Profile};
 use goodput_stats::Summary;
 
 use super::load::{self, Request};
@@ -30,7 +30,7 @@ pub struct Rig {
 /// Every step takes so many times as long.
 pub fn slower_steps(profile: &Profile, factor: f64) -> Profile {
     let mut profile = profile.clone();
-    let Model::Batching(batching) = &mut profile.engine else { panic!("it has no steps") };
+    let EngineProfile::Batching(batching) = &mut profile.engine else { panic!("it has no steps") };
     let step = &mut batching.step;
     step.base_ms *= factor;
     step.kv_ns *= factor;
@@ -131,7 +131,7 @@ pub const REQUEST_FIGURES: [(&str, OfRequest); 2] = [
 fn asked(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Server, sweep::Ask) {
     let mut server = rig.sides[ask.side as usize].clone();
     let index = u64::from(ask.block) * 1000 + u64::from(ask.level) * 100 + u64::from(ask.side);
-    let normal = Stream::new(luck, Domain::Service, index).normal();
+    let normal = RandomStream::new(luck, Domain::Service, index).normal();
     server.profile = slower_steps(&server.profile, (rig.noise * normal).exp());
     let point = sweep::Ask {
         number: ask.number,

@@ -1,9 +1,9 @@
 //! One point in simulated time, open loop or closed.
 
 use goodput_campaign::sweep::{Ask, Level};
-use goodput_model::schedule::Arrivals;
+use goodput_model::schedule::ArrivalSequence;
 use goodput_model::{Arrivals as Process, EndedBy, Nanos, Rate, StopEarly};
-use goodput_sim::{Engine, Output};
+use goodput_sim::{Output, SimEngine};
 
 use super::Server;
 
@@ -31,7 +31,7 @@ pub struct Seen {
 struct Course<'a> {
     server: &'a Server,
     ask: &'a Ask,
-    engine: Engine,
+    engine: SimEngine,
     requests: Vec<Request>,
     outputs: Vec<Output>,
     unfinished: usize,
@@ -107,7 +107,7 @@ impl Course<'_> {
         let most = self.ask.requests.unwrap_or(u64::MAX);
         let mut arrivals = match self.ask.level {
             Level::Rate(rate) => {
-                Some(Arrivals::new(Rate::PerSecond(rate), Process::Poisson, self.ask.seed))
+                Some(ArrivalSequence::new(Rate::PerSecond(rate), Process::Poisson, self.ask.seed))
             }
             Level::Users(users) => {
                 (0..users).for_each(|_| self.submit(Nanos::ZERO));

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use goodput_campaign::sweep::{
     Ask, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
 };
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Lengths, Nanos};
-use goodput_sim::{Engine, Job, Model, Profile};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{LengthDistribution, Nanos};
+use goodput_sim::{EngineProfile, Profile, SimEngine, SimJob};
 
 pub use blocks::{
     Compared, REQUEST_FIGURES, Rig, compare, per_request_p, quick_run, run, slower_steps, whole_run,
@@ -29,8 +29,8 @@ pub use truth::miss_share;
 #[derive(Clone)]
 pub struct Server {
     pub profile: Profile,
-    pub input: Lengths,
-    pub output: Lengths,
+    pub input: LengthDistribution,
+    pub output: LengthDistribution,
     /// The limit on TTFT, or on E2E.
     pub limit: Nanos,
     pub is_of_e2e: bool,
@@ -45,8 +45,8 @@ impl Server {
                     ttft = \"1ms\"\nitl = \"lognormal:5656854us:0.8325546\"\nslots = 64\n";
         Self {
             profile: Profile::parse(text).unwrap(),
-            input: Lengths::Fixed(1),
-            output: Lengths::Fixed(2),
+            input: LengthDistribution::Fixed(1),
+            output: LengthDistribution::Fixed(2),
             limit: Nanos::from_millis(1001),
             is_of_e2e: false,
             percent,
@@ -86,7 +86,7 @@ impl Server {
         server.profile.set("slots", &slots.to_string()).unwrap();
         server.profile.set("ttft", ttft).unwrap();
         server.profile.set("itl", itl).unwrap();
-        server.output = Lengths::Fixed(output);
+        server.output = LengthDistribution::Fixed(output);
         server
     }
 
@@ -111,21 +111,21 @@ impl Server {
         self.promised(first, last).is_some_and(|seen| seen - at < self.limit)
     }
 
-    fn engine(&self, seed: u64) -> Engine {
-        Engine::new(&self.profile, seed, |seed, index| (seed as u32).rotate_left(7) ^ index)
+    fn engine(&self, seed: u64) -> SimEngine {
+        SimEngine::new(&self.profile, seed, |seed, index| (seed as u32).rotate_left(7) ^ index)
     }
 
-    fn job(&self, seed: u64, id: u64) -> Job {
-        let mut lengths = Stream::new(seed, Domain::Lengths, id);
+    fn job(&self, seed: u64, id: u64) -> SimJob {
+        let mut lengths = RandomStream::new(seed, Domain::Lengths, id);
         let (input, output) = (self.input.draw(&mut lengths), self.output.draw(&mut lengths));
         // Every prompt is another: no two begin alike.
-        let prompt: Arc<[u32]> = if matches!(self.profile.engine, Model::Delays(_)) {
+        let prompt: Arc<[u32]> = if matches!(self.profile.engine, EngineProfile::Delays(_)) {
             // Nothing depends on it.
             Arc::new([0])
         } else {
             (0..input).map(|token| token ^ ((id as u32) << 12)).collect()
         };
-        Job { id, prompt, output_tokens: output, answer_seed: id }
+        SimJob { id, prompt, output_tokens: output, answer_seed: id }
     }
 
     pub fn plan(&self, effort: Effort, seed: u64) -> SweepPlan {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use goodput_campaign::sweep::{Ask, Figures, Level, SweepPlan};
 use goodput_model::{
-    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange, Extent,
-    Failure, Http, Load, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned, Rate,
-    RequestRecord, Stage, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
+    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange, Failure,
+    FailureStage, Http, Load, LoadExtent, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned,
+    Rate, RequestRecord, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
 use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
@@ -56,7 +56,7 @@ fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
     let exchange = &mut record.exchange;
     exchange.status = Some(if request.refused { 429 } else { 200 });
     exchange.output_tokens = usage(request.output_tokens);
-    let refused = || failure(ErrorClass::Http(429), Stage::Headers);
+    let refused = || failure(ErrorClass::Http(429), FailureStage::Headers);
     exchange.failure = request.refused.then(refused);
     let stamps = &mut exchange.stamps;
     (stamps.headers, stamps.first_byte) = (first.or(request.refused.then_some(at)), first);
@@ -79,9 +79,9 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
     run.target.timeout = Duration::from_mins(10);
     (run.load.seed, run.load.mode, run.load.drain) = (ask.seed, mode, Duration::from_mins(10));
     run.load.duration = Some(Duration::from_secs_f64((seen.end - seen.burn_in).as_secs()));
-    run.load.warmup = Extent::Time(Duration::from_secs_f64(seen.burn_in.as_secs()));
-    run.workload = WorkloadPlan::of(ClassPlan::synthetic("chat", server.input, server.output));
-    run.measure = Measure::of(vec![50.0, 90.0, 99.0]);
+    run.load.warmup = LoadExtent::Time(Duration::from_secs_f64(seen.burn_in.as_secs()));
+    run.workload = WorkloadPlan::new(ClassPlan::synthetic("chat", server.input, server.output));
+    run.measure = Measure::new(vec![50.0, 90.0, 99.0]);
     run.measure.slo.clone_from(&plan.slo);
     run.measure.attainment = plan.attainment;
     run

@@ -1,8 +1,8 @@
 //! The truth, by runs so long that chance is gone.
 
-use goodput_model::schedule::Arrivals;
+use goodput_model::schedule::ArrivalSequence;
 use goodput_model::{Arrivals as Process, Nanos, Rate};
-use goodput_sim::{Arrival, simulate};
+use goodput_sim::{JobArrival, simulate};
 
 use super::Server;
 
@@ -10,10 +10,10 @@ use super::Server;
 /// tenth left out.
 pub fn miss_share(server: &Server, rate: f64, requests: usize, seed: u64) -> f64 {
     let mut engine = server.engine(seed);
-    let instants = Arrivals::new(Rate::PerSecond(rate), Process::Poisson, seed);
+    let instants = ArrivalSequence::new(Rate::PerSecond(rate), Process::Poisson, seed);
     let arrivals = (0u64..)
         .zip(instants.take(requests))
-        .map(|(id, at): (u64, Nanos)| Arrival { at, job: server.job(seed, id) });
+        .map(|(id, at): (u64, Nanos)| JobArrival { at, job: server.job(seed, id) });
     let outcomes = simulate(&mut engine, arrivals);
     let (mut missed, mut all) = (0u64, 0u64);
     for outcome in outcomes.iter().skip(requests / 10) {

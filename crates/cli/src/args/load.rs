@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, Extent, Rate, Shape, Until};
+use goodput_model::{Arrivals, LoadExtent, LoadShape, Rate, Until};
 
 use super::positive_time;
 
@@ -27,7 +27,7 @@ pub(crate) struct LoadArgs {
     /// Open loop whose rate changes: stages `60s@5,30s@5..20,60s@20` (time@rate, `..` is a ramp),
     /// `sine:MEAN:AMPLITUDE:PERIOD`, or `bursts:N/TIME`
     #[arg(long, alias = "stages", value_name = "SHAPE", conflicts_with_all = ["concurrency", "idle"])]
-    pub(crate) schedule: Option<Shape>,
+    pub(crate) schedule: Option<LoadShape>,
 
     /// Cold start test: nothing for so long, then one request; again with --num-requests
     #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with_all = ["concurrency", "duration", "warmup"])]
@@ -75,7 +75,7 @@ pub(crate) struct LoadArgs {
     /// Load before the measured part, kept out of the numbers: by time (`10s`), by requests (`50`),
     /// or `auto`: what turns out to differ from the rest is cut from the beginning
     #[arg(long, value_name = "TIME|N|auto", default_value = "0s")]
-    pub(crate) warmup: Extent,
+    pub(crate) warmup: LoadExtent,
 
     /// Load after the measured part, so that its last requests still meet load
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "0s")]

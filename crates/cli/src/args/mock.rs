@@ -132,6 +132,6 @@ fn fault_help() -> String {
         "Let something go wrong; can be repeated\n\n\
          KIND[=VALUE][:SHARE][@FROM[+FOR]]: SHARE is 10% of the requests or 1/10, every tenth (all \
          by default); @30s+5s: only those that come 30 s after the start, for 5 s. Kinds:\n{}",
-        goodput_mock::Fault::forms().collect::<Vec<_>>().join(", ")
+        goodput_mock::MockFault::forms().collect::<Vec<_>>().join(", ")
     )
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use goodput_model::{Delay, Lengths};
+use goodput_model::{Delay, LengthDistribution};
 
 use super::LogArgs;
 
@@ -25,11 +25,11 @@ pub(crate) struct WorkloadArgs {
     /// Prompt lengths in tokens, the server's chat template included: `512`, `uniform:100:900`,
     /// `normal:500:100`, `lognormal:500:0.8[:MIN:MAX]`, `zipf:1.2:16:4096`
     #[arg(long, visible_alias = "isl", alias = "random-input-len", value_name = LENGTHS)]
-    pub(crate) input_tokens: Option<Lengths>,
+    pub(crate) input_tokens: Option<LengthDistribution>,
 
     /// Answer lengths in tokens, in the same forms
     #[arg(long, visible_alias = "osl", aliases = ["random-output-len", "output-tokens"], value_name = LENGTHS)]
-    pub(crate) max_tokens: Option<Lengths>,
+    pub(crate) max_tokens: Option<LengthDistribution>,
 
     /// Lengths as (input, output) pairs of a CSV file, drawn together
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input_tokens", "max_tokens", "dataset", "trace", "workload"])]
@@ -179,7 +179,7 @@ pub(crate) enum ReplayName {
 pub(crate) struct SessionArgs {
     /// Turns of a conversation; of data sets, at most so many
     #[arg(long, value_name = LENGTHS)]
-    pub(crate) turns: Option<Lengths>,
+    pub(crate) turns: Option<LengthDistribution>,
 
     /// Pause between an answer and the next turn: `2s`, `exp:5s`, `lognormal:5s:1`, `uniform:1s:9s`
     #[arg(long, value_name = "DELAY")]
@@ -187,7 +187,7 @@ pub(crate) struct SessionArgs {
 
     /// Tokens that each turn after the first adds [default: as the first]
     #[arg(long, value_name = LENGTHS)]
-    pub(crate) turn_input: Option<Lengths>,
+    pub(crate) turn_input: Option<LengthDistribution>,
 
     /// What stands for the assistant's side in later turns [default: server]
     #[arg(long, value_enum, value_name = "WHOSE")]
@@ -199,7 +199,7 @@ pub(crate) struct SessionArgs {
 
     /// Tool calls of one turn before its answer
     #[arg(long, value_name = LENGTHS)]
-    pub(crate) tool_calls: Option<Lengths>,
+    pub(crate) tool_calls: Option<LengthDistribution>,
 
     /// How long a tool works [default: 1s]
     #[arg(long, value_name = "DELAY")]
@@ -207,7 +207,7 @@ pub(crate) struct SessionArgs {
 
     /// Tokens of a tool's result [default: 200]
     #[arg(long, value_name = LENGTHS)]
-    pub(crate) tool_result: Option<Lengths>,
+    pub(crate) tool_result: Option<LengthDistribution>,
 
     /// Requests beside the main one at each tool step
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=64))]

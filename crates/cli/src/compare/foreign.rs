@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use goodput_campaign::compare::{FileComparison, ReportedSide};
 use goodput_exchange::{UNDERSTOOD, parse_results, read_results};
-use goodput_model::{Reported, Tool, Verdict};
+use goodput_model::{Reported, SourceTool, Verdict};
 
 use crate::args::CompareArgs;
 use crate::error::{Failed, exit};
@@ -43,7 +43,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
         files.push(if path.is_file() { Some(one(path)?) } else { None });
     }
     // A run of ours is converted to the definitions of the first file.
-    let tool = files.iter().flatten().map(|run| run.tool).next().unwrap_or(Tool::VllmPython);
+    let tool = files.iter().flatten().map(|run| run.tool).next().unwrap_or(SourceTool::VllmPython);
     let mut sides: Vec<ReportedSide> = Vec::new();
     for (place, (path, file)) in places.iter().zip(files).enumerate() {
         let is_converted = file.is_none();
@@ -94,7 +94,7 @@ fn one(path: &Path) -> Result<Reported, Failed> {
 /// to believe it.
 fn converted(
     folder: &Path,
-    tool: Tool,
+    tool: SourceTool,
 ) -> Result<(Reported, Option<Verdict>, Vec<String>), Failed> {
     if !folder.is_dir() {
         return Err(Failed::usage(format!(

@@ -9,7 +9,7 @@ use goodput_lab::FolderCommands;
 use goodput_lab::compare::gates;
 use goodput_lab::compare::live::{CompareRequest, NamedTargets, TargetSpec, complete, resolve};
 use goodput_lab::sweep::promise;
-use goodput_model::{Extent, GpuPlan, Plan, Rate};
+use goodput_model::{GpuPlan, LoadExtent, Plan, Rate};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
@@ -138,7 +138,7 @@ fn load(args: &DesignArgs) -> LoadArgs {
         num_requests: None,
         until: None,
         min_duration: None,
-        warmup: Extent::Time(args.warmup),
+        warmup: LoadExtent::Time(args.warmup),
         cooldown: Duration::ZERO,
         drain: args.drain,
         client: args.client.clone(),

@@ -19,7 +19,7 @@ use crate::{explicit_flags, plan, report};
 pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
     let targets = saved::read_targets(&args.targets, args.reference.as_deref())?;
     refuse_flags(&explicit_flags::flags(), targets.iter().any(Target::is_live))?;
-    let mut asked = Measure::of(Vec::new());
+    let mut asked = Measure::new(Vec::new());
     let gates = gates::read(&args.gate.gate, &*setup.observer)?;
     plan::promise(&args.slo, &mut asked)?;
     let request = SavedRequest {

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use goodput_engine::Control;
+use goodput_engine::RunControl;
 use goodput_fleet::{
     JobObserver, KubernetesJob, LaunchError, RankCommand, RayJob, SlurmJob, StopRequest, detect,
 };
@@ -141,14 +141,14 @@ fn launch(
 
 /// The terminal from which a job was started.
 struct Terminal {
-    control: Control,
+    control: RunControl,
     _listening: Listening,
 }
 
 impl Terminal {
     /// Hears Ctrl-C from now on; a third signal ends this process.
     fn new() -> Result<Self, Failed> {
-        let control = Control::new();
+        let control = RunControl::new();
         let listening = crate::signals::interrupt()
             .watch(&control)
             .map_err(|error| Failed::internal(format!("cannot hear signals: {error}")))?;

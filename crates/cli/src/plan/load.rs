@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SourcePlan, WorkloadPlan,
+    Arrivals, ClassPlan, Keep, Load, LoadExtent, Mode, ParseError, Rate, SourcePlan, WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -63,8 +63,8 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
         Mode::Open { rate: Rate::Infinite, .. } => None,
         Mode::Shaped { shape, .. } => {
             let warmup = match args.warmup {
-                Extent::Time(time) => time,
-                Extent::Requests(_) | Extent::Auto => Duration::ZERO,
+                LoadExtent::Time(time) => time,
+                LoadExtent::Requests(_) | LoadExtent::Auto => Duration::ZERO,
             };
             let rest = shape
                 .length()
@@ -82,10 +82,10 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
 }
 
 /// A cache is warm once each prompt has been there.
-fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
-    let is_open = args.warmup.is_none() || args.warmup == Extent::Auto;
+fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> LoadExtent {
+    let is_open = args.warmup.is_none() || args.warmup == LoadExtent::Auto;
     match workload.requests_to_warm() {
-        n if n > 0 && is_open && args.rate != Some(Rate::Infinite) => Extent::Requests(n),
+        n if n > 0 && is_open && args.rate != Some(Rate::Infinite) => LoadExtent::Requests(n),
         _ => args.warmup,
     }
 }

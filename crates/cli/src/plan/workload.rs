@@ -4,9 +4,9 @@ use std::path::Path;
 
 use goodput_dataset::frozen;
 use goodput_model::{
-    ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, Lengths, OutputLength,
-    PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan, TracePlan,
-    WorkloadPlan, weight,
+    ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, LengthDistribution,
+    OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
+    TracePlan, WorkloadPlan, weight,
 };
 use goodput_record::read_workload;
 use goodput_workload::{PRESETS, preset};
@@ -60,9 +60,10 @@ pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
 /// The classes before single flags change them.
 fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     let named = |name: &str, source| {
-        let mut class = ClassPlan::synthetic(name, Lengths::Fixed(1), Lengths::Fixed(1));
+        let mut class =
+            ClassPlan::synthetic(name, LengthDistribution::Fixed(1), LengthDistribution::Fixed(1));
         class.source = source;
-        WorkloadPlan::of(class)
+        WorkloadPlan::new(class)
     };
     if let Some(mix) = &args.mix {
         return mixed(mix);
@@ -100,7 +101,7 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
             plan.constraints = dialect.and_then(ConstraintDialect::named).unwrap_or_default();
             Ok(plan)
         }
-        _ => known(name).map(WorkloadPlan::of),
+        _ => known(name).map(WorkloadPlan::new),
     }
 }
 
@@ -133,7 +134,7 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
         );
     }
     let first = classes.first().cloned().ok_or_else(wrong)?;
-    Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::of(first) })
+    Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::new(first) })
 }
 
 /// Whether a data set is a folder of images.
@@ -143,11 +144,11 @@ fn is_images(file: &str, args: &DataArgs) -> bool {
 }
 
 /// Images of a folder, asked about with their captions.
-fn captioned(folder: &str, output: Option<Lengths>) -> WorkloadPlan {
-    let output = output.unwrap_or(Lengths::Fixed(CAPTION_ANSWER));
-    let mut class = ClassPlan::synthetic(&stem(folder), Lengths::Fixed(64), output);
+fn captioned(folder: &str, output: Option<LengthDistribution>) -> WorkloadPlan {
+    let output = output.unwrap_or(LengthDistribution::Fixed(CAPTION_ANSWER));
+    let mut class = ClassPlan::synthetic(&stem(folder), LengthDistribution::Fixed(64), output);
     class.images = Some(ImagesPlan::captioned(folder));
-    WorkloadPlan::of(class)
+    WorkloadPlan::new(class)
 }
 
 /// Tokens of an answer about an image, when nothing is said.
@@ -190,7 +191,7 @@ fn dataset(file: &str, data: &DataArgs, args: &WorkloadArgs) -> DatasetPlan {
         min_output: data.min_output.or(usual(4)),
         max_total: data.max_total.or(usual(2048)),
         turns: match session.turns {
-            Some(Lengths::Fixed(turns)) => Some(turns),
+            Some(LengthDistribution::Fixed(turns)) => Some(turns),
             Some(_) => None,
             // Single prompts unless conversations were asked for.
             None => Some(1),
@@ -285,7 +286,7 @@ fn is_about_data(data: &DataArgs) -> bool {
 }
 
 fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
-    if !matches!(asked.turns, None | Some(Lengths::Fixed(_))) {
+    if !matches!(asked.turns, None | Some(LengthDistribution::Fixed(_))) {
         return Err(Failed::usage("conversations of a data set have their own turns")
             .hint("--turns N plays at most N of them"));
     }
@@ -330,7 +331,7 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPla
     let has_tools = args.tool_calls.is_some() || args.fan_out.is_some();
     let base = preset.or_else(|| {
         (args.turns.is_some() || has_tools).then_some(SessionPlan {
-            turns: Lengths::Fixed(1),
+            turns: LengthDistribution::Fixed(1),
             think: Delay::Fixed(std::time::Duration::ZERO),
             turn_input: None,
             history: History::Server,
@@ -341,9 +342,9 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPla
         (None, false) => None,
         (tools, _) => {
             let tools = tools.unwrap_or(ToolsPlan {
-                calls: Lengths::Fixed(1),
+                calls: LengthDistribution::Fixed(1),
                 delay: Delay::Fixed(std::time::Duration::from_secs(1)),
-                result: Lengths::Fixed(200),
+                result: LengthDistribution::Fixed(200),
                 fan_out: 0,
                 tool_role: false,
             });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use goodput_exchange::{FileShape, ParquetTable, sweep_csv, sweeps_csv};
 use goodput_lab::results::{self, ExportedRun, SavedResult};
-use goodput_model::{Tool, Verdict};
+use goodput_model::{SourceTool, Verdict};
 use goodput_record::Artifact;
 
 use super::write::place;
@@ -65,7 +65,7 @@ pub(super) fn tables(artifact: &Artifact, detailed: bool, to: Option<&Path>) -> 
 /// A run as the file of this tool, with the run's verdict and what to know about it.
 pub(crate) fn converted(
     folder: &Path,
-    tool: Tool,
+    tool: SourceTool,
 ) -> Result<(Vec<u8>, Verdict, Vec<String>), Failed> {
     let run = ExportedRun::read(&results::open(folder)?)?;
     let mut out = Vec::new();

@@ -7,7 +7,7 @@ use goodput_campaign::sweep::{Axis, Effort, SweepPlan, settled, spaced};
 use goodput_lab::FolderCommands;
 use goodput_lab::serve::Command;
 use goodput_lab::sweep::{ServerRequest, SweepRequest, promise};
-use goodput_model::{Extent, Plan, Rate};
+use goodput_model::{LoadExtent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
 use crate::error::Failed;
@@ -97,7 +97,7 @@ fn load(args: &PointArgs) -> LoadArgs {
         num_requests: None,
         until: None,
         min_duration: None,
-        warmup: Extent::Time(args.warmup.unwrap_or_default()),
+        warmup: LoadExtent::Time(args.warmup.unwrap_or_default()),
         cooldown: Duration::ZERO,
         drain: args.drain,
         client: args.client.clone(),

@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::support::Session;
 use fleet::{Fleet, Numbers, RATE, manifest, plan, records, samples, write};
 use goodput_model::{
-    ClockOffset, EndedBy, ErrorClass, Failure, Nanos, Plan, RequestRecord, Sample, Shard, Stage,
+    ClockOffset, EndedBy, ErrorClass, Failure, FailureStage, HealthSample, Nanos, Plan,
+    RequestRecord, Shard,
 };
 use goodput_record::{Manifest, State};
 use serde_json::{Value, json};
@@ -151,7 +152,7 @@ fn a_sick_client_makes_the_result_suspect_and_is_named() {
         manifest.shard.as_ref().is_some_and(|facts| facts.shard.index() == rank)
     };
     let stalled = |at_least: u32| {
-        move |_: &mut Plan, manifest: &mut Manifest, looks: &mut Vec<Sample>| {
+        move |_: &mut Plan, manifest: &mut Manifest, looks: &mut Vec<HealthSample>| {
             if (0..at_least).any(|rank| is(manifest, rank + 1)) {
                 *looks = samples(rank_of(manifest), true, 100);
             }
@@ -218,7 +219,7 @@ fn a_client_that_was_cut_off_from_the_server_is_named() {
             for record in &mut own[half..] {
                 record.exchange.failure = Some(Failure {
                     class: ErrorClass::Connect,
-                    stage: Stage::Connect,
+                    stage: FailureStage::Connect,
                     message: "no route".to_owned(),
                 });
             }
@@ -346,7 +347,7 @@ fn clients_that_did_not_begin_together_are_found() {
 }
 
 /// A change to the second of two shards.
-type Change = fn(&mut Plan, &mut Manifest, &mut Vec<Sample>);
+type Change = fn(&mut Plan, &mut Manifest, &mut Vec<HealthSample>);
 
 #[test]
 fn what_does_not_belong_together_is_refused() {

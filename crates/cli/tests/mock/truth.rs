@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::support::mock::{MockProcess, records};
 use crate::support::{Session, about_time, number, timed};
 use goodput_clock::{now, pause};
-use goodput_model::{ErrorClass, Nanos, RequestRecord, Stage};
+use goodput_model::{ErrorClass, FailureStage, Nanos, RequestRecord};
 use serde_json::{Value, json};
 
 /// A run against a mock with a truth log: pairs of what the client and the engine say.
@@ -169,7 +169,7 @@ fn a_client_that_leaves_is_said_to_have_left() {
                 assert!(seen.is_ok());
                 continue;
             };
-            assert_eq!((failure.class, failure.stage), (ErrorClass::CutOff, Stage::Stream));
+            assert_eq!((failure.class, failure.stage), (ErrorClass::CutOff, FailureStage::Stream));
             assert_eq!(failure.message, "the client left");
             assert_eq!(seen.exchange.failure.as_ref().unwrap().class, ErrorClass::Timeout);
             assert_eq!((seen.exchange.chunks.len(), truth.exchange.chunks.len()), (4, 4));

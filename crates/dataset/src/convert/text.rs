@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use goodput_model::{Message, Part, Role};
+use goodput_model::{Message, MessagePart, Role};
 use serde_json::{Map, Value, json};
 
 use super::Converted;
-use crate::{Entry, Loaded, Turn};
+use crate::{DatasetEntry, DatasetTurn, Loaded};
 
 /// What no form of text holds.
-fn lose_times(entry: &Entry, converted: &mut Converted) {
+fn lose_times(entry: &DatasetEntry, converted: &mut Converted) {
     converted.lose("at", entry.at.is_some());
     converted.lose("session", entry.session.is_some());
     converted.lose("class", entry.class.is_some());
@@ -22,7 +22,7 @@ fn lose_times(entry: &Entry, converted: &mut Converted) {
 }
 
 /// Whether there is text to write.
-fn has_text(entry: &Entry, converted: &mut Converted) -> bool {
+fn has_text(entry: &DatasetEntry, converted: &mut Converted) -> bool {
     let has_text = entry.turns.first().is_some_and(|turn| !turn.messages.is_empty());
     converted.lose("entries without text", !has_text);
     has_text
@@ -65,16 +65,16 @@ fn message(message: &Message) -> String {
         Message::Plain { role, parts } => (role, parts),
     };
     let content = match parts.as_slice() {
-        [Part::Text(text)] => Value::from(text.as_ref()),
+        [MessagePart::Text(text)] => Value::from(text.as_ref()),
         parts => parts.iter().map(part).collect(),
     };
     json!({"role": role.name(), "content": content}).to_string()
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &MessagePart) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text.as_ref()}),
-        Part::Image(url) => json!({"type": "image_url", "image_url": {"url": url.as_ref()}}),
+        MessagePart::Text(text) => json!({"type": "text", "text": text.as_ref()}),
+        MessagePart::Image(url) => json!({"type": "image_url", "image_url": {"url": url.as_ref()}}),
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn prompts(
     Ok(())
 }
 
-fn prompt_line(turn: &Turn, prompt: &str, converted: &mut Converted) -> Map<String, Value> {
+fn prompt_line(turn: &DatasetTurn, prompt: &str, converted: &mut Converted) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("prompt".to_owned(), prompt.into());
     if let Some(tokens) = turn.output_tokens {
@@ -123,7 +123,7 @@ fn prompt_line(turn: &Turn, prompt: &str, converted: &mut Converted) -> Map<Stri
 fn plain_text(message: &Message) -> Option<(Role, &str)> {
     match message {
         Message::Plain { role, parts } => match parts.as_slice() {
-            [Part::Text(text)] => Some((*role, text)),
+            [MessagePart::Text(text)] => Some((*role, text)),
             _ => None,
         },
         Message::Raw(_) => None,

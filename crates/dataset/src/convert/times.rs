@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use goodput_model::Nanos;
 
 use super::Converted;
-use crate::trace::{Row, Writer, decimal};
-use crate::{Entry, Loaded};
+use crate::trace::{TraceRow, TraceRowWriter, decimal};
+use crate::{DatasetEntry, Loaded};
 
 /// Tokens of one of Mooncake's blocks.
 const MOONCAKE_BLOCK: u32 = 512;
@@ -15,7 +15,7 @@ const MOONCAKE_BLOCK: u32 = 512;
 fn rows(
     loaded: &Loaded,
     converted: &mut Converted,
-    mut write: impl FnMut(Row, &mut Converted) -> io::Result<()>,
+    mut write: impl FnMut(TraceRow, &mut Converted) -> io::Result<()>,
 ) -> io::Result<()> {
     for entry in &loaded.entries {
         let mut at = entry.at;
@@ -35,7 +35,7 @@ fn rows(
             let served = turn.served.as_deref().cloned().unwrap_or_default();
             converted.lose("params", served.has_params);
             converted.lose("gaps", served.has_gaps);
-            let row = Row {
+            let row = TraceRow {
                 at: now + turn.after.filter(|_| entry.turns.len() > 1).unwrap_or_default(),
                 session: session(entry),
                 class: entry.class.clone(),
@@ -53,7 +53,7 @@ fn rows(
                 input_by: served.input_by,
                 output_by: served.output_by,
                 cached_tokens: served.cached_tokens,
-                ..Row::default()
+                ..TraceRow::default()
             };
             at = Some(row.at + took);
             write(row, converted)?;
@@ -64,7 +64,7 @@ fn rows(
 }
 
 /// What links the turns of an entry: its session, or its place in the file.
-fn session(entry: &Entry) -> Option<String> {
+fn session(entry: &DatasetEntry) -> Option<String> {
     let place = || (entry.turns.len() > 1).then(|| format!("line-{}", entry.line));
     entry.session.clone().or_else(place)
 }
@@ -74,7 +74,7 @@ pub(super) fn goodput(
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
-    let mut writer = Writer::new(out, loaded.block_tokens)?;
+    let mut writer = TraceRowWriter::new(out, loaded.block_tokens)?;
     rows(loaded, converted, |mut row, converted| {
         if loaded.block_tokens.is_none() {
             converted.lose("blocks", !row.blocks.is_empty());

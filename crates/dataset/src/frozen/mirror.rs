@@ -6,18 +6,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use goodput_model::{
-    Constraint, ConstraintKind, History, Message, Nanos, Part, Planned, Request, Role, Session,
-    Step,
+    Constraint, ConstraintKind, History, Message, MessagePart, Nanos, Planned, Request, Role,
+    Session, SessionStep,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::Fault;
+use crate::error::EntryError;
 
 /// Texts that were read before: those that many requests share are held once.
 #[derive(Default)]
-pub(super) struct Pool(HashSet<Arc<str>>);
+pub(super) struct SharedTexts(HashSet<Arc<str>>);
 
-impl Pool {
+impl SharedTexts {
     fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return Arc::clone(known);
@@ -31,7 +31,7 @@ impl Pool {
 /// A session.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Line<'a> {
+pub(super) struct SessionMirror<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<Nanos>,
     #[serde(default)]
@@ -60,7 +60,7 @@ struct RequestLine<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    constraint: Option<Limit>,
+    constraint: Option<ConstraintMirror>,
     #[serde(borrow)]
     planned: PlannedLine<'a>,
 }
@@ -92,7 +92,7 @@ enum PartLine<'a> {
 /// A constraint.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-enum Limit {
+enum ConstraintMirror {
     Json(String),
     Regex(String),
     Choice(Vec<String>),
@@ -101,7 +101,7 @@ enum Limit {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-enum Kind {
+enum MessageMirror {
     Json,
     Regex,
     Choice,
@@ -121,7 +121,7 @@ struct PlannedLine<'a> {
     #[serde(default, skip_serializing_if = "is_zero")]
     turn: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    constraint: Option<Kind>,
+    constraint: Option<MessageMirror>,
     #[serde(default, skip_serializing_if = "is_zero")]
     images: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,21 +135,24 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn of(at: Option<Nanos>, session: &'a Session) -> Self {
-        let step = |step: &'a Step| StepLine {
+impl<'a> SessionMirror<'a> {
+    pub(super) fn new(at: Option<Nanos>, session: &'a Session) -> Self {
+        let step = |step: &'a SessionStep| StepLine {
             after: step.after,
-            requests: step.requests.iter().map(RequestLine::of).collect(),
-            reply: step.reply.as_ref().map(MessageLine::of),
+            requests: step.requests.iter().map(RequestLine::new).collect(),
+            reply: step.reply.as_ref().map(MessageLine::new),
         };
         Self { at, history: session.history, steps: session.steps.iter().map(step).collect() }
     }
 
-    pub(super) fn session(self, pool: &mut Pool) -> Result<(Option<Nanos>, Session), Fault> {
+    pub(super) fn session(
+        self,
+        pool: &mut SharedTexts,
+    ) -> Result<(Option<Nanos>, Session), EntryError> {
         if self.steps.is_empty() || self.steps.iter().any(|step| step.requests.is_empty()) {
-            return Err(Fault::from("a session without steps or a step without requests"));
+            return Err(EntryError::from("a session without steps or a step without requests"));
         }
-        let mut step = |line: StepLine<'_>| Step {
+        let mut step = |line: StepLine<'_>| SessionStep {
             after: line.after,
             requests: line.requests.into_iter().map(|request| request.request(pool)).collect(),
             reply: line.reply.map(|message| message.message(pool)),
@@ -160,18 +163,18 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    fn of(request: &'a Request) -> Self {
+    fn new(request: &'a Request) -> Self {
         let field = |(key, json): &'a (String, String)| (key.into(), json.into());
         Self {
-            messages: request.messages.iter().map(MessageLine::of).collect(),
+            messages: request.messages.iter().map(MessageLine::new).collect(),
             fields: request.fields.iter().map(field).collect(),
             model: request.model.as_deref().map(Cow::Borrowed),
-            constraint: request.constraint.as_deref().map(Limit::of),
-            planned: PlannedLine::of(&request.planned),
+            constraint: request.constraint.as_deref().map(ConstraintMirror::new),
+            planned: PlannedLine::new(&request.planned),
         }
     }
 
-    fn request(self, pool: &mut Pool) -> Request {
+    fn request(self, pool: &mut SharedTexts) -> Request {
         let field =
             |(key, json): (Cow<'_, str>, Cow<'_, str>)| (key.into_owned(), json.into_owned());
         Request {
@@ -185,10 +188,10 @@ impl<'a> RequestLine<'a> {
 }
 
 impl<'a> MessageLine<'a> {
-    fn of(message: &'a Message) -> Self {
-        let part = |part: &'a Part| match part {
-            Part::Text(text) => PartLine::Text(Cow::Borrowed(text)),
-            Part::Image(url) => PartLine::Image(Cow::Borrowed(url)),
+    fn new(message: &'a Message) -> Self {
+        let part = |part: &'a MessagePart| match part {
+            MessagePart::Text(text) => PartLine::Text(Cow::Borrowed(text)),
+            MessagePart::Image(url) => PartLine::Image(Cow::Borrowed(url)),
         };
         match message {
             Message::Raw(json) => Self::Raw(Cow::Borrowed(json)),
@@ -204,7 +207,7 @@ impl<'a> MessageLine<'a> {
         }
     }
 
-    fn message(self, pool: &mut Pool) -> Message {
+    fn message(self, pool: &mut SharedTexts) -> Message {
         let (role, parts) = match self {
             Self::Raw(json) => return Message::Raw(pool.get(&json)),
             Self::System(parts) => (Role::System, parts),
@@ -213,15 +216,15 @@ impl<'a> MessageLine<'a> {
             Self::Tool(parts) => (Role::Tool, parts),
         };
         let part = |part: PartLine<'_>| match part {
-            PartLine::Text(text) => Part::Text(pool.get(&text)),
-            PartLine::Image(url) => Part::Image(pool.get(&url)),
+            PartLine::Text(text) => MessagePart::Text(pool.get(&text)),
+            PartLine::Image(url) => MessagePart::Image(pool.get(&url)),
         };
         Message::Plain { role, parts: parts.into_iter().map(part).collect() }
     }
 }
 
-impl Limit {
-    fn of(constraint: &Constraint) -> Self {
+impl ConstraintMirror {
+    fn new(constraint: &Constraint) -> Self {
         match constraint {
             Constraint::Json(text) => Self::Json(text.clone()),
             Constraint::Regex(text) => Self::Regex(text.clone()),
@@ -241,12 +244,12 @@ impl Limit {
 }
 
 impl<'a> PlannedLine<'a> {
-    fn of(planned: &'a Planned) -> Self {
+    fn new(planned: &'a Planned) -> Self {
         let kind = |kind| match kind {
-            ConstraintKind::Json => Kind::Json,
-            ConstraintKind::Regex => Kind::Regex,
-            ConstraintKind::Choice => Kind::Choice,
-            ConstraintKind::Grammar => Kind::Grammar,
+            ConstraintKind::Json => MessageMirror::Json,
+            ConstraintKind::Regex => MessageMirror::Regex,
+            ConstraintKind::Choice => MessageMirror::Choice,
+            ConstraintKind::Grammar => MessageMirror::Grammar,
         };
         Self {
             class: Cow::Borrowed(&planned.class),
@@ -261,12 +264,12 @@ impl<'a> PlannedLine<'a> {
         }
     }
 
-    fn planned(self, pool: &mut Pool) -> Planned {
+    fn planned(self, pool: &mut SharedTexts) -> Planned {
         let kind = |kind| match kind {
-            Kind::Json => ConstraintKind::Json,
-            Kind::Regex => ConstraintKind::Regex,
-            Kind::Choice => ConstraintKind::Choice,
-            Kind::Grammar => ConstraintKind::Grammar,
+            MessageMirror::Json => ConstraintKind::Json,
+            MessageMirror::Regex => ConstraintKind::Regex,
+            MessageMirror::Choice => ConstraintKind::Choice,
+            MessageMirror::Grammar => ConstraintKind::Grammar,
         };
         Planned {
             class: pool.get(&self.class),

@@ -72,7 +72,7 @@ impl RowGroupReader for BoundedRows<'_> {
         let pages = self.0.get_column_page_reader(index)?;
         let column = self.metadata().column(index).column_descr();
         let has_repetition = column.max_rep_level() > 0;
-        let levels = Levels { has_repetition, has_definition: column.max_def_level() > 0 };
+        let levels = PageLevels { has_repetition, has_definition: column.max_def_level() > 0 };
         Ok(Box::new(BoundedPages { pages, levels }))
     }
 
@@ -87,7 +87,7 @@ impl RowGroupReader for BoundedRows<'_> {
 
 struct BoundedPages {
     pages: Box<dyn PageReader>,
-    levels: Levels,
+    levels: PageLevels,
 }
 
 impl PageReader for BoundedPages {
@@ -165,7 +165,7 @@ fn contradiction(what: &str) -> ParquetError {
 }
 
 /// Whether the values that a page states can be in its bytes.
-fn is_plausible(page: &Page, levels: Levels) -> bool {
+fn is_plausible(page: &Page, levels: PageLevels) -> bool {
     let bytes = page.buffer();
     let values = u64::from(page.num_values());
     let encoding = page.encoding();
@@ -186,12 +186,12 @@ fn is_plausible(page: &Page, levels: Levels) -> bool {
 
 /// Which levels stand before the values of a page.
 #[derive(Clone, Copy)]
-struct Levels {
+struct PageLevels {
     has_repetition: bool,
     has_definition: bool,
 }
 
-impl Levels {
+impl PageLevels {
     /// The values of a page of version 1: behind levels that state their length in four bytes each.
     fn after_them(self, mut bytes: &[u8]) -> Option<&[u8]> {
         for _ in 0..u8::from(self.has_repetition) + u8::from(self.has_definition) {
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn values_begin_behind_the_levels() {
-        let both = Levels { has_repetition: true, has_definition: true };
+        let both = PageLevels { has_repetition: true, has_definition: true };
         let page = [2, 0, 0, 0, 8, 8, 1, 0, 0, 0, 9, 42];
         assert_eq!(both.after_them(&page), Some(&[42][..]));
         assert_eq!(both.after_them(&page[..7]), None);

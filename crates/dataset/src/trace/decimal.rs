@@ -2,7 +2,7 @@
 
 use goodput_model::Nanos;
 
-use crate::error::Fault;
+use crate::error::EntryError;
 
 /// The latest instant that is taken for one, in seconds: the year 2286.
 const LATEST_S: u64 = 10_000_000_000;
@@ -31,10 +31,10 @@ pub(crate) fn nanos(text: &str, digits: u32) -> Option<Nanos> {
 }
 
 /// A time in a field, in seconds (9 digits) or milliseconds (6).
-pub(super) fn field(name: &str, text: &str, digits: u32) -> Result<Nanos, Fault> {
+pub(super) fn field(name: &str, text: &str, digits: u32) -> Result<Nanos, EntryError> {
     let unit = if digits == 9 { "seconds" } else { "milliseconds" };
     nanos(text, digits).ok_or_else(|| {
-        Fault::field(name, text, &format!("a number of {unit} from 0, below the year 2286"))
+        EntryError::field(name, text, &format!("a number of {unit} from 0, below the year 2286"))
     })
 }
 
@@ -46,10 +46,14 @@ pub(crate) fn decimal(nanos: Nanos) -> String {
 }
 
 /// An instant like `2023-11-16 18:15:46.6805900` with an optional time zone, or decimal seconds.
-pub(super) fn instant(name: &str, text: &str) -> Result<Nanos, Fault> {
+pub(super) fn instant(name: &str, text: &str) -> Result<Nanos, EntryError> {
     let found = nanos(text, 9).or_else(|| calendar(text.trim()));
     found.ok_or_else(|| {
-        Fault::field(name, text, "an instant like `2023-11-16 18:15:46.6805900`, or seconds from 0")
+        EntryError::field(
+            name,
+            text,
+            "an instant like `2023-11-16 18:15:46.6805900`, or seconds from 0",
+        )
     })
 }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::litellm::is_litellm;
 use super::otel::is_spans;
-use crate::error::{DatasetError, Fault, names};
+use crate::error::{DatasetError, EntryError, names};
 use crate::first::{first_document, is_schema};
 use crate::format::TraceFormat;
-use crate::object::Object;
+use crate::object::JsonObject;
 use crate::private;
 
 /// The form of a trace.
@@ -56,7 +56,7 @@ pub(crate) fn format_of(
         let formats = names(TraceFormat::ALL.map(TraceFormat::name));
         Err(DatasetError::file(
             path,
-            Fault::with_hint(
+            EntryError::with_hint(
                 format!(
                     "cannot tell its form: {there}, expected an object with \
                      `timestamp` and `input_length`, a header with `ContextTokens` or \
@@ -69,7 +69,7 @@ pub(crate) fn format_of(
 }
 
 /// The log that begins with this object.
-fn of_log(object: &Object<'_>) -> Option<TraceFormat> {
+fn of_log(object: &JsonObject<'_>) -> Option<TraceFormat> {
     if is_spans(object) {
         Some(TraceFormat::Otel)
     } else if is_litellm(object) {

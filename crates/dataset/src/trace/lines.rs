@@ -7,13 +7,13 @@ use goodput_model::Nanos;
 
 use super::TraceOptions;
 use super::decimal::field;
-use crate::error::{DatasetError, Fault};
+use crate::error::{DatasetError, EntryError};
 use crate::format::TraceFormat;
 use crate::input::open;
 use crate::items::Items;
-use crate::object::Object;
-use crate::pass::{Found, Keeper, Pass, Tally};
-use crate::{Entry, Turn};
+use crate::object::JsonObject;
+use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// One pass over a trace.
 pub(super) fn scan(
@@ -21,7 +21,7 @@ pub(super) fn scan(
     format: TraceFormat,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<(Tally, Option<u32>), DatasetError> {
+) -> Result<(PassTally, Option<u32>), DatasetError> {
     let own = if format == TraceFormat::Bailian { 16 } else { 512 };
     let block = options.block_tokens.unwrap_or(own).max(1);
     let mut items = Items::new(path, open(path)?)?;
@@ -31,37 +31,41 @@ pub(super) fn scan(
         pass.item(place, |_, _| {
             let text = piece?;
             if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+                return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
-            let object = Object::parse(text)?;
-            let turn = Turn {
+            let object = JsonObject::parse(text)?;
+            let turn = DatasetTurn {
                 input_tokens: Some(object.need_tokens("input_length")?),
                 output_tokens: Some(object.need_tokens("output_length")?),
                 blocks: blocks(&object, "hash_ids", block)?,
-                ..Turn::default()
+                ..DatasetTurn::default()
             };
             let entry = match format {
                 TraceFormat::Bailian => chats.bailian(&object, turn)?,
                 _ => chats.mooncake(&object, turn)?,
             };
-            Ok(Found::Entry(entry))
+            Ok(ItemOutcome::Entry(entry))
         })?;
     }
     Ok((pass.finish(items.finish(path)?)?, Some(block)))
 }
 
 /// The names of a prompt's blocks: no more than its length has room for.
-pub(super) fn blocks(object: &Object<'_>, name: &str, block: u32) -> Result<Vec<u64>, Fault> {
+pub(super) fn blocks(
+    object: &JsonObject<'_>,
+    name: &str,
+    block: u32,
+) -> Result<Vec<u64>, EntryError> {
     let Some(raw) = object.value(name) else { return Ok(Vec::new()) };
     let ids: Vec<u64> = serde_json::from_str(raw.get())
-        .map_err(|_| Fault::field(name, raw.get(), "an array of whole numbers from 0"))?;
+        .map_err(|_| EntryError::field(name, raw.get(), "an array of whole numbers from 0"))?;
     let field = if name == "blocks" { "input_tokens" } else { "input_length" };
     let input = object.need_tokens(field)?;
     let room = input.div_ceil(block);
     if ids.len() as u64 > u64::from(room) {
         let expected =
             format!("at most {room}: `{field}` is {input} and a block has {block} tokens");
-        return Err(Fault::field(name, &format!("{} blocks", ids.len()), &expected));
+        return Err(EntryError::field(name, &format!("{} blocks", ids.len()), &expected));
     }
     Ok(ids)
 }
@@ -76,7 +80,11 @@ struct Chats {
 }
 
 impl Chats {
-    fn mooncake(&mut self, object: &Object<'_>, mut turn: Turn) -> Result<Entry, Fault> {
+    fn mooncake(
+        &mut self,
+        object: &JsonObject<'_>,
+        mut turn: DatasetTurn,
+    ) -> Result<DatasetEntry, EntryError> {
         const EXPECTED: &str = "milliseconds, or a `delay` in a session that has begun";
         let session = object.label("session_id").or_else(|| object.label("chat_id"));
         let delay = object.value("delay").map(|raw| field("delay", raw.get(), 6)).transpose()?;
@@ -86,17 +94,27 @@ impl Chats {
             (None, Some(before), Some(delay)) => before + delay,
             (stated, ..) => match stated {
                 Some(raw) => field("timestamp", raw.get(), 6)?,
-                None => return Err(Fault::missing("timestamp", object.names(), EXPECTED)),
+                None => return Err(EntryError::missing("timestamp", object.names(), EXPECTED)),
             },
         };
         if let Some(session) = &session {
             self.last.insert(session.clone(), at);
         }
         let class = object.label("type");
-        Ok(Entry { at: Some(at), session, class, turns: vec![turn], ..Entry::default() })
+        Ok(DatasetEntry {
+            at: Some(at),
+            session,
+            class,
+            turns: vec![turn],
+            ..DatasetEntry::default()
+        })
     }
 
-    fn bailian(&mut self, object: &Object<'_>, turn: Turn) -> Result<Entry, Fault> {
+    fn bailian(
+        &mut self,
+        object: &JsonObject<'_>,
+        turn: DatasetTurn,
+    ) -> Result<DatasetEntry, EntryError> {
         let raw = object.need("timestamp", "seconds")?;
         let at = field("timestamp", raw.get(), 9)?;
         let chat = object.label("chat_id");
@@ -109,6 +127,12 @@ impl Chats {
             self.roots.insert(chat, root.clone());
         }
         let class = object.label("type");
-        Ok(Entry { at: Some(at), session: root, class, turns: vec![turn], ..Entry::default() })
+        Ok(DatasetEntry {
+            at: Some(at),
+            session: root,
+            class,
+            turns: vec![turn],
+            ..DatasetEntry::default()
+        })
     }
 }

@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 
 use super::TraceOptions;
 use super::moment::moment;
-use crate::error::{DatasetError, Fault, Place};
-use crate::input::{Lines, open};
+use crate::error::{DatasetError, EntryError, FilePosition};
+use crate::input::{BoundedLines, open};
 use crate::items::Items;
-use crate::object::Object;
-use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::object::JsonObject;
+use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
 use crate::private;
-use crate::table::Table;
-use crate::{Entry, Turn};
+use crate::table::TableReader;
+use crate::{DatasetEntry, DatasetTurn};
 
 /// The fields that are read; no other passes.
 const FIELDS: [&str; 14] = [
@@ -40,15 +40,16 @@ const GENERATIONS: [&str; 6] =
     ["completion", "responses", "messages", "generate_content", "pass_through", "passthrough"];
 
 /// Whether an object is a row of such a log, or holds some.
-pub(crate) fn is_litellm(object: &Object<'_>) -> bool {
-    let is_row = |object: &Object<'_>| {
+pub(crate) fn is_litellm(object: &JsonObject<'_>) -> bool {
+    let is_row = |object: &JsonObject<'_>| {
         let has = |name: &str| object.get(name).is_some();
         let is_timed = has("startTime") || has("start_time");
         is_timed && has("completion_tokens") && has("prompt_tokens")
     };
-    let inner = inner(object).and_then(|raw| serde_json::from_str::<Object<'_>>(raw.get()).ok());
+    let inner =
+        inner(object).and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok());
     let first = rows(object).and_then(|rows| rows.first().copied());
-    let first = first.and_then(|raw| serde_json::from_str::<Object<'_>>(raw.get()).ok());
+    let first = first.and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok());
     is_row(object) || inner.is_some_and(|o| is_row(&o)) || first.is_some_and(|o| is_row(&o))
 }
 
@@ -57,8 +58,8 @@ pub(super) fn scan(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut lines = Lines::new(open(path)?);
+) -> Result<PassTally, DatasetError> {
+    let mut lines = BoundedLines::new(open(path)?);
     let first = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
     let is_table = match first {
         Some((_, Ok(line))) => {
@@ -74,7 +75,7 @@ fn scan_json(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     let mut items = Items::documents(path)?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
@@ -86,7 +87,7 @@ fn scan_json(
             }
         };
         // A page of the proxy's answers holds many rows.
-        let held = serde_json::from_str::<Object<'_>>(text).ok().and_then(|page| rows(&page));
+        let held = serde_json::from_str::<JsonObject<'_>>(text).ok().and_then(|page| rows(&page));
         for row in held.iter().flatten() {
             pass.item(place, |_, _| of_json(row.get()))?;
         }
@@ -98,26 +99,26 @@ fn scan_json(
 }
 
 /// The rows of a page.
-fn rows<'a>(object: &Object<'a>) -> Option<Vec<&'a RawValue>> {
+fn rows<'a>(object: &JsonObject<'a>) -> Option<Vec<&'a RawValue>> {
     let raw = object.value("data").or_else(|| object.value("logs"))?;
     serde_json::from_str(raw.get()).ok()
 }
 
 /// The payload, where it is wrapped.
-fn inner<'a>(object: &Object<'a>) -> Option<&'a RawValue> {
+fn inner<'a>(object: &JsonObject<'a>) -> Option<&'a RawValue> {
     object.value("standard_logging_object").or_else(|| object.value("standard_logging_payload"))
 }
 
-fn of_json(text: &str) -> Result<Found, Fault> {
+fn of_json(text: &str) -> Result<ItemOutcome, EntryError> {
     if text.trim().is_empty() {
-        return Ok(Found::Skip("blank line".to_owned()));
+        return Ok(ItemOutcome::Skip("blank line".to_owned()));
     }
     let outer = private::object(text)?;
     let object = match inner(&outer) {
         Some(raw) => private::object(raw.get())?,
         None => outer,
     };
-    let metadata: Option<Object<'_>> =
+    let metadata: Option<JsonObject<'_>> =
         object.value("metadata").and_then(|raw| serde_json::from_str(raw.get()).ok());
     entry(&|name| {
         let value = scalar(&object, name);
@@ -127,7 +128,7 @@ fn of_json(text: &str) -> Result<Found, Fault> {
 }
 
 /// A text, number or boolean of an object as text.
-fn scalar<'a>(object: &Object<'a>, name: &str) -> Option<Cow<'a, str>> {
+fn scalar<'a>(object: &JsonObject<'a>, name: &str) -> Option<Cow<'a, str>> {
     let raw = object.value(name)?.get();
     let is_scalar = !raw.starts_with(['{', '[']);
     is_scalar.then(|| serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned))
@@ -137,8 +138,8 @@ fn scan_table(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut table = Table::open(path)?;
+) -> Result<PassTally, DatasetError> {
+    let mut table = TableReader::open(path)?;
     let columns = FIELDS.map(|name| table.column(&[name]));
     let is_there = |name: &str| FIELDS.iter().zip(columns).any(|(f, c)| *f == name && c.is_some());
     let needed: [&[&str]; 3] =
@@ -147,7 +148,11 @@ fn scan_table(
         if !names.iter().any(|name| is_there(name)) {
             let hint = "export the table LiteLLM_SpendLogs with a header";
             let what = format!("no column `{}`", names.first().copied().unwrap_or_default());
-            return Err(DatasetError::new(path, Place::Line(1), Fault::with_hint(what, hint)));
+            return Err(DatasetError::new(
+                path,
+                FilePosition::Line(1),
+                EntryError::with_hint(what, hint),
+            ));
         }
     }
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
@@ -158,7 +163,7 @@ fn scan_table(
                 let column = place.and_then(|place| columns.get(place).copied().flatten());
                 match row.optional(column) {
                     Ok(text) => Ok(text.map(Cow::Borrowed)),
-                    Err(_) => Err(Fault::from("the row has other columns than the header")),
+                    Err(_) => Err(EntryError::from("the row has other columns than the header")),
                 }
             })
         })?;
@@ -166,10 +171,10 @@ fn scan_table(
     pass.finish(table.finish(path)?)
 }
 
-type Field<'a> = dyn Fn(&str) -> Result<Option<Cow<'a, str>>, Fault> + 'a;
+type Field<'a> = dyn Fn(&str) -> Result<Option<Cow<'a, str>>, EntryError> + 'a;
 
-fn entry(field: &Field<'_>) -> Result<Found, Fault> {
-    let first = |names: &[&str]| -> Result<Option<Cow<'_, str>>, Fault> {
+fn entry(field: &Field<'_>) -> Result<ItemOutcome, EntryError> {
+    let first = |names: &[&str]| -> Result<Option<Cow<'_, str>>, EntryError> {
         for name in names {
             let text = field(name)?.filter(|text| !text.trim().is_empty());
             if text.is_some() {
@@ -178,7 +183,7 @@ fn entry(field: &Field<'_>) -> Result<Found, Fault> {
         }
         Ok(None)
     };
-    let skip = |why: &str| Ok(Found::Skip(why.to_owned()));
+    let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
     let is = |text: Option<Cow<'_, str>>, word: &str| {
         text.is_some_and(|text| text.trim().eq_ignore_ascii_case(word))
     };
@@ -198,7 +203,7 @@ fn entry(field: &Field<'_>) -> Result<Found, Fault> {
         text.map(|text| moment(&text).ok_or_else(wrong)).transpose()
     };
     let Some(at) = time(["startTime", "start_time"])? else {
-        return Err(Fault::from("no field `startTime`"));
+        return Err(EntryError::from("no field `startTime`"));
     };
     let count = |name: &str| {
         let text = first(&[name])?;
@@ -211,12 +216,13 @@ fn entry(field: &Field<'_>) -> Result<Found, Fault> {
     let took = time(["endTime", "end_time"])?.filter(|end| *end >= at).map(|end| end - at);
     let session = first(&["session_id", "litellm_session_id", "trace_id"])?;
     let class = first(&["model_group", "model"])?.map(|name| private::label(&name));
-    let turn = Turn { input_tokens: input, output_tokens: output, took, ..Turn::default() };
-    Ok(Found::Entry(Entry {
+    let turn =
+        DatasetTurn { input_tokens: input, output_tokens: output, took, ..DatasetTurn::default() };
+    Ok(ItemOutcome::Entry(DatasetEntry {
         at: Some(at),
         session: session.map(|name| private::session(&name)),
         class,
         turns: vec![turn],
-        ..Entry::default()
+        ..DatasetEntry::default()
     }))
 }

@@ -13,14 +13,14 @@ use goodput_model::{LogPlan, Nanos};
 use super::TraceOptions;
 use super::decimal::nanos;
 use super::moment::{local, moment};
-use crate::error::{DatasetError, Fault};
-use crate::input::{Lines, open, sha256};
+use crate::error::{DatasetError, EntryError};
+use crate::input::{BoundedLines, open, sha256};
 use crate::object::MOST_TOKENS;
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
 use crate::private;
-use crate::{Entry, Turn};
+use crate::{DatasetEntry, DatasetTurn};
 
-use json::Shape;
+use json::FieldPaths;
 use template::{COMBINED, Template};
 
 /// Bytes of a request, or of an answer in one piece, that make a token: English has about four
@@ -53,16 +53,16 @@ pub(super) fn scan(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
+) -> Result<PassTally, DatasetError> {
     let reader = Reader::new(&options.log).map_err(|fault| DatasetError::file(path, fault))?;
-    let mut lines = Lines::new(open(path)?);
+    let mut lines = BoundedLines::new(open(path)?);
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     let io = |error| DatasetError::io(path, "read", &error);
     while let Some((place, piece)) = lines.next().map_err(io)? {
         pass.item(place, |_, notes| {
             let line = private::piece(piece)?;
             if line.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+                return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
             reader.read(line, notes)
         })?;
@@ -74,35 +74,37 @@ pub(super) fn scan(
 struct Reader<'a> {
     plan: &'a LogPlan,
     template: Template,
-    shape: Option<Shape>,
+    shape: Option<FieldPaths>,
     input: Option<&'a str>,
     output: Option<&'a str>,
 }
 
 impl<'a> Reader<'a> {
     /// Refuses a format that does not hold what a trace needs.
-    fn new(plan: &'a LogPlan) -> Result<Self, Fault> {
+    fn new(plan: &'a LogPlan) -> Result<Self, EntryError> {
         let (template, format) = Template::parse(plan.format.as_deref().unwrap_or(COMBINED))
-            .map_err(|what| Fault::from(format!("the log's format cannot be read: {what}")))?;
+            .map_err(|what| EntryError::from(format!("the log's format cannot be read: {what}")))?;
         let name =
             |field: &'a Option<String>| field.as_deref().map(|name| name.trim_start_matches('$'));
         let (input, output) = (name(&plan.input_tokens_field), name(&plan.output_tokens_field));
-        let reader = Self { plan, shape: Shape::of(&format), template, input, output };
+        let reader = Self { plan, shape: FieldPaths::parse(&format), template, input, output };
         for factor in [plan.bytes_per_token, plan.answer_bytes_per_token].into_iter().flatten() {
             if !factor.is_finite() || factor <= 0.0 {
-                return Err(Fault::from("bytes per token must be a number above 0"));
+                return Err(EntryError::from("bytes per token must be a number above 0"));
             }
         }
         for field in [input, output].into_iter().flatten() {
             if !reader.template.has(field) {
-                return Err(Fault::from(format!("the log's format has no variable `${field}`")));
+                return Err(EntryError::from(format!(
+                    "the log's format has no variable `${field}`"
+                )));
             }
         }
         reader.need(&TIMES, "when requests ended")?;
         reader.need(&TARGETS, "what was asked for")?;
         if input.is_none() && plan.assume_input_tokens.is_none() {
             reader.need(&ASKED, "how long prompts are").map_err(|fault| {
-                Fault::with_hint(fault.what, "log $content_length or $request_length, or say how long prompts are with --assume-input-tokens")
+                EntryError::with_hint(fault.what, "log $content_length or $request_length, or say how long prompts are with --assume-input-tokens")
             })?;
         }
         if output.is_none() {
@@ -110,7 +112,7 @@ impl<'a> Reader<'a> {
             if plan.answer_bytes_per_token.is_none()
                 && !KINDS.iter().any(|n| reader.template.has(n))
             {
-                return Err(Fault::with_hint(
+                return Err(EntryError::with_hint(
                     "the log's format does not say which answers were streamed: a token is about 4 bytes of an answer in one piece, and 180 to 360 of a stream",
                     "log $sent_http_content_type, or say --answer-bytes-per-token (250 for streams, 4 for others)",
                 ));
@@ -119,27 +121,30 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    fn need(&self, names: &[&str], what: &str) -> Result<(), Fault> {
+    fn need(&self, names: &[&str], what: &str) -> Result<(), EntryError> {
         if names.iter().any(|name| self.template.has(name)) {
             return Ok(());
         }
         let names: Vec<String> = names.iter().map(|name| format!("${name}")).collect();
         let what =
             format!("the log's format does not say {what}: expected one of {}", names.join(", "));
-        Err(Fault::with_hint(what, "say how the log is written with --log-format"))
+        Err(EntryError::with_hint(what, "say how the log is written with --log-format"))
     }
 
-    fn read(&self, line: &str, notes: &mut Notes) -> Result<Found, Fault> {
-        let values = Values(self.values(line).ok_or_else(|| {
+    fn read(&self, line: &str, notes: &mut EntryNotes) -> Result<ItemOutcome, EntryError> {
+        let values = LineValues(self.values(line).ok_or_else(|| {
             let what = "the line was not written by the log's format";
-            Fault::with_hint(what, "say how the log is written with --log-format, as in nginx.conf")
+            EntryError::with_hint(
+                what,
+                "say how the log is written with --log-format, as in nginx.conf",
+            )
         })?);
-        let skip = |why: &str| Ok(Found::Skip(why.to_owned()));
+        let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
         // Before anything is passed over: a line of another format is no line of this one.
         let ((end, is_coarse), status, took) = (values.end()?, values.status()?, values.took()?);
         let Some(class) = values.endpoint() else { return skip("not a request for tokens") };
         if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
-            return Ok(Found::Skip(format!("failed when it was recorded (status {status})")));
+            return Ok(ItemOutcome::Skip(format!("failed when it was recorded (status {status})")));
         }
         let (input, output) = (self.input(&values, notes)?, self.output(&values, notes)?);
         if input.is_none() || output.is_none() {
@@ -154,10 +159,20 @@ impl<'a> Reader<'a> {
         if took.is_none() {
             notes.add(ENDS);
         }
-        let turn = Turn { input_tokens: input, output_tokens: output, took, ..Turn::default() };
+        let turn = DatasetTurn {
+            input_tokens: input,
+            output_tokens: output,
+            took,
+            ..DatasetTurn::default()
+        };
         let at = end - took.unwrap_or_default();
         let class = Some(class.to_owned());
-        Ok(Found::Entry(Entry { at: Some(at), class, turns: vec![turn], ..Entry::default() }))
+        Ok(ItemOutcome::Entry(DatasetEntry {
+            at: Some(at),
+            class,
+            turns: vec![turn],
+            ..DatasetEntry::default()
+        }))
     }
 
     fn values<'v>(&'v self, line: &'v str) -> Option<HashMap<Cow<'v, str>, Cow<'v, str>>> {
@@ -170,7 +185,11 @@ impl<'a> Reader<'a> {
         Some(found.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    fn input(&self, values: &Values<'_>, notes: &mut Notes) -> Result<Option<u32>, Fault> {
+    fn input(
+        &self,
+        values: &LineValues<'_>,
+        notes: &mut EntryNotes,
+    ) -> Result<Option<u32>, EntryError> {
         if let Some(tokens) = values.tokens(self.input)? {
             return Ok(Some(tokens));
         }
@@ -184,7 +203,11 @@ impl<'a> Reader<'a> {
         Ok(self.plan.assume_input_tokens)
     }
 
-    fn output(&self, values: &Values<'_>, notes: &mut Notes) -> Result<Option<u32>, Fault> {
+    fn output(
+        &self,
+        values: &LineValues<'_>,
+        notes: &mut EntryNotes,
+    ) -> Result<Option<u32>, EntryError> {
         if let Some(tokens) = values.tokens(self.output)? {
             return Ok(Some(tokens));
         }
@@ -205,9 +228,9 @@ fn tokens(bytes: u64, factor: f64) -> u32 {
 }
 
 /// The variables of a line.
-struct Values<'a>(HashMap<Cow<'a, str>, Cow<'a, str>>);
+struct LineValues<'a>(HashMap<Cow<'a, str>, Cow<'a, str>>);
 
-impl Values<'_> {
+impl LineValues<'_> {
     /// A value that is there: nginx writes `-` for one that is not.
     fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !matches!(*value, "" | "-"))
@@ -235,14 +258,14 @@ impl Values<'_> {
         PATHS.iter().find(|end| path.ends_with(**end)).map(|end| end.trim_start_matches('/'))
     }
 
-    fn status(&self) -> Result<Option<u16>, Fault> {
+    fn status(&self) -> Result<Option<u16>, EntryError> {
         let Some(text) = self.get("status") else { return Ok(None) };
         let status = text.parse().ok().filter(|status| (100..1000).contains(status));
         status.map(Some).ok_or_else(|| private::wrong("status", "a status of HTTP"))
     }
 
     /// When the request ended, and whether that is known to the second only.
-    fn end(&self) -> Result<(Nanos, bool), Fault> {
+    fn end(&self) -> Result<(Nanos, bool), EntryError> {
         if let Some(text) = self.get("msec") {
             let at = moment(text).ok_or_else(|| private::wrong("msec", "seconds"))?;
             return Ok((at, false));
@@ -250,13 +273,13 @@ impl Values<'_> {
         let at = match (self.get("time_iso8601"), self.get("time_local")) {
             (Some(text), _) => moment(text),
             (None, Some(text)) => local(text),
-            (None, None) => return Err(Fault::from("no time in the line")),
+            (None, None) => return Err(EntryError::from("no time in the line")),
         };
         at.map(|at| (at, true)).ok_or_else(|| private::wrong("time", "an instant"))
     }
 
     /// How long the request took: what the upstreams took together where nothing else is known.
-    fn took(&self) -> Result<Option<Nanos>, Fault> {
+    fn took(&self) -> Result<Option<Nanos>, EntryError> {
         let wrong = |name| private::wrong(name, "seconds");
         if let Some(text) = self.get("request_time") {
             return nanos(text, 9).map(Some).ok_or_else(|| wrong("request_time"));
@@ -270,12 +293,12 @@ impl Values<'_> {
         Ok(Some(sum))
     }
 
-    fn tokens(&self, field: Option<&str>) -> Result<Option<u32>, Fault> {
+    fn tokens(&self, field: Option<&str>) -> Result<Option<u32>, EntryError> {
         let text = field.and_then(|field| self.get(field).map(|text| (field, text)));
         text.map_or(Ok(None), |(field, text)| private::count(field, text))
     }
 
-    fn bytes(&self, names: &[&'static str]) -> Result<Option<u64>, Fault> {
+    fn bytes(&self, names: &[&'static str]) -> Result<Option<u64>, EntryError> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (name, text)));
         let Some((name, text)) = found else { return Ok(None) };
         text.parse().map(Some).map_err(|_| private::wrong(name, "a number of bytes"))

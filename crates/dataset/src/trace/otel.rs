@@ -1,20 +1,20 @@
 //! OpenTelemetry's spans with `gen_ai` attributes: OTLP as JSON, Jaeger's export, and spans one by
 //! one as console exporters print them.
 
-mod family;
 mod shape;
 mod span;
+mod span_tree;
 
 use std::path::Path;
 
 use super::TraceOptions;
-use crate::error::{DatasetError, Fault, Place};
+use crate::error::{DatasetError, EntryError, FilePosition};
 use crate::items::Items;
-use crate::pass::{Found, Keeper, Pass, Tally};
+use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
 use crate::private;
 
-use family::Family;
-use span::Span;
+use span::OtelSpan;
+use span_tree::SpanFamily;
 
 pub(crate) use shape::is_spans;
 
@@ -23,10 +23,10 @@ pub(super) fn scan(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut family = Family::default();
+) -> Result<PassTally, DatasetError> {
+    let mut family = SpanFamily::default();
     walk(path, &mut |place, found| match found {
-        Ok(Piece::Span(span)) => {
+        Ok(OtelItem::Span(span)) => {
             family.add(&span).map_err(|fault| DatasetError::new(path, place, fault))
         }
         _ => Ok(()),
@@ -34,9 +34,9 @@ pub(super) fn scan(
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     let sha256 = walk(path, &mut |place, found| {
         pass.item(place, |_, _| match found? {
-            Piece::Nothing(why) => Ok(Found::Skip(why.to_owned())),
-            Piece::Span(span) => match family.reason(&span) {
-                Some(why) => Ok(Found::Skip(why.to_owned())),
+            OtelItem::Nothing(why) => Ok(ItemOutcome::Skip(why.to_owned())),
+            OtelItem::Span(span) => match family.reason(&span) {
+                Some(why) => Ok(ItemOutcome::Skip(why.to_owned())),
                 None => span.found(),
             },
         })
@@ -45,13 +45,14 @@ pub(super) fn scan(
 }
 
 /// What stands in a file.
-enum Piece {
-    Span(Box<Span>),
+enum OtelItem {
+    Span(Box<OtelSpan>),
     /// None, and why.
     Nothing(&'static str),
 }
 
-type See<'a> = dyn FnMut(Place, Result<Piece, Fault>) -> Result<(), DatasetError> + 'a;
+type See<'a> =
+    dyn FnMut(FilePosition, Result<OtelItem, EntryError>) -> Result<(), DatasetError> + 'a;
 
 /// Shows every span of a file, and gives the file's hash.
 fn walk(path: &Path, see: &mut See<'_>) -> Result<String, DatasetError> {
@@ -59,7 +60,7 @@ fn walk(path: &Path, see: &mut See<'_>) -> Result<String, DatasetError> {
     while let Some((place, piece)) = items.next(path)? {
         match private::piece(piece) {
             Err(fault) => see(place, Err(fault))?,
-            Ok(text) if text.trim().is_empty() => see(place, Ok(Piece::Nothing("blank line")))?,
+            Ok(text) if text.trim().is_empty() => see(place, Ok(OtelItem::Nothing("blank line")))?,
             Ok(text) => shape::spans(text, &mut |found| see(place, found))?,
         }
     }

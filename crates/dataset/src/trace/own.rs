@@ -9,14 +9,14 @@ use super::TraceOptions;
 use super::decimal::field;
 use super::lines::blocks;
 use super::row::SCHEMA;
-use crate::entry::{Counted, Served};
-use crate::error::{DatasetError, Fault};
+use crate::entry::{RecordedService, TokenCounter};
+use crate::error::{DatasetError, EntryError};
 use crate::input::open;
 use crate::items::Items;
 use crate::messages;
-use crate::object::{Object, string, unknown_field};
-use crate::pass::{Found, Keeper, Notes, Pass, Tally};
-use crate::{Entry, Turn};
+use crate::object::{JsonObject, string, unknown_field};
+use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// The first version: no more than instants, lengths and blocks.
 const FIRST: &str = "goodput.trace/1";
@@ -58,7 +58,7 @@ pub(super) fn scan(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<(Tally, Option<u32>), DatasetError> {
+) -> Result<(PassTally, Option<u32>), DatasetError> {
     let mut items = Items::new(path, open(path)?)?;
     let stated = match items.next(path)? {
         None => return Err(DatasetError::file(path, "holds no entries")),
@@ -73,13 +73,13 @@ pub(super) fn scan(
         pass.item(place, |_, notes| {
             let text = piece?;
             if text.trim().is_empty() {
-                return Ok(Found::Skip("blank line".to_owned()));
+                return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
-            let object = Object::parse(text)?;
+            let object = JsonObject::parse(text)?;
             if stated.is_first {
                 known(&object, FIELDS.get(..FIRST_FIELDS).unwrap_or_default())?;
                 return entry(&object, block, |row| row.need_tokens("output_tokens"))
-                    .map(Found::Entry);
+                    .map(ItemOutcome::Entry);
             }
             known(&object, &FIELDS)?;
             recorded(&object, block, notes)
@@ -88,12 +88,12 @@ pub(super) fn scan(
     Ok((pass.finish(items.finish(path)?)?, block))
 }
 
-fn header(text: &str) -> Result<Stated, Fault> {
-    let object = Object::parse(text)?;
+fn header(text: &str) -> Result<Stated, EntryError> {
+    let object = JsonObject::parse(text)?;
     let schema = object.need("schema", SCHEMA)?;
     let name = string("schema", schema, SCHEMA)?;
     if name != SCHEMA && name != FIRST {
-        return Err(Fault::with_hint(
+        return Err(EntryError::with_hint(
             format!("field `schema` is `{}`, expected `{SCHEMA}`", excerpt(schema.get())),
             "it may come from another version of goodput",
         ));
@@ -102,7 +102,7 @@ fn header(text: &str) -> Result<Stated, Fault> {
     Ok(Stated { is_first: name == FIRST, block_tokens: object.tokens("block_tokens")? })
 }
 
-fn known(object: &Object<'_>, fields: &[&str]) -> Result<(), Fault> {
+fn known(object: &JsonObject<'_>, fields: &[&str]) -> Result<(), EntryError> {
     match object.names().find(|name| !fields.contains(name)) {
         Some(name) => Err(unknown_field(name, fields)),
         None => Ok(()),
@@ -111,41 +111,49 @@ fn known(object: &Object<'_>, fields: &[&str]) -> Result<(), Fault> {
 
 /// Instants, lengths and blocks.
 fn entry(
-    object: &Object<'_>,
+    object: &JsonObject<'_>,
     block: Option<u32>,
-    output: impl Fn(&Object<'_>) -> Result<u32, Fault>,
-) -> Result<Entry, Fault> {
+    output: impl Fn(&JsonObject<'_>) -> Result<u32, EntryError>,
+) -> Result<DatasetEntry, EntryError> {
     let at = field("at", object.need("at", "seconds")?.get(), 9)?;
     let time = |name: &str| object.value(name).map(|raw| field(name, raw.get(), 9)).transpose();
     let blocks = match block {
         Some(block) => blocks(object, "blocks", block.max(1))?,
         None if object.value("blocks").is_some() => {
             let there = HEADER.into_iter().take(2);
-            return Err(Fault::missing("block_tokens", there, "tokens of a block in the header"));
+            return Err(EntryError::missing(
+                "block_tokens",
+                there,
+                "tokens of a block in the header",
+            ));
         }
         None => Vec::new(),
     };
-    let turn = Turn {
+    let turn = DatasetTurn {
         input_tokens: Some(object.need_tokens("input_tokens")?),
         output_tokens: Some(output(object)?),
         blocks,
         took: time("took")?,
         after: time("after")?,
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
     let (session, class) = (object.label("session"), object.label("class"));
-    Ok(Entry { at: Some(at), session, class, turns: vec![turn], ..Entry::default() })
+    Ok(DatasetEntry { at: Some(at), session, class, turns: vec![turn], ..DatasetEntry::default() })
 }
 
 /// A row of the second version. What was refused for what it was is no load, and a prompt whose length
 /// nobody knows cannot be asked again; both are left out. What had no answer asks for one token.
-fn recorded(object: &Object<'_>, block: Option<u32>, notes: &mut Notes) -> Result<Found, Fault> {
+fn recorded(
+    object: &JsonObject<'_>,
+    block: Option<u32>,
+    notes: &mut EntryNotes,
+) -> Result<ItemOutcome, EntryError> {
     let served = served(object)?;
     if let Some(status) = served.status.filter(|status| is_refusal(*status)) {
-        return Ok(Found::Skip(format!("refused with {status} when recorded")));
+        return Ok(ItemOutcome::Skip(format!("refused with {status} when recorded")));
     }
     if is_zero(object, "input_tokens") {
-        return Ok(Found::Skip("a prompt of unknown length".to_owned()));
+        return Ok(ItemOutcome::Skip("a prompt of unknown length".to_owned()));
     }
     let is_unanswered = is_zero(object, "output_tokens");
     if is_unanswered {
@@ -167,10 +175,10 @@ fn recorded(object: &Object<'_>, block: Option<u32>, notes: &mut Notes) -> Resul
         }
         let answer = object.value("answer").map(|raw| string("answer", raw, "a text"));
         turn.reply = answer.transpose()?.map(|text| Message::text(Role::Assistant, text.as_ref()));
-        let is_known = served != Served::default();
+        let is_known = served != RecordedService::default();
         turn.served = is_known.then(|| Box::new(served.clone()));
     }
-    Ok(Found::Entry(entry))
+    Ok(ItemOutcome::Entry(entry))
 }
 
 /// Whether the request itself was wrong: not the hour, nor the server.
@@ -178,52 +186,54 @@ fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | 429 | 499)
 }
 
-fn is_zero(object: &Object<'_>, name: &str) -> bool {
+fn is_zero(object: &JsonObject<'_>, name: &str) -> bool {
     object.value(name).is_some_and(|raw| raw.get() == "0")
 }
 
 /// Takes what a body says, and its further fields; none where it cannot be asked again.
-fn asked(raw: &RawValue, turn: &mut Turn, notes: &mut Notes) -> Option<()> {
-    let body: Object<'_> = serde_json::from_str(raw.get()).ok()?;
+fn asked(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
+    let body: JsonObject<'_> = serde_json::from_str(raw.get()).ok()?;
     turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;
     turn.fields = messages::fields(&body, notes);
     Some(())
 }
 
 /// How it was served.
-fn served(object: &Object<'_>) -> Result<Served, Fault> {
+fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
     let word = |name: &str, expected: &str| {
         let text = object.value(name).map(|raw| string(name, raw, expected)).transpose()?;
-        Ok::<_, Fault>(text.map(std::borrow::Cow::into_owned))
+        Ok::<_, EntryError>(text.map(std::borrow::Cow::into_owned))
     };
     let whole = |name: &str| {
-        let wrong = |raw: &RawValue| Fault::field(name, raw.get(), "a whole number");
+        let wrong = |raw: &RawValue| EntryError::field(name, raw.get(), "a whole number");
         object.value(name).map(|raw| raw.get().parse::<u32>().map_err(|_| wrong(raw))).transpose()
     };
     let counted = |name: &str| {
         let said = word(name, "who counted")?;
-        said.map(|said| one_of(name, &said, &Counted::ALL, Counted::name)).transpose()
+        said.map(|said| one_of(name, &said, &TokenCounter::ALL, TokenCounter::name)).transpose()
     };
     let endpoint = word("endpoint", "the name of an API")?;
     let apis = [Api::Chat, Api::Completions];
     let failure = word("failure", "a class of failures")?;
     let status = whole("status")?.map(|status| {
         let known = u16::try_from(status).ok().filter(|status| (100..1000).contains(status));
-        known.ok_or_else(|| Fault::field("status", &status.to_string(), "a status of HTTP"))
+        known.ok_or_else(|| EntryError::field("status", &status.to_string(), "a status of HTTP"))
     });
     let ttft = object.value("ttft").map(|raw| field("ttft", raw.get(), 9));
     // Nothing is made of these yet, but that they are there.
     list("gaps", object.value("gaps"), "an array of microseconds")?;
     if let Some(raw) = object.value("params").filter(|raw| !raw.get().starts_with('{')) {
-        return Err(Fault::field("params", raw.get(), "an object"));
+        return Err(EntryError::field("params", raw.get(), "an object"));
     }
-    Ok(Served {
+    Ok(RecordedService {
         endpoint: endpoint.map(|said| one_of("endpoint", &said, &apis, Api::name)).transpose()?,
         model: word("model", "the name of a model")?,
         status: status.transpose()?,
         finish: word("finish", "a finish reason")?,
         failure: failure
-            .map(|said| said.parse().map_err(|_| Fault::field("failure", &said, "a class of ours")))
+            .map(|said| {
+                said.parse().map_err(|_| EntryError::field("failure", &said, "a class of ours"))
+            })
             .transpose()?,
         ttft: ttft.transpose()?,
         input_by: counted("input_by")?,
@@ -234,10 +244,10 @@ fn served(object: &Object<'_>) -> Result<Served, Fault> {
     })
 }
 
-fn list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), Fault> {
+fn list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), EntryError> {
     let is_list = |raw: &RawValue| serde_json::from_str::<Vec<u32>>(raw.get()).is_ok();
     match raw.filter(|raw| !is_list(raw)) {
-        Some(raw) => Err(Fault::field(name, raw.get(), expected)),
+        Some(raw) => Err(EntryError::field(name, raw.get(), expected)),
         None => Ok(()),
     }
 }
@@ -247,8 +257,8 @@ fn one_of<T: Copy>(
     said: &str,
     all: &[T],
     name: impl Fn(T) -> &'static str,
-) -> Result<T, Fault> {
+) -> Result<T, EntryError> {
     let found = all.iter().copied().find(|one| name(*one) == said);
     let expected = || crate::error::names(all.iter().map(|one| name(*one)));
-    found.ok_or_else(|| Fault::field(field, said, &format!("one of {}", expected())))
+    found.ok_or_else(|| EntryError::field(field, said, &format!("one of {}", expected())))
 }

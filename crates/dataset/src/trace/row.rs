@@ -6,7 +6,7 @@ use goodput_model::{Api, ErrorClass, Nanos};
 use serde_json::value::RawValue;
 
 use super::decimal::decimal;
-use crate::entry::Counted;
+use crate::entry::TokenCounter;
 
 /// The format's name and version.
 pub(super) const SCHEMA: &str = "goodput.trace/2";
@@ -16,7 +16,7 @@ pub const MOST_GAPS: usize = 4_096;
 
 /// What stands before the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Head {
+pub struct TraceHead {
     /// Tokens of a block.
     pub block_tokens: Option<u32>,
     /// Who counted, and cut prompts into blocks.
@@ -29,7 +29,7 @@ pub struct Head {
 
 /// One request of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
+pub struct TraceRow {
     /// When it was asked, from the beginning of the trace.
     pub at: Nanos,
     /// What links it to other rows.
@@ -63,9 +63,9 @@ pub struct Row {
     /// What went wrong, where the status does not say it.
     pub failure: Option<ErrorClass>,
     /// Who counted the prompt.
-    pub input_by: Option<Counted>,
+    pub input_by: Option<TokenCounter>,
     /// Who counted the answer.
-    pub output_by: Option<Counted>,
+    pub output_by: Option<TokenCounter>,
     /// Prompt tokens that the server took from its cache.
     pub cached_tokens: Option<u32>,
     /// The body of the request, only where text was asked for.
@@ -113,18 +113,18 @@ impl Params {
 }
 
 /// Writes a trace, row by row. Rows may come in any order.
-pub struct Writer<W> {
+pub struct TraceRowWriter<W> {
     out: W,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TraceRowWriter<W> {
     /// Begins a trace whose blocks have this many tokens.
     pub fn new(out: W, block_tokens: Option<u32>) -> io::Result<Self> {
-        Self::with_head(out, &Head { block_tokens, ..Head::default() })
+        Self::with_head(out, &TraceHead { block_tokens, ..TraceHead::default() })
     }
 
     /// Begins a trace.
-    pub fn with_head(mut out: W, head: &Head) -> io::Result<Self> {
+    pub fn with_head(mut out: W, head: &TraceHead) -> io::Result<Self> {
         write!(out, r#"{{"schema":"{SCHEMA}""#)?;
         if let Some(tokens) = head.block_tokens {
             write!(out, r#","block_tokens":{tokens}"#)?;
@@ -136,7 +136,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a row.
-    pub fn write(&mut self, row: &Row) -> io::Result<()> {
+    pub fn write(&mut self, row: &TraceRow) -> io::Result<()> {
         let out = &mut self.out;
         write!(out, r#"{{"at":{}"#, decimal(row.at))?;
         text(out, "session", row.session.as_deref())?;
@@ -144,9 +144,9 @@ impl<W: Write> Writer<W> {
         text(out, "endpoint", row.endpoint.map(Api::name))?;
         text(out, "model", row.model.as_deref())?;
         write!(out, r#","input_tokens":{}"#, row.input_tokens)?;
-        text(out, "input_by", row.input_by.map(Counted::name))?;
+        text(out, "input_by", row.input_by.map(TokenCounter::name))?;
         write!(out, r#","output_tokens":{}"#, row.output_tokens)?;
-        text(out, "output_by", row.output_by.map(Counted::name))?;
+        text(out, "output_by", row.output_by.map(TokenCounter::name))?;
         if let Some(tokens) = row.cached_tokens {
             write!(out, r#","cached_tokens":{tokens}"#)?;
         }

@@ -8,13 +8,17 @@ use super::TraceOptions;
 use super::decimal::{field, instant};
 use crate::error::DatasetError;
 use crate::object::tokens;
-use crate::pass::{Found, Keeper, Pass, Tally};
-use crate::table::Table;
-use crate::{Entry, Turn};
+use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
+use crate::table::TableReader;
+use crate::{DatasetEntry, DatasetTurn};
 
-fn entry(at: Nanos, input: u32, output: u32) -> Entry {
-    let turn = Turn { input_tokens: Some(input), output_tokens: Some(output), ..Turn::default() };
-    Entry { at: Some(at), turns: vec![turn], ..Entry::default() }
+fn entry(at: Nanos, input: u32, output: u32) -> DatasetEntry {
+    let turn = DatasetTurn {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        ..DatasetTurn::default()
+    };
+    DatasetEntry { at: Some(at), turns: vec![turn], ..DatasetEntry::default() }
 }
 
 /// One pass over a trace of BurstGPT.
@@ -22,8 +26,8 @@ pub(super) fn scan_burstgpt(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut table = Table::open(path)?;
+) -> Result<PassTally, DatasetError> {
+    let mut table = TableReader::open(path)?;
     let time = table.need(path, &["Timestamp"])?;
     let input = table.need(path, &["Request tokens"])?;
     let output = table.need(path, &["Response tokens"])?;
@@ -35,7 +39,7 @@ pub(super) fn scan_burstgpt(
         pass.item(row.place, |_, _| {
             let at = field(row.name(time), row.get(time)?, 9)?;
             if matches!(row.get(output)?.trim(), "0" | "0.0") {
-                return Ok(Found::Skip(
+                return Ok(ItemOutcome::Skip(
                     "failed when it was recorded (0 response tokens)".to_owned(),
                 ));
             }
@@ -53,7 +57,7 @@ pub(super) fn scan_burstgpt(
             {
                 turn.took = Some(field("Elapsed time", text, 9)?);
             }
-            Ok(Found::Entry(entry))
+            Ok(ItemOutcome::Entry(entry))
         })?;
     }
     pass.finish(table.finish(path)?)
@@ -64,8 +68,8 @@ pub(super) fn scan_azure(
     path: &Path,
     options: &TraceOptions,
     keeper: &mut dyn Keeper,
-) -> Result<Tally, DatasetError> {
-    let mut table = Table::open(path)?;
+) -> Result<PassTally, DatasetError> {
+    let mut table = TableReader::open(path)?;
     let time = table.need(path, &["TIMESTAMP"])?;
     let input = table.need(path, &["ContextTokens"])?;
     let output = table.need(path, &["GeneratedTokens"])?;
@@ -75,7 +79,7 @@ pub(super) fn scan_azure(
             let at = instant(row.name(time), row.get(time)?)?;
             let asked = tokens(row.name(input), row.get(input)?)?;
             let answered = tokens(row.name(output), row.get(output)?)?;
-            Ok(Found::Entry(entry(at, asked, answered)))
+            Ok(ItemOutcome::Entry(entry(at, asked, answered)))
         })?;
     }
     pass.finish(table.finish(path)?)

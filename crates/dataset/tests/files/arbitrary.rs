@@ -2,8 +2,8 @@
 
 use crate::common::{file, words};
 use goodput_dataset::{
-    Format, Options, Target, TraceFormat, TraceOptions, convert, frozen, load, load_pairs,
-    load_trace,
+    ConvertTarget, DatasetFormat, DatasetOptions, TraceFormat, TraceOptions, convert, frozen, load,
+    load_pairs, load_trace,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,20 +70,20 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 
 fn every_reader(name: &str, bytes: &[u8]) {
     let scratch = file(name, bytes);
-    let formats = Format::ALL.into_iter().map(Some).chain([None]);
+    let formats = DatasetFormat::ALL.into_iter().map(Some).chain([None]);
     for format in formats {
         for skip_invalid in [false, true] {
-            let options = Options {
+            let options = DatasetOptions {
                 format,
                 sample: 3,
                 min_input: Some(1),
                 skip_invalid,
-                ..Options::default()
+                ..DatasetOptions::default()
             };
             if let Ok(loaded) = load(&scratch.path, &options, &words) {
                 assert!(!loaded.entries.is_empty() && loaded.entries.len() <= 3);
                 assert!(loaded.entries.iter().all(|entry| !entry.turns.is_empty()));
-                for target in Target::ALL {
+                for target in ConvertTarget::ALL {
                     convert(&loaded, target, &mut Vec::new()).unwrap();
                 }
             }
@@ -94,7 +94,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
             let options = TraceOptions { format, skip_invalid, ..TraceOptions::default() };
             if let Ok(loaded) = load_trace(&scratch.path, &options) {
                 assert!(loaded.entries.is_sorted_by_key(|entry| entry.at));
-                for target in Target::ALL {
+                for target in ConvertTarget::ALL {
                     convert(&loaded, target, &mut Vec::new()).unwrap();
                 }
             }

@@ -1,7 +1,9 @@
 //! Files that are wrong: the error names file, place, field and the expected form.
 
 use crate::common::{all, failure, file, message, read, trace, trace_failure, words};
-use goodput_dataset::{Format, Options, TraceFormat, TraceOptions, load, load_pairs, load_trace};
+use goodput_dataset::{
+    DatasetFormat, DatasetOptions, TraceFormat, TraceOptions, load, load_pairs, load_trace,
+};
 
 const TALK: &str = r#"{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}"#;
 
@@ -11,7 +13,7 @@ fn a_truncated_array_is_an_error_even_when_invalid_entries_are_skipped() {
     let expected = "s.json, item 3 (line 3): the file ends inside the array: it is truncated, or its \
                     `]` is missing";
     assert_eq!(failure("s.json", &text), expected);
-    let lenient = Options { skip_invalid: true, ..all() };
+    let lenient = DatasetOptions { skip_invalid: true, ..all() };
     let error = read("s.json", &text, &lenient).unwrap_err();
     assert_eq!((message(&error).as_str(), error.line()), (expected, Some(3)));
 }
@@ -79,14 +81,14 @@ fn wrong_fields_are_named_with_what_is_there() {
 
 #[test]
 fn columns_that_are_not_there_are_errors_that_list_those_that_are() {
-    let lenient = Options { skip_invalid: true, ..all() };
+    let lenient = DatasetOptions { skip_invalid: true, ..all() };
     let error = read("p.csv", "id,ask\n1,q\n", &lenient).unwrap_err();
     assert_eq!(
         message(&error),
         "p.csv, line 1: no column `prompt`, `text`, `question`, `instruction`, `query`, `input`; \
          columns there: `id`, `ask`"
     );
-    let chosen = Options { prompt_column: Some("q".to_owned()), ..all() };
+    let chosen = DatasetOptions { prompt_column: Some("q".to_owned()), ..all() };
     let error = read("p.csv", "prompt\na\n", &chosen).unwrap_err();
     assert_eq!(message(&error), "p.csv, line 1: no column `q`; columns there: `prompt`");
     assert_eq!(
@@ -283,7 +285,7 @@ fn pairs_that_are_wrong() {
 
 #[test]
 fn a_file_of_which_nothing_is_left_says_why() {
-    let options = Options { min_input: Some(50), ..all() };
+    let options = DatasetOptions { min_input: Some(50), ..all() };
     let error = read("p.txt", "a\nb c\n\n", &options).unwrap_err();
     assert_eq!(
         message(&error),
@@ -294,7 +296,7 @@ fn a_file_of_which_nothing_is_left_says_why() {
 #[test]
 fn foreign_text_in_a_message_is_short_and_harmless() {
     let text = format!("{{\"prompt\":\"a\",\"output_tokens\":\"\u{1b}[31m{}\"}}", "x".repeat(500));
-    let options = Options { format: Some(Format::Prompts), ..all() };
+    let options = DatasetOptions { format: Some(DatasetFormat::Prompts), ..all() };
     let error = message(&read("p.jsonl", text, &options).unwrap_err());
     assert!(!error.contains('\u{1b}') && error.chars().count() < 300, "{error}");
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_dataset::{DatasetError, Loaded, Options, TraceOptions, load, load_trace};
-use goodput_model::{Message, Part, Role};
+use goodput_dataset::{DatasetError, DatasetOptions, Loaded, TraceOptions, load, load_trace};
+use goodput_model::{Message, MessagePart, Role};
 use tempfile::TempDir;
 
 /// A file in a folder of its own.
@@ -26,14 +26,14 @@ pub(crate) fn words(text: &str) -> u32 {
 }
 
 /// Every entry, in the order of the file.
-pub(crate) fn all() -> Options {
-    Options { sample: u64::MAX, in_order: true, ..Options::default() }
+pub(crate) fn all() -> DatasetOptions {
+    DatasetOptions { sample: u64::MAX, in_order: true, ..DatasetOptions::default() }
 }
 
 pub(crate) fn read(
     name: &str,
     content: impl AsRef<[u8]>,
-    options: &Options,
+    options: &DatasetOptions,
 ) -> Result<Loaded, DatasetError> {
     load(&file(name, content).path, options, &words)
 }
@@ -76,7 +76,7 @@ pub(crate) fn system(text: &str) -> Message {
 pub(crate) fn first_texts(loaded: &Loaded) -> Vec<String> {
     let text = |message: &Message| match message {
         Message::Plain { parts, .. } => match parts.as_slice() {
-            [Part::Text(text)] => text.to_string(),
+            [MessagePart::Text(text)] => text.to_string(),
             _ => panic!("no plain text"),
         },
         Message::Raw(json) => json.to_string(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{all, assistant, file, first_texts, read, read_all, system, user, words};
-use goodput_dataset::{Format, Options, Turn, load};
+use goodput_dataset::{DatasetFormat, DatasetOptions, DatasetTurn, load};
 use goodput_model::Message;
 
 fn skipped(reasons: &[(&str, u64)]) -> BTreeMap<String, u64> {
@@ -30,11 +30,11 @@ fn sharegpt_gives_turns_with_their_answers() {
     assert_eq!((loaded.format, loaded.seen, loaded.entries.len()), ("sharegpt", 6, 2));
     let first = &loaded.entries[0];
     assert_eq!(first.line, 1);
-    let turn = |messages: Vec<Message>, reply: &str, tokens| Turn {
+    let turn = |messages: Vec<Message>, reply: &str, tokens| DatasetTurn {
         messages,
         reply: Some(assistant(reply)),
         output_tokens: Some(tokens),
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
     assert_eq!(
         first.turns,
@@ -155,7 +155,7 @@ fn prompts_of_objects_tables_and_lines() {
 
 #[test]
 fn columns_can_be_chosen() {
-    let options = Options {
+    let options = DatasetOptions {
         prompt_column: Some("ask".to_owned()),
         output_column: Some("len".to_owned()),
         ..all()
@@ -169,7 +169,7 @@ fn columns_can_be_chosen() {
         assert_eq!(first_texts(&loaded), ["q"], "{name}");
         assert_eq!(loaded.entries[0].turns[0].output_tokens, Some(3), "{name}");
     }
-    let answers = Options { output_column: Some("len".to_owned()), ..all() };
+    let answers = DatasetOptions { output_column: Some("len".to_owned()), ..all() };
     let loaded = read("p.csv", "prompt,len\nq,a b\n", &answers).unwrap();
     assert_eq!(loaded.entries[0].turns[0].reply, Some(assistant("a b")));
     assert_eq!(loaded.entries[0].turns[0].output_tokens, Some(2));
@@ -177,11 +177,11 @@ fn columns_can_be_chosen() {
 
 #[test]
 fn forms_have_names_and_are_found_by_content() {
-    for format in Format::ALL {
-        assert_eq!(format.name().parse::<Format>(), Ok(format));
+    for format in DatasetFormat::ALL {
+        assert_eq!(format.name().parse::<DatasetFormat>(), Ok(format));
     }
     assert_eq!(
-        "sharegpt4".parse::<Format>().unwrap_err().to_string(),
+        "sharegpt4".parse::<DatasetFormat>().unwrap_err().to_string(),
         "`sharegpt4` is no form of a data set, expected one of `sharegpt`, `messages`, `prompts`, \
          `csv`, `text`, `parquet`"
     );
@@ -195,7 +195,7 @@ fn forms_have_names_and_are_found_by_content() {
     ] {
         assert_eq!(read_all(name, text).format, format, "{name} {text}");
     }
-    let asked = Options { format: Some(Format::Text), ..all() };
+    let asked = DatasetOptions { format: Some(DatasetFormat::Text), ..all() };
     assert_eq!(
         first_texts(&read("x.jsonl", "{\"prompt\":\"a\"}", &asked).unwrap()),
         ["{\"prompt\":\"a\"}"]
@@ -216,7 +216,10 @@ fn lines(loaded: &goodput_dataset::Loaded) -> Vec<u64> {
 fn a_sample_is_a_prefix_of_a_larger_one() {
     let text = ladder(200);
     let sample = |sample, seed| {
-        lines(&read("p.txt", &text, &Options { sample, seed, ..Options::default() }).unwrap())
+        lines(
+            &read("p.txt", &text, &DatasetOptions { sample, seed, ..DatasetOptions::default() })
+                .unwrap(),
+        )
     };
     let whole = sample(1_000, 7);
     assert_eq!(whole.len(), 200);
@@ -238,7 +241,12 @@ fn filtering_comes_before_counting_the_sample_and_reads_on_until_it_is_full() {
         text += if line % 667 == 0 { "a b c d e\n" } else { "a b\n" };
     }
     let scratch = file("p.txt", &text);
-    let options = |sample| Options { sample, seed: 3, min_input: Some(4), ..Options::default() };
+    let options = |sample| DatasetOptions {
+        sample,
+        seed: 3,
+        min_input: Some(4),
+        ..DatasetOptions::default()
+    };
     let sample = |n| load(&scratch.path, &options(n), &words).unwrap();
     let all = sample(1_000);
     assert_eq!(all.entries.len(), 29);
@@ -247,7 +255,7 @@ fn filtering_comes_before_counting_the_sample_and_reads_on_until_it_is_full() {
     assert_eq!(lines(&some), lines(&all)[..20]);
     assert_eq!(all.skipped, skipped(&[("prompt below 4 tokens", 20_000 - 29)]));
     // The oracle: all entries in their random order, and those that pass.
-    let every = Options { sample: 20_000, seed: 3, ..Options::default() };
+    let every = DatasetOptions { sample: 20_000, seed: 3, ..DatasetOptions::default() };
     let mut expected = lines(&load(&scratch.path, &every, &words).unwrap());
     expected.retain(|line| line % 667 == 0);
     assert_eq!(lines(&all), expected);
@@ -261,7 +269,7 @@ fn lengths_are_filtered_by_name() {
     };
     let text =
         [line(3, 10), line(4, 3), line(4, 4), line(11, 4), line(10, 4), line(10, 6)].concat();
-    let options = Options {
+    let options = DatasetOptions {
         min_input: Some(4),
         min_output: Some(4),
         max_input: Some(10),
@@ -269,7 +277,8 @@ fn lengths_are_filtered_by_name() {
         ..all()
     };
     for in_order in [true, false] {
-        let loaded = read("p.jsonl", &text, &Options { in_order, ..options.clone() }).unwrap();
+        let loaded =
+            read("p.jsonl", &text, &DatasetOptions { in_order, ..options.clone() }).unwrap();
         let mut kept = lines(&loaded);
         kept.sort_unstable();
         assert_eq!(kept, [3, 5]);
@@ -289,7 +298,7 @@ fn lengths_are_filtered_by_name() {
 fn later_turns_count_with_their_history() {
     let text = r#"[{"conversations":[{"from":"human","value":"a b"},{"from":"gpt","value":"c d e"},
         {"from":"human","value":"f"},{"from":"gpt","value":"g"}]}]"#;
-    let options = |max_input, turns| Options { max_input: Some(max_input), turns, ..all() };
+    let options = |max_input, turns| DatasetOptions { max_input: Some(max_input), turns, ..all() };
     // The second prompt has 2 + 3 + 1 words.
     assert_eq!(read("s.json", text, &options(6, None)).unwrap().entries[0].turns.len(), 2);
     assert!(read("s.json", text, &options(5, None)).is_err());
@@ -298,7 +307,12 @@ fn later_turns_count_with_their_history() {
 
 #[test]
 fn in_order_takes_the_first_that_pass_and_still_sees_all() {
-    let options = Options { sample: 3, in_order: true, min_input: Some(5), ..Options::default() };
+    let options = DatasetOptions {
+        sample: 3,
+        in_order: true,
+        min_input: Some(5),
+        ..DatasetOptions::default()
+    };
     let loaded = read("p.txt", ladder(50), &options).unwrap();
     assert_eq!(lines(&loaded), [5, 6, 7]);
     assert_eq!(loaded.seen, 50);
@@ -306,7 +320,7 @@ fn in_order_takes_the_first_that_pass_and_still_sees_all() {
 
 #[test]
 fn entries_that_cannot_be_read_are_counted_when_asked() {
-    let options = Options { skip_invalid: true, ..all() };
+    let options = DatasetOptions { skip_invalid: true, ..all() };
     let text = b"{\"prompt\":\"a\"}\n{\"prompt\":7}\n{\"prompt\n{\"prompt\":\"\xff\"}\n{\"prompt\":\"b\"}\n";
     let loaded = read("p.jsonl", text, &options).unwrap();
     assert_eq!(first_texts(&loaded), ["a", "b"]);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::{file, message};
-use goodput_dataset::frozen::{Header, Sessions, Writer, read};
+use goodput_dataset::frozen::{FrozenHeader, FrozenWriter, Sessions, read};
 use goodput_model::{
-    Constraint, ConstraintKind, History, Message, Nanos, Part, Planned, Request, Role, Session,
-    Step,
+    Constraint, ConstraintKind, History, Message, MessagePart, Nanos, Planned, Request, Role,
+    Session, SessionStep,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -19,7 +19,7 @@ fn text() -> impl Strategy<Value = Arc<str>> {
 fn message_of() -> impl Strategy<Value = Message> {
     let role =
         prop_oneof![Just(Role::System), Just(Role::User), Just(Role::Assistant), Just(Role::Tool)];
-    let part = prop_oneof![text().prop_map(Part::Text), text().prop_map(Part::Image)];
+    let part = prop_oneof![text().prop_map(MessagePart::Text), text().prop_map(MessagePart::Image)];
     prop_oneof![
         (role, vec(part, 0..3)).prop_map(|(role, parts)| Message::Plain { role, parts }),
         text().prop_map(Message::Raw),
@@ -66,7 +66,7 @@ fn request() -> impl Strategy<Value = Request> {
 
 fn session() -> impl Strategy<Value = Session> {
     let step = (any::<u64>(), vec(request(), 1..3), option::of(message_of()))
-        .prop_map(|(after, requests, reply)| Step { after: Nanos(after), requests, reply });
+        .prop_map(|(after, requests, reply)| SessionStep { after: Nanos(after), requests, reply });
     let history = prop_oneof![Just(History::Server), Just(History::Dataset)];
     (vec(step, 1..3), history).prop_map(|(steps, history)| Session { steps, history })
 }
@@ -75,11 +75,11 @@ fn sessions() -> impl Strategy<Value = Sessions> {
     vec((option::of(any::<u64>().prop_map(Nanos)), session()), 0..4)
 }
 
-fn write(sessions: &Sessions) -> (tempfile::TempDir, Header) {
+fn write(sessions: &Sessions) -> (tempfile::TempDir, FrozenHeader) {
     let folder = tempfile::tempdir().unwrap();
-    let mut header = Header::new("a \"name\"", 7);
+    let mut header = FrozenHeader::new("a \"name\"", 7);
     header.facts.insert("tokenizer".to_owned(), "x".to_owned());
-    let mut writer = Writer::create(&folder.path().join("w.jsonl"), header).unwrap();
+    let mut writer = FrozenWriter::create(&folder.path().join("w.jsonl"), header).unwrap();
     for (at, session) in sessions {
         writer.write(*at, session).unwrap();
     }
@@ -173,7 +173,7 @@ fn other_files_are_no_frozen_workloads() {
 fn a_file_has_its_name_only_once_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.jsonl");
-    let mut writer = Writer::create(&path, Header::new("x", 1)).unwrap();
+    let mut writer = FrozenWriter::create(&path, FrozenHeader::new("x", 1)).unwrap();
     writer.write(None, &one()[0].1).unwrap();
     assert!(!path.exists());
     drop(writer);
@@ -191,8 +191,8 @@ fn texts_that_are_shared_are_held_once() {
     let (_, found) = read(&folder.path().join("w.jsonl")).unwrap();
     let shared = |n: usize| match &found[n].1.steps[0].requests[0].messages[0] {
         Message::Plain { parts, .. } => match &parts[0] {
-            Part::Text(text) => Arc::clone(text),
-            Part::Image(_) => panic!("an image"),
+            MessagePart::Text(text) => Arc::clone(text),
+            MessagePart::Image(_) => panic!("an image"),
         },
         Message::Raw(_) => panic!("raw"),
     };

@@ -6,7 +6,7 @@ mod nginx;
 mod otel;
 
 use crate::common::{file, message};
-use goodput_dataset::{Loaded, Target, TraceFormat, TraceOptions, convert, load_trace};
+use goodput_dataset::{ConvertTarget, Loaded, TraceFormat, TraceOptions, convert, load_trace};
 use goodput_model::{LogPlan, Nanos};
 
 /// The options of a form.
@@ -20,7 +20,7 @@ fn load(name: &str, content: impl AsRef<[u8]>, options: &TraceOptions) -> Result
 
 /// Instant in milliseconds, prompt and answer of each request.
 fn requests(loaded: &Loaded) -> Vec<(f64, u32, u32)> {
-    let request = |entry: &goodput_dataset::Entry| {
+    let request = |entry: &goodput_dataset::DatasetEntry| {
         let turn = &entry.turns[0];
         let at = entry.at.unwrap().as_ms();
         (at, turn.input_tokens.unwrap(), turn.output_tokens.unwrap())
@@ -43,7 +43,7 @@ fn took(loaded: &Loaded) -> Vec<Option<f64>> {
 /// Everything that goodput writes of a file, or says of it.
 fn written(loaded: &Loaded) -> String {
     let mut text = format!("{loaded:?}");
-    for target in Target::ALL {
+    for target in ConvertTarget::ALL {
         let mut out = Vec::new();
         convert(loaded, target, &mut out).unwrap();
         text.push_str(&String::from_utf8(out).unwrap());

@@ -3,13 +3,13 @@
 use crate::common::file;
 use goodput_dataset::trace::MOST_GAPS;
 use goodput_dataset::{
-    Counted, DatasetError, Entry, Loaded, Param, Params, Row, Served, Target, TraceHead,
-    TraceOptions, TraceWriter, Turn, convert, load_trace,
+    ConvertTarget, DatasetEntry, DatasetError, DatasetTurn, Loaded, Param, Params, RecordedService,
+    TokenCounter, TraceHead, TraceOptions, TraceRow, TraceWriter, convert, load_trace,
 };
 use goodput_model::{Api, ErrorClass, Message, Nanos, Role};
 use serde_json::Value;
 
-fn written(rows: &[Row]) -> Vec<u8> {
+fn written(rows: &[TraceRow]) -> Vec<u8> {
     let head = TraceHead {
         block_tokens: Some(16),
         tokenizer: Some("o200k_base".to_owned()),
@@ -27,17 +27,17 @@ fn load(bytes: impl AsRef<[u8]>) -> Result<Loaded, DatasetError> {
     load_trace(&file("r.jsonl", bytes).path, &TraceOptions::default())
 }
 
-fn plain(at: u64) -> Row {
-    Row { at: Nanos(at), input_tokens: 20, output_tokens: 3, ..Row::default() }
+fn plain(at: u64) -> TraceRow {
+    TraceRow { at: Nanos(at), input_tokens: 20, output_tokens: 3, ..TraceRow::default() }
 }
 
-fn full() -> Row {
+fn full() -> TraceRow {
     let mut params = Params::default();
     params.set("stream", Param::Flag(true));
     params.set("n", Param::Whole(2));
     params.set("temperature", Param::Number(0.5));
     params.set("tool_choice", Param::Word("auto"));
-    Row {
+    TraceRow {
         session: Some("7".to_owned()),
         blocks: vec![(1 << 53) - 1, 0],
         took: Some(Nanos(2_500_000)),
@@ -50,8 +50,8 @@ fn full() -> Row {
         status: Some(200),
         finish: Some("stop".to_owned()),
         failure: Some(ErrorClass::Cut),
-        input_by: Some(Counted::Usage),
-        output_by: Some(Counted::Chunks),
+        input_by: Some(TokenCounter::Usage),
+        output_by: Some(TokenCounter::Chunks),
         cached_tokens: Some(16),
         ..plain(0)
     }
@@ -77,40 +77,41 @@ fn a_row_is_written_as_it_is() {
 #[test]
 fn what_is_written_is_read() {
     let loaded = load(written(&[full()])).unwrap();
-    let served = Served {
+    let served = RecordedService {
         endpoint: Some(Api::Chat),
         model: Some("org/m".to_owned()),
         status: Some(200),
         finish: Some("stop".to_owned()),
         failure: Some(ErrorClass::Cut),
         ttft: Some(Nanos(1_250_000)),
-        input_by: Some(Counted::Usage),
-        output_by: Some(Counted::Chunks),
+        input_by: Some(TokenCounter::Usage),
+        output_by: Some(TokenCounter::Chunks),
         cached_tokens: Some(16),
         has_params: true,
         has_gaps: true,
     };
-    let turn = Turn {
+    let turn = DatasetTurn {
         input_tokens: Some(20),
         output_tokens: Some(3),
         blocks: vec![(1 << 53) - 1, 0],
         after: Some(Nanos(1)),
         took: Some(Nanos(2_500_000)),
         served: Some(Box::new(served)),
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
-    let entry = Entry {
+    let entry = DatasetEntry {
         line: 2,
         at: Some(Nanos::ZERO),
         session: Some("7".to_owned()),
         turns: vec![turn],
-        ..Entry::default()
+        ..DatasetEntry::default()
     };
     assert_eq!((loaded.entries, loaded.block_tokens), (vec![entry], Some(16)));
     assert_eq!(loaded.notes, Vec::<String>::new());
     // And written again, less what no entry holds.
     let mut again = Vec::new();
-    let facts = convert(&load(written(&[full()])).unwrap(), Target::Goodput, &mut again).unwrap();
+    let facts =
+        convert(&load(written(&[full()])).unwrap(), ConvertTarget::Goodput, &mut again).unwrap();
     let lost = [("gaps", 1), ("params", 1)].map(|(what, rows)| (what.to_owned(), rows));
     assert_eq!(facts.lost, lost.into());
     let row = String::from_utf8(again).unwrap().lines().nth(1).unwrap().to_owned();
@@ -132,7 +133,7 @@ fn rows_come_in_the_order_of_their_answers_and_are_replayed_in_that_of_their_que
 
 #[test]
 fn what_was_refused_is_left_out_and_what_was_not_answered_asks_for_a_token() {
-    let with = |at, status| Row { status: Some(status), output_tokens: 0, ..plain(at) };
+    let with = |at, status| TraceRow { status: Some(status), output_tokens: 0, ..plain(at) };
     let rows = [
         plain(0),
         with(1, 400),
@@ -141,7 +142,7 @@ fn what_was_refused_is_left_out_and_what_was_not_answered_asks_for_a_token() {
         with(4, 429),
         with(5, 503),
         with(6, 499),
-        Row { input_tokens: 0, ..plain(7) },
+        TraceRow { input_tokens: 0, ..plain(7) },
     ];
     let loaded = load(written(&rows)).unwrap();
     let outputs: Vec<_> = loaded.entries.iter().map(|entry| entry.turns[0].output_tokens).collect();
@@ -163,7 +164,7 @@ fn what_was_refused_is_left_out_and_what_was_not_answered_asks_for_a_token() {
 
 #[test]
 fn gaps_have_an_end() {
-    let row = Row { gaps: vec![1; MOST_GAPS + 9], ..plain(0) };
+    let row = TraceRow { gaps: vec![1; MOST_GAPS + 9], ..plain(0) };
     let text = String::from_utf8(written(&[row])).unwrap();
     let row: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
     assert_eq!(row["gaps"].as_array().unwrap().len(), MOST_GAPS);
@@ -174,7 +175,8 @@ fn text_that_was_asked_for_is_read_and_converted() {
     let body = "{\n  \"model\": \"m\", \"temperature\": 0.5, \"stream\": true, \"max_tokens\": 9,\n\
                   \"messages\": [{\"role\": \"user\", \"content\": \"a  \\\"b\\\" \\\\\"},\n\
                   {\"role\": \"tool\", \"content\": \"7\", \"tool_call_id\": \"c\"}]\n}";
-    let row = Row { body: Some(body.to_owned()), answer: Some("Yes.\n".to_owned()), ..plain(0) };
+    let row =
+        TraceRow { body: Some(body.to_owned()), answer: Some("Yes.\n".to_owned()), ..plain(0) };
     let loaded = load(written(std::slice::from_ref(&row))).unwrap();
     let turn = &loaded.entries[0].turns[0];
     let tool = r#"{"role":"tool","content":"7","tool_call_id":"c"}"#;
@@ -187,13 +189,13 @@ fn text_that_was_asked_for_is_read_and_converted() {
     assert_eq!(turn.fields, [("temperature".to_owned(), "0.5".to_owned())]);
     assert_eq!((turn.input_tokens, turn.output_tokens), (Some(20), Some(3)));
     let mut out = Vec::new();
-    assert_eq!(convert(&loaded, Target::Messages, &mut out).unwrap().written, 1);
+    assert_eq!(convert(&loaded, ConvertTarget::Messages, &mut out).unwrap().written, 1);
     let line: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(line["messages"][0]["content"], "a  \"b\" \\");
     assert_eq!((&line["max_tokens"], &line["temperature"]), (&3.into(), &0.5.into()));
     // Bodies of other forms are no text, but no fault either.
     for odd in ["no JSON", "[1]", r#"{"prompt":[1,2]}"#, r#"{"messages":[{"role":"x"}]}"#] {
-        let loaded = load(written(&[Row { body: Some(odd.to_owned()), ..plain(0) }])).unwrap();
+        let loaded = load(written(&[TraceRow { body: Some(odd.to_owned()), ..plain(0) }])).unwrap();
         assert!(loaded.entries[0].turns[0].messages.is_empty(), "{odd}");
         assert!(loaded.notes[0].starts_with("body that is no text"), "{:?}", loaded.notes);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::common::{all, assistant, first_texts, message, system, user, words};
-use goodput_dataset::{Options, Turn, load};
+use goodput_dataset::{DatasetOptions, DatasetTurn, load};
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
@@ -81,8 +81,8 @@ fn flat(path: &Path, compression: Compression) {
     write(path, FLAT, &columns, compression);
 }
 
-fn asking(prompt: &str, output: Option<&str>) -> Options {
-    Options {
+fn asking(prompt: &str, output: Option<&str>) -> DatasetOptions {
+    DatasetOptions {
         prompt_column: Some(prompt.to_owned()),
         output_column: output.map(str::to_owned),
         ..all()
@@ -119,7 +119,7 @@ fn columns_of_text_and_numbers() {
 fn columns_that_are_not_there_or_of_another_kind() {
     let (_folder, path) = scratch();
     flat(&path, Compression::UNCOMPRESSED);
-    let failure = |options: &Options| message(&load(&path, options, &words).unwrap_err());
+    let failure = |options: &DatasetOptions| message(&load(&path, options, &words).unwrap_err());
     assert_eq!(
         failure(&all()),
         "t.parquet: no column `prompt`, `text`, `question`, `instruction`, `query`, `input`; columns \
@@ -160,13 +160,13 @@ fn talks(path: &Path, names: [&str; 3]) {
 #[test]
 fn lists_of_messages() {
     let (_folder, path) = scratch();
-    let answered = Turn {
+    let answered = DatasetTurn {
         messages: vec![system("s"), user("q")],
         reply: Some(assistant("r r")),
         output_tokens: Some(2),
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
-    let open = |text: &str| Turn { messages: vec![user(text)], ..Turn::default() };
+    let open = |text: &str| DatasetTurn { messages: vec![user(text)], ..DatasetTurn::default() };
     talks(&path, ["conversations", "from", "value"]);
     let loaded = load(&path, &all(), &words).unwrap();
     assert_eq!(loaded.entries.len(), 1);

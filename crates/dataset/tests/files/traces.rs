@@ -1,22 +1,33 @@
 //! What each form of trace gives.
 
 use crate::common::{file, trace};
-use goodput_dataset::trace::{Row, Writer};
-use goodput_dataset::{Entry, Loaded, TraceFormat, TraceOptions, Turn, load_pairs, load_trace};
+use goodput_dataset::trace::{TraceRow, TraceRowWriter};
+use goodput_dataset::{
+    DatasetEntry, DatasetTurn, Loaded, TraceFormat, TraceOptions, load_pairs, load_trace,
+};
 use goodput_model::Nanos;
 
-fn row(line: u64, ms: u64, input: u32, output: u32) -> Entry {
-    let turn = Turn { input_tokens: Some(input), output_tokens: Some(output), ..Turn::default() };
-    Entry { line, at: Some(Nanos::from_millis(ms)), turns: vec![turn], ..Entry::default() }
+fn row(line: u64, ms: u64, input: u32, output: u32) -> DatasetEntry {
+    let turn = DatasetTurn {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        ..DatasetTurn::default()
+    };
+    DatasetEntry {
+        line,
+        at: Some(Nanos::from_millis(ms)),
+        turns: vec![turn],
+        ..DatasetEntry::default()
+    }
 }
 
-fn labelled(mut entry: Entry, session: Option<&str>, class: Option<&str>) -> Entry {
+fn labelled(mut entry: DatasetEntry, session: Option<&str>, class: Option<&str>) -> DatasetEntry {
     entry.session = session.map(str::to_owned);
     entry.class = class.map(str::to_owned);
     entry
 }
 
-fn with_blocks(mut entry: Entry, blocks: &[u64]) -> Entry {
+fn with_blocks(mut entry: DatasetEntry, blocks: &[u64]) -> DatasetEntry {
     entry.turns[0].blocks = blocks.to_vec();
     entry
 }
@@ -115,8 +126,9 @@ fn azure(rows: &[(f64, u32)]) -> String {
 }
 
 fn inputs(loaded: &Loaded) -> Vec<(u64, u32)> {
-    let pair =
-        |entry: &Entry| (entry.at.unwrap().0 / 1_000_000, entry.turns[0].input_tokens.unwrap());
+    let pair = |entry: &DatasetEntry| {
+        (entry.at.unwrap().0 / 1_000_000, entry.turns[0].input_tokens.unwrap())
+    };
     loaded.entries.iter().map(pair).collect()
 }
 
@@ -149,13 +161,13 @@ fn unsorted_rows_are_sorted_and_counted() {
 #[test]
 fn what_we_record_is_what_we_read() {
     let rows = [
-        Row {
+        TraceRow {
             at: Nanos(1_700_000_000_123_456_789),
             input_tokens: 5,
             output_tokens: 1,
-            ..Row::default()
+            ..TraceRow::default()
         },
-        Row {
+        TraceRow {
             at: Nanos(1_700_000_001_123_456_790),
             session: Some("s \"1\"".to_owned()),
             class: Some("chat".to_owned()),
@@ -164,10 +176,10 @@ fn what_we_record_is_what_we_read() {
             blocks: vec![u64::MAX, 0],
             took: Some(Nanos(1)),
             after: Some(Nanos::from_millis(1)),
-            ..Row::default()
+            ..TraceRow::default()
         },
     ];
-    let mut writer = Writer::new(Vec::new(), Some(64)).unwrap();
+    let mut writer = TraceRowWriter::new(Vec::new(), Some(64)).unwrap();
     for row in &rows {
         writer.write(row).unwrap();
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use goodput_model::{Api, Extent, History, Load, Mode, Phase, Planned, Rate, Request, Step};
-use goodput_wire::Dialect;
+use goodput_model::{
+    Api, History, Load, LoadExtent, Mode, Phase, Planned, Rate, Request, SessionStep,
+};
+use goodput_wire::RequestFormat;
 use proptest::prelude::*;
 
 use super::*;
@@ -11,7 +13,7 @@ use super::*;
 /// Sessions whose second step has a text of 32 MiB, which they share.
 struct Large(Session);
 
-impl Sessions for Large {
+impl SessionSource for Large {
     fn session(&self, _: u64) -> Option<Session> {
         Some(self.0.clone())
     }
@@ -22,21 +24,21 @@ impl Sessions for Large {
 }
 
 fn feeder() -> Feeder {
-    let step = |text: &str| Step {
+    let step = |text: &str| SessionStep {
         after: Nanos::ZERO,
         requests: vec![Request::prompt(text, Planned::new("test", 1, None))],
         reply: None,
     };
     let steps = vec![step("small"), step(&"x".repeat(32 << 20))];
     let large = Large(Session { steps, history: History::Server });
-    let dialect = Dialect::new(Api::Chat, "m", true);
-    let scribe = Scribe { dialect, keep_text: false, hash_bodies: false };
+    let dialect = RequestFormat::new(Api::Chat, "m", true);
+    let scribe = BodyEncoder { dialect, keep_text: false, hash_bodies: false };
     Feeder::new(Box::new(large), Shard::WHOLE, scribe, Senders::default())
 }
 
 #[test]
 fn requests_are_numbered_session_by_session() {
-    let visits: Vec<Visit> = feeder().take(3).collect();
+    let visits: Vec<PreparedSession> = feeder().take(3).collect();
     let numbers: Vec<(u64, u64)> =
         visits.iter().map(|visit| (visit.first.main.session, visit.first.main.index)).collect();
     assert_eq!(numbers, [(0, 0), (1, 2), (2, 4)]);
@@ -50,9 +52,9 @@ struct Short {
     gaps_ms: Vec<u64>,
 }
 
-impl Sessions for Short {
+impl SessionSource for Short {
     fn session(&self, number: u64) -> Option<Session> {
-        let step = |turn: u64| Step {
+        let step = |turn: u64| SessionStep {
             after: Nanos::ZERO,
             requests: vec![Request::prompt(
                 &format!("{number} {turn}"),
@@ -85,12 +87,16 @@ type Sent = (Nanos, u64, u64, Phase, bytes::Bytes, u64);
 fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
     let load = shard.of_load(load);
     let arrivals = match &load.mode {
-        Mode::Open { rate, arrivals, .. } => Some(Arrivals::new(*rate, *arrivals, load.seed)),
-        Mode::Shaped { shape, arrivals, .. } => Some(Arrivals::shaped(shape, *arrivals, load.seed)),
+        Mode::Open { rate, arrivals, .. } => {
+            Some(ArrivalSequence::new(*rate, *arrivals, load.seed))
+        }
+        Mode::Shaped { shape, arrivals, .. } => {
+            Some(ArrivalSequence::shaped(shape, *arrivals, load.seed))
+        }
         _ => None,
     };
-    let scribe = Scribe {
-        dialect: Dialect::new(Api::Chat, "m", true),
+    let scribe = BodyEncoder {
+        dialect: RequestFormat::new(Api::Chat, "m", true),
         keep_text: false,
         hash_bodies: false,
     };
@@ -100,7 +106,7 @@ fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
     let mut feed = OpenFeed { feeder, arrivals, timeline, ahead: Arc::default(), arrive };
     std::iter::from_fn(|| feed.next())
         .take(1_000)
-        .map(|Arrival { at, visit }| {
+        .map(|ScheduledSession { at, visit }| {
             let main = &visit.first.main;
             let requests = visit.first.len() + visit.rest.as_ref().map_or(0, |rest| rest.left);
             (at, main.session, main.index, main.phase, main.body.clone(), requests)
@@ -137,10 +143,10 @@ fn mode() -> impl Strategy<Value = Mode> {
     ]
 }
 
-fn extent() -> impl Strategy<Value = Extent> {
+fn extent() -> impl Strategy<Value = LoadExtent> {
     prop_oneof![
-        (0u64..3).prop_map(|seconds| Extent::Time(Duration::from_secs(seconds))),
-        (0u64..20).prop_map(Extent::Requests)
+        (0u64..3).prop_map(|seconds| LoadExtent::Time(Duration::from_secs(seconds))),
+        (0u64..20).prop_map(LoadExtent::Requests)
     ]
 }
 
@@ -188,8 +194,8 @@ proptest! {
 fn a_closed_loop_deals_out_sessions_in_turn() {
     let sessions =
         Short { requests: vec![1; 20], together: (0..20).collect(), gaps_ms: Vec::new() };
-    let scribe = Scribe {
-        dialect: Dialect::new(Api::Chat, "m", true),
+    let scribe = BodyEncoder {
+        dialect: RequestFormat::new(Api::Chat, "m", true),
         keep_text: false,
         hash_bodies: false,
     };
@@ -201,7 +207,7 @@ fn a_closed_loop_deals_out_sessions_in_turn() {
 
 #[test]
 fn what_is_ahead_is_bounded_in_bytes() {
-    let queue = Arc::new(Queue::new(AHEAD));
+    let queue = Arc::new(SessionQueue::new(AHEAD));
     let feeding = {
         let queue = Arc::clone(&queue);
         std::thread::spawn(move || queue.feed(feeder()))

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_engine::{Control, Ended, Live, Pacing, Run, Sessions, Sink, run};
+use goodput_engine::{
+    EngineRun, LiveCounters, RunControl, RunEnd, SessionSource, Sink, TimerMode, run,
+};
 use goodput_model::{
-    Api, Arrivals, Beat, CanaryReading, ConnectionPolicy, Extent, History, Load, Message, Mode,
-    Nanos, Planned, Rate, Request, RequestRecord, Role, Session, Shard, Step,
+    Api, Arrivals, CanaryReading, ConnectionPolicy, History, Load, LoadExtent, LoopLag, Message,
+    Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, SessionStep, Shard,
 };
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, chunk, end_events, token_event};
-use goodput_wire::{Dialect, Endpoint, Settings};
+use goodput_wire::{Endpoint, EndpointSettings, RequestFormat};
 
 /// Sessions, and when they arrive.
 pub(crate) struct Made {
@@ -19,7 +21,7 @@ pub(crate) struct Made {
     pub(crate) arrivals: Vec<Nanos>,
 }
 
-impl Sessions for Made {
+impl SessionSource for Made {
     fn session(&self, number: u64) -> Option<Session> {
         self.sessions.get(number as usize).cloned()
     }
@@ -38,7 +40,7 @@ impl Sink for Memory {
         self.0.push(record);
     }
 
-    fn observe(&mut self, _: Nanos, _: Vec<Beat>, _: Vec<CanaryReading>) {}
+    fn observe(&mut self, _: Nanos, _: Vec<LoopLag>, _: Vec<CanaryReading>) {}
 
     fn flush(&mut self) {}
 }
@@ -49,7 +51,7 @@ pub(crate) fn request(text: &str) -> Request {
 
 /// A session of these steps, each of these questions, with a pause between them.
 pub(crate) fn session(steps: &[&[&str]], after: Nanos) -> Session {
-    let step = |(number, texts): (usize, &&[&str])| Step {
+    let step = |(number, texts): (usize, &&[&str])| SessionStep {
         after: if number == 0 { Nanos::ZERO } else { after },
         requests: texts.iter().map(|text| request(text)).collect(),
         reply: None,
@@ -66,8 +68,8 @@ pub(crate) fn assistant(text: &str) -> Message {
     Message::text(Role::Assistant, text)
 }
 
-pub(crate) fn dialect() -> Dialect {
-    Dialect::new(Api::Chat, "m", true)
+pub(crate) fn dialect() -> RequestFormat {
+    RequestFormat::new(Api::Chat, "m", true)
 }
 
 /// A chat stream of one token with this text, complete after a while.
@@ -81,7 +83,7 @@ pub(crate) fn load(mode: Mode) -> Load {
         seed: 1,
         duration: None,
         num_requests: None,
-        warmup: Extent::Requests(0),
+        warmup: LoadExtent::Requests(0),
         cooldown: Duration::ZERO,
         drain: Duration::from_mins(1),
         workers: 2,
@@ -107,10 +109,18 @@ pub(crate) fn closed(concurrency: u32, think_time: Duration) -> Load {
 }
 
 /// A run of these sessions against this server. `arrivals` are milliseconds, for a replay.
-pub(crate) fn plan(load: Load, sessions: Vec<Session>, arrivals: &[u64], server: &Server) -> Run {
-    let settings = Settings { keep_text: true, ..Settings::new(server.url().parse().unwrap()) };
+pub(crate) fn plan(
+    load: Load,
+    sessions: Vec<Session>,
+    arrivals: &[u64],
+    server: &Server,
+) -> EngineRun {
+    let settings = EndpointSettings {
+        keep_text: true,
+        ..EndpointSettings::new(server.url().parse().unwrap())
+    };
     let arrivals = arrivals.iter().map(|ms| Nanos::from_millis(*ms)).collect();
-    Run {
+    EngineRun {
         load,
         shard: Shard::WHOLE,
         begin: None,
@@ -124,19 +134,19 @@ pub(crate) fn plan(load: Load, sessions: Vec<Session>, arrivals: &[u64], server:
         hash_bodies: false,
         session_header: None,
         tracer: None,
-        pacing: Pacing::Exact,
+        pacing: TimerMode::Exact,
         canary: None,
         pin_to: Vec::new(),
     }
 }
 
 /// Runs to the end; the records in order of their index.
-pub(crate) fn play(run_: Run) -> Ended<Memory> {
-    play_under(run_, &Control::new())
+pub(crate) fn play(run_: EngineRun) -> RunEnd<Memory> {
+    play_under(run_, &RunControl::new())
 }
 
-pub(crate) fn play_under(run_: Run, control: &Control) -> Ended<Memory> {
-    let live = Arc::new(Live::default());
+pub(crate) fn play_under(run_: EngineRun, control: &RunControl) -> RunEnd<Memory> {
+    let live = Arc::new(LiveCounters::default());
     let mut ended = run(run_, control, &live, Memory::default()).unwrap();
     ended.sink.0.sort_by_key(|record| record.index);
     let seen = live.snapshot();
@@ -145,6 +155,6 @@ pub(crate) fn play_under(run_: Run, control: &Control) -> Ended<Memory> {
     ended
 }
 
-pub(crate) fn indices(ended: &Ended<Memory>) -> Vec<u64> {
+pub(crate) fn indices(ended: &RunEnd<Memory>) -> Vec<u64> {
     ended.sink.0.iter().map(|record| record.index).collect()
 }

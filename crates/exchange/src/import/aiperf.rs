@@ -1,13 +1,13 @@
 //! AIPerf's summary, and GenAI-Perf's, whose shape it kept: one object for each metric.
 
 use goodput_model::{
-    LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, Tool,
+    LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, SourceTool,
 };
 
 use super::fields::{FieldError, Fields, conflict};
 
-pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldError> {
-    let mut run = Reported::of(tool);
+pub(super) fn read(fields: &Fields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+    let mut run = Reported::new(tool);
     run.version = fields.text("aiperf_version")?;
     run.started = fields.text("start_time")?;
     run.ok = total(fields, "request_count")?;
@@ -194,7 +194,7 @@ fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     run.seed = run.seed.or(config.count("random_seed")?);
     let by_server = endpoint.flag("use_server_token_count")?;
     run.token_source = match (run.tool, by_server) {
-        (Tool::Aiperf, Some(true)) => Some("usage".to_owned()),
+        (SourceTool::Aiperf, Some(true)) => Some("usage".to_owned()),
         _ => Some("the tool's tokenizer".to_owned()),
     };
     let slos = config.maybe_object("slos");

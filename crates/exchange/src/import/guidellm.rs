@@ -2,7 +2,7 @@
 
 use goodput_model::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
-    ReportedRequest, Tool,
+    ReportedRequest, SourceTool,
 };
 
 use super::aiperf::mean_of_sum;
@@ -27,7 +27,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Reported>, FieldError> {
 }
 
 fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
-    let mut run = Reported::of(Tool::Guidellm);
+    let mut run = Reported::new(SourceTool::Guidellm);
     let config = benchmark.maybe_object("config");
     let args = benchmark.maybe_object("args");
     let strategy = if config.has("strategy") { &config } else { &args }.object("strategy")?;

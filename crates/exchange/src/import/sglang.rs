@@ -1,12 +1,12 @@
 //! SGLang `bench_serving`: one line for each run.
 
-use goodput_model::{LengthRange, Reported, Tool};
+use goodput_model::{LengthRange, Reported, SourceTool};
 
 use super::fields::{FieldError, Fields, conflict};
 use super::{flat, setup};
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
-    let mut run = Reported::of(Tool::Sglang);
+    let mut run = Reported::new(SourceTool::Sglang);
     flat::totals(fields, &mut run)?;
     run.label = fields.text("tag")?.unwrap_or_default();
     run.total_tokens_per_s = fields.finite("total_throughput")?;

@@ -1,12 +1,12 @@
 //! `vllm bench serve --save-result`, and its twin in Rust.
 
-use goodput_model::{Reported, ReportedGoodput, Tool};
+use goodput_model::{Reported, ReportedGoodput, SourceTool};
 
 use super::fields::{FieldError, Fields};
 use super::{flat, setup};
 
-pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldError> {
-    let mut run = Reported::of(tool);
+pub(super) fn read(fields: &Fields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+    let mut run = Reported::new(tool);
     flat::totals(fields, &mut run)?;
     run.label = fields.text("label")?.unwrap_or_default();
     run.model = fields.text("model_id")?;
@@ -41,7 +41,7 @@ pub(super) fn read(fields: &Fields<'_>, tool: Tool) -> Result<Reported, FieldErr
     run.streaming = run.metrics.contains_key("ttft").then_some(true);
     // The file says nothing, but the tool has one rule.
     run.token_source = run.output_tokens.is_some().then(|| match tool {
-        Tool::VllmRust => "usage, else one for each chunk".to_owned(),
+        SourceTool::VllmRust => "usage, else one for each chunk".to_owned(),
         _ => "usage, else the tool's tokenizer".to_owned(),
     });
     // One of its forks writes the colon.

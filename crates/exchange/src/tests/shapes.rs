@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use goodput_model::{
-    Caveat, CaveatCode, Mode, Plan, Rate, Reported, ReportedMode, Severity, Tool, Verdict,
+    Caveat, CaveatCode, Mode, Plan, Rate, Reported, ReportedMode, Severity, SourceTool, Verdict,
 };
 use serde_json::Value;
 
@@ -15,32 +15,32 @@ fn close(found: &Value, expected: f64) {
     assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
 }
 
-fn written(plan: &Plan, tool: Tool, detailed: bool) -> Vec<u8> {
+fn written(plan: &Plan, tool: SourceTool, detailed: bool) -> Vec<u8> {
     let summary = summary(plan);
     let run = Run { plan, summary: &summary };
     let all = || records().into_iter();
     let mut out = Vec::new();
     match tool {
-        Tool::Sglang => sglang(&mut out, &run, &all, detailed),
-        Tool::Aiperf => aiperf(&mut out, &run, all()),
+        SourceTool::Sglang => sglang(&mut out, &run, &all, detailed),
+        SourceTool::Aiperf => aiperf(&mut out, &run, all()),
         _ => vllm(&mut out, &run, &all, detailed),
     }
     .unwrap();
     out
 }
 
-fn shape(tool: Tool, detailed: bool) -> Value {
+fn shape(tool: SourceTool, detailed: bool) -> Value {
     serde_json::from_slice(&written(&plan(), tool, detailed)).unwrap()
 }
 
-fn read_back(tool: Tool) -> Reported {
+fn read_back(tool: SourceTool) -> Reported {
     let bytes = written(&plan(), tool, true);
     parse_results(Path::new("x"), &bytes).unwrap().remove(0)
 }
 
 #[test]
 fn vllm_counts_from_the_send_to_the_role_and_to_the_usage() {
-    let file = shape(Tool::VllmPython, false);
+    let file = shape(SourceTool::VllmPython, false);
     // 51 − 1 and 200: the role's event is the first.
     close(&file["mean_ttft_ms"], 125.0);
     close(&file["std_ttft_ms"], 75.0);
@@ -72,7 +72,7 @@ fn vllm_counts_from_the_send_to_the_role_and_to_the_usage() {
 
 #[test]
 fn every_request_where_it_is_asked_for() {
-    let file = shape(Tool::VllmPython, true);
+    let file = shape(SourceTool::VllmPython, true);
     assert_eq!(file["itls"], serde_json::json!([[0.05, 0.02, 0.04], [0.01], []]));
     assert_eq!(file["output_lens"], serde_json::json!([3, 2, 0]));
     assert_eq!(file["start_times"], serde_json::json!([0.001, 1.0, 1.2]));
@@ -86,7 +86,7 @@ fn every_request_where_it_is_asked_for() {
 
 #[test]
 fn sglang_counts_text_only_and_ends_with_the_stream() {
-    let file = shape(Tool::Sglang, false);
+    let file = shape(SourceTool::Sglang, false);
     close(&file["mean_ttft_ms"], 150.0);
     close(&file["mean_e2e_latency_ms"], 195.0);
     // (170 − 100) / 2 and 20 / 1.
@@ -100,7 +100,7 @@ fn sglang_counts_text_only_and_ends_with_the_stream() {
 
 #[test]
 fn aiperf_ends_with_the_last_token_and_counts_only_what_keeps_its_limits() {
-    let file = shape(Tool::Aiperf, false);
+    let file = shape(SourceTool::Aiperf, false);
     close(&file["time_to_first_token"]["avg"], 150.0);
     close(&file["request_latency"]["avg"], 185.0);
     // (160 − 100) / 2 and 10 / 1.
@@ -121,9 +121,9 @@ fn aiperf_ends_with_the_last_token_and_counts_only_what_keeps_its_limits() {
 #[test]
 fn our_own_readers_find_what_was_written() {
     for (tool, ttft, tpot, e2e) in [
-        (Tool::VllmPython, 125.0, 40.0, 195.0),
-        (Tool::Sglang, 150.0, 27.5, 195.0),
-        (Tool::Aiperf, 150.0, 20.0, 185.0),
+        (SourceTool::VllmPython, 125.0, 40.0, 195.0),
+        (SourceTool::Sglang, 150.0, 27.5, 195.0),
+        (SourceTool::Aiperf, 150.0, 20.0, 185.0),
     ] {
         let run = read_back(tool);
         assert_eq!(run.tool, tool);
@@ -154,7 +154,7 @@ fn loads_keep_their_kind() {
     ] {
         let mut plan = plan();
         plan.load.mode = mode;
-        for tool in [Tool::VllmPython, Tool::Sglang] {
+        for tool in [SourceTool::VllmPython, SourceTool::Sglang] {
             let bytes = written(&plan, tool, false);
             let run = parse_results(Path::new("x"), &bytes).unwrap().remove(0);
             assert_eq!(run.load.mode, expected, "{tool:?}");
@@ -166,13 +166,14 @@ fn loads_keep_their_kind() {
 fn what_nobody_measured_is_not_zero() {
     let mut plan = plan();
     plan.target.stream = false;
-    let file: Value = serde_json::from_slice(&written(&plan, Tool::VllmPython, false)).unwrap();
+    let file: Value =
+        serde_json::from_slice(&written(&plan, SourceTool::VllmPython, false)).unwrap();
     assert!(file.get("mean_ttft_ms").is_none());
     close(&file["mean_e2el_ms"], 195.0);
-    let file: Value = serde_json::from_slice(&written(&plan, Tool::Aiperf, false)).unwrap();
+    let file: Value = serde_json::from_slice(&written(&plan, SourceTool::Aiperf, false)).unwrap();
     assert!(file.get("time_to_first_token").is_none());
     // What SGLang does with answers in one piece.
-    let file: Value = serde_json::from_slice(&written(&plan, Tool::Sglang, false)).unwrap();
+    let file: Value = serde_json::from_slice(&written(&plan, SourceTool::Sglang, false)).unwrap();
     close(&file["mean_ttft_ms"], 195.0);
 }
 
@@ -181,7 +182,8 @@ fn an_slo_that_the_tool_cannot_say_gives_no_goodput() {
     for slo in ["ttft < 90ms, max_gap < 1s", "ttft < 90ms + 1ms/token", "errors < 1%"] {
         let mut plan = plan();
         plan.measure.slo = Some(slo.parse().unwrap());
-        let file: Value = serde_json::from_slice(&written(&plan, Tool::VllmPython, false)).unwrap();
+        let file: Value =
+            serde_json::from_slice(&written(&plan, SourceTool::VllmPython, false)).unwrap();
         assert!(file["request_goodput"].is_null(), "{slo}");
     }
 }

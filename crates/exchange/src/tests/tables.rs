@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    Buckets, GpuSample, MetricsSource, Nanos, Reading, Sample, Scrape, Signal, SignalValue,
+    Buckets, GpuSample, HealthSample, MetricsSource, Nanos, Scrape, ServerReading, Signal,
+    SignalValue,
 };
 use goodput_stats::Each;
 use parquet::basic::LogicalType;
@@ -147,13 +148,13 @@ fn the_servers_figures_stand_one_below_the_other() {
     let scrape =
         |outcome| Scrape { at: Nanos(1_500_000_000), took: Nanos(1), endpoint: 0, outcome };
     let gpu = GpuSample { at: Nanos(2_000_000_000), power_w: Some(350.0), ..GpuSample::default() };
-    let sample = Sample {
+    let sample = HealthSample {
         scrapes: vec![
-            scrape(Ok(Reading { values, ..Reading::default() })),
+            scrape(Ok(ServerReading { values, ..ServerReading::default() })),
             scrape(Err("gone".to_owned())),
         ],
         gpus: vec![gpu],
-        ..Sample::default()
+        ..HealthSample::default()
     };
     let mut out = Vec::new();
     let run = Run { plan: &plan, summary: &summary };

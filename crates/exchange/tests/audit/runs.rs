@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_exchange::{Run, aiperf, parse_results, sglang, vllm};
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
-    Api, Arrivals, ClassPlan, ErrorClass, Failure, Lengths, Measure, Mode, Nanos, Plan, Planned,
-    Rate, RequestRecord, Stage, WorkloadPlan,
+    Api, Arrivals, ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Measure, Mode,
+    Nanos, Plan, Planned, Rate, RequestRecord, WorkloadPlan,
 };
 use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
 use goodput_testkit::{RecordBuilder, usage};
@@ -145,7 +145,7 @@ impl Scene {
         }
     }
 
-    fn answer(&self, random: &mut Stream, place: usize) -> Answer {
+    fn answer(&self, random: &mut RandomStream, place: usize) -> Answer {
         let later = random.exponential() * 20.0;
         let first = random.log_normal(0.0392, 0.2);
         let gaps = (0..later.round() as usize).map(|_| random.log_normal(0.0186, 0.2)).collect();
@@ -157,7 +157,7 @@ impl Scene {
     }
 
     /// The instants of an open loop: as vLLM does it, the rate is kept to the last request.
-    fn arrivals(&self, random: &mut Stream) -> Vec<f64> {
+    fn arrivals(&self, random: &mut RandomStream) -> Vec<f64> {
         let all = BEFORE + self.n;
         let (rate, gap): (f64, &mut dyn FnMut(usize) -> f64) = match self.sent {
             Sent::Poisson(share) => (share * CAPACITY, &mut |_| random.exponential()),
@@ -186,7 +186,7 @@ impl Scene {
 
     /// Send, answer with its wait in a queue, whether it fails.
     fn requests(&self) -> Vec<(f64, Answer, bool)> {
-        let mut random = Stream::new(self.seed, Domain::Arrivals, 0);
+        let mut random = RandomStream::new(self.seed, Domain::Arrivals, 0);
         let mut free = vec![f64::NEG_INFINITY; SLOTS];
         let is_closed = matches!(self.sent, Sent::Closed(_));
         // These begin with everybody at once.
@@ -215,7 +215,7 @@ impl Scene {
     fn records(&self) -> Vec<RequestRecord> {
         let requests = self.requests();
         let begin = requests.iter().map(|(at, ..)| *at).fold(f64::INFINITY, f64::min);
-        let mut random = Stream::new(self.seed, Domain::Lengths, 0);
+        let mut random = RandomStream::new(self.seed, Domain::Lengths, 0);
         let mut record = |(index, (at, answer, fails)): (usize, (f64, Answer, bool))| {
             let input = 100 + random.below(400) as u32;
             let record = record(index as u64, at - begin, &answer, input, self.per_event);
@@ -340,7 +340,7 @@ fn failed(mut record: RequestRecord) -> RequestRecord {
     let exchange = &mut record.exchange;
     exchange.failure = Some(Failure {
         class: ErrorClass::Http(500),
-        stage: Stage::Headers,
+        stage: FailureStage::Headers,
         message: "refused".to_owned(),
     });
     (exchange.status, exchange.output_tokens) = (Some(500), None);
@@ -357,12 +357,12 @@ fn plan(scene: &Scene, mode: Mode) -> Plan {
     (plan.target.api, plan.target.timeout) = (scene.api, Duration::from_mins(10));
     (plan.load.seed, plan.load.num_requests) = (scene.seed, Some(scene.n as u64));
     (plan.load.drain, plan.load.mode) = (Duration::from_mins(10), mode);
-    plan.workload = WorkloadPlan::of(ClassPlan::synthetic(
+    plan.workload = WorkloadPlan::new(ClassPlan::synthetic(
         "chat",
-        Lengths::Uniform(100, 499),
-        Lengths::Exponential(21),
+        LengthDistribution::Uniform(100, 499),
+        LengthDistribution::Exponential(21),
     ));
-    plan.measure = Measure::of(scene.percentiles.clone());
+    plan.measure = Measure::new(scene.percentiles.clone());
     plan
 }
 

@@ -129,7 +129,7 @@ fn speak(
                     shared: Arc::clone(&shared),
                     clocks: settings.clocks,
                     silence,
-                    every: settings.shard.of().div_ceil(REPORTS),
+                    every: settings.shard.count().div_ceil(REPORTS),
                     control: control.downgrade(),
                 };
                 if news.send(Ok(Entered { shared, fleet, control, files })).is_ok() {
@@ -180,7 +180,7 @@ async fn enter_at(address: SocketAddr, settings: &MemberSettings) -> Result<Welc
     let stream = connecting.await.map_err(late)??;
     // Where it is refused, messages are late, and the clock's error says so.
     let _ = stream.set_nodelay(true);
-    let (rank, of) = (settings.shard.index(), settings.shard.of());
+    let (rank, of) = (settings.shard.index(), settings.shard.count());
     let hello = Hello { rank, of, host: settings.host.clone() };
     let proving = async {
         let token = settings.token.clone().unwrap_or_else(Token::none);

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_model::{Api, ConnectionPolicy, Exchange, Http};
-use goodput_wire::{Client, Endpoint, PagePlace, Settings, Tokenizing, facts_pages, list_models};
+use goodput_wire::{
+    Client, Endpoint, EndpointSettings, PagePlace, Tokenizing, facts_pages, list_models,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -147,7 +149,7 @@ fn drive(case: &Case<'_>, http: Http, ask: Ask) -> Result<(), String> {
 
 fn endpoint(address: SocketAddr, http: Http, ask: Ask) -> Result<Arc<Endpoint>, String> {
     let url = format!("http://{address}").parse();
-    let settings = Settings {
+    let settings = EndpointSettings {
         url: url.map_err(|error| format!("{error:?}"))?,
         api: Api::Chat,
         stream: matches!(ask, Ask::Stream),

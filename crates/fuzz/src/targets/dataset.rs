@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_dataset::{
-    Format, Loaded, Options, Target as Form, TraceFormat, TraceOptions, convert, frozen, kind_of,
-    load, load_numbers, load_pairs, load_trace,
+    ConvertTarget as Form, DatasetFormat, DatasetOptions, Loaded, TraceFormat, TraceOptions,
+    convert, frozen, kind_of, load, load_numbers, load_pairs, load_trace,
 };
 
 use super::{Case, Limits, SHORT, Target, same, seeds};
@@ -24,7 +24,8 @@ pub(super) fn targets() -> Vec<Target> {
             seeds: || seeds(&JSON),
             words: &WORDS,
             check: |case| {
-                let forms = [Format::Sharegpt, Format::Messages, Format::Prompts];
+                let forms =
+                    [DatasetFormat::Sharegpt, DatasetFormat::Messages, DatasetFormat::Prompts];
                 data_sets(case, "set.jsonl", &forms)
             },
             limits: LIMITS,
@@ -35,7 +36,7 @@ pub(super) fn targets() -> Vec<Target> {
             seeds: || seeds(&TABLES),
             words: &["prompt,", "output_len", "\"", "\"\"", ";", "\t", "1,2\n"],
             check: |case| {
-                data_sets(case, "set.csv", &[Format::Csv, Format::Text])?;
+                data_sets(case, "set.csv", &[DatasetFormat::Csv, DatasetFormat::Text])?;
                 let path = case.scratch.file("pairs.csv", case.input)?;
                 drop(load_pairs(&path));
                 drop(load_numbers(&path, &["input", "output"]));
@@ -48,7 +49,7 @@ pub(super) fn targets() -> Vec<Target> {
             name: "dataset-parquet",
             seeds: parquets,
             words: &["PAR1", "prompt", "conversations"],
-            check: |case| data_sets(case, "set.parquet", &[Format::Parquet]),
+            check: |case| data_sets(case, "set.parquet", &[DatasetFormat::Parquet]),
             limits: PACKED,
             short: SHORT / 2,
         },
@@ -204,14 +205,19 @@ fn words(text: &str) -> u32 {
     u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX)
 }
 
-fn data_sets(case: &Case<'_>, name: &str, forms: &[Format]) -> Result<(), String> {
+fn data_sets(case: &Case<'_>, name: &str, forms: &[DatasetFormat]) -> Result<(), String> {
     let path = case.scratch.file(name, case.input)?;
     drop(kind_of(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
         for skip_invalid in [false, true] {
             let min_input = skip_invalid.then_some(2);
-            let options =
-                Options { format, sample: 8, min_input, skip_invalid, ..Options::default() };
+            let options = DatasetOptions {
+                format,
+                sample: 8,
+                min_input,
+                skip_invalid,
+                ..DatasetOptions::default()
+            };
             match load(&path, &options, &words) {
                 Ok(loaded) if loaded.entries.is_empty() || loaded.entries.len() > 8 => {
                     return Err(format!("{} entries of 8 at most", loaded.entries.len()));

@@ -4,10 +4,11 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use goodput_campaign::compare::Gate;
-use goodput_dataset::{Format, TraceFormat};
-use goodput_mock::{Fault, PageTrouble};
+use goodput_dataset::{DatasetFormat, TraceFormat};
+use goodput_mock::{MockFault, PageTrouble};
 use goodput_model::{
-    Arrivals, Delay, ErrorClass, Extent, Lengths, MetricName, Rate, Shape, Shard, Slo, Until,
+    Arrivals, Delay, ErrorClass, LengthDistribution, LoadExtent, LoadShape, MetricName, Rate,
+    Shard, Slo, Until,
 };
 use goodput_wire::SessionHeader;
 
@@ -51,10 +52,10 @@ pub(super) fn targets() -> Vec<Target> {
             ["p95 ttft ±10%, mean tpot +-5%", "p50 e2e +/-1.5%"],
             ["±", "+-", "+/-", "%", "p", "mean ", "ttft", ",", "max_gap"]
         ),
-        ("shape", Shape, ["1m@5,2m@20", "30s@0..50", "sine:5:4:10m", "bursts:50/30s"], TIMES),
+        ("shape", LoadShape, ["1m@5,2m@20", "30s@0..50", "sine:5:4:10m", "bursts:50/30s"], TIMES),
         ("rate", Rate, ["20", "20/s", "90/m", "inf", "1e3/h"], ["/s", "/m", "/h", "inf", "e", "."]),
         ("arrivals", Arrivals, ["poisson", "constant", "gamma:2.5"], ["gamma:", "."]),
-        ("extent", Extent, ["10s", "50", "auto", "1m 30s"], TIMES),
+        ("extent", LoadExtent, ["10s", "50", "auto", "1m 30s"], TIMES),
         (
             "delay",
             Delay,
@@ -63,7 +64,7 @@ pub(super) fn targets() -> Vec<Target> {
         ),
         (
             "lengths",
-            Lengths,
+            LengthDistribution,
             ["512", "uniform:5:9", "normal:100:20", "lognormal:100:0.5", "zipf:10:1.2"],
             ["uniform:", "normal:", "lognormal:", "zipf:", "..", ":", "@"]
         ),
@@ -72,7 +73,7 @@ pub(super) fn targets() -> Vec<Target> {
         ("error-class", ErrorClass, ["http_500", "timeout", "bad_event"], ["http_", "_"]),
         (
             "fault",
-            Fault,
+            MockFault,
             [
                 "500:10%",
                 "stall=2s:1/10@5s+3s",
@@ -127,7 +128,7 @@ where
 #[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
 fn words(case: &Case<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
-    drop(text.parse::<Format>().map_err(|error| error.to_string()));
+    drop(text.parse::<DatasetFormat>().map_err(|error| error.to_string()));
     drop(text.parse::<TraceFormat>().map_err(|error| error.to_string()));
     drop(text.parse::<PageTrouble>());
     drop(text.parse::<SessionHeader>().map_err(|_| ()));

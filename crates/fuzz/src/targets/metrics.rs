@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_observe::{Follower, GpuExporter, MappedSignal, MetricsMap, Page, Queue};
+use goodput_observe::{
+    EndpointFollower, GpuExporter, MappedSignal, MetricsMap, ParsedPage, QueueDepth,
+};
 
 use super::{Case, Limits, SHORT, Target, USUAL, seeds};
 
@@ -52,12 +54,12 @@ fn pages() -> Vec<Vec<u8>> {
 
 fn check(case: &Case<'_>) -> Result<(), String> {
     let text = String::from_utf8_lossy(case.input);
-    let page = Page::parse(&text);
+    let page = ParsedPage::parse(&text);
     let lines = text.lines().count();
     if page.series.len() > lines {
         return Err(format!("{} series on {lines} lines", page.series.len()));
     }
-    let _ = Queue::read(&text);
+    let _ = QueueDepth::read(&text);
     let signal = MappedSignal {
         series: page.series.iter().take(2).map(|series| series.name.to_string()).collect(),
         labels: std::collections::BTreeMap::new(),
@@ -68,7 +70,7 @@ fn check(case: &Case<'_>) -> Result<(), String> {
     // The other half of the page comes first: totals that fall, series that come and go.
     let half = text.char_indices().nth(text.len() / 2).map_or("", |(at, _)| &text[at..]);
     for map in [None, Some(Arc::new(map))] {
-        let mut follower = Follower::new(map);
+        let mut follower = EndpointFollower::new(map);
         for page in [half, &text, &text, half] {
             drop(follower.read(page));
         }

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use goodput_model::{Judgement, Likeness, Nanos, PairNote, Plan, RequestRecord, Sample};
+use goodput_model::{
+    AnswerJudgement, HealthSample, Likeness, Nanos, PairNote, Plan, RequestRecord,
+};
 use goodput_record::{Framed, LogReader, LogTail, Manifest, plan_of, plan_text};
 use goodput_stats::{RunFacts, Summary};
 use serde::Serialize;
@@ -48,7 +50,7 @@ pub(super) fn targets() -> Vec<Target> {
             name: "frame-sample",
             seeds: messages,
             words: &[],
-            check: frame::<Sample>,
+            check: frame::<HealthSample>,
             limits: Limits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
@@ -56,7 +58,7 @@ pub(super) fn targets() -> Vec<Target> {
             name: "frame-judgement",
             seeds: messages,
             words: &[],
-            check: frame::<Judgement>,
+            check: frame::<AnswerJudgement>,
             limits: USUAL,
             short: SHORT,
         },
@@ -159,7 +161,7 @@ fn log(case: &Case<'_>) -> Result<(), String> {
         let followed = tail.read(usize::MAX, u64::MAX).unwrap_or_default();
         let followed: Vec<_> = followed.iter().map(Framed::encode).collect();
         same("followed and read at once", &followed, &read)?;
-        for kind in [drain::<Sample>, drain::<Judgement>, drain::<PairNote>] {
+        for kind in [drain::<HealthSample>, drain::<AnswerJudgement>, drain::<PairNote>] {
             kind(&path);
         }
     }
@@ -178,9 +180,9 @@ fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String
     let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
         return Err("the plan of the corpus is no plan".to_owned());
     };
-    let judgements: Vec<Judgement> =
+    let judgements: Vec<AnswerJudgement> =
         read(&case.scratch.file("judgements.log", &repaired(samples))?);
-    let samples: Vec<Sample> = read(&case.scratch.file("server.log", &repaired(samples))?);
+    let samples: Vec<HealthSample> = read(&case.scratch.file("server.log", &repaired(samples))?);
     let records: Vec<RequestRecord> = read(&case.scratch.file("requests.log", &repaired(records))?);
     let facts = RunFacts { api: "chat".to_owned(), stream: true, ..RunFacts::default() };
     let each = || records.iter().cloned();
@@ -233,7 +235,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
 fn messages() -> Vec<Vec<u8>> {
     let mut all: Vec<_> = LOGS.iter().flat_map(|log| parts(log)).map(<[u8]>::to_vec).collect();
     let (output_tokens, characters, valid) = (Some(7), 30, Some(true));
-    all.push(Judgement { index: 3, output_tokens, characters, valid }.encode());
+    all.push(AnswerJudgement { index: 3, output_tokens, characters, valid }.encode());
     let likeness = Some(Likeness { exact: false, prefix: 4, lengths: [5, 6] });
     all.push(PairNote { number: 3, at: Nanos(5_000), likeness }.encode());
     all

@@ -1,9 +1,10 @@
 //! Event streams, answers of the APIs, HTTP/1 heads and bodies: the same however their bytes are cut.
 
 use goodput_model::{Exchange, Nanos};
-use goodput_wire::hot::Framing;
+use goodput_wire::hot::BodyFraming;
 use goodput_wire::{
-    Allowance, AnswerReader, BaseUrl, Dialect, Inflow, Part, PassedHead, Passing, Read, SseParser,
+    AnswerLimits, AnswerReader, BaseUrl, BodyPart, Inflow, PassedHead, Passing, Read,
+    RequestFormat, SseParser,
 };
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -195,7 +196,7 @@ fn sse(case: &Case<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]], limit| {
         let mut parser = SseParser::new(limit);
         let mut events = Events::new();
-        let mut keep = |event: goodput_wire::Event<'_>| {
+        let mut keep = |event: goodput_wire::SseEvent<'_>| {
             events.push((event.kind.to_vec(), event.data.to_vec()));
         };
         let all = pieces.iter().try_for_each(|piece| parser.push(piece, &mut keep));
@@ -230,7 +231,7 @@ fn answer(case: &Case<'_>) -> Result<(), String> {
     }
     // As the client reads its own.
     let mut exchange = Exchange::default();
-    let mut reader = AnswerReader::new(true, Allowance::default());
+    let mut reader = AnswerReader::new(true, AnswerLimits::default());
     for piece in case.pieces() {
         goodput_wire::hot::read_answer(&mut reader, piece, READ.at, &mut exchange);
     }
@@ -277,8 +278,8 @@ fn take_all(inflow: &mut Inflow, taken: &mut Taken) {
     loop {
         match inflow.take_part() {
             Ok(None) => break,
-            Ok(Some(Part::Data(bytes))) => taken.data.extend_from_slice(&bytes),
-            Ok(Some(Part::Trailers(trailers))) => taken.trailers.push(trailers),
+            Ok(Some(BodyPart::Data(bytes))) => taken.data.extend_from_slice(&bytes),
+            Ok(Some(BodyPart::Trailers(trailers))) => taken.trailers.push(trailers),
             Err(fault) => {
                 taken.fault = Some(fault);
                 break;
@@ -291,7 +292,7 @@ fn take_all(inflow: &mut Inflow, taken: &mut Taken) {
 fn chunked(case: &Case<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]]| {
         let (mut held, mut data) = (Vec::<u8>::new(), Vec::<u8>::new());
-        let mut framing = Framing::ChunkSize;
+        let mut framing = BodyFraming::ChunkSize;
         for piece in pieces {
             held.extend_from_slice(piece);
             loop {
@@ -324,7 +325,7 @@ fn url(case: &Case<'_>) -> Result<(), String> {
 
 fn extra(case: &Case<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
-    let dialect = Dialect::new(goodput_model::Api::Chat, "m", true).with_extra(text);
+    let dialect = RequestFormat::new(goodput_model::Api::Chat, "m", true).with_extra(text);
     let Ok(dialect) = dialect else { return Ok(()) };
     let request = goodput_model::Request::prompt("a", goodput_model::Planned::new("chat", 5, None));
     let body = dialect.encode(&[], &request);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use goodput_campaign::capacity::{Expected, Refused, Traffic};
-use goodput_dataset::{Entry, TraceOptions, load_numbers, load_trace};
+use goodput_dataset::{DatasetEntry, TraceOptions, load_numbers, load_trace};
 use goodput_model::Nanos;
 
 use super::refused;
@@ -96,7 +96,7 @@ fn from_trace(path: &Path) -> Result<Load, Failed> {
 }
 
 /// Mean lengths, where every entry states them.
-fn tokens(entries: &[Entry]) -> Option<(f64, f64)> {
+fn tokens(entries: &[DatasetEntry]) -> Option<(f64, f64)> {
     let (mut input, mut output, mut count) = (0.0, 0.0, 0.0);
     for turn in entries.iter().flat_map(|entry| &entry.turns) {
         input += f64::from(turn.input_tokens?);

@@ -13,7 +13,7 @@ use goodput_campaign::compare::{
     self, CompareFacts, CompareState, Comparison, Design, Floor, Gate, Proof, Quantity, SavedSide,
     Side,
 };
-use goodput_model::{Extent, Plan, Slo};
+use goodput_model::{LoadExtent, Plan, Slo};
 use goodput_record::{Artifact, FolderError};
 
 use super::names::each;
@@ -277,8 +277,8 @@ fn design(targets: &[Target], sides: &[Taken], levels: &Levels) -> Design {
     Design {
         run_s: load.duration.map_or(window.end_s - window.start_s, |length| length.as_secs_f64()),
         burn_in_s: match load.warmup {
-            Extent::Time(time) => time.as_secs_f64(),
-            Extent::Requests(_) | Extent::Auto => 0.0,
+            LoadExtent::Time(time) => time.as_secs_f64(),
+            LoadExtent::Requests(_) | LoadExtent::Auto => 0.0,
         },
         seed: load.seed,
         ..design

@@ -115,7 +115,7 @@ impl Meeting {
             return Err(Failed::interrupted("stopped before client 0 was found"));
         }
         let member = joined.map_err(|error| fleet_failed(&error))?;
-        lab.observer.note(format!("client {} of {}: joined {at}", shard.index(), shard.of()));
+        lab.observer.note(format!("client {} of {}: joined {at}", shard.index(), shard.count()));
         Ok(member)
     }
 
@@ -129,7 +129,7 @@ impl Meeting {
     ) -> Result<(), Failed> {
         let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
         let handle = RunHandle::default();
-        let label = format!("client {} of {} · ", self.shard.index(), self.shard.of());
+        let label = format!("client {} of {} · ", self.shard.index(), self.shard.count());
         let context = RunContext {
             label,
             is_silent: true,

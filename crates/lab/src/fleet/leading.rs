@@ -70,7 +70,7 @@ impl Meeting {
         check(plan, meeting.shard)?;
         let fleet = format!("{}-{:08x}", host::timestamp(), now().0 as u32);
         let settings = LeaderSettings {
-            of: meeting.shard.of(),
+            of: meeting.shard.count(),
             token: meeting.token.clone(),
             fleet: fleet.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -78,10 +78,10 @@ impl Meeting {
         };
         let address = listening_address(&meeting)?;
         let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
-        let others = meeting.shard.of() - 1;
+        let others = meeting.shard.count() - 1;
         lab.observer.note(format!(
             "client 0 of {}: at {}, waiting for {others} more",
-            meeting.shard.of(),
+            meeting.shard.count(),
             leader.address()
         ));
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
@@ -134,7 +134,7 @@ impl Runner for Leading {
         let minding = self.mind(&handle);
         let context = RunContext {
             repeat: context.repeat,
-            label: format!("{}{} clients · ", context.label, self.meeting.shard.of()),
+            label: format!("{}{} clients · ", context.label, self.meeting.shard.count()),
             is_silent: context.is_silent,
             shard: Some(ShardFacts {
                 shard: self.meeting.shard,
@@ -153,7 +153,7 @@ impl Runner for Leading {
         own?;
         let folders = self.collect(lab, &parts)?;
         drop(mark);
-        merge::merge(&folders, path, Some(self.meeting.shard.of()), &*lab.observer)
+        merge::merge(&folders, path, Some(self.meeting.shard.count()), &*lab.observer)
     }
 }
 
@@ -161,7 +161,7 @@ impl Leading {
     /// Says who is missing. One run goes on without them; of several, none would be of the load that is
     /// asked about.
     fn check_there(&self, there: &[u32], observer: &dyn Observer) -> Result<(), Failed> {
-        let missing = (1..self.meeting.shard.of()).filter(|rank| !there.contains(rank));
+        let missing = (1..self.meeting.shard.count()).filter(|rank| !there.contains(rank));
         let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
         let missing = missing.join(", ");
         for (why, times) in self.leader.turned_away() {
@@ -244,7 +244,7 @@ impl Leading {
         let patience =
             Patience::new(&lab.interrupt).map_err(|error| Failed::internal(error.to_string()))?;
         let deadline = now() + HANDING_OVER;
-        let others = self.meeting.shard.of() as usize - 1;
+        let others = self.meeting.shard.count() as usize - 1;
         lab.observer.note("waiting for what the other clients measured".to_owned());
         let mut said = 0;
         let found = self.leader.collect(

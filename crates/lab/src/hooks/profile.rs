@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_clock::unless;
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 
 use crate::error::Failed;
 use crate::events::Observer;
@@ -99,7 +99,7 @@ fn ask(
     limit: Duration,
     waiting: &Waiting<'_>,
 ) -> Result<bool, Failure> {
-    let failed = |class, message: String| Failure { class, stage: Stage::Headers, message };
+    let failed = |class, message: String| Failure { class, stage: FailureStage::Headers, message };
     let local = |error: std::io::Error| failed(ErrorClass::LocalLimit, error.to_string());
     let patience = Patience::new(waiting.interrupt).map_err(local)?;
     let runtime =

@@ -78,7 +78,7 @@ pub(super) fn agree(
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
     let Some(first) = clients.first() else { return Err(nothing()) };
-    let of = first.facts.shard.of();
+    let of = first.facts.shard.count();
     if let Some(expected) = expected.filter(|expected| *expected != of) {
         let message = format!("{} is one of {of} shards, not of {expected}", first.shown());
         return Err(Failed::usage(message).hint("merge the shards of one run"));
@@ -86,7 +86,7 @@ pub(super) fn agree(
     for pair in clients.windows(2) {
         let [one, other] = pair else { continue };
         let shards = (one.facts.shard, other.facts.shard);
-        if shards.0.of() != shards.1.of() {
+        if shards.0.count() != shards.1.count() {
             let message = format!(
                 "{} is shard {} and {} is shard {}: not the same number of shards",
                 one.shown(),

@@ -19,7 +19,7 @@ const LONGEST: usize = 120;
 /// Every client of the plan, those that left no record too.
 pub(super) fn of_all(clients: &[(&Client, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
     let Some((first, _)) = clients.first() else { return Ok(Vec::new()) };
-    let (of, fleet) = (first.facts.shard.of(), &first.facts.fleet);
+    let (of, fleet) = (first.facts.shard.count(), &first.facts.fleet);
     let begun = first_instants(clients);
     let (mut found, mut requests) = (Vec::new(), Vec::new());
     for ((client, merged), begun) in clients.iter().zip(begun) {
@@ -59,7 +59,7 @@ fn part(client: &Client, merged: &Merged, summary: &Summary) -> ShardPart {
         requests: merged.records,
         lost_records: manifest.lost_records.saturating_add(cut),
         failed_alone: 0,
-        verdict: Verdict::of(&caveats),
+        verdict: Verdict::from_caveats(&caveats),
         caveats,
     }
 }
@@ -109,7 +109,7 @@ fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
             let is_most = 2 * failed > due;
             let severity = if is_most { Severity::Void } else { Severity::Warn };
             part.caveats.push(Caveat::new(CaveatCode::Errors, severity, message));
-            part.verdict = Verdict::of(&part.caveats);
+            part.verdict = Verdict::from_caveats(&part.caveats);
         }
     }
 }
@@ -128,7 +128,7 @@ fn leave_out_common(parts: &mut [ShardPart]) {
         }
         for part in &mut *parts {
             part.caveats.retain(|caveat| caveat.code != code);
-            part.verdict = Verdict::of(&part.caveats);
+            part.verdict = Verdict::from_caveats(&part.caveats);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use goodput_clock::now;
 use goodput_engine::Sink;
-use goodput_model::{Beat, CanaryReading, EndedBy, Nanos, RequestRecord, Sample};
-use goodput_observe::Host;
+use goodput_model::{CanaryReading, EndedBy, HealthSample, LoopLag, Nanos, RequestRecord};
+use goodput_observe::HostSampler;
 use goodput_record::{FolderError, Logs, Spool, Spooled, TextWriter};
 use goodput_stats::Watch;
 
@@ -18,7 +18,7 @@ pub(super) struct Recorder {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) handle: RunHandle,
     pub(super) logs: Logs,
-    pub(super) host: Host,
+    pub(super) host: HostSampler,
     /// Prompts and answers, when they are kept.
     pub(super) texts: Option<TextWriter>,
     /// Answers to be judged after the run.
@@ -48,7 +48,12 @@ impl Recorder {
         let (scrapes, gpus) = self.looks.take(epoch);
         if !scrapes.is_empty() || !gpus.is_empty() {
             let at = now() - epoch;
-            self.logs.samples.append(&Sample { at, scrapes, gpus, ..Sample::default() });
+            self.logs.samples.append(&HealthSample {
+                at,
+                scrapes,
+                gpus,
+                ..HealthSample::default()
+            });
         }
     }
 
@@ -92,7 +97,7 @@ impl Sink for Recorder {
         }
     }
 
-    fn observe(&mut self, at: Nanos, beats: Vec<Beat>, canary: Vec<CanaryReading>) {
+    fn observe(&mut self, at: Nanos, beats: Vec<LoopLag>, canary: Vec<CanaryReading>) {
         let epoch = *self.epoch.get_or_insert_with(|| now() - at);
         let (scrapes, gpus) = self.looks.take(epoch);
         let seen = Observation { at, beats: &beats, scrapes: &scrapes, gpus: &gpus };
@@ -100,7 +105,7 @@ impl Sink for Recorder {
             sink.observe(&seen);
         }
         let host = self.host.sample();
-        self.logs.samples.append(&Sample { at, host, beats, canary, scrapes, gpus });
+        self.logs.samples.append(&HealthSample { at, host, beats, canary, scrapes, gpus });
         self.decide(at);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{GpuSample, Nanos, Reading, Scrape, Signal, SignalValue};
+use goodput_model::{GpuSample, Nanos, Scrape, ServerReading, Signal, SignalValue};
 
 /// Most scrapes, and most samples of GPUs, that wait to be taken. The collector comes once a second.
 const MOST: usize = 10_000;
@@ -151,7 +151,7 @@ impl Looks {
     }
 }
 
-fn cache(reading: &Reading) -> Option<(f64, f64)> {
+fn cache(reading: &ServerReading) -> Option<(f64, f64)> {
     let number = |signal| match reading.values.get(&signal) {
         Some(SignalValue::Number(number)) => Some(*number),
         _ => None,
@@ -187,7 +187,7 @@ mod tests {
             let number = SignalValue::Number;
             let values =
                 [(Signal::PrefixQueries, number(queries)), (Signal::PrefixHits, number(hits))];
-            Reading { values: values.into(), ..Reading::default() }
+            ServerReading { values: values.into(), ..ServerReading::default() }
         };
         let outcome = outcome.map(reading).map_err(str::to_owned);
         Scrape { at: Nanos(at), took: Nanos(1), endpoint, outcome }

@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, unless};
-use goodput_model::{GpuFacts, MetricsSource, Nanos, Reading, Scrape};
-use goodput_observe::{Follower, GpuExporter, MetricsMap};
+use goodput_model::{GpuFacts, MetricsSource, Nanos, Scrape, ServerReading};
+use goodput_observe::{EndpointFollower, GpuExporter, MetricsMap};
 use goodput_wire::{FetchedPage, PageError, PagePlace, PageReader};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
@@ -121,7 +121,7 @@ async fn watch(
         let kind = if page.is_of_gpus {
             Kind::Gpus(Rc::clone(&exporter))
         } else {
-            Kind::Metrics(Follower::new(page.map))
+            Kind::Metrics(EndpointFollower::new(page.map))
         };
         endpoints.push(Endpoint {
             reader: page.place.reader(),
@@ -192,7 +192,7 @@ fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> Told {
 
 /// Whose page it is.
 enum Kind {
-    Metrics(Follower),
+    Metrics(EndpointFollower),
     Gpus(Rc<RefCell<GpuExporter>>),
 }
 
@@ -325,7 +325,7 @@ impl Endpoint {
 }
 
 /// What a page says; why it says nothing, where that is no page of metrics.
-fn read(follower: &mut Follower, page: &FetchedPage) -> Result<Reading, String> {
+fn read(follower: &mut EndpointFollower, page: &FetchedPage) -> Result<ServerReading, String> {
     let reading = follower.read(&page.text);
     if reading.values.is_empty() && reading.malformed > 0 {
         let lines = reading.malformed;

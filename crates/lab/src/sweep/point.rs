@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goodput_campaign::sweep::{Ask, Level, Purpose};
-use goodput_model::{Extent, Mode, Plan, Rate};
+use goodput_model::{LoadExtent, Mode, Plan, Rate};
 
 /// The plan of this point.
 pub(super) fn plan(base: &Plan, ask: &Ask) -> Plan {
@@ -41,13 +41,13 @@ fn mode(base: &Mode, level: Level) -> Mode {
 }
 
 /// The burn-in, and as many requests as a cache needs to be warm.
-fn warmup(base: Extent, level: Level, burn_in_s: f64) -> Extent {
+fn warmup(base: LoadExtent, level: Level, burn_in_s: f64) -> LoadExtent {
     match (base, level) {
-        (Extent::Requests(requests), Level::Users(_)) => Extent::Requests(requests),
-        (Extent::Requests(requests), Level::Rate(rate)) => {
-            Extent::Time(seconds(burn_in_s.max(requests as f64 / rate)))
+        (LoadExtent::Requests(requests), Level::Users(_)) => LoadExtent::Requests(requests),
+        (LoadExtent::Requests(requests), Level::Rate(rate)) => {
+            LoadExtent::Time(seconds(burn_in_s.max(requests as f64 / rate)))
         }
-        _ => Extent::Time(seconds(burn_in_s)),
+        _ => LoadExtent::Time(seconds(burn_in_s)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Http, Stage};
+use goodput_model::{ErrorClass, Exchange, Failure, FailureStage, Http};
 use goodput_wire::{EndpointError, PassedHead, Passing, Read};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, header};
@@ -132,7 +132,7 @@ impl Backend {
         let target = &self.pool.plan.target;
         let wrong = || Failure {
             class: ErrorClass::BadHttp,
-            stage: Stage::Connect,
+            stage: FailureStage::Connect,
             message: "the path cannot be passed on".to_owned(),
         };
         let request = target.head(&head.method, &head.uri, &head.headers, via).ok_or_else(wrong)?;
@@ -170,7 +170,8 @@ impl Backend {
         let (response, answer) = link.send(request, exchange, &self.pool).await?;
         if !heads::is_plain(response.headers()) {
             let message = "the answer is in a transfer coding that nobody asked for".to_owned();
-            let failure = Failure { class: ErrorClass::BadHttp, stage: Stage::Headers, message };
+            let failure =
+                Failure { class: ErrorClass::BadHttp, stage: FailureStage::Headers, message };
             return Err(Failed { failure, is_stale: false });
         }
         Ok((response, answer))

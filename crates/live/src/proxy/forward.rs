@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Failure, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage};
 use goodput_wire::{PassedHead, Passing};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
@@ -131,7 +131,7 @@ async fn pass_on(
     loop {
         let lost = || Failure {
             class: ErrorClass::Closed,
-            stage: Stage::Headers,
+            stage: FailureStage::Headers,
             message: "the connection had been closed, and the body was no longer at hand"
                 .to_owned(),
         };
@@ -148,7 +148,7 @@ async fn pass_on(
                         "the upstream switched protocols, which nobody asked for".to_owned();
                     return Err(Failure {
                         class: ErrorClass::BadHttp,
-                        stage: Stage::Headers,
+                        stage: FailureStage::Headers,
                         message,
                     });
                 }

@@ -17,8 +17,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{Connect, ErrorClass, Exchange, Failure, Nanos, Stage};
-use goodput_wire::{Read, Socket, Watch};
+use goodput_model::{Connect, ErrorClass, Exchange, Failure, FailureStage, Nanos};
+use goodput_wire::{Read, Socket, SocketWatch};
 use http::{Request, Response};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
@@ -35,7 +35,7 @@ const RACE: Nanos = Nanos::from_millis(1_000);
 /// An open connection, or a stream of one.
 pub(crate) struct Link {
     pub(crate) id: u64,
-    pub(crate) watch: Watch,
+    pub(crate) watch: SocketWatch,
     /// The steps of opening it; none when it was there already.
     pub(crate) opened: Option<Connect>,
     protocol: Protocol,
@@ -45,7 +45,7 @@ pub(crate) struct Link {
 struct Opened {
     id: u64,
     socket: Socket,
-    watch: Watch,
+    watch: SocketWatch,
     /// The steps of opening it.
     steps: Connect,
 }
@@ -150,7 +150,8 @@ impl Link {
         deadline: &mut Deadline,
     ) -> Result<(Response<()>, Option<Incoming>), Wrong> {
         let watch = self.watch.clone();
-        let mut late = |cx: &mut Context<'_>| deadline.poll(cx).map(|()| timed_out(Stage::Headers));
+        let mut late =
+            |cx: &mut Context<'_>| deadline.poll(cx).map(|()| timed_out(FailureStage::Headers));
         match &mut self.protocol {
             Protocol::Http1(own) => {
                 own.begin(request);
@@ -202,7 +203,7 @@ impl Answer {
                 if let Some(link) = &self.link {
                     self.pool.forget(link.id);
                 }
-                Some(Err(timed_out(Stage::Stream)))
+                Some(Err(timed_out(FailureStage::Stream)))
             }),
             Poll::Ready(Some(Ok(frame))) => {
                 self.deadline.came();
@@ -258,7 +259,7 @@ impl Answer {
 
 /// What ended the body of an answer.
 fn cut(error: &hyper::Error) -> Failure {
-    let failure = http2::failure(error, Stage::Stream);
+    let failure = http2::failure(error, FailureStage::Stream);
     let class = match failure.class {
         ErrorClass::Closed => ErrorClass::Cut,
         class => class,
@@ -266,7 +267,7 @@ fn cut(error: &hyper::Error) -> Failure {
     Failure { class, ..failure }
 }
 
-fn timed_out(stage: Stage) -> Failure {
+fn timed_out(stage: FailureStage) -> Failure {
     let message = "the upstream said nothing for too long".to_owned();
     Failure { class: ErrorClass::Timeout, stage, message }
 }

@@ -3,7 +3,7 @@
 //! Prompts are cut into blocks by our tokenizer, but a replay builds them with the server's tokens. The
 //! first answers say how the two compare; until then nothing is cut.
 
-use goodput_dataset::Row;
+use goodput_dataset::TraceRow;
 use goodput_model::{Exchange, TokenSource};
 
 /// Answers that settle it.
@@ -31,7 +31,7 @@ pub(super) struct Block {
 }
 
 /// Our tokens of a prompt that was not answered yet; 0 where there is more in it than text.
-pub(super) fn ours(row: &Row) -> u32 {
+pub(super) fn ours(row: &TraceRow) -> u32 {
     if row.params.get("attachments").is_some() { 0 } else { row.input_tokens }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let count = |n| Some(TokenCount { n, source: TokenSource::Usage });
         let short = Exchange { input_tokens: count(90), ..Exchange::default() };
         (0..1000).for_each(|_| scale.add(30, Some(&short)));
-        let mut row = Row { input_tokens: 1000, ..Row::default() };
+        let mut row = TraceRow { input_tokens: 1000, ..TraceRow::default() };
         assert_eq!(ours(&row), 1000);
         row.params.set("attachments", Param::Whole(1));
         let image = Exchange { input_tokens: count(4000), ..Exchange::default() };

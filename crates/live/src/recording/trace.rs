@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use goodput_clock::{now, time_of_day};
-use goodput_dataset::{Counted, Row, TraceHead, TraceWriter};
+use goodput_dataset::{TokenCounter, TraceHead, TraceRow, TraceWriter};
 use goodput_model::{Exchange, Nanos};
 use goodput_tokens::Tokenizer;
 use sha2::{Digest, Sha256};
@@ -58,7 +58,7 @@ pub(super) struct Open {
 
 /// What became of an answer.
 pub(super) enum Taken {
-    Row(Box<Row>),
+    Row(Box<TraceRow>),
     /// Its session is not recorded.
     LeftOut,
     /// Too much waits for the disk.
@@ -173,9 +173,9 @@ impl Trace {
     }
 
     /// Brings a row to the server's tokens, in which the file has its blocks.
-    fn fit(&self, row: &mut Row) {
+    fn fit(&self, row: &mut TraceRow) {
         let Block { theirs, ours } = self.block;
-        if row.input_by != Some(Counted::Usage) {
+        if row.input_by != Some(TokenCounter::Usage) {
             let tokens = (u64::from(row.input_tokens) * u64::from(theirs)).div_ceil(ours.into());
             row.input_tokens = tokens.min(MOST_TOKENS) as u32;
         }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use goodput_clock::now;
-use goodput_dataset::Row;
+use goodput_dataset::TraceRow;
 use goodput_model::Nanos;
 
 use super::capture::{Answer, Ask, Note, Room};
@@ -65,7 +65,7 @@ pub struct Written {
 }
 
 impl Written {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &TraceRow) {
         self.sessions += u64::from(row.session.is_some() && row.after.is_none());
         let Some(model) = row.model.as_deref() else { return };
         if let Some(count) = self.models.get_mut(model) {

@@ -1,6 +1,6 @@
 //! A prompt as names of blocks: equal beginnings are equal names, and nothing else can be told.
 
-use goodput_tokens::{Tokenizer, Unit, estimate};
+use goodput_tokens::{TextUnit, Tokenizer, estimate};
 use sha2::{Digest, Sha256};
 
 use crate::rows::salted::{Key, Salt, Use, number};
@@ -50,7 +50,7 @@ impl<'a> Cutter<'a> {
 
     /// A token that somebody else has counted.
     pub(crate) fn id(&mut self, id: u32) {
-        self.unit(Unit::Id(id));
+        self.unit(TextUnit::Id(id));
     }
 
     /// A token of the form around the text: who speaks, where a message ends.
@@ -76,10 +76,10 @@ impl<'a> Cutter<'a> {
         self.blocks.len() >= MOST_BLOCKS
     }
 
-    fn unit(&mut self, unit: Unit<'_>) -> bool {
+    fn unit(&mut self, unit: TextUnit<'_>) -> bool {
         match unit {
-            Unit::Id(id) => self.add(Kind::Id, &id.to_le_bytes(), unit.cost()),
-            Unit::Run(text, cost) => self.add(Kind::Run, text.as_bytes(), cost),
+            TextUnit::Id(id) => self.add(Kind::Id, &id.to_le_bytes(), unit.cost()),
+            TextUnit::Run(text, cost) => self.add(Kind::Run, text.as_bytes(), cost),
         }
         !self.is_full()
     }

@@ -1,7 +1,7 @@
 //! From a request and its answer to a row.
 
 use goodput_dataset::trace::MOST_GAPS;
-use goodput_dataset::{Counted, Param, Row};
+use goodput_dataset::{Param, TokenCounter, TraceRow};
 use goodput_model::{Api, ErrorClass, Exchange, Nanos, TokenSource, known_finish};
 use goodput_tokens::{Tokenizer, estimate};
 
@@ -39,7 +39,7 @@ pub struct Recorder {
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// What is known so far.
-    pub row: Row,
+    pub row: TraceRow,
     /// The name of its session.
     named: Option<Key>,
     /// Its conversation.
@@ -95,7 +95,12 @@ impl Recorder {
     }
 
     /// Its answer is over; `arrived` is the instant of the request on the exchange's clock.
-    pub fn answered(&mut self, question: Question, arrived: Nanos, exchange: &Exchange) -> Row {
+    pub fn answered(
+        &mut self,
+        question: Question,
+        arrived: Nanos,
+        exchange: &Exchange,
+    ) -> TraceRow {
         let Question { mut row, named, talk } = question;
         let stamps = &exchange.stamps;
         let done = stamps.done.filter(|_| exchange.failure.is_none());
@@ -127,12 +132,12 @@ impl Recorder {
     }
 
     /// Sets the lengths: what the server counts wins.
-    fn count(&self, row: &mut Row, exchange: &Exchange) {
+    fn count(&self, row: &mut TraceRow, exchange: &Exchange) {
         let is_sound = |n: &u32| (1..=MOST_TOKENS).contains(n);
         let usage = exchange.input_tokens.filter(|count| count.source == TokenSource::Usage);
         if let Some(tokens) = usage.map(|count| count.n).filter(is_sound) {
             row.input_tokens = tokens;
-            row.input_by = Some(Counted::Usage);
+            row.input_by = Some(TokenCounter::Usage);
         }
         let (tokens, by) = self.output(exchange);
         row.output_tokens = tokens.min(MOST_TOKENS);
@@ -140,12 +145,12 @@ impl Recorder {
     }
 
     /// Answer tokens: by the server, by what its events list, by a tokenizer, by events, by estimate.
-    fn output(&self, exchange: &Exchange) -> (u32, Option<Counted>) {
+    fn output(&self, exchange: &Exchange) -> (u32, Option<TokenCounter>) {
         let said = exchange.output_tokens.filter(|count| count.n <= MOST_TOKENS);
         let mut events = u32::try_from(exchange.chunks.len()).unwrap_or(u32::MAX);
         match said.map(|count| (count.n, count.source)) {
-            Some((tokens, TokenSource::Usage)) => return (tokens, Some(Counted::Usage)),
-            Some((tokens, TokenSource::Chunks)) => return (tokens, Some(Counted::Chunks)),
+            Some((tokens, TokenSource::Usage)) => return (tokens, Some(TokenCounter::Usage)),
+            Some((tokens, TokenSource::Chunks)) => return (tokens, Some(TokenCounter::Chunks)),
             // Of a long answer not all chunks are kept.
             Some((tokens, TokenSource::Events)) => events = tokens,
             _ => {}
@@ -159,15 +164,15 @@ impl Recorder {
                     true
                 });
                 let tokens = u32::try_from(cost.div_ceil(100)).unwrap_or(u32::MAX);
-                (tokens, Some(Counted::Tokenizer))
+                (tokens, Some(TokenCounter::Tokenizer))
             }
-            Some(text) if events == 0 => (estimate(text), Some(Counted::Estimate)),
-            _ => (events, Some(Counted::Chunks)),
+            Some(text) if events == 0 => (estimate(text), Some(TokenCounter::Estimate)),
+            _ => (events, Some(TokenCounter::Chunks)),
         }
     }
 
     /// A session that the client named.
-    fn name(&mut self, row: &mut Row, name: Key, took: Nanos) {
+    fn name(&mut self, row: &mut TraceRow, name: Key, took: Nanos) {
         let session = format!("n{}", number(&name));
         row.after = self.sessions.before(&name, row.at).map(|ended| row.at - ended);
         row.session = Some(session.clone());
@@ -183,7 +188,7 @@ impl Recorder {
     }
 
     /// A conversation: it goes on from an exchange that is known, or begins.
-    fn link(&mut self, row: &mut Row, talk: &Talk, took: Nanos, answer: Option<&str>) {
+    fn link(&mut self, row: &mut TraceRow, talk: &Talk, took: Nanos, answer: Option<&str>) {
         let found = talk.follows.and_then(|follows| {
             let keys = [Some(follows.exact), Some(follows.others), follows.users];
             keys.iter().flatten().find_map(|key| self.sessions.follow(key, row.at))
@@ -208,8 +213,12 @@ impl Recorder {
         format!("#{}", number(&self.salt.of(Use::Model, &[name.as_bytes()])))
     }
 
-    fn counted(&self) -> Counted {
-        if self.settings.tokenizer.is_exact() { Counted::Tokenizer } else { Counted::Estimate }
+    fn counted(&self) -> TokenCounter {
+        if self.settings.tokenizer.is_exact() {
+            TokenCounter::Tokenizer
+        } else {
+            TokenCounter::Estimate
+        }
     }
 }
 

@@ -162,7 +162,7 @@ impl Pairing {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Api, Exchange, Failure, Stage, Stamps};
+    use goodput_model::{Api, Exchange, Failure, FailureStage, Stamps};
 
     use super::*;
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn what_our_limits_cut_on_both_sides_is_no_pair() {
         let failed = |class| {
-            let (stage, message) = (Stage::Stream, String::new());
+            let (stage, message) = (FailureStage::Stream, String::new());
             let failure = Some(Failure { class, stage, message });
             Exchange { status: Some(200), failure, ..Exchange::default() }
         };
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn what_our_own_end_cut_is_no_failure_of_the_primary() {
         let broken = |class| {
-            let (stage, message) = (Stage::Stream, String::new());
+            let (stage, message) = (FailureStage::Stream, String::new());
             let failure = Some(Failure { class, stage, message });
             let exchange = Exchange { failure, ..Exchange::default() };
             let one = Answered { exchange, ..answered(1, Ending::Broken) };

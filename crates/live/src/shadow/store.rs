@@ -225,7 +225,7 @@ fn compared(
         comparison
             .caveats
             .push(caveat.advise("a kill or a full disk cuts logs; a copy may be whole"));
-        comparison.verdict = Verdict::of(&comparison.caveats);
+        comparison.verdict = Verdict::from_caveats(&comparison.caveats);
     }
     Ok(comparison)
 }

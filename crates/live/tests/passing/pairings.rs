@@ -36,7 +36,7 @@ impl Certificate {
 }
 
 fn endpoint(url: &str, http: Http) -> Arc<Endpoint> {
-    let settings = goodput_wire::Settings {
+    let settings = goodput_wire::EndpointSettings {
         url: url.parse().unwrap(),
         api: Api::Chat,
         stream: true,
@@ -95,7 +95,7 @@ fn essence(exchange: &Exchange) -> impl PartialEq + std::fmt::Debug {
 fn all_pairings_give_the_same_answer() {
     let certificate = Certificate::new();
     let TlsFiles { certificate: chain, key } = certificate.files();
-    let files = goodput_mock::TlsFiles { certificate: chain, key };
+    let files = goodput_mock::ServerTlsFiles { certificate: chain, key };
     let plain = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     let tls = Mock::start("127.0.0.1:0", "".parse().unwrap(), Some(&files), None).unwrap();
     let direct = ask(&format!("http://{}", plain.address()), Http::Http1, 1).remove(0);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::chat::{self, Render};
-use super::fields::{Fields, parse, wrong};
-use super::refusal::Refusal;
+use super::fields::{RequestFields, parse, wrong};
+use super::refusal::ApiRefusal;
 use super::{hash, mix};
 
 /// Choices of one request, over all its prompts: a short body must not ask for millions.
@@ -23,7 +23,7 @@ const MOST_NUMBERS: usize = 1 << 23;
 
 /// Which kind of answer is expected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AnswerKind {
     #[default]
     Chat,
     Completion,
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 
 /// What the server holds requests against.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules<'a> {
+pub(crate) struct RequestRules<'a> {
     pub(crate) model: &'a str,
     /// Adapters that are served beside it.
     pub(crate) loras: &'a [String],
@@ -59,8 +59,8 @@ pub(crate) enum ToolChoice {
 
 /// What a request asks for, checked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ask {
-    pub(crate) kind: Kind,
+pub(crate) struct CheckedRequest {
+    pub(crate) kind: AnswerKind,
     pub(crate) prompts: Vec<Arc<[u32]>>,
     /// Prompt tokens that stand for images and other media.
     pub(crate) media_tokens: u32,
@@ -98,30 +98,34 @@ pub(crate) struct Ask {
     pub(super) default_tokens: u32,
 }
 
-impl Ask {
+impl CheckedRequest {
     /// Reads and checks a body.
-    pub(crate) fn read(kind: Kind, body: &[u8], rules: &Rules<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(
+        kind: AnswerKind,
+        body: &[u8],
+        rules: &RequestRules<'_>,
+    ) -> Result<Self, ApiRefusal> {
         let body = parse(body)?;
-        let fields = Fields::new(&body);
+        let fields = RequestFields::new(&body);
         check_model(&fields, rules)?;
         let mut ask = Self {
             kind,
             n: 1,
-            thinking: kind == Kind::Chat,
+            thinking: kind == AnswerKind::Chat,
             max_model_len: rules.max_model_len,
             default_tokens: rules.default_tokens,
             ..Self::default()
         };
         match kind {
-            Kind::Chat => {
+            AnswerKind::Chat => {
                 ask.read_sampling(&fields)?;
                 ask.read_chat(&fields, rules)?;
             }
-            Kind::Completion => {
+            AnswerKind::Completion => {
                 ask.read_sampling(&fields)?;
                 ask.read_completion(&fields)?;
             }
-            Kind::Embedding => return ask.into_embedding(&fields),
+            AnswerKind::Embedding => return ask.into_embedding(&fields),
         }
         ask.check_lengths(&fields)?;
         ask.check_sum(&fields)?;
@@ -163,7 +167,7 @@ impl Ask {
     }
 
     /// What chat and completions have in common.
-    fn read_sampling(&mut self, fields: &Fields<'_>) -> Result<(), Refusal> {
+    fn read_sampling(&mut self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
         self.n = fields.integer("n", 1..=128)?.unwrap_or(1) as u32;
         for name in ["max_completion_tokens", "max_tokens"] {
             let limit = fields.integer(name, 1..=i64::MAX)?;
@@ -174,7 +178,7 @@ impl Ask {
         self.min_tokens = u32::try_from(least).unwrap_or(u32::MAX);
         if self.limit.is_some_and(|limit| self.min_tokens > limit) {
             let message = format!("`min_tokens` {least} is more than `max_tokens`");
-            return Err(Refusal::field("min_tokens", message));
+            return Err(ApiRefusal::field("min_tokens", message));
         }
         self.ignore_eos = fields.flag("ignore_eos")?;
         self.stop = stops(fields)?;
@@ -185,7 +189,7 @@ impl Ask {
         if let Some(options) = fields.object("stream_options")? {
             if !self.stream {
                 let message = "`stream_options` needs `stream` to be true";
-                return Err(Refusal::field("stream_options", message));
+                return Err(ApiRefusal::field("stream_options", message));
             }
             self.include_usage = options.flag("include_usage")?;
             let is_continuous = options.flag("continuous_usage_stats")?;
@@ -194,13 +198,17 @@ impl Ask {
         Ok(())
     }
 
-    fn read_chat(&mut self, fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
+    fn read_chat(
+        &mut self,
+        fields: &RequestFields<'_>,
+        rules: &RequestRules<'_>,
+    ) -> Result<(), ApiRefusal> {
         let top = fields.integer("top_logprobs", 0..=20)?;
         if fields.flag("logprobs")? {
             self.logprobs = Some(top.unwrap_or(0) as u8);
         } else if top.unwrap_or(0) > 0 {
             let message = "`top_logprobs` needs `logprobs` to be true";
-            return Err(Refusal::field("top_logprobs", message));
+            return Err(ApiRefusal::field("top_logprobs", message));
         }
         if fields.text("reasoning_effort")? == Some("none") {
             self.thinking = false;
@@ -214,7 +222,7 @@ impl Ask {
         self.read_tools(fields, tools)?;
         let messages = fields
             .list("messages")?
-            .ok_or_else(|| Refusal::field("messages", "`messages` is missing"))?;
+            .ok_or_else(|| ApiRefusal::field("messages", "`messages` is missing"))?;
         let mut render = Render::new(rules.image_tokens, rules.max_model_len as usize);
         render.tools(tools);
         render.messages(messages)?;
@@ -224,13 +232,17 @@ impl Ask {
         Ok(())
     }
 
-    fn read_tools(&mut self, fields: &Fields<'_>, tools: &[Value]) -> Result<(), Refusal> {
+    fn read_tools(
+        &mut self,
+        fields: &RequestFields<'_>,
+        tools: &[Value],
+    ) -> Result<(), ApiRefusal> {
         for (at, tool) in tools.iter().enumerate() {
             let name = tool.get("function").and_then(|function| function.get("name")?.as_str());
             let Some(name) = name else {
                 let field = format!("tools[{at}].function.name");
                 let message = format!("`{field}` is missing or no string");
-                return Err(Refusal::field(field, message));
+                return Err(ApiRefusal::field(field, message));
             };
             self.tools.push(name.to_owned());
         }
@@ -242,13 +254,13 @@ impl Ask {
         Ok(())
     }
 
-    fn read_completion(&mut self, fields: &Fields<'_>) -> Result<(), Refusal> {
+    fn read_completion(&mut self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
         self.logprobs = fields.integer("logprobs", 0..=20)?.map(|top| top as u8);
         self.echo = fields.flag("echo")?;
         self.read_prompts("prompt", fields)
     }
 
-    fn into_embedding(mut self, fields: &Fields<'_>) -> Result<Self, Refusal> {
+    fn into_embedding(mut self, fields: &RequestFields<'_>) -> Result<Self, ApiRefusal> {
         let dimensions = fields.integer("dimensions", 1..=MOST_DIMENSIONS)?;
         self.dimensions = dimensions.map(|count| count as u32);
         self.is_base64 = match fields.text("encoding_format")? {
@@ -256,7 +268,7 @@ impl Ask {
             Some("base64") => true,
             Some(other) => {
                 let message = format!("`encoding_format` is `{other}`; it must be float or base64");
-                return Err(Refusal::field("encoding_format", message));
+                return Err(ApiRefusal::field("encoding_format", message));
             }
         };
         self.read_prompts("input", fields)?;
@@ -268,27 +280,32 @@ impl Ask {
         let dimensions = self.dimensions.unwrap_or(0) as usize;
         if dimensions * self.prompts.len() > MOST_NUMBERS {
             let message = format!("`dimensions` asks for more than {MOST_NUMBERS} numbers at once");
-            return Err(Refusal::field("dimensions", message));
+            return Err(ApiRefusal::field("dimensions", message));
         }
         Ok(self)
     }
 
-    fn read_prompts(&mut self, name: &'static str, fields: &Fields<'_>) -> Result<(), Refusal> {
-        let value =
-            fields.get(name).ok_or_else(|| Refusal::field(name, format!("`{name}` is missing")))?;
+    fn read_prompts(
+        &mut self,
+        name: &'static str,
+        fields: &RequestFields<'_>,
+    ) -> Result<(), ApiRefusal> {
+        let value = fields
+            .get(name)
+            .ok_or_else(|| ApiRefusal::field(name, format!("`{name}` is missing")))?;
         let prompts = chat::prompts(name, value)?;
         if prompts.len().saturating_mul(self.n as usize) > MOST_CHOICES {
             let message = format!("`{name}` asks for more than {MOST_CHOICES} answers at once");
-            return Err(Refusal::field(name, message));
+            return Err(ApiRefusal::field(name, message));
         }
         self.prompts = prompts.into_iter().map(Arc::from).collect();
         Ok(())
     }
 
     /// Every prompt must leave room for its answer.
-    fn check_lengths(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
+    fn check_lengths(&self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
         let most = u64::from(self.max_model_len);
-        let prompt_field = if self.kind == Kind::Chat { "messages" } else { "prompt" };
+        let prompt_field = if self.kind == AnswerKind::Chat { "messages" } else { "prompt" };
         for prompt in &self.prompts {
             let length = prompt.len() as u64;
             if length >= most {
@@ -301,14 +318,14 @@ impl Ask {
                 let message = format!(
                     "this model's context holds {most} tokens; the request has {length} in its {prompt_field} and asks for {asked} more (`{name}`)"
                 );
-                return Err(Refusal::too_long(name, message));
+                return Err(ApiRefusal::too_long(name, message));
             }
         }
         Ok(())
     }
 
     /// The choices together must not be more than memory holds.
-    fn check_sum(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
+    fn check_sum(&self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
         let each = u64::from(self.limit.unwrap_or(self.default_tokens).max(self.min_tokens));
         let alternatives = if self.stream { 0 } else { self.logprobs.unwrap_or(0) };
         let sum = each * u64::from(self.choices()) * (1 + u64::from(alternatives));
@@ -320,58 +337,61 @@ impl Ask {
         let message = format!(
             "the request asks for {choices} times {each} tokens (`{name}`) with {alternatives} alternatives to each; together they must be at most {MOST_TOKENS}"
         );
-        Err(Refusal::field(name, message))
+        Err(ApiRefusal::field(name, message))
     }
 
-    fn prompt_too_long(&self, field: &'static str, length: usize) -> Refusal {
+    fn prompt_too_long(&self, field: &'static str, length: usize) -> ApiRefusal {
         let most = self.max_model_len;
         let message = format!(
             "this model's context holds {most} tokens; the request has {length} in its {field}"
         );
-        Refusal::too_long(field, message)
+        ApiRefusal::too_long(field, message)
     }
 }
 
 /// The field that limits an answer: the one that is there.
-fn limit_field(fields: &Fields<'_>) -> &'static str {
+fn limit_field(fields: &RequestFields<'_>) -> &'static str {
     let is_new = fields.get("max_completion_tokens").is_some();
     if is_new { "max_completion_tokens" } else { "max_tokens" }
 }
 
 /// Another model than the one that is served is refused; none is as good as it.
-pub(super) fn check_model(fields: &Fields<'_>, rules: &Rules<'_>) -> Result<(), Refusal> {
+pub(super) fn check_model(
+    fields: &RequestFields<'_>,
+    rules: &RequestRules<'_>,
+) -> Result<(), ApiRefusal> {
     match fields.text("model")? {
         Some(model) if model != rules.model && rules.loras.iter().all(|lora| lora != model) => {
-            Err(Refusal::model_not_found(model, rules.model))
+            Err(ApiRefusal::model_not_found(model, rules.model))
         }
         _ => Ok(()),
     }
 }
 
-fn stops(fields: &Fields<'_>) -> Result<Vec<String>, Refusal> {
+fn stops(fields: &RequestFields<'_>) -> Result<Vec<String>, ApiRefusal> {
     let stops = match fields.get("stop") {
         None => Vec::new(),
         Some(Value::String(stop)) => vec![stop.clone()],
         Some(Value::Array(stops)) => {
             let text = |stop: &Value| stop.as_str().map(str::to_owned);
             stops.iter().map(text).collect::<Option<_>>().ok_or_else(|| {
-                Refusal::field("stop", "`stop` must be a string or a list of strings")
+                ApiRefusal::field("stop", "`stop` must be a string or a list of strings")
             })?
         }
         Some(other) => return Err(wrong("stop", "a string or a list of strings", other)),
     };
     if stops.len() > MOST_STOPS {
         let message = format!("`stop` has {} strings; at most {MOST_STOPS} fit", stops.len());
-        return Err(Refusal::field("stop", message));
+        return Err(ApiRefusal::field("stop", message));
     }
     if stops.iter().any(String::is_empty) {
-        return Err(Refusal::field("stop", "`stop` must not hold an empty string"));
+        return Err(ApiRefusal::field("stop", "`stop` must not hold an empty string"));
     }
     Ok(stops)
 }
 
-fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, Refusal> {
-    let refuse = |message: String| Refusal::field("tool_choice", message);
+fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusal> {
+    let refuse = |message: String| ApiRefusal::field("tool_choice", message);
     let chosen = match choice {
         Value::String(word) => match word.as_str() {
             "none" => return Ok(ToolChoice::Never),
@@ -407,7 +427,7 @@ fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, Refusal> 
 }
 
 /// Checks what has no influence here but a range; says whether the temperature is 0.
-fn check_numbers(fields: &Fields<'_>) -> Result<bool, Refusal> {
+fn check_numbers(fields: &RequestFields<'_>) -> Result<bool, ApiRefusal> {
     let temperature =
         fields.number("temperature", "from 0 to 2", |value| (0.0..=2.0).contains(&value))?;
     let share = |value| value > 0.0 && value <= 1.0;

@@ -1,19 +1,19 @@
 //! Small endpoints: tokens of a text and back, the list of models, the version.
 
-use super::ask::{Rules, check_model};
+use super::ask::{RequestRules, check_model};
 use super::chat::{Render, ids, of_text};
-use super::fields::{Fields, parse, wrong};
-use super::parts::{Head, list, numbers, push, quoted};
-use super::refusal::Refusal;
+use super::fields::{RequestFields, parse, wrong};
+use super::parts::{EventHead, list, numbers, push, quoted};
+use super::refusal::ApiRefusal;
 use super::tokenizer::decode;
 
 /// A prompt that is only counted may be longer than the model's context, within reason.
 const MOST_TOKENS: usize = 1 << 22;
 
 /// `/tokenize`: the tokens of a prompt or of messages.
-pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
     let body = parse(body)?;
-    let fields = Fields::new(&body);
+    let fields = RequestFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = if let Some(messages) = fields.list("messages")? {
         let mut render = Render::new(rules.image_tokens, MOST_TOKENS);
@@ -25,13 +25,13 @@ pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusa
         render.ids
     } else {
         let prompt = fields.text("prompt")?.ok_or_else(|| {
-            Refusal::field("prompt", "either `prompt` or `messages` must be given")
+            ApiRefusal::field("prompt", "either `prompt` or `messages` must be given")
         })?;
         of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
     };
     if tokens.len() > MOST_TOKENS {
         let message = format!("there are {} tokens; at most {MOST_TOKENS} fit", tokens.len());
-        return Err(Refusal::bad(message));
+        return Err(ApiRefusal::bad(message));
     }
     let mut out = Vec::with_capacity(64 + tokens.len() * 11);
     let (count, most) = (tokens.len(), rules.max_model_len);
@@ -48,12 +48,12 @@ pub(crate) fn tokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusa
 }
 
 /// `/detokenize`: the text of tokens.
-pub(crate) fn detokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn detokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
     let body = parse(body)?;
-    let fields = Fields::new(&body);
+    let fields = RequestFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = match fields.get("tokens") {
-        None => return Err(Refusal::field("tokens", "`tokens` is missing")),
+        None => return Err(ApiRefusal::field("tokens", "`tokens` is missing")),
         Some(serde_json::Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
         Some(serde_json::Value::Array(tokens)) => ids("tokens", tokens)?,
         Some(other) => return Err(wrong("tokens", "a list of token ids", other)),
@@ -65,7 +65,7 @@ pub(crate) fn detokenize(body: &[u8], rules: &Rules<'_>) -> Result<Vec<u8>, Refu
 }
 
 /// `/v1/models`: the model, then its adapters.
-pub(crate) fn models(head: &Head<'_>, rules: &Rules<'_>) -> Vec<u8> {
+pub(crate) fn models(head: &EventHead<'_>, rules: &RequestRules<'_>) -> Vec<u8> {
     let (created, length) = (head.created, rules.max_model_len);
     let mut out = br#"{"object":"list","data":["#.to_vec();
     let adapters = rules.loras.iter().map(|lora| (lora.as_str(), Some(rules.model)));

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{kind, wrong};
-use super::refusal::Refusal;
+use super::refusal::ApiRefusal;
 use super::tokenizer::{self, encode};
 
 /// The key under which a generated tool call has its words.
@@ -39,9 +39,9 @@ impl Render {
         }
     }
 
-    pub(crate) fn messages(&mut self, messages: &[Value]) -> Result<(), Refusal> {
+    pub(crate) fn messages(&mut self, messages: &[Value]) -> Result<(), ApiRefusal> {
         if messages.is_empty() {
-            return Err(Refusal::field("messages", "`messages` must hold at least one message"));
+            return Err(ApiRefusal::field("messages", "`messages` must hold at least one message"));
         }
         for (at, message) in messages.iter().enumerate() {
             let Value::Object(message) = message else {
@@ -57,13 +57,13 @@ impl Render {
         self.ids.push(tokenizer::ASSISTANT);
     }
 
-    fn message(&mut self, at: usize, message: &Map<String, Value>) -> Result<(), Refusal> {
+    fn message(&mut self, at: usize, message: &Map<String, Value>) -> Result<(), ApiRefusal> {
         let role = match message.get("role") {
             Some(Value::String(role)) => role.as_str(),
             Some(other) => return Err(wrong(format!("messages[{at}].role"), "a string", other)),
             None => {
                 let message = format!("`messages[{at}].role` is missing");
-                return Err(Refusal::field(format!("messages[{at}].role"), message));
+                return Err(ApiRefusal::field(format!("messages[{at}].role"), message));
             }
         };
         let header = match role {
@@ -75,7 +75,7 @@ impl Render {
                 let message = format!(
                     "`messages[{at}].role` is `{other}`; it must be one of system, developer, user, assistant, tool"
                 );
-                return Err(Refusal::field(format!("messages[{at}].role"), message));
+                return Err(ApiRefusal::field(format!("messages[{at}].role"), message));
             }
         };
         self.ids.push(header);
@@ -94,7 +94,7 @@ impl Render {
         Ok(())
     }
 
-    fn content(&mut self, at: usize, content: &Value) -> Result<(), Refusal> {
+    fn content(&mut self, at: usize, content: &Value) -> Result<(), ApiRefusal> {
         match content {
             Value::Null => Ok(()),
             Value::String(text) => {
@@ -108,7 +108,7 @@ impl Render {
         }
     }
 
-    fn part(&mut self, at: usize, part: &Value) -> Result<(), Refusal> {
+    fn part(&mut self, at: usize, part: &Value) -> Result<(), ApiRefusal> {
         let name = || format!("messages[{at}].content");
         let part = match part {
             Value::String(text) => {
@@ -119,13 +119,13 @@ impl Render {
             other => {
                 let message =
                     format!("a part of `{}` must be an object, not {}", name(), kind(other));
-                return Err(Refusal::field(name(), message));
+                return Err(ApiRefusal::field(name(), message));
             }
         };
         let part_kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
         let missing = |what: &str| {
             let message = format!("a `{part_kind}` part of `{}` has no {what}", name());
-            Refusal::field(name(), message)
+            ApiRefusal::field(name(), message)
         };
         match part_kind {
             "text" | "input_text" | "output_text" | "refusal" | "thinking" => {
@@ -142,26 +142,26 @@ impl Render {
             }
             other => {
                 let message = format!("`{other}` is no type of a part of `{}`", name());
-                Err(Refusal::field(name(), message))
+                Err(ApiRefusal::field(name(), message))
             }
         }
     }
 
-    fn media(&mut self, data: &str) -> Result<(), Refusal> {
+    fn media(&mut self, data: &str) -> Result<(), ApiRefusal> {
         let length = self.ids.len().saturating_add(self.image_tokens as usize);
         if length > self.most {
             let message = format!(
                 "the messages have {length} tokens or more with their images; at most {} fit",
                 self.most
             );
-            return Err(Refusal::too_long("messages", message));
+            return Err(ApiRefusal::too_long("messages", message));
         }
         self.ids.resize(length, tokenizer::media(data));
         self.media_tokens = self.media_tokens.saturating_add(self.image_tokens);
         Ok(())
     }
 
-    fn calls(&mut self, at: usize, calls: &Value) -> Result<(), Refusal> {
+    fn calls(&mut self, at: usize, calls: &Value) -> Result<(), ApiRefusal> {
         let Value::Array(calls) = calls else {
             return Err(wrong(format!("messages[{at}].tool_calls"), "a list", calls));
         };
@@ -201,9 +201,9 @@ fn media_data(value: &Value) -> Option<&str> {
 }
 
 /// Prompts in the four forms that completions and embeddings take them.
-pub(crate) fn prompts(name: &'static str, value: &Value) -> Result<Vec<Vec<u32>>, Refusal> {
+pub(crate) fn prompts(name: &'static str, value: &Value) -> Result<Vec<Vec<u32>>, ApiRefusal> {
     const FORMS: &str = "a string, a list of strings, a list of token ids or a list of such lists";
-    let refuse = || Refusal::field(name, format!("`{name}` must be {FORMS}"));
+    let refuse = || ApiRefusal::field(name, format!("`{name}` must be {FORMS}"));
     match value {
         Value::String(text) => Ok(vec![of_text(text, true)]),
         Value::Array(items) => match items.first() {
@@ -216,7 +216,7 @@ pub(crate) fn prompts(name: &'static str, value: &Value) -> Result<Vec<Vec<u32>>
                 items.iter().map(|item| ids(name, item.as_array().ok_or_else(refuse)?)).collect()
             }
             Some(_) => Err(refuse()),
-            None => Err(Refusal::field(name, format!("`{name}` must not be empty"))),
+            None => Err(ApiRefusal::field(name, format!("`{name}` must not be empty"))),
         },
         _ => Err(refuse()),
     }
@@ -233,15 +233,18 @@ pub(crate) fn of_text(text: &str, has_start: bool) -> Vec<u32> {
 }
 
 /// A list of token ids, each of the vocabulary.
-pub(crate) fn ids(name: &'static str, items: &[Value]) -> Result<Vec<u32>, Refusal> {
+pub(crate) fn ids(name: &'static str, items: &[Value]) -> Result<Vec<u32>, ApiRefusal> {
     if items.is_empty() {
-        return Err(Refusal::field(name, format!("`{name}` must not be an empty list of tokens")));
+        return Err(ApiRefusal::field(
+            name,
+            format!("`{name}` must not be an empty list of tokens"),
+        ));
     }
     let id = |item: &Value| {
         let id = item.as_u64().and_then(|id| u32::try_from(id).ok());
         id.filter(|id| *id < tokenizer::VOCABULARY).ok_or_else(|| {
             let message = format!("`{name}` has {} that is no token id", kind(item));
-            Refusal::field(name, message)
+            ApiRefusal::field(name, message)
         })
     };
     items.iter().map(id).collect()

@@ -1,16 +1,16 @@
 //! Embeddings: unit vectors that are a function of the tokens.
 
-use super::ask::{Ask, Kind};
-use super::parts::{Head, list, push};
+use super::ask::{AnswerKind, CheckedRequest};
+use super::parts::{EventHead, list, push};
 use super::{hash, mix};
 
 const DIMENSIONS: u32 = 64;
 
 /// The answer to an embedding request.
-pub(crate) fn embeddings(head: &Head<'_>, ask: &Ask) -> Vec<u8> {
+pub(crate) fn embeddings(head: &EventHead<'_>, ask: &CheckedRequest) -> Vec<u8> {
     let dimensions = ask.dimensions.unwrap_or(DIMENSIONS);
     let mut out = Vec::with_capacity(256 + ask.prompts.len() * dimensions as usize * 12);
-    head.push(&mut out, Kind::Embedding, false);
+    head.push(&mut out, AnswerKind::Embedding, false);
     out.extend_from_slice(br#","data":"#);
     list(&mut out, ask.prompts.iter().enumerate(), |out, (index, prompt)| {
         push(out, format_args!(r#"{{"index":{index},"object":"embedding","embedding":"#));

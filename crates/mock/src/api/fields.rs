@@ -5,16 +5,16 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
-use super::refusal::Refusal;
+use super::refusal::ApiRefusal;
 
 /// The object of a body.
-pub(crate) fn parse(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(crate) fn parse(body: &[u8]) -> Result<Map<String, Value>, ApiRefusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => {
-            Err(Refusal::bad(format!("the body must be a JSON object, not {}", kind(&other))))
+            Err(ApiRefusal::bad(format!("the body must be a JSON object, not {}", kind(&other))))
         }
-        Err(error) => Err(Refusal::bad(format!("the body is not valid JSON: {error}"))),
+        Err(error) => Err(ApiRefusal::bad(format!("the body is not valid JSON: {error}"))),
     }
 }
 
@@ -31,20 +31,20 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 }
 
 /// A refusal for a field of the wrong type.
-pub(crate) fn wrong(name: impl Into<Cow<'static, str>>, wanted: &str, value: &Value) -> Refusal {
+pub(crate) fn wrong(name: impl Into<Cow<'static, str>>, wanted: &str, value: &Value) -> ApiRefusal {
     let name = name.into();
     let message = format!("`{name}` must be {wanted}, not {}", kind(value));
-    Refusal::field(name, message)
+    ApiRefusal::field(name, message)
 }
 
 /// The fields of an object, with the name of the object for messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct RequestFields<'a> {
     map: &'a Map<String, Value>,
     within: Option<&'static str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RequestFields<'a> {
     pub(crate) fn new(map: &'a Map<String, Value>) -> Self {
         Self { map, within: None }
     }
@@ -60,15 +60,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn wrong(&self, name: &'static str, wanted: &str, value: &Value) -> Refusal {
+    fn wrong(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
         wrong(self.full(name), wanted, value)
     }
 
-    pub(crate) fn flag(&self, name: &'static str) -> Result<bool, Refusal> {
+    pub(crate) fn flag(&self, name: &'static str) -> Result<bool, ApiRefusal> {
         Ok(self.boolean(name)?.unwrap_or(false))
     }
 
-    pub(crate) fn boolean(&self, name: &'static str) -> Result<Option<bool>, Refusal> {
+    pub(crate) fn boolean(&self, name: &'static str) -> Result<Option<bool>, ApiRefusal> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>, Refusal> {
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>, ApiRefusal> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(value)) => Ok(Some(value)),
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn list(&self, name: &'static str) -> Result<Option<&'a [Value]>, Refusal> {
+    pub(crate) fn list(&self, name: &'static str) -> Result<Option<&'a [Value]>, ApiRefusal> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(value)) => Ok(Some(value)),
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn object(&self, name: &'static str) -> Result<Option<Self>, Refusal> {
+    pub(crate) fn object(&self, name: &'static str) -> Result<Option<Self>, ApiRefusal> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(map)) => Ok(Some(Self { map, within: Some(name) })),
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         &self,
         name: &'static str,
         range: RangeInclusive<i64>,
-    ) -> Result<Option<i64>, Refusal> {
+    ) -> Result<Option<i64>, ApiRefusal> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let Value::Number(number) = value else {
             return Err(self.wrong(name, "an integer", value));
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         name: &'static str,
         rule: &str,
         fits: impl Fn(f64) -> bool,
-    ) -> Result<Option<f64>, Refusal> {
+    ) -> Result<Option<f64>, ApiRefusal> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.as_f64() {
             Some(number) if fits(number) => Ok(Some(number)),
@@ -132,10 +132,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn outside(&self, name: &'static str, wanted: &str, value: &Value) -> Refusal {
+    fn outside(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
         let name = self.full(name);
         let message = format!("`{name}` must be {wanted}; it is {value}");
-        Refusal::field(name, message)
+        ApiRefusal::field(name, message)
     }
 }
 

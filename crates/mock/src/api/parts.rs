@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::ops::Range;
 
-use super::ask::Kind;
-use super::plan::Plan;
+use super::ask::AnswerKind;
+use super::plan::AnswerPlan;
 use super::tokenizer::{self, BOS};
 use crate::faults::Quirks;
 
@@ -14,21 +14,21 @@ pub(crate) const FINGERPRINT: &str =
 
 /// What every event of an answer begins with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head<'a> {
+pub(crate) struct EventHead<'a> {
     pub(crate) id: u64,
     /// Seconds since 1970.
     pub(crate) created: u64,
     pub(crate) model: &'a str,
 }
 
-impl Head<'_> {
+impl EventHead<'_> {
     /// From the brace to `"model"`.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, kind: Kind, is_stream: bool) {
+    pub(crate) fn push(&self, out: &mut Vec<u8>, kind: AnswerKind, is_stream: bool) {
         let (prefix, object) = match (kind, is_stream) {
-            (Kind::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
-            (Kind::Chat, false) => ("chatcmpl", "chat.completion"),
-            (Kind::Completion, _) => ("cmpl", "text_completion"),
-            (Kind::Embedding, _) => ("embd", "list"),
+            (AnswerKind::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
+            (AnswerKind::Chat, false) => ("chatcmpl", "chat.completion"),
+            (AnswerKind::Completion, _) => ("cmpl", "text_completion"),
+            (AnswerKind::Embedding, _) => ("embd", "list"),
         };
         push(
             out,
@@ -86,7 +86,7 @@ pub(crate) fn list<T>(
 
 /// Tokens of a request and its answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Usage {
+pub(crate) struct AnswerUsage {
     pub(crate) prompt: u32,
     pub(crate) cached: u32,
     /// Part of the prompt; said only where there is any.
@@ -96,7 +96,7 @@ pub(crate) struct Usage {
     pub(crate) reasoning: Option<u64>,
 }
 
-impl Usage {
+impl AnswerUsage {
     /// As a tokenizer counts that makes so many tokens of one of ours.
     pub(crate) fn times(self, factor: f64) -> Self {
         let times = |count: f64| (count * factor).round();
@@ -137,7 +137,7 @@ impl Usage {
 }
 
 /// The logarithm of a word's probability: the chosen one is likely, each next one less so.
-fn logprob(plan: &Plan, index: u32, rank: u8) -> f64 {
+fn logprob(plan: &AnswerPlan, index: u32, rank: u8) -> f64 {
     let drawn = super::mix(plan.seed ^ (u64::from(index) << 8)) & 0xffff;
     -0.01 - drawn as f64 / 65_536.0 - f64::from(rank) * 0.75
 }
@@ -160,7 +160,7 @@ impl TokenSpan {
 }
 
 /// Appends the logprobs of tokens as chat answers have them.
-pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &Plan, tokens: TokenSpan, top: u8) {
+pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan, top: u8) {
     let entry = |out: &mut Vec<u8>, index: u32, rank: u8| {
         let word = plan.alternative(index, rank);
         let value = logprob(plan, index, rank);
@@ -202,7 +202,11 @@ pub(crate) struct CompletionLogprobs<'a> {
 
 /// Appends the logprobs of tokens as completions have them, after those of the prompt where it
 /// is echoed.
-pub(crate) fn completion_logprobs(out: &mut Vec<u8>, plan: &Plan, asked: &CompletionLogprobs<'_>) {
+pub(crate) fn completion_logprobs(
+    out: &mut Vec<u8>,
+    plan: &AnswerPlan,
+    asked: &CompletionLogprobs<'_>,
+) {
     let CompletionLogprobs { echo, tokens, top, offset } = *asked;
     let mut scored = Vec::new();
     for (at, id) in without_start(echo).iter().enumerate() {
@@ -251,7 +255,7 @@ pub(crate) fn completion_logprobs(out: &mut Vec<u8>, plan: &Plan, asked: &Comple
 /// Characters that begin in these tokens; a token may be the middle of one.
 pub(crate) fn characters(ids: &[u32]) -> usize {
     let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
-    let count = |piece: tokenizer::Piece| piece.as_bytes().iter().filter(begins).count();
+    let count = |piece: tokenizer::TokenBytes| piece.as_bytes().iter().filter(begins).count();
     ids.iter().filter_map(|id| tokenizer::piece(*id)).map(count).sum()
 }
 
@@ -261,6 +265,6 @@ pub(crate) fn without_start(prompt: &[u32]) -> &[u32] {
 }
 
 /// The id of the one tool call of an answer.
-pub(crate) fn push_call_id(out: &mut Vec<u8>, plan: &Plan) {
+pub(crate) fn push_call_id(out: &mut Vec<u8>, plan: &AnswerPlan) {
     push(out, format_args!("call_{:016x}", super::mix(plan.seed ^ 0x7003)));
 }

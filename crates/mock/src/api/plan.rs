@@ -1,13 +1,13 @@
 //! What one answer will be, known before its first token.
 
-use super::ask::{Ask, Kind, ToolChoice};
+use super::ask::{AnswerKind, CheckedRequest, ToolChoice};
 use super::mix;
 use super::text;
 use crate::faults::Quirks;
 
 /// How the engine answers, the same for all requests.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Behaviour {
+pub(crate) struct AnswerBehavior {
     /// Share of an answer that is sent first, as reasoning; 0: none.
     pub(crate) reasoning: f64,
     /// The name that reasoning has in messages and deltas.
@@ -19,7 +19,7 @@ pub(crate) struct Behaviour {
     pub(crate) quirks: Quirks,
 }
 
-impl Default for Behaviour {
+impl Default for AnswerBehavior {
     fn default() -> Self {
         Self {
             reasoning: 0.0,
@@ -51,7 +51,7 @@ impl Finish {
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct AnswerPlan {
     /// Tokens that are generated, those of reasoning and of a stop string among them. Only an
     /// early end makes it 0.
     pub(crate) tokens: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Plan {
     is_accented: bool,
 }
 
-impl Plan {
+impl AnswerPlan {
     /// The text of a token.
     pub(crate) fn piece(&self, index: u32) -> &'static str {
         if self.is_accented {
@@ -110,18 +110,23 @@ impl Plan {
 
 /// Plans one choice. `natural` is the length at which the answer would end by itself; without
 /// one it runs to its limit.
-pub(crate) fn plan(ask: &Ask, choice: u32, natural: Option<u32>, behaviour: &Behaviour) -> Plan {
+pub(crate) fn plan(
+    ask: &CheckedRequest,
+    choice: u32,
+    natural: Option<u32>,
+    behavior: &AnswerBehavior,
+) -> AnswerPlan {
     let (mut tokens, mut finish) = length(ask, choice, natural);
     let seed = ask.answer_seed(choice);
-    let mut tool = tool(ask, seed, behaviour);
+    let mut tool = tool(ask, seed, behavior);
     if tool.is_some() {
         finish = Finish::ToolCalls;
     }
-    if let Some(early) = behaviour.quirks.early_eos_at.filter(|early| *early < tokens) {
+    if let Some(early) = behavior.quirks.early_eos_at.filter(|early| *early < tokens) {
         (tokens, finish) = (early, Finish::Stop);
         tool = tool.filter(|_| early > 0);
     }
-    let mut plan = Plan {
+    let mut plan = AnswerPlan {
         tokens,
         finish,
         cut: None,
@@ -129,10 +134,10 @@ pub(crate) fn plan(ask: &Ask, choice: u32, natural: Option<u32>, behaviour: &Beh
         reasoning_tokens: 0,
         tool,
         seed,
-        is_accented: behaviour.quirks.utf8,
+        is_accented: behavior.quirks.utf8,
     };
-    if ask.kind == Kind::Chat && ask.thinking {
-        let share = behaviour.reasoning.clamp(0.0, 1.0);
+    if ask.kind == AnswerKind::Chat && ask.thinking {
+        let share = behavior.reasoning.clamp(0.0, 1.0);
         // Something is left to say, unless thinking is all there is.
         let most =
             if share < 1.0 || plan.tool.is_some() { tokens.saturating_sub(1) } else { tokens };
@@ -144,7 +149,7 @@ pub(crate) fn plan(ask: &Ask, choice: u32, natural: Option<u32>, behaviour: &Beh
     plan
 }
 
-fn length(ask: &Ask, choice: u32, natural: Option<u32>) -> (u32, Finish) {
+fn length(ask: &CheckedRequest, choice: u32, natural: Option<u32>) -> (u32, Finish) {
     let room = ask.room(choice).max(1);
     let least = ask.min_tokens.clamp(1, room);
     if ask.ignore_eos {
@@ -161,7 +166,7 @@ fn length(ask: &Ask, choice: u32, natural: Option<u32>) -> (u32, Finish) {
     (end.min(limit), if ends_itself { Finish::Stop } else { Finish::Length })
 }
 
-fn tool(ask: &Ask, seed: u64, behaviour: &Behaviour) -> Option<String> {
+fn tool(ask: &CheckedRequest, seed: u64, behavior: &AnswerBehavior) -> Option<String> {
     let any = || {
         let at = mix(seed ^ 0x7001) % (ask.tools.len() as u64).max(1);
         ask.tools.get(at as usize).cloned()
@@ -172,13 +177,13 @@ fn tool(ask: &Ask, seed: u64, behaviour: &Behaviour) -> Option<String> {
         ToolChoice::Required => any(),
         ToolChoice::Auto => {
             let drawn = (mix(seed ^ 0x7002) >> 11) as f64 / (1u64 << 53) as f64;
-            if drawn < behaviour.tool_calls { any() } else { None }
+            if drawn < behavior.tool_calls { any() } else { None }
         }
     }
 }
 
 /// Ends the answer where its content first completes one of the stop strings.
-fn meet_stop(plan: &mut Plan, ask: &Ask) {
+fn meet_stop(plan: &mut AnswerPlan, ask: &CheckedRequest) {
     // Most bytes end no stop string: they are not worth a comparison with each.
     let mut ends_one = [false; 256];
     for last in ask.stop.iter().filter_map(|stop| stop.bytes().last()) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// Why a request is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiRefusal {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     pub(crate) message: String,
@@ -17,7 +17,7 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: Option<u32>,
 }
 
-impl Refusal {
+impl ApiRefusal {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { status, kind, message, param: None, code: None, retry_after: None }
@@ -94,25 +94,25 @@ impl Refusal {
     /// The body of the answer.
     pub(crate) fn body(&self) -> Vec<u8> {
         #[derive(Serialize)]
-        struct Body<'a> {
-            error: Inner<'a>,
+        struct RefusalBody<'a> {
+            error: RefusalDetails<'a>,
         }
         #[derive(Serialize)]
-        struct Inner<'a> {
+        struct RefusalDetails<'a> {
             message: &'a str,
             #[serde(rename = "type")]
             kind: &'a str,
             param: Option<&'a str>,
             code: Option<&'a str>,
         }
-        let error = Inner {
+        let error = RefusalDetails {
             message: &self.message,
             kind: self.kind,
             param: self.param.as_deref(),
             code: self.code,
         };
         // Strings and nulls always serialize.
-        serde_json::to_vec(&Body { error }).unwrap_or_default()
+        serde_json::to_vec(&RefusalBody { error }).unwrap_or_default()
     }
 }
 
@@ -120,18 +120,18 @@ impl Refusal {
 mod tests {
     use super::*;
 
-    fn body(refusal: &Refusal) -> String {
+    fn body(refusal: &ApiRefusal) -> String {
         String::from_utf8(refusal.body()).unwrap()
     }
 
     #[test]
     fn bodies_have_openai_s_shape() {
-        let refusal = Refusal::field("n", "`n` is \"odd\"");
+        let refusal = ApiRefusal::field("n", "`n` is \"odd\"");
         assert_eq!(
             body(&refusal),
             r#"{"error":{"message":"`n` is \"odd\"","type":"invalid_request_error","param":"n","code":null}}"#
         );
-        let refusal = Refusal::model_not_found("nope", "mock");
+        let refusal = ApiRefusal::model_not_found("nope", "mock");
         assert_eq!(refusal.status, 404);
         assert_eq!(
             body(&refusal),
@@ -142,18 +142,18 @@ mod tests {
     #[test]
     fn statuses_are_those_that_clients_act_on() {
         let cases = [
-            (Refusal::bad("x"), 400, None),
-            (Refusal::key("x"), 401, Some("invalid_api_key")),
-            (Refusal::not_found("/x"), 404, Some("not_found")),
-            (Refusal::method("GET", "/x"), 405, Some("method_not_allowed")),
-            (Refusal::body_too_large(5), 413, None),
-            (Refusal::rate_limited(Some(3)), 429, Some("rate_limit_exceeded")),
-            (Refusal::failed(StatusCode::INTERNAL_SERVER_ERROR, "x"), 500, Some("engine_error")),
-            (Refusal::overloaded("x", None), 503, Some("overloaded")),
+            (ApiRefusal::bad("x"), 400, None),
+            (ApiRefusal::key("x"), 401, Some("invalid_api_key")),
+            (ApiRefusal::not_found("/x"), 404, Some("not_found")),
+            (ApiRefusal::method("GET", "/x"), 405, Some("method_not_allowed")),
+            (ApiRefusal::body_too_large(5), 413, None),
+            (ApiRefusal::rate_limited(Some(3)), 429, Some("rate_limit_exceeded")),
+            (ApiRefusal::failed(StatusCode::INTERNAL_SERVER_ERROR, "x"), 500, Some("engine_error")),
+            (ApiRefusal::overloaded("x", None), 503, Some("overloaded")),
         ];
         for (refusal, status, code) in cases {
             assert_eq!((refusal.status.as_u16(), refusal.code), (status, code));
         }
-        assert_eq!(Refusal::rate_limited(Some(3)).retry_after, Some(3));
+        assert_eq!(ApiRefusal::rate_limited(Some(3)).retry_after, Some(3));
     }
 }

@@ -9,23 +9,28 @@ mod quirks;
 mod reading;
 mod streaming;
 
-const RULES: Rules<'static> =
-    Rules { model: "mock", loras: &[], max_model_len: 4096, default_tokens: 20, image_tokens: 100 };
-const HEAD: Head<'static> =
-    Head { id: 0xb770_7c0e_b6fc_f054, created: 1_794_711_920, model: "mock" };
+const RULES: RequestRules<'static> = RequestRules {
+    model: "mock",
+    loras: &[],
+    max_model_len: 4096,
+    default_tokens: 20,
+    image_tokens: 100,
+};
+const HEAD: EventHead<'static> =
+    EventHead { id: 0xb770_7c0e_b6fc_f054, created: 1_794_711_920, model: "mock" };
 
-fn read(kind: Kind, body: &Value) -> Result<Ask, Refusal> {
-    Ask::read(kind, body.to_string().as_bytes(), &RULES)
+fn read(kind: AnswerKind, body: &Value) -> Result<CheckedRequest, ApiRefusal> {
+    CheckedRequest::read(kind, body.to_string().as_bytes(), &RULES)
 }
 
 /// A chat with one short message and these fields besides.
-fn chat(more: &Value) -> Ask {
-    read(Kind::Chat, &with(json!({"messages": [{"role": "user", "content": "hello"}]}), more))
+fn chat(more: &Value) -> CheckedRequest {
+    read(AnswerKind::Chat, &with(json!({"messages": [{"role": "user", "content": "hello"}]}), more))
         .unwrap()
 }
 
-fn completion(more: &Value) -> Ask {
-    read(Kind::Completion, &with(json!({"prompt": "say it"}), more)).unwrap()
+fn completion(more: &Value) -> CheckedRequest {
+    read(AnswerKind::Completion, &with(json!({"prompt": "say it"}), more)).unwrap()
 }
 
 fn with(mut body: Value, more: &Value) -> Value {
@@ -35,14 +40,19 @@ fn with(mut body: Value, more: &Value) -> Value {
     body
 }
 
-fn plans(ask: &Ask, natural: Option<u32>, behaviour: &Behaviour) -> Vec<Plan> {
-    (0..ask.choices()).map(|choice| plan(ask, choice, natural, behaviour)).collect()
+fn plans(ask: &CheckedRequest, natural: Option<u32>, behavior: &AnswerBehavior) -> Vec<AnswerPlan> {
+    (0..ask.choices()).map(|choice| plan(ask, choice, natural, behavior)).collect()
 }
 
 /// The whole stream of an answer, with `step` tokens an event and all choices in turn.
-fn stream(ask: &Ask, natural: Option<u32>, behaviour: &Behaviour, step: u32) -> String {
-    let plans = plans(ask, natural, behaviour);
-    let mut writer = Writer::new(&HEAD, ask, plans.clone(), behaviour);
+fn stream(
+    ask: &CheckedRequest,
+    natural: Option<u32>,
+    behavior: &AnswerBehavior,
+    step: u32,
+) -> String {
+    let plans = plans(ask, natural, behavior);
+    let mut writer = StreamWriter::new(&HEAD, ask, plans.clone(), behavior);
     writer.cached = 3;
     let mut out = Vec::new();
     for choice in 0..ask.choices() {
@@ -129,7 +139,7 @@ impl Heard {
     }
 }
 
-fn heard(ask: &Ask, events: &[Value]) -> Vec<Heard> {
+fn heard(ask: &CheckedRequest, events: &[Value]) -> Vec<Heard> {
     let mut all: Vec<_> = (0..ask.choices()).map(|_| Heard::default()).collect();
     for choice in events.iter().flat_map(|event| event["choices"].as_array().unwrap()) {
         all[choice["index"].as_u64().unwrap() as usize].add(choice);
@@ -137,8 +147,12 @@ fn heard(ask: &Ask, events: &[Value]) -> Vec<Heard> {
     all
 }
 
-fn heard_whole(ask: &Ask, natural: Option<u32>, behaviour: &Behaviour) -> (Vec<Heard>, Value) {
-    let body = whole(&HEAD, ask, &plans(ask, natural, behaviour), behaviour, 3);
+fn heard_whole(
+    ask: &CheckedRequest,
+    natural: Option<u32>,
+    behavior: &AnswerBehavior,
+) -> (Vec<Heard>, Value) {
+    let body = whole(&HEAD, ask, &plans(ask, natural, behavior), behavior, 3);
     let body: Value = serde_json::from_slice(&body).unwrap();
     (heard(ask, std::slice::from_ref(&body)), body)
 }

@@ -133,15 +133,15 @@ pub(crate) fn media(data: &str) -> u32 {
 
 /// The bytes of one token.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct TokenBytes {
     bytes: [u8; 16],
     length: usize,
 }
 
-impl Piece {
+impl TokenBytes {
     const EMPTY: Self = Self { bytes: [0; 16], length: 0 };
 
-    fn of(bytes: &[u8]) -> Self {
+    fn new(bytes: &[u8]) -> Self {
         let mut piece = Self::EMPTY;
         for byte in bytes {
             piece.push(*byte);
@@ -162,24 +162,24 @@ impl Piece {
 }
 
 /// What a token stands for; nothing for an id that is none.
-pub(crate) fn piece(id: u32) -> Option<Piece> {
+pub(crate) fn piece(id: u32) -> Option<TokenBytes> {
     if let Some(name) = SPECIAL.get(id as usize) {
-        return Some(Piece::of(name.as_bytes()));
+        return Some(TokenBytes::new(name.as_bytes()));
     }
     let piece = match id {
-        BYTES..ONE_DIGIT => Piece::of(&[(id - BYTES) as u8]),
+        BYTES..ONE_DIGIT => TokenBytes::new(&[(id - BYTES) as u8]),
         ONE_DIGIT..TWO_DIGITS => digits(id - ONE_DIGIT, 1),
         TWO_DIGITS..THREE_DIGITS => digits(id - TWO_DIGITS, 10),
         THREE_DIGITS..WORDS => digits(id - THREE_DIGITS, 100),
         WORDS..MEDIA_START => spelling(id - WORDS),
-        MEDIA_START..VOCABULARY => Piece::of(MEDIA.as_bytes()),
+        MEDIA_START..VOCABULARY => TokenBytes::new(MEDIA.as_bytes()),
         _ => return None,
     };
     Some(piece)
 }
 
-fn digits(value: u32, largest: u32) -> Piece {
-    let mut piece = Piece::EMPTY;
+fn digits(value: u32, largest: u32) -> TokenBytes {
+    let mut piece = TokenBytes::EMPTY;
     let mut place = largest;
     while place > 0 {
         piece.push(b'0' + (value / place % 10) as u8);
@@ -188,7 +188,7 @@ fn digits(value: u32, largest: u32) -> Piece {
     piece
 }
 
-fn spelling(id: u32) -> Piece {
+fn spelling(id: u32) -> TokenBytes {
     let (rank, form) = (id / 4, id % 4);
     // Ranks of a length begin where those of the shorter ones end.
     let letters = (1..=LETTERS).rfind(|length| SHORTER[*length] <= rank).unwrap_or(1);
@@ -201,7 +201,7 @@ fn spelling(id: u32) -> Piece {
     if form & 1 == 1 {
         spelled[0] = spelled[0].to_ascii_uppercase();
     }
-    let mut piece = if form & 2 == 2 { Piece::of(b" ") } else { Piece::EMPTY };
+    let mut piece = if form & 2 == 2 { TokenBytes::new(b" ") } else { TokenBytes::EMPTY };
     for letter in &spelled[..letters] {
         piece.push(*letter);
     }

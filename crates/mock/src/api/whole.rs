@@ -1,24 +1,24 @@
 //! Writing an answer in one piece.
 
-use super::ask::{Ask, Kind};
+use super::ask::{AnswerKind, CheckedRequest};
 use super::chat::ARGUMENT;
 use super::parts::{
-    CompletionLogprobs, FINGERPRINT, Head, TokenSpan, Usage, chat_logprobs, completion_logprobs,
-    escaped, list, numbers, push, push_call_id, quoted, without_start,
+    AnswerUsage, CompletionLogprobs, EventHead, FINGERPRINT, TokenSpan, chat_logprobs,
+    completion_logprobs, escaped, list, numbers, push, push_call_id, quoted, without_start,
 };
-use super::plan::{Behaviour, Plan};
+use super::plan::{AnswerBehavior, AnswerPlan};
 use super::tokenizer::decode;
 
 /// The answer to a chat or a completion, one choice for each plan; `cached` tokens of the
 /// prompts came from the cache.
 pub(crate) fn whole(
-    head: &Head<'_>,
-    ask: &Ask,
-    plans: &[Plan],
-    behaviour: &Behaviour,
+    head: &EventHead<'_>,
+    ask: &CheckedRequest,
+    plans: &[AnswerPlan],
+    behavior: &AnswerBehavior,
     cached: u32,
 ) -> Vec<u8> {
-    let sum = |count: fn(&Plan) -> u32| plans.iter().map(|plan| u64::from(count(plan))).sum();
+    let sum = |count: fn(&AnswerPlan) -> u32| plans.iter().map(|plan| u64::from(count(plan))).sum();
     let tokens: u64 = sum(|plan| plan.tokens);
     // A guess for common answers; a request must not reserve memory by a large limit.
     let mut out = Vec::with_capacity(512 + tokens.min(1 << 16) as usize * 6);
@@ -26,13 +26,13 @@ pub(crate) fn whole(
     out.extend_from_slice(br#","choices":"#);
     list(&mut out, (0u32..).zip(plans), |out, (index, plan)| {
         push(out, format_args!(r#"{{"index":{index},"#));
-        if ask.kind == Kind::Chat {
-            message(out, ask, plan, behaviour.reasoning_field);
+        if ask.kind == AnswerKind::Chat {
+            message(out, ask, plan, behavior.reasoning_field);
         } else {
             completion(out, ask, index, plan);
         }
         let reason = plan.finish.name();
-        if behaviour.quirks.no_finish {
+        if behavior.quirks.no_finish {
             out.extend_from_slice(br#","finish_reason":null,"stop_reason":"#);
         } else {
             push(out, format_args!(r#","finish_reason":"{reason}","stop_reason":"#));
@@ -41,7 +41,7 @@ pub(crate) fn whole(
             Some(stop) => quoted(out, stop),
             None => out.extend_from_slice(b"null"),
         }
-        if ask.kind == Kind::Completion {
+        if ask.kind == AnswerKind::Completion {
             prompt_ids(out, ask, index);
         }
         out.extend_from_slice(br#","token_ids":"#);
@@ -52,26 +52,26 @@ pub(crate) fn whole(
         }
         out.push(b'}');
     });
-    if !behaviour.quirks.no_usage {
+    if !behavior.quirks.no_usage {
         let thinks = plans.iter().any(|plan| plan.reasoning_tokens > 0);
-        let usage = Usage {
+        let usage = AnswerUsage {
             prompt: ask.prompt_tokens(),
             cached,
             media: ask.media_tokens,
             completion: tokens,
             reasoning: thinks.then(|| sum(|plan| plan.reasoning_tokens)),
         };
-        usage.times(behaviour.token_factor).push(&mut out, &behaviour.quirks);
+        usage.times(behavior.token_factor).push(&mut out, &behavior.quirks);
     }
     out.extend_from_slice(FINGERPRINT.as_bytes());
-    if ask.kind == Kind::Chat {
+    if ask.kind == AnswerKind::Chat {
         prompt_ids(&mut out, ask, 0);
     }
     out.push(b'}');
     out
 }
 
-fn message(out: &mut Vec<u8>, ask: &Ask, plan: &Plan, reasoning_field: &str) {
+fn message(out: &mut Vec<u8>, ask: &CheckedRequest, plan: &AnswerPlan, reasoning_field: &str) {
     let thought = plan.reasoning_tokens;
     out.extend_from_slice(br#""message":{"role":"assistant","content":"#);
     if plan.tool.is_some() || (thought > 0 && thought == plan.tokens) {
@@ -102,7 +102,7 @@ fn message(out: &mut Vec<u8>, ask: &Ask, plan: &Plan, reasoning_field: &str) {
     }
 }
 
-fn completion(out: &mut Vec<u8>, ask: &Ask, index: u32, plan: &Plan) {
+fn completion(out: &mut Vec<u8>, ask: &CheckedRequest, index: u32, plan: &AnswerPlan) {
     let prompt = ask.prompt_of(index).map_or(&[][..], |prompt| prompt);
     let echo = if ask.echo { prompt } else { &[] };
     out.extend_from_slice(br#""text":""#);
@@ -119,7 +119,7 @@ fn completion(out: &mut Vec<u8>, ask: &Ask, index: u32, plan: &Plan) {
     }
 }
 
-fn prompt_ids(out: &mut Vec<u8>, ask: &Ask, choice: u32) {
+fn prompt_ids(out: &mut Vec<u8>, ask: &CheckedRequest, choice: u32) {
     out.extend_from_slice(br#","prompt_token_ids":"#);
     match ask.prompt_of(choice) {
         Some(prompt) if ask.return_token_ids => numbers(out, prompt.iter().copied()),

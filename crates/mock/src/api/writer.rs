@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::ask::{Ask, Kind};
+use super::ask::{AnswerKind, CheckedRequest};
 use super::chat::ARGUMENT;
 use super::parts::{
-    CompletionLogprobs, FINGERPRINT, Head, TokenSpan, Usage, characters, chat_logprobs,
+    AnswerUsage, CompletionLogprobs, EventHead, FINGERPRINT, TokenSpan, characters, chat_logprobs,
     completion_logprobs, escaped, numbers, push, push_call_id, quoted, without_start,
 };
-use super::plan::{Behaviour, Plan};
-use super::refusal::Refusal;
+use super::plan::{AnswerBehavior, AnswerPlan};
+use super::refusal::ApiRefusal;
 use super::text::text_of;
 use super::tokenizer::decode;
-use crate::faults::{Quirks, Role};
+use crate::faults::{Quirks, RoleShape};
 
 /// No event is padded beyond this.
 const LARGEST_EVENT: usize = 64 << 20;
@@ -21,13 +21,13 @@ const LARGEST_EVENT: usize = 64 << 20;
 /// the caller need not know, and calls for each choice [`role`](Self::role), then
 /// [`tokens`](Self::tokens) until all are sent, then [`finish`](Self::finish), and at last
 /// [`usage`](Self::usage) and [`done`](Self::done).
-pub(crate) struct Writer {
-    kind: Kind,
+pub(crate) struct StreamWriter {
+    kind: AnswerKind,
     /// From the start of an event to `"choices":[`.
     root: Vec<u8>,
     /// From the end of the text to the end of the event, for a plain one.
     suffix: &'static [u8],
-    lines: Vec<Line>,
+    lines: Vec<ChoiceStream>,
     pub(crate) quirks: Quirks,
     reasoning_field: &'static str,
     logprobs: Option<u8>,
@@ -44,8 +44,8 @@ pub(crate) struct Writer {
 }
 
 /// One choice.
-struct Line {
-    plan: Plan,
+struct ChoiceStream {
+    plan: AnswerPlan,
     prompt: Arc<[u32]>,
     /// From the start of an event to the quote before the text.
     prefix: Vec<u8>,
@@ -63,18 +63,23 @@ struct Line {
     has_started: bool,
 }
 
-impl Writer {
-    pub(crate) fn new(head: &Head<'_>, ask: &Ask, plans: Vec<Plan>, behaviour: &Behaviour) -> Self {
-        let quirks = behaviour.quirks;
+impl StreamWriter {
+    pub(crate) fn new(
+        head: &EventHead<'_>,
+        ask: &CheckedRequest,
+        plans: Vec<AnswerPlan>,
+        behavior: &AnswerBehavior,
+    ) -> Self {
+        let quirks = behavior.quirks;
         let mut root = Vec::with_capacity(192);
         open(&mut root, &quirks);
         head.push(&mut root, ask.kind, true);
         root.extend_from_slice(br#","choices":["#);
         let suffix: &[u8] = match (ask.kind, quirks.crlf) {
-            (Kind::Chat, false) => {
+            (AnswerKind::Chat, false) => {
                 b"\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\n\n"
             }
-            (Kind::Chat, true) => {
+            (AnswerKind::Chat, true) => {
                 b"\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\r\n\r\n"
             }
             (_, false) => {
@@ -90,14 +95,14 @@ impl Writer {
             suffix,
             lines: Vec::with_capacity(plans.len()),
             quirks,
-            reasoning_field: behaviour.reasoning_field,
+            reasoning_field: behavior.reasoning_field,
             logprobs: ask.logprobs,
             has_usage: ask.include_usage && !quirks.no_usage,
             has_continuous_usage: ask.continuous_usage && !quirks.no_usage,
             has_token_ids: ask.return_token_ids,
             prompt_tokens: ask.prompt_tokens(),
             media_tokens: ask.media_tokens,
-            token_factor: behaviour.token_factor,
+            token_factor: behavior.token_factor,
             cached: 0,
             is_over: false,
         };
@@ -108,13 +113,13 @@ impl Writer {
         writer
     }
 
-    fn line(&self, ask: &Ask, index: u32, plan: Plan) -> Line {
+    fn line(&self, ask: &CheckedRequest, index: u32, plan: AnswerPlan) -> ChoiceStream {
         let mut prefix = Vec::with_capacity(self.root.len() + 40);
         prefix.extend_from_slice(&self.root);
         push(&mut prefix, format_args!(r#"{{"index":{index},"#));
         let to_index = prefix.len();
         prefix.extend_from_slice(match self.kind {
-            Kind::Chat => br#""delta":{"content":""#,
+            AnswerKind::Chat => br#""delta":{"content":""#,
             _ => br#""text":""#,
         });
         let prompt = ask.prompt_of(index).cloned().unwrap_or_default();
@@ -132,8 +137,8 @@ impl Writer {
         // The first event may carry more than the others.
         let has_started = echo.is_none()
             && quirks.huge_event.is_none()
-            && !(self.kind == Kind::Chat && quirks.role == Role::WithFirst);
-        Line {
+            && !(self.kind == AnswerKind::Chat && quirks.role == RoleShape::WithFirst);
+        ChoiceStream {
             plan,
             prompt,
             prefix,
@@ -155,13 +160,13 @@ impl Writer {
     /// The chunk that announces a chat answer.
     pub(crate) fn role(&mut self, choice: u32, out: &mut Vec<u8>) {
         let delta: &[u8] = match self.quirks.role {
-            Role::Empty => br#""delta":{"role":"assistant","content":""}"#,
-            Role::Null => br#""delta":{"role":"assistant","content":null}"#,
-            Role::Bare => br#""delta":{"role":"assistant"}"#,
-            Role::Absent | Role::WithFirst => return,
+            RoleShape::Empty => br#""delta":{"role":"assistant","content":""}"#,
+            RoleShape::Null => br#""delta":{"role":"assistant","content":null}"#,
+            RoleShape::Bare => br#""delta":{"role":"assistant"}"#,
+            RoleShape::Absent | RoleShape::WithFirst => return,
         };
         let Some(line) = self.lines.get(choice as usize) else { return };
-        if self.is_over || self.kind != Kind::Chat {
+        if self.is_over || self.kind != AnswerKind::Chat {
             return;
         }
         out.extend_from_slice(&line.prefix[..line.to_index]);
@@ -205,7 +210,8 @@ impl Writer {
         }
         if fails.is_some() {
             let status = http::StatusCode::INTERNAL_SERVER_ERROR;
-            let refusal = Refusal::failed(status, "the engine failed in the middle of the answer");
+            let refusal =
+                ApiRefusal::failed(status, "the engine failed in the middle of the answer");
             self.error(&refusal, out);
         }
     }
@@ -247,28 +253,28 @@ impl Writer {
         line.has_started = true;
     }
 
-    fn event(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn event(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&line.prefix[..line.to_index]);
-        if self.kind == Kind::Chat {
+        if self.kind == AnswerKind::Chat {
             self.delta(line, tokens, padding, out);
         } else {
             self.text(line, tokens, padding, out);
         }
         self.continuous_usage(line, tokens.to, out);
         // Without a chunk for the role, the first token's has what it would have had.
-        let is_first =
-            tokens.from == 0 && matches!(self.quirks.role, Role::Absent | Role::WithFirst);
-        if self.kind == Kind::Chat && self.has_token_ids && is_first {
+        let is_first = tokens.from == 0
+            && matches!(self.quirks.role, RoleShape::Absent | RoleShape::WithFirst);
+        if self.kind == AnswerKind::Chat && self.has_token_ids && is_first {
             self.prompt_ids(line, out);
         }
         self.close(out);
     }
 
-    fn delta(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn delta(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
         let TokenSpan { from, to } = tokens;
         let plan = &line.plan;
         out.extend_from_slice(br#""delta":{"#);
-        if self.quirks.role == Role::WithFirst && !line.has_started && from == 0 {
+        if self.quirks.role == RoleShape::WithFirst && !line.has_started && from == 0 {
             out.extend_from_slice(br#""role":"assistant","#);
         }
         let thinks = from < plan.reasoning_tokens;
@@ -310,7 +316,7 @@ impl Writer {
         out.extend_from_slice(b"}]");
     }
 
-    fn content(&self, line: &Line, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn content(&self, line: &ChoiceStream, tokens: TokenSpan, out: &mut Vec<u8>) {
         let TokenSpan { from, to } = tokens;
         let first = line.plan.reasoning_tokens;
         let (start, offset) =
@@ -320,7 +326,7 @@ impl Writer {
         }
     }
 
-    fn text(&self, line: &Line, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn text(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(br#""text":""#);
         self.echo(line, out);
         self.content(line, tokens, out);
@@ -346,7 +352,7 @@ impl Writer {
     }
 
     /// The prompt, where it is to come before the answer and has not yet.
-    fn echo(&self, line: &Line, out: &mut Vec<u8>) {
+    fn echo(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
         match &line.echo {
             Some(echo) if !line.has_started || self.quirks.cumulative => escaped(out, echo),
             _ => {}
@@ -354,10 +360,10 @@ impl Writer {
     }
 
     /// The event that names the function, before any argument.
-    fn call_begins(&self, line: &Line, is_first: bool, out: &mut Vec<u8>) {
+    fn call_begins(&self, line: &ChoiceStream, is_first: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(&line.prefix[..line.to_index]);
         out.extend_from_slice(br#""delta":{"#);
-        if self.quirks.role == Role::WithFirst && is_first {
+        if self.quirks.role == RoleShape::WithFirst && is_first {
             out.extend_from_slice(br#""role":"assistant","#);
         }
         out.extend_from_slice(br#""tool_calls":[{"index":0,"id":""#);
@@ -379,7 +385,7 @@ impl Writer {
         }
         out.extend_from_slice(&line.prefix[..line.to_index]);
         let (text, rest): (&[u8], &[u8]) = match self.kind {
-            Kind::Chat => (br#""delta":{"content":""#, br#""}"#),
+            AnswerKind::Chat => (br#""delta":{"content":""#, br#""}"#),
             _ => (br#""text":""#, br#"""#),
         };
         out.extend_from_slice(text);
@@ -395,7 +401,7 @@ impl Writer {
             Some(stop) => quoted(out, stop),
             None => out.extend_from_slice(b"null"),
         }
-        if self.kind == Kind::Completion {
+        if self.kind == AnswerKind::Completion {
             out.extend_from_slice(br#","prompt_token_ids":null"#);
         }
         out.extend_from_slice(br#","token_ids":null}]"#);
@@ -413,9 +419,9 @@ impl Writer {
         }
         out.extend_from_slice(&self.root);
         out.push(b']');
-        let thought = |line: &Line| u64::from(line.sent.min(line.plan.reasoning_tokens));
+        let thought = |line: &ChoiceStream| u64::from(line.sent.min(line.plan.reasoning_tokens));
         let thinks = self.lines.iter().any(|line| line.plan.reasoning_tokens > 0);
-        let usage = Usage {
+        let usage = AnswerUsage {
             prompt: self.prompt_tokens,
             cached: self.cached,
             media: self.media_tokens,
@@ -438,7 +444,7 @@ impl Writer {
     }
 
     /// An error in place of all that would have come.
-    pub(crate) fn error(&mut self, refusal: &Refusal, out: &mut Vec<u8>) {
+    pub(crate) fn error(&mut self, refusal: &ApiRefusal, out: &mut Vec<u8>) {
         if !self.is_over {
             open(out, &self.quirks);
             out.extend_from_slice(&refusal.body());
@@ -447,7 +453,7 @@ impl Writer {
         self.is_over = true;
     }
 
-    fn token_ids(&self, plan: &Plan, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn token_ids(&self, plan: &AnswerPlan, tokens: TokenSpan, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","token_ids":"#);
         if self.has_token_ids {
             numbers(out, tokens.indexes().map(|index| plan.token(index)));
@@ -456,7 +462,7 @@ impl Writer {
         }
     }
 
-    fn prompt_ids(&self, line: &Line, out: &mut Vec<u8>) {
+    fn prompt_ids(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","prompt_token_ids":"#);
         if self.has_token_ids {
             numbers(out, line.prompt.iter().copied());
@@ -466,10 +472,10 @@ impl Writer {
     }
 
     /// Usage of one choice so far, where every chunk has it.
-    fn continuous_usage(&self, line: &Line, completion: u32, out: &mut Vec<u8>) {
+    fn continuous_usage(&self, line: &ChoiceStream, completion: u32, out: &mut Vec<u8>) {
         if self.has_continuous_usage {
             let thinks = line.plan.reasoning_tokens > 0;
-            let usage = Usage {
+            let usage = AnswerUsage {
                 prompt: u32::try_from(line.prompt.len()).unwrap_or(u32::MAX),
                 cached: self.cached,
                 media: self.media_tokens,
@@ -487,7 +493,7 @@ impl Writer {
 }
 
 /// A part of the arguments of a call; all parts together are one JSON object.
-fn fragment(out: &mut Vec<u8>, plan: &Plan, tokens: TokenSpan) {
+fn fragment(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan) {
     let TokenSpan { from, to } = tokens;
     let first = plan.reasoning_tokens;
     if from <= first {

@@ -5,23 +5,23 @@ use std::str::FromStr;
 
 use goodput_model::Nanos;
 
-use super::kind::{At, Kind, Role};
+use super::kind::{At, FaultKind, RoleShape};
 use super::value;
 
 /// One fault: what, to which requests, and when.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fault {
+pub struct MockFault {
     /// What goes wrong.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// For which requests.
-    pub share: Share,
+    pub share: FaultShare,
     /// When.
-    pub window: Window,
+    pub window: FaultWindow,
 }
 
 /// Which requests a fault is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Share {
+pub enum FaultShare {
     /// All of them.
     Every,
     /// Each with this chance, in percent.
@@ -32,14 +32,14 @@ pub enum Share {
 
 /// When a fault happens, counted from the server's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
+pub struct FaultWindow {
     /// The beginning.
     pub from: Nanos,
     /// How long; for ever when there is none.
     pub length: Option<Nanos>,
 }
 
-impl Window {
+impl FaultWindow {
     /// Whether this instant is inside.
     pub fn contains(self, since_start: Nanos) -> bool {
         let is_before_end = self.length.is_none_or(|length| since_start < self.from + length);
@@ -90,14 +90,14 @@ const FORMS: [(&str, &str); 31] = [
     ("slow-headers", "slow-headers=TIME"),
 ];
 
-impl Fault {
+impl MockFault {
     /// The forms of all kinds, for help texts.
     pub fn forms() -> impl Iterator<Item = &'static str> {
         FORMS.iter().map(|(_, form)| *form)
     }
 }
 
-impl FromStr for Fault {
+impl FromStr for MockFault {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
@@ -105,7 +105,7 @@ impl FromStr for Fault {
     }
 }
 
-fn read(text: &str) -> Result<Fault, String> {
+fn read(text: &str) -> Result<MockFault, String> {
     let (rest, window) = text.split_once('@').map_or((text, None), |(a, b)| (a, Some(b)));
     let (rest, share) = rest.split_once(':').map_or((rest, None), |(a, b)| (a, Some(b)));
     let (name, value) = rest.split_once('=').map_or((rest, None), |(a, b)| (a, Some(b)));
@@ -113,35 +113,35 @@ fn read(text: &str) -> Result<Fault, String> {
     if kind.is_of_connections() && share.is_some() {
         return Err(format!("`{name}` is not done to single requests and takes no share"));
     }
-    if kind == Kind::Refuse && window.is_none() {
+    if kind == FaultKind::Refuse && window.is_none() {
         return Err("`refuse` needs to know when: write `refuse@5s+3s`".to_owned());
     }
-    Ok(Fault {
+    Ok(MockFault {
         kind,
-        share: share.map_or(Ok(Share::Every), read_share)?,
-        window: window.map_or(Ok(Window::default()), read_window)?,
+        share: share.map_or(Ok(FaultShare::Every), read_share)?,
+        window: window.map_or(Ok(FaultWindow::default()), read_window)?,
     })
 }
 
-fn read_share(text: &str) -> Result<Share, String> {
+fn read_share(text: &str) -> Result<FaultShare, String> {
     let wrong = || format!("`{text}` is not a share: write `10%` or `1/10`");
     if let Some(number) = text.strip_suffix('%') {
         let percent: f64 = number.parse().map_err(|_| wrong())?;
         let is_share = percent > 0.0 && percent <= 100.0;
-        return if is_share { Ok(Share::Percent(percent)) } else { Err(wrong()) };
+        return if is_share { Ok(FaultShare::Percent(percent)) } else { Err(wrong()) };
     }
     let every: u64 = text.strip_prefix("1/").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
-    if every == 0 { Err(wrong()) } else { Ok(Share::OneIn(every)) }
+    if every == 0 { Err(wrong()) } else { Ok(FaultShare::OneIn(every)) }
 }
 
-fn read_window(text: &str) -> Result<Window, String> {
+fn read_window(text: &str) -> Result<FaultWindow, String> {
     let Some((from, length)) = text.split_once('+') else {
-        return Ok(Window { from: value::time(text)?, length: None });
+        return Ok(FaultWindow { from: value::time(text)?, length: None });
     };
-    Ok(Window { from: value::time(from)?, length: Some(value::positive_time(length)?) })
+    Ok(FaultWindow { from: value::time(from)?, length: Some(value::positive_time(length)?) })
 }
 
-fn kind(name: &str, value: Option<&str>) -> Result<Kind, String> {
+fn kind(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         return status(name, value);
     }
@@ -151,29 +151,31 @@ fn kind(name: &str, value: Option<&str>) -> Result<Kind, String> {
     let needed = || value.ok_or_else(|| format!("a value is missing: write `{form}`"));
     let at = || value.map_or(Ok(At::Half), |text| value::count(text, 0).map(At::Tokens));
     let kind = match name {
-        "slow-accept" => Kind::SlowAccept(value::time(needed()?)?),
-        "slow-headers" => Kind::SlowHeaders(value::time(needed()?)?),
-        "close-after" => Kind::CloseAfter(value::count(needed()?, 1)?),
+        "slow-accept" => FaultKind::SlowAccept(value::time(needed()?)?),
+        "slow-headers" => FaultKind::SlowHeaders(value::time(needed()?)?),
+        "close-after" => FaultKind::CloseAfter(value::count(needed()?, 1)?),
         "pause" => {
             let (length, every) = value::pair(needed()?)?;
             let (length, every) = (value::positive_time(length)?, value::positive_time(every)?);
             if length >= every {
                 return Err("the pause must be shorter than the time between pauses".to_owned());
             }
-            Kind::Pause(length, every)
+            FaultKind::Pause(length, every)
         }
-        "reset-midstream" => Kind::ResetMidstream(at()?),
-        "cut" => Kind::Cut(at()?),
-        "stall" => Kind::Stall(value.map_or(Ok(Kind::STALL), value::positive_time)?),
+        "reset-midstream" => FaultKind::ResetMidstream(at()?),
+        "cut" => FaultKind::Cut(at()?),
+        "stall" => FaultKind::Stall(value.map_or(Ok(FaultKind::STALL), value::positive_time)?),
         "drip" => {
-            let Some(value) = value else { return Ok(Kind::Drip(Kind::DRIP.0, Kind::DRIP.1)) };
+            let Some(value) = value else {
+                return Ok(FaultKind::Drip(FaultKind::DRIP.0, FaultKind::DRIP.1));
+            };
             let (bytes, wait) = value::pair(value)?;
-            Kind::Drip(value::count(bytes, 1)?, value::positive_time(wait)?)
+            FaultKind::Drip(value::count(bytes, 1)?, value::positive_time(wait)?)
         }
         "role" => role(needed()?)?,
-        "joined" => Kind::Joined(value.map_or(Ok(Kind::JOINED), |n| value::count(n, 2))?),
-        "split" => Kind::Split(value.map_or(Ok(Kind::SPLIT), |n| value::count(n, 2))?),
-        "huge-event" => Kind::HugeEvent(value.map_or(Ok(Kind::HUGE), value::size)?),
+        "joined" => FaultKind::Joined(value.map_or(Ok(FaultKind::JOINED), |n| value::count(n, 2))?),
+        "split" => FaultKind::Split(value.map_or(Ok(FaultKind::SPLIT), |n| value::count(n, 2))?),
+        "huge-event" => FaultKind::HugeEvent(value.map_or(Ok(FaultKind::HUGE), value::size)?),
         _ if value.is_some() => return Err(format!("`{name}` takes no value")),
         _ => plain(name).ok_or_else(|| unknown(name))?,
     };
@@ -181,51 +183,53 @@ fn kind(name: &str, value: Option<&str>) -> Result<Kind, String> {
 }
 
 /// A kind that has no value.
-fn plain(name: &str) -> Option<Kind> {
+fn plain(name: &str) -> Option<FaultKind> {
     Some(match name {
-        "refuse" => Kind::Refuse,
-        "reset" => Kind::Reset,
-        "truncated-json" => Kind::TruncatedJson,
-        "error-event" => Kind::ErrorEvent,
-        "early-eos" => Kind::EarlyEos,
-        "ignores-ignore-eos" => Kind::IgnoresIgnoreEos,
-        "wrong-usage" => Kind::WrongUsage,
-        "no-usage" => Kind::NoUsage,
-        "no-done" => Kind::NoDone,
-        "no-finish" => Kind::NoFinish,
-        "empty" => Kind::Empty,
-        "crlf" => Kind::Crlf,
-        "pings" => Kind::Pings,
-        "no-space" => Kind::NoSpace,
-        "cumulative" => Kind::Cumulative,
-        "split-utf8" => Kind::SplitUtf8,
-        "html" => Kind::Html,
-        "bad-http" => Kind::BadHttp,
+        "refuse" => FaultKind::Refuse,
+        "reset" => FaultKind::Reset,
+        "truncated-json" => FaultKind::TruncatedJson,
+        "error-event" => FaultKind::ErrorEvent,
+        "early-eos" => FaultKind::EarlyEos,
+        "ignores-ignore-eos" => FaultKind::IgnoresIgnoreEos,
+        "wrong-usage" => FaultKind::WrongUsage,
+        "no-usage" => FaultKind::NoUsage,
+        "no-done" => FaultKind::NoDone,
+        "no-finish" => FaultKind::NoFinish,
+        "empty" => FaultKind::Empty,
+        "crlf" => FaultKind::Crlf,
+        "pings" => FaultKind::Pings,
+        "no-space" => FaultKind::NoSpace,
+        "cumulative" => FaultKind::Cumulative,
+        "split-utf8" => FaultKind::SplitUtf8,
+        "html" => FaultKind::Html,
+        "bad-http" => FaultKind::BadHttp,
         _ => return None,
     })
 }
 
-fn status(name: &str, value: Option<&str>) -> Result<Kind, String> {
+fn status(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
     let status = name.parse().ok().filter(|status| (400..=599).contains(status));
     let status = status.ok_or_else(|| format!("`{name}` is not a status from 400 to 599"))?;
     match (status, value) {
-        (429 | 503, None) => Ok(Kind::Status(status, Some(Kind::RETRY_AFTER))),
-        (429 | 503, Some(seconds)) => Ok(Kind::Status(status, Some(value::count(seconds, 0)?))),
-        (_, None) => Ok(Kind::Status(status, None)),
+        (429 | 503, None) => Ok(FaultKind::Status(status, Some(FaultKind::RETRY_AFTER))),
+        (429 | 503, Some(seconds)) => {
+            Ok(FaultKind::Status(status, Some(value::count(seconds, 0)?)))
+        }
+        (_, None) => Ok(FaultKind::Status(status, None)),
         (_, Some(_)) => Err("only `429` and `503` take a value, the seconds to wait".to_owned()),
     }
 }
 
-fn role(name: &str) -> Result<Kind, String> {
-    let role = Role::NAMES.iter().find(|(_, known)| *known == name);
-    role.map(|(role, _)| Kind::Role(*role)).ok_or_else(|| {
-        let names: Vec<&str> = Role::NAMES.iter().map(|(_, name)| *name).collect();
+fn role(name: &str) -> Result<FaultKind, String> {
+    let role = RoleShape::NAMES.iter().find(|(_, known)| *known == name);
+    role.map(|(role, _)| FaultKind::Role(*role)).ok_or_else(|| {
+        let names: Vec<&str> = RoleShape::NAMES.iter().map(|(_, name)| *name).collect();
         format!("`{name}` is no shape of the role; the shapes are {}", names.join(", "))
     })
 }
 
 fn unknown(name: &str) -> String {
-    let forms: Vec<&str> = Fault::forms().collect();
+    let forms: Vec<&str> = MockFault::forms().collect();
     let list = format!("the kinds are: {}", forms.join(", "));
     // Nothing that a person meant is further from it than a third of its letters.
     let near = FORMS
@@ -263,15 +267,15 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
         match self.share {
-            Share::Every => {}
-            Share::Percent(percent) => write!(f, ":{percent}%")?,
-            Share::OneIn(every) => write!(f, ":1/{every}")?,
+            FaultShare::Every => {}
+            FaultShare::Percent(percent) => write!(f, ":{percent}%")?,
+            FaultShare::OneIn(every) => write!(f, ":1/{every}")?,
         }
-        if self.window != Window::default() || self.kind == Kind::Refuse {
+        if self.window != FaultWindow::default() || self.kind == FaultKind::Refuse {
             write!(f, "@{}", value::time_text(self.window.from))?;
         }
         match self.window.length {

@@ -8,7 +8,7 @@ use super::value;
 
 /// What goes wrong. The text forms are the interface (`goodput mock --fault …`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FaultKind {
     /// `500`, `429=5`: a status instead of an answer, with `Retry-After` where that is usual.
     Status(u16, Option<u32>),
     /// `refuse`: the listener is closed.
@@ -54,7 +54,7 @@ pub enum Kind {
     /// `no-space`: `data:` without the space.
     NoSpace,
     /// `role`: another shape of the chunk with the role.
-    Role(Role),
+    Role(RoleShape),
     /// `cumulative`: each event repeats the text so far.
     Cumulative,
     /// `joined`: several events in one write.
@@ -84,7 +84,7 @@ pub enum At {
 
 /// The shape of the chunk that carries the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
+pub enum RoleShape {
     /// `{"role":"assistant","content":""}`, the usual one.
     #[default]
     Empty,
@@ -98,7 +98,7 @@ pub enum Role {
     WithFirst,
 }
 
-impl Role {
+impl RoleShape {
     pub(super) const NAMES: [(Self, &'static str); 5] = [
         (Self::Empty, "empty"),
         (Self::Null, "null"),
@@ -153,7 +153,7 @@ impl fmt::Display for Label {
     }
 }
 
-impl Kind {
+impl FaultKind {
     /// Seconds of `Retry-After` when the fault does not say.
     pub(super) const RETRY_AFTER: u32 = 1;
     pub(super) const STALL: Nanos = Nanos(60_000_000_000);
@@ -211,7 +211,7 @@ impl Kind {
 }
 
 /// `KIND` or `KIND=VALUE`; a value that is the default is left out.
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.label())?;
         match *self {
@@ -233,7 +233,7 @@ impl fmt::Display for Kind {
                 write!(f, "={bytes}/{}", value::time_text(wait))
             }
             Self::Role(role) => {
-                let name = Role::NAMES.iter().find(|(other, _)| *other == role);
+                let name = RoleShape::NAMES.iter().find(|(other, _)| *other == role);
                 write!(f, "={}", name.map_or("empty", |(_, name)| name))
             }
             Self::Joined(events) if events != Self::JOINED => write!(f, "={events}"),

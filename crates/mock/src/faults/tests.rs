@@ -9,7 +9,7 @@ fn faults(list: &[&str]) -> Faults {
 }
 
 fn error(text: &str) -> String {
-    text.parse::<Fault>().unwrap_err().to_string()
+    text.parse::<MockFault>().unwrap_err().to_string()
 }
 
 fn second(n: u64) -> Nanos {
@@ -80,11 +80,11 @@ const TEXTS: [&str; 56] = [
 fn every_text_comes_back() {
     let mut labels: Vec<String> = Vec::new();
     for text in TEXTS {
-        let fault: Fault = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        let fault: MockFault = text.parse().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(fault.to_string(), text);
         labels.push(fault.kind.label().to_string());
     }
-    for form in Fault::forms().filter(|form| !form.starts_with("any")) {
+    for form in MockFault::forms().filter(|form| !form.starts_with("any")) {
         let name = form.split(['=', '[', '@']).next().unwrap();
         assert!(labels.iter().any(|label| label == name), "{name} is not in the test");
     }
@@ -105,7 +105,7 @@ fn defaults_are_left_out_and_spellings_become_one() {
         ("reset@0s", "reset"),
         ("reset@90s", "reset@1m30s"),
     ] {
-        assert_eq!(text.parse::<Fault>().unwrap().to_string(), canonical);
+        assert_eq!(text.parse::<MockFault>().unwrap().to_string(), canonical);
     }
 }
 
@@ -242,11 +242,11 @@ fn one_place_takes_one_fault() {
         .for_request(0, Nanos::ZERO);
     assert_eq!(injected.after_tokens, Some((AfterTokens::Stall(second(2)), At::Half)));
     assert!(!injected.empty && injected.quirks.no_usage && !injected.quirks.wrong_usage);
-    assert_eq!(injected.quirks.role, Role::Null);
+    assert_eq!(injected.quirks.role, RoleShape::Null);
     let labels: Vec<String> = injected.kinds.iter().map(Label::to_string).collect();
     assert_eq!(labels, ["stall", "no-usage", "role"]);
     let twice = faults(&["split=2", "split=5", "joined"]).for_request(0, Nanos::ZERO);
-    assert_eq!(twice.delivery, Delivery { joined: 4, split: 2, split_utf8: false });
+    assert_eq!(twice.delivery, EventDelivery { joined: 4, split: 2, split_utf8: false });
     assert_eq!(twice.kinds.len(), 2);
 }
 
@@ -269,9 +269,9 @@ fn what_is_done_to_tokens_needs_some() {
 #[test]
 fn every_request_fault_has_an_effect() {
     for text in TEXTS {
-        let fault: Fault = text.parse().unwrap();
+        let fault: MockFault = text.parse().unwrap();
         let when = fault.window.from;
-        let faults = Faults::new(vec![Fault { share: Share::Every, ..fault }], 1);
+        let faults = Faults::new(vec![MockFault { share: FaultShare::Every, ..fault }], 1);
         let injected = faults.for_request(0, when);
         let is_connection = fault.kind.is_of_connections();
         assert_eq!(injected.kinds.is_empty(), is_connection, "{text}");
@@ -308,7 +308,7 @@ fn connections_have_their_windows() {
 
 #[test]
 fn what_an_answer_must_have_for_a_fault_to_happen() {
-    let needs = |text: &str| text.parse::<Fault>().unwrap().kind.label().needs();
+    let needs = |text: &str| text.parse::<MockFault>().unwrap().kind.label().needs();
     assert_eq!(needs("crlf"), Needs::Stream);
     assert_eq!(needs("no-usage"), Needs::Text);
     assert_eq!(needs("ignores-ignore-eos"), Needs::Orders);
@@ -342,13 +342,13 @@ fn near_texts() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in ".*") {
-        let _ = text.parse::<Fault>();
+        let _ = text.parse::<MockFault>();
     }
 
     #[test]
     fn a_fault_is_its_text(text in near_texts(), id: u64, now: u64, seed: u64) {
-        if let Ok(fault) = text.parse::<Fault>() {
-            prop_assert_eq!(fault.to_string().parse::<Fault>(), Ok(fault));
+        if let Ok(fault) = text.parse::<MockFault>() {
+            prop_assert_eq!(fault.to_string().parse::<MockFault>(), Ok(fault));
             let faults = Faults::new(vec![fault], seed);
             faults.for_request(id, Nanos(now));
             faults.connection().accept_delay(Nanos(now));

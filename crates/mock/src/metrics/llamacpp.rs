@@ -1,11 +1,11 @@
 //! The page of llama.cpp's llama-server: names and types as a build of 2026 gave them. It has
 //! neither labels nor histograms.
 
-use super::page::Page;
-use super::{Gauges, Metrics, own, ratio};
+use super::page::MetricsWriter;
+use super::{Gauges, MockMetrics, own, ratio};
 
-pub(super) fn render(metrics: &Metrics, gauges: &Gauges) -> String {
-    let mut page = Page::new(&[], false);
+pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
+    let mut page = MetricsWriter::new(&[], false);
     let computed = metrics.prompt_tokens.saturating_sub(metrics.cached_tokens) as f64;
     let prefill = metrics.prefill.sum();
     let predicted = metrics.generation_tokens as f64;

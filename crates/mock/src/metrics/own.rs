@@ -1,10 +1,10 @@
 //! What the simulated engine says of itself in every dialect: `mock_…`.
 
 use super::bounds::LATENESS;
-use super::page::Page;
-use super::{Gauges, Metrics};
+use super::page::MetricsWriter;
+use super::{Gauges, MockMetrics};
 
-pub(super) fn write(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+pub(super) fn write(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     page.with(&[]);
     page.counter(
         "mock_requests_total",
@@ -39,7 +39,7 @@ pub(super) fn write(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
 }
 
 /// A counter by one label; none at all while it has no rows.
-fn rows(page: &mut Page<'_>, family: (&str, &str, &str), rows: &[(String, u64)]) {
+fn rows(page: &mut MetricsWriter<'_>, family: (&str, &str, &str), rows: &[(String, u64)]) {
     let (name, help, label) = family;
     if !rows.is_empty() {
         page.family(name, "counter", help);

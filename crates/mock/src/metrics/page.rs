@@ -6,7 +6,7 @@ use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label
 pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 /// A page under construction.
-pub(super) struct Page<'a> {
+pub(super) struct MetricsWriter<'a> {
     sheet: MetricsSheet,
     /// On every sample, before those of its own.
     common: Labels<'a>,
@@ -14,7 +14,7 @@ pub(super) struct Page<'a> {
     has_point: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> MetricsWriter<'a> {
     pub(super) fn new(common: Labels<'a>, has_point: bool) -> Self {
         // A page of vLLM has some 35 kB.
         Self { sheet: MetricsSheet::new(MetricsFormat::Text, 1 << 16), common, has_point }

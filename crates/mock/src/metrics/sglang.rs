@@ -4,14 +4,14 @@
 //! A real one counts the tokens of a request when it ends; here they count as they come.
 
 use super::bounds::{SGLANG_GAP, SGLANG_QUEUE, SGLANG_REQUEST, SGLANG_TTFT};
-use super::page::Page;
-use super::{Gauges, Metrics, own, ratio};
+use super::page::MetricsWriter;
+use super::{Gauges, MockMetrics, own, ratio};
 
-pub(super) fn render(metrics: &Metrics, gauges: &Gauges, model: &str) -> String {
+pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges, model: &str) -> String {
     let scheduler =
         [("engine_type", "unified"), ("model_name", model), ("pp_rank", "0"), ("tp_rank", "0")];
     let request = [("model_name", model)];
-    let mut page = Page::new(&scheduler, true);
+    let mut page = MetricsWriter::new(&scheduler, true);
     state(&mut page, metrics, gauges);
     page.with(&request);
     requests(&mut page, metrics);
@@ -19,7 +19,7 @@ pub(super) fn render(metrics: &Metrics, gauges: &Gauges, model: &str) -> String 
     page.finish()
 }
 
-fn state(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let tokens = |blocks: u64| blocks.saturating_mul(metrics.block_tokens) as f64;
     let usage = ratio(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
     let hits = ratio(gauges.prefix_hits as f64, gauges.prefix_queries as f64);
@@ -44,7 +44,7 @@ fn state(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
     page.histogram("sglang:queue_time_seconds", "In the queue.", queue);
 }
 
-fn requests(page: &mut Page<'_>, metrics: &Metrics) {
+fn requests(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     let [stop, length, abort] = metrics.finished;
     for (name, help, value) in [
         ("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens),

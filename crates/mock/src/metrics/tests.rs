@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::faults::{Fault, Faults};
+use crate::faults::{Faults, MockFault};
 
 /// A family as it stands on the page.
 #[derive(Debug, Default)]
@@ -112,14 +112,17 @@ fn check_histograms(families: &BTreeMap<String, Family>) {
 const MS: u64 = 1_000_000;
 
 /// Four requests: two by length, one tool call, one aborted.
-fn four_requests() -> Metrics {
-    let faults: Vec<Fault> =
+fn four_requests() -> MockMetrics {
+    let faults: Vec<MockFault> =
         ["503:1/10", "cut:10%", "refuse@1s"].map(|text| text.parse().unwrap()).to_vec();
     let faults = Faults::new(faults, 1);
-    let mut metrics = Metrics::new(16, faults.labels());
-    for (reason, output) in
-        [(Reason::Length, 5), (Reason::Length, 5), (Reason::ToolCalls, 1), (Reason::Abort, 2)]
-    {
+    let mut metrics = MockMetrics::new(16, faults.labels());
+    for (reason, output) in [
+        (FinishReason::Length, 5),
+        (FinishReason::Length, 5),
+        (FinishReason::ToolCalls, 1),
+        (FinishReason::Abort, 2),
+    ] {
         metrics.connected();
         metrics.arrived();
         metrics.prefilled(100, 32, Nanos(10 * MS), Nanos(50 * MS));
@@ -138,7 +141,7 @@ fn four_requests() -> Metrics {
             prompt_tokens: 100,
             cached_tokens: 32,
             output_tokens: output,
-            max_tokens: (reason != Reason::Abort).then_some(5),
+            max_tokens: (reason != FinishReason::Abort).then_some(5),
             n: 1,
         });
     }
@@ -180,9 +183,9 @@ fn value(page: &BTreeMap<String, Family>, name: &str, wanted: &[(&str, &str)]) -
 #[test]
 fn every_page_is_well_formed() {
     let hostile = "a \"quoted\" \\ name\nwith a line";
-    for (dialect, name) in Dialect::NAMES {
+    for (dialect, name) in MetricNames::NAMES {
         assert_eq!(name.parse(), Ok(dialect));
-        for metrics in [Metrics::new(16, std::iter::empty()), four_requests()] {
+        for metrics in [MockMetrics::new(16, std::iter::empty()), four_requests()] {
             for gauges in [Gauges::default(), GAUGES] {
                 let page = read(&metrics.render(dialect, &gauges, hostile));
                 check_histograms(&page);
@@ -192,11 +195,14 @@ fn every_page_is_well_formed() {
                     .filter_map(|(_, labels, _)| labels.get("model_name"))
                     .collect();
                 assert!(models.iter().all(|model| *model == hostile), "{models:?}");
-                assert_eq!(models.is_empty(), matches!(dialect, Dialect::Tgi | Dialect::Llamacpp));
+                assert_eq!(
+                    models.is_empty(),
+                    matches!(dialect, MetricNames::Tgi | MetricNames::Llamacpp)
+                );
             }
         }
     }
-    assert!("vLLM".parse::<Dialect>().unwrap_err().contains("sglang"));
+    assert!("vLLM".parse::<MetricNames>().unwrap_err().contains("sglang"));
 }
 
 #[test]
@@ -230,7 +236,7 @@ fn real(families: &'static str) -> BTreeMap<&'static str, (&'static str, Vec<f64
 #[test]
 fn what_we_call_vllm_is_in_vllm() {
     let real = real(include_str!("vllm-families.txt"));
-    let page = read(&four_requests().render(Dialect::Vllm, &GAUGES, "m"));
+    let page = read(&four_requests().render(MetricNames::Vllm, &GAUGES, "m"));
     let ours: Vec<_> = page.iter().filter(|(name, _)| name.starts_with("vllm:")).collect();
     assert!(ours.len() > 25, "{}", ours.len());
     for (name, family) in ours {
@@ -254,7 +260,7 @@ fn what_we_call_vllm_is_in_vllm() {
 #[test]
 fn what_we_call_llamacpp_is_in_llamacpp() {
     let real = real(include_str!("llamacpp-families.txt"));
-    let page = read(&four_requests().render(Dialect::Llamacpp, &GAUGES, "m"));
+    let page = read(&four_requests().render(MetricNames::Llamacpp, &GAUGES, "m"));
     let ours: Vec<_> = page.iter().filter(|(name, _)| name.starts_with("llamacpp:")).collect();
     assert!(ours.len() + 1 >= real.len(), "{}", ours.len());
     for (name, family) in ours {
@@ -264,7 +270,7 @@ fn what_we_call_llamacpp_is_in_llamacpp() {
 
 #[test]
 fn samples_look_like_vllms() {
-    let page = four_requests().render(Dialect::Vllm, &GAUGES, "m");
+    let page = four_requests().render(MetricNames::Vllm, &GAUGES, "m");
     for line in [
         "vllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} 13.0",
         "vllm:request_success_total{engine=\"0\",finished_reason=\"length\",model_name=\"m\"} 2.0",
@@ -277,7 +283,7 @@ fn samples_look_like_vllms() {
 
 #[test]
 fn vllm_values_are_those_of_the_requests() {
-    let page = read(&four_requests().render(Dialect::Vllm, &GAUGES, "m"));
+    let page = read(&four_requests().render(MetricNames::Vllm, &GAUGES, "m"));
     let at = |name: &str, labels: &[(&str, &str)]| value(&page, name, labels);
     assert_eq!(at("vllm:prompt_tokens_total", &[]), 400.0);
     assert_eq!(at("vllm:prompt_tokens_cached_total", &[]), 128.0);
@@ -304,13 +310,16 @@ fn vllm_values_are_those_of_the_requests() {
 
 #[test]
 fn the_mocks_own_values() {
-    for (dialect, _) in Dialect::NAMES {
+    for (dialect, _) in MetricNames::NAMES {
         let page = read(&four_requests().render(dialect, &GAUGES, "m"));
         let at = |name: &str, labels: &[(&str, &str)]| value(&page, name, labels);
         assert_eq!(at("mock_events_total", &[]), 13.0);
         assert_eq!(at("mock_late_events_total", &[]), 9.0);
-        let le =
-            if matches!(dialect, Dialect::Vllm | Dialect::Sglang) { "2e-5" } else { "0.00002" };
+        let le = if matches!(dialect, MetricNames::Vllm | MetricNames::Sglang) {
+            "2e-5"
+        } else {
+            "0.00002"
+        };
         assert_eq!(at("mock_event_lateness_seconds_bucket", &[("le", le)]), 4.0);
         assert_eq!(at("mock_faults_total", &[("kind", "503")]), 2.0);
         assert_eq!(at("mock_faults_total", &[("kind", "cut")]), 0.0);
@@ -326,7 +335,7 @@ fn values_of_the_other_dialects() {
     // Three tokens in one step: one gap for vLLM, three thirds of it for SGLang.
     metrics.tokens(3, Nanos(24 * MS));
     metrics.tokens(0, Nanos(24 * MS));
-    let sglang = read(&metrics.render(Dialect::Sglang, &GAUGES, "m"));
+    let sglang = read(&metrics.render(MetricNames::Sglang, &GAUGES, "m"));
     assert_eq!(
         value(&sglang, "sglang:inter_token_latency_seconds_bucket", &[("le", "0.008")]),
         3.0
@@ -336,14 +345,14 @@ fn values_of_the_other_dialects() {
     assert_eq!(value(&sglang, "sglang:cache_hit_rate", &[]), 0.32);
     assert_eq!(value(&sglang, "sglang:num_used_tokens", &[]), 400.0);
     assert_eq!(value(&sglang, "sglang:num_requests_total", &[]), 3.0);
-    let tgi = read(&metrics.render(Dialect::Tgi, &GAUGES, "m"));
+    let tgi = read(&metrics.render(MetricNames::Tgi, &GAUGES, "m"));
     assert_eq!(value(&tgi, "tgi_request_count", &[]), 6.0);
     assert_eq!(value(&tgi, "tgi_request_success", &[]), 3.0);
     assert_eq!(value(&tgi, "tgi_request_failure", &[("err", "overloaded")]), 2.0);
     assert_eq!(value(&tgi, "tgi_request_failure", &[("err", "dropped")]), 1.0);
     assert_eq!(value(&tgi, "tgi_request_generated_tokens_bucket", &[("le", "40.96")]), 3.0);
     assert_eq!(tgi["tgi_request_duration"].samples.len(), 35 + 3);
-    let llama = read(&metrics.render(Dialect::Llamacpp, &GAUGES, "m"));
+    let llama = read(&metrics.render(MetricNames::Llamacpp, &GAUGES, "m"));
     assert_eq!(value(&llama, "llamacpp:prompt_tokens_total", &[]), 272.0);
     assert_eq!(value(&llama, "llamacpp:tokens_predicted_total", &[]), 16.0);
     assert_eq!(value(&llama, "llamacpp:prompt_seconds_total", &[]), 0.2);

@@ -3,11 +3,11 @@
 //! counters have no `_total`.
 
 use super::bounds::{tgi_durations, tgi_tokens};
-use super::page::Page;
-use super::{Gauges, Metrics, own};
+use super::page::MetricsWriter;
+use super::{Gauges, MockMetrics, own};
 
-pub(super) fn render(metrics: &Metrics, gauges: &Gauges) -> String {
-    let mut page = Page::new(&[], false);
+pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
+    let mut page = MetricsWriter::new(&[], false);
     let [stop, length, abort] = metrics.finished;
     let refused: u64 = metrics.refused.values().sum();
     let arrived = metrics.arrived.saturating_add(refused);

@@ -4,12 +4,12 @@
 //! does not have (sleep states, multi-modal and external caches, floating-point operations).
 
 use super::bounds::{VLLM_GAP, VLLM_N, VLLM_REQUEST, VLLM_TOKENS, VLLM_TTFT};
-use super::page::Page;
-use super::{Gauges, Metrics, own, ratio};
+use super::page::MetricsWriter;
+use super::{Gauges, MockMetrics, own, ratio};
 
-pub(super) fn render(metrics: &Metrics, gauges: &Gauges, model: &str) -> String {
+pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges, model: &str) -> String {
     let labels = [("engine", "0"), ("model_name", model)];
-    let mut page = Page::new(&labels, true);
+    let mut page = MetricsWriter::new(&labels, true);
     state(&mut page, metrics, gauges);
     counters(&mut page, metrics, gauges);
     tokens(&mut page, metrics);
@@ -18,7 +18,7 @@ pub(super) fn render(metrics: &Metrics, gauges: &Gauges, model: &str) -> String 
     page.finish()
 }
 
-fn state(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let waiting = gauges.waiting as f64;
     page.gauge("vllm:num_requests_running", "Requests in the batch.", gauges.running as f64);
     page.gauge("vllm:num_requests_waiting", "Requests that wait for a place.", waiting);
@@ -40,7 +40,7 @@ fn state(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
     page.sample(name, &size, 1.0);
 }
 
-fn counters(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
+fn counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     for (name, help, value) in [
         (
             "prefix_cache_queries_total",
@@ -72,7 +72,7 @@ fn counters(page: &mut Page<'_>, metrics: &Metrics, gauges: &Gauges) {
     }
 }
 
-fn tokens(page: &mut Page<'_>, metrics: &Metrics) {
+fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     let bounds: &[f64] = &VLLM_TOKENS;
     for (name, help, histogram) in [
         ("request_prompt_tokens", "Tokens of a prompt.", &metrics.request_prompt),
@@ -90,7 +90,7 @@ fn tokens(page: &mut Page<'_>, metrics: &Metrics) {
     // Without steps there is no such page of a real engine: better none than one of zeros.
 }
 
-fn times(page: &mut Page<'_>, metrics: &Metrics) {
+fn times(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     for (name, help, histogram, bounds) in [
         (
             "time_to_first_token_seconds",

@@ -1,16 +1,16 @@
 //! Due instants of an open loop.
 
-use crate::random::{Domain, Stream};
-use crate::{Arrivals as Process, Nanos, Rate, Shape};
+use crate::random::{Domain, RandomStream};
+use crate::{Arrivals as Process, LoadShape, Nanos, Rate};
 
-use super::shaped::Course;
+use super::shaped::InverseRate;
 
 /// The sequence of due instants, endless unless a shape ends it. Gap *i* is a function of
 /// (seed, *i*) alone; the instants are absolute, so nothing drifts, and gaps are never rescaled to
 /// hit a count.
 #[derive(Debug, Clone)]
-pub struct Arrivals {
-    pace: Pace,
+pub struct ArrivalSequence {
+    pace: RateCourse,
     process: Process,
     seed: u64,
     index: u64,
@@ -19,30 +19,30 @@ pub struct Arrivals {
 
 /// How the rate goes over time.
 #[derive(Debug, Clone)]
-enum Pace {
+enum RateCourse {
     Even(Rate),
     /// The sum of the gaps at a rate of one, and where on the shape's course that is.
-    Shaped(f64, Course),
+    Shaped(f64, InverseRate),
     /// So many at once, and the time to the next ones.
     Bursts(u64, Nanos),
 }
 
-impl Arrivals {
+impl ArrivalSequence {
     /// The arrivals of this process at this mean rate.
     pub fn new(rate: Rate, process: Process, seed: u64) -> Self {
-        Self { pace: Pace::Even(rate), process, seed, index: 0, last: Nanos::ZERO }
+        Self { pace: RateCourse::Even(rate), process, seed, index: 0, last: Nanos::ZERO }
     }
 
     /// The arrivals of this process at a rate that changes: those of a rate of one, moved to where
     /// as many are expected under the shape. Bursts come on time whatever the process.
-    pub fn shaped(shape: &Shape, process: Process, seed: u64) -> Self {
+    pub fn shaped(shape: &LoadShape, process: Process, seed: u64) -> Self {
         let pace = match shape {
-            Shape::Stages(stages) => Pace::Shaped(0.0, Course::stages(stages)),
-            Shape::Sine { mean, amplitude, period } => {
-                Pace::Shaped(0.0, Course::sine(*mean, *amplitude, *period))
+            LoadShape::Stages(stages) => RateCourse::Shaped(0.0, InverseRate::stages(stages)),
+            LoadShape::Sine { mean, amplitude, period } => {
+                RateCourse::Shaped(0.0, InverseRate::sine(*mean, *amplitude, *period))
             }
-            Shape::Bursts { size, every } => {
-                Pace::Bursts(u64::from(*size).max(1), Nanos::from(*every))
+            LoadShape::Bursts { size, every } => {
+                RateCourse::Bursts(u64::from(*size).max(1), Nanos::from(*every))
             }
         };
         Self { pace, process, seed, index: 0, last: Nanos::ZERO }
@@ -50,13 +50,13 @@ impl Arrivals {
 
     /// Whether everything is due at the first instant.
     pub fn is_burst(&self) -> bool {
-        matches!(self.pace, Pace::Even(Rate::Infinite))
+        matches!(self.pace, RateCourse::Even(Rate::Infinite))
     }
 }
 
 /// Gap before arrival `index` in units of the mean gap.
 fn gap(process: Process, seed: u64, index: u64) -> f64 {
-    let mut stream = Stream::new(seed, Domain::Arrivals, index);
+    let mut stream = RandomStream::new(seed, Domain::Arrivals, index);
     match process {
         Process::Constant => 1.0,
         Process::Poisson => stream.exponential(),
@@ -64,24 +64,24 @@ fn gap(process: Process, seed: u64, index: u64) -> f64 {
     }
 }
 
-impl Iterator for Arrivals {
+impl Iterator for ArrivalSequence {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
         let index = self.index;
         let gap = || gap(self.process, self.seed, index);
         let at = match (&mut self.pace, self.process) {
-            (Pace::Even(Rate::Infinite), _) => Nanos::ZERO,
+            (RateCourse::Even(Rate::Infinite), _) => Nanos::ZERO,
             // Computed from the index, so that a rounded gap is never added up.
-            (Pace::Even(Rate::PerSecond(rate)), Process::Constant) => {
+            (RateCourse::Even(Rate::PerSecond(rate)), Process::Constant) => {
                 Nanos::from_secs_f64(index as f64 / *rate)
             }
-            (Pace::Even(Rate::PerSecond(rate)), _) => {
+            (RateCourse::Even(Rate::PerSecond(rate)), _) => {
                 self.last + Nanos::from_secs_f64(gap() / *rate)
             }
-            (Pace::Bursts(size, every), _) => Nanos(every.0.saturating_mul(index / *size)),
-            (Pace::Shaped(_, course), Process::Constant) => course.at(index as f64)?,
-            (Pace::Shaped(sum, course), _) => {
+            (RateCourse::Bursts(size, every), _) => Nanos(every.0.saturating_mul(index / *size)),
+            (RateCourse::Shaped(_, course), Process::Constant) => course.at(index as f64)?,
+            (RateCourse::Shaped(sum, course), _) => {
                 *sum += gap();
                 course.at(*sum)?
             }
@@ -99,7 +99,7 @@ mod tests {
 
     fn gaps(process: Process, rate: f64, n: usize) -> Vec<f64> {
         let instants: Vec<_> =
-            Arrivals::new(Rate::PerSecond(rate), process, 11).take(n + 1).collect();
+            ArrivalSequence::new(Rate::PerSecond(rate), process, 11).take(n + 1).collect();
         instants.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect()
     }
 
@@ -111,8 +111,9 @@ mod tests {
 
     #[test]
     fn constant_arrivals_fall_on_exact_multiples() {
-        let instants: Vec<_> =
-            Arrivals::new(Rate::PerSecond(3.0), Process::Constant, 1).take(3_000_001).collect();
+        let instants: Vec<_> = ArrivalSequence::new(Rate::PerSecond(3.0), Process::Constant, 1)
+            .take(3_000_001)
+            .collect();
         assert_eq!(instants[0], Nanos::ZERO);
         assert_eq!(instants[1], Nanos(333_333_333));
         assert_eq!(instants[3_000_000], Nanos(1_000_000 * 1_000_000_000));
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_due_at_once() {
-        let mut burst = Arrivals::new(Rate::Infinite, Process::Poisson, 1);
+        let mut burst = ArrivalSequence::new(Rate::Infinite, Process::Poisson, 1);
         assert!(burst.by_ref().take(100).all(|at| at == Nanos::ZERO));
     }
 
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn the_seed_decides_and_instants_never_go_back() {
         let take = |seed| {
-            Arrivals::new(Rate::PerSecond(1000.0), Process::Poisson, seed)
+            ArrivalSequence::new(Rate::PerSecond(1000.0), Process::Poisson, seed)
                 .take(500)
                 .collect::<Vec<_>>()
         };

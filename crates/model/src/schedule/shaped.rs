@@ -1,4 +1,4 @@
-//! [`Course`]: when so many arrivals are expected under a rate that changes over time.
+//! [`InverseRate`]: when so many arrivals are expected under a rate that changes over time.
 //!
 //! With a rate *r(t)*, Λ(*t*) arrivals are expected up to *t*. Arrivals of a process at a rate of one
 //! become arrivals of the shape by the inverse of Λ: the same process, in the shape's own time.
@@ -15,12 +15,12 @@ const NEAR: f64 = 1e-9;
 
 /// The inverse of Λ for one shape. Asked in ascending order.
 #[derive(Debug, Clone)]
-pub(crate) enum Course {
+pub(crate) enum InverseRate {
     Stages(Stages),
     Sine(Sine),
 }
 
-impl Course {
+impl InverseRate {
     pub(crate) fn stages(stages: &[Stage]) -> Self {
         let left = stages.iter().rev().copied().collect();
         Self::Stages(Stages { left, start: Nanos::ZERO, before: 0.0 })

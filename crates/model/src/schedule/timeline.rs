@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Extent, Load, Nanos, Phase};
+use crate::{Load, LoadExtent, Nanos, Phase};
 
 /// The phases of a run: warm-up, the measured part, cooldown, end.
 ///
@@ -10,7 +10,7 @@ use crate::{Extent, Load, Nanos, Phase};
 /// because closed-loop workers share one timeline; they carry no other data.
 #[derive(Debug)]
 pub struct Timeline {
-    warmup: Extent,
+    warmup: LoadExtent,
     duration: Option<Nanos>,
     num_requests: Option<u64>,
     cooldown: Nanos,
@@ -24,7 +24,7 @@ pub struct Timeline {
 
 /// Where a session stands in the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedSession {
     /// The phase of its first request, and of the others unless [`Timeline::follow`] moves them.
     pub phase: Phase,
     /// How many of its requests may be sent; the count ends behind the last of them.
@@ -35,10 +35,10 @@ impl Timeline {
     /// The phases that this load asks for.
     pub fn new(load: &Load) -> Self {
         let from = match load.warmup {
-            Extent::Time(time) => Nanos::from(time).0,
-            Extent::Requests(_) => u64::MAX,
+            LoadExtent::Time(time) => Nanos::from(time).0,
+            LoadExtent::Requests(_) => u64::MAX,
             // What belongs to the warm-up is found when all is over.
-            Extent::Auto => 0,
+            LoadExtent::Auto => 0,
         };
         Self {
             warmup: load.warmup,
@@ -61,10 +61,10 @@ impl Timeline {
     ///
     /// Its requests use up the counts in order. One that begins in the warm-up stays there as a whole;
     /// one that is longer than what is left of the measured count is cut off there.
-    pub fn place_session(&self, at: Nanos, requests: u64) -> Option<Placed> {
+    pub fn place_session(&self, at: Nanos, requests: u64) -> Option<PlacedSession> {
         let requests = requests.max(1);
         if self.is_warming(at, requests) {
-            return Some(Placed { phase: Phase::Warmup, allowed: requests });
+            return Some(PlacedSession { phase: Phase::Warmup, allowed: requests });
         }
         let from = Nanos(self.measured_from.fetch_min(at.0, Ordering::Relaxed).min(at.0));
         if let Some(duration) = self.duration.filter(|duration| at >= from + *duration) {
@@ -75,7 +75,7 @@ impl Timeline {
             let to = Nanos(self.measured_to.load(Ordering::Relaxed));
             return self.cooling(at, to, requests);
         }
-        Some(Placed { phase: Phase::Measured, allowed })
+        Some(PlacedSession { phase: Phase::Measured, allowed })
     }
 
     /// The phase of a later step, due at `at`, of a session in this phase; `None` when it comes too
@@ -109,9 +109,9 @@ impl Timeline {
     /// Whether the warm-up takes a session of so many requests.
     fn is_warming(&self, at: Nanos, requests: u64) -> bool {
         match self.warmup {
-            Extent::Time(time) => at < Nanos::from(time),
-            Extent::Requests(limit) => take(&self.warmed, limit, requests) > 0,
-            Extent::Auto => false,
+            LoadExtent::Time(time) => at < Nanos::from(time),
+            LoadExtent::Requests(limit) => take(&self.warmed, limit, requests) > 0,
+            LoadExtent::Auto => false,
         }
     }
 
@@ -125,9 +125,9 @@ impl Timeline {
         taken
     }
 
-    fn cooling(&self, at: Nanos, measured_to: Nanos, requests: u64) -> Option<Placed> {
+    fn cooling(&self, at: Nanos, measured_to: Nanos, requests: u64) -> Option<PlacedSession> {
         let is_within = at < measured_to + self.cooldown;
-        is_within.then_some(Placed { phase: Phase::Cooldown, allowed: requests })
+        is_within.then_some(PlacedSession { phase: Phase::Cooldown, allowed: requests })
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::{Arrivals, Mode, Rate};
 
-    fn load(warmup: Extent, duration: Option<u64>, num: Option<u64>, cooldown: u64) -> Load {
+    fn load(warmup: LoadExtent, duration: Option<u64>, num: Option<u64>, cooldown: u64) -> Load {
         Load {
             seed: 1,
             duration: duration.map(Duration::from_secs),
@@ -178,16 +178,16 @@ mod tests {
     fn phases_follow_time_and_count() {
         assert_eq!(counts(&load(secs(0), Some(20), None, 0)), [0, 20, 0]);
         assert_eq!(counts(&load(secs(5), Some(20), None, 3)), [5, 20, 3]);
-        assert_eq!(counts(&load(Extent::Requests(7), Some(20), None, 0)), [7, 20, 0]);
-        assert_eq!(counts(&load(Extent::Requests(7), None, Some(9), 0)), [7, 9, 0]);
+        assert_eq!(counts(&load(LoadExtent::Requests(7), Some(20), None, 0)), [7, 20, 0]);
+        assert_eq!(counts(&load(LoadExtent::Requests(7), None, Some(9), 0)), [7, 9, 0]);
         assert_eq!(counts(&load(secs(5), None, Some(9), 4)), [5, 9, 4]);
         // Both limits: the first to be reached ends the measured part.
         assert_eq!(counts(&load(secs(0), Some(20), Some(9), 2)), [0, 9, 2]);
         assert_eq!(counts(&load(secs(0), Some(5), Some(9), 2)), [0, 5, 2]);
     }
 
-    fn secs(seconds: u64) -> Extent {
-        Extent::Time(Duration::from_secs(seconds))
+    fn secs(seconds: u64) -> LoadExtent {
+        LoadExtent::Time(Duration::from_secs(seconds))
     }
 
     /// Sessions of so many requests, one a second: what becomes of each.
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn sessions_use_up_the_counts() {
         use Phase::{Cooldown, Measured, Warmup};
-        let by_count = load(Extent::Requests(5), None, Some(10), 0);
+        let by_count = load(LoadExtent::Requests(5), None, Some(10), 0);
         assert_eq!(
             sessions(&by_count, &[4, 3, 6, 1, 4, 1]),
             // The second begins in the warm-up and stays there; 10 are left for the others.
@@ -216,7 +216,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            sessions(&load(Extent::Requests(2), None, Some(3), 0), &[9, 1]),
+            sessions(&load(LoadExtent::Requests(2), None, Some(3), 0), &[9, 1]),
             [Some((Warmup, 9)), Some((Measured, 1))],
             "a long session of the warm-up takes nothing from the measured count"
         );
@@ -263,28 +263,31 @@ mod tests {
             assert_eq!(timed.follow(at(seconds), phase), expected, "{phase:?} at {seconds}");
         }
         // Until the warm-up's count is used up nobody knows when the measured part begins.
-        let counted = Timeline::new(&load(Extent::Requests(1), Some(20), None, 0));
+        let counted = Timeline::new(&load(LoadExtent::Requests(1), Some(20), None, 0));
         assert_eq!(counted.place_session(at(3), 1).unwrap().phase, Warmup);
         assert_eq!(counted.follow(at(100), Warmup), Some(Warmup));
         assert_eq!(counted.place_session(at(101), 1).unwrap().phase, Measured);
         assert_eq!(counted.follow(at(120), Warmup), Some(Measured));
         assert_eq!(counted.follow(at(121), Measured), None);
         // By count alone, the phase stays whatever the time.
-        let counted = Timeline::new(&load(Extent::Requests(1), None, Some(9), 0));
+        let counted = Timeline::new(&load(LoadExtent::Requests(1), None, Some(9), 0));
         for phase in [Warmup, Measured, Cooldown] {
             assert_eq!(counted.follow(at(9999), phase), Some(phase));
         }
         // The count ended the measured part early: what was counted stays, the rest cools down.
         let both = Timeline::new(&load(secs(0), Some(20), Some(4), 5));
-        assert_eq!(both.place_session(at(2), 4), Some(Placed { phase: Measured, allowed: 4 }));
+        assert_eq!(
+            both.place_session(at(2), 4),
+            Some(PlacedSession { phase: Measured, allowed: 4 })
+        );
         assert_eq!(both.place_session(at(6), 1).unwrap().phase, Cooldown);
         assert_eq!(both.follow(at(7), Measured), Some(Measured));
         assert_eq!(both.follow(at(7), Cooldown), Some(Cooldown));
         assert_eq!(both.follow(at(11), Cooldown), None);
     }
 
-    fn extent() -> impl Strategy<Value = Extent> {
-        prop_oneof![(0u64..9).prop_map(secs), (0u64..9).prop_map(Extent::Requests)]
+    fn extent() -> impl Strategy<Value = LoadExtent> {
+        prop_oneof![(0u64..9).prop_map(secs), (0u64..9).prop_map(LoadExtent::Requests)]
     }
 
     proptest! {

@@ -5,21 +5,21 @@ use std::fmt::Display;
 use goodput_engine::Snapshot;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, Nanos, metrics_label};
 
-use super::Facts;
+use super::RunLabels;
 use super::tally::MetricsTally;
-use crate::course::{Offered, Stand};
+use crate::course::{PlannedLoad, RunPosition};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// One look at a run.
 #[derive(Debug)]
-pub(super) struct Look {
-    pub(super) facts: Facts,
+pub(super) struct RunSnapshot {
+    pub(super) facts: RunLabels,
     pub(super) seen: Snapshot,
     pub(super) tally: MetricsTally,
-    pub(super) stand: Stand,
+    pub(super) stand: RunPosition,
     pub(super) elapsed: Nanos,
-    pub(super) offered: Offered,
+    pub(super) offered: PlannedLoad,
 }
 
 /// Name, type and meaning of a family.
@@ -33,10 +33,11 @@ pub fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
     sheet
 }
 
-pub(super) fn render(looks: &[Look], format: MetricsFormat) -> String {
+pub(super) fn render(looks: &[RunSnapshot], format: MetricsFormat) -> String {
     // A run takes some 12 kB.
     let sheet = sheet(format, (looks.len() + 1) << 14);
-    let mut page = Page { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
+    let mut page =
+        MetricsPage { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
     page.runs_themselves();
     page.requests();
     page.latencies();
@@ -44,18 +45,18 @@ pub(super) fn render(looks: &[Look], format: MetricsFormat) -> String {
     page.sheet.finish()
 }
 
-struct Page<'a> {
+struct MetricsPage<'a> {
     sheet: MetricsSheet,
     /// With the labels that all of its series have.
-    runs: Vec<(String, &'a Look)>,
+    runs: Vec<(String, &'a RunSnapshot)>,
 }
 
-impl Page<'_> {
+impl MetricsPage<'_> {
     fn runs_themselves(&mut self) {
         self.several(
             ("goodput_run_info", "gauge", "A run: what is measured, by whom, and where it is kept"),
             |look| {
-                let Facts { model, label: what, folder, .. } = &look.facts;
+                let RunLabels { model, label: what, folder, .. } = &look.facts;
                 let labels = [
                     ("model", model.as_str()),
                     ("label", what),
@@ -74,7 +75,7 @@ impl Page<'_> {
                 "1 for the part of its plan that a run is in, 0 for others",
             ),
             |look| {
-                let all = Stand::ALL.iter();
+                let all = RunPosition::ALL.iter();
                 all.map(|(stand, name)| {
                     (metrics_label("phase", name), u8::from(*stand == look.stand))
                 })
@@ -92,17 +93,17 @@ impl Page<'_> {
                 "What the schedule asks for now; not there where no schedule has a rate",
             ),
             |look| match look.offered {
-                Offered::PerSecond(rate) if look.stand.is_loaded() => Some(rate),
-                Offered::PerSecond(_) => Some(0.0),
-                Offered::Users(_) | Offered::Otherwise => None,
+                PlannedLoad::PerSecond(rate) if look.stand.is_loaded() => Some(rate),
+                PlannedLoad::PerSecond(_) => Some(0.0),
+                PlannedLoad::Users(_) | PlannedLoad::Otherwise => None,
             },
         );
         self.single(
             ("goodput_users", "gauge", "Users of a closed loop, each waiting for its answer"),
             |look| match look.offered {
-                Offered::Users(users) if look.stand.is_loaded() => Some(users),
-                Offered::Users(_) => Some(0),
-                Offered::PerSecond(_) | Offered::Otherwise => None,
+                PlannedLoad::Users(users) if look.stand.is_loaded() => Some(users),
+                PlannedLoad::Users(_) => Some(0),
+                PlannedLoad::PerSecond(_) | PlannedLoad::Otherwise => None,
             },
         );
     }
@@ -194,14 +195,18 @@ impl Page<'_> {
     }
 
     /// One sample of each run that has one.
-    fn single<T: Display>(&mut self, family: Family, value: impl Fn(&Look) -> Option<T>) {
+    fn single<T: Display>(&mut self, family: Family, value: impl Fn(&RunSnapshot) -> Option<T>) {
         self.several(family, |look| {
             value(look).map(|value| (String::new(), value)).into_iter().collect()
         });
     }
 
     /// Samples of each run with labels of their own. A family without any is left out.
-    fn several<T: Display>(&mut self, family: Family, samples: impl Fn(&Look) -> Vec<(String, T)>) {
+    fn several<T: Display>(
+        &mut self,
+        family: Family,
+        samples: impl Fn(&RunSnapshot) -> Vec<(String, T)>,
+    ) {
         let runs = std::mem::take(&mut self.runs);
         let mut is_open = false;
         for (common, look) in &runs {
@@ -220,7 +225,7 @@ impl Page<'_> {
         &mut self,
         name: &'static str,
         help: &'static str,
-        of: impl Fn(&Look) -> &BoundedHistogram,
+        of: impl Fn(&RunSnapshot) -> &BoundedHistogram,
     ) {
         let runs = std::mem::take(&mut self.runs);
         if !runs.is_empty() {
@@ -233,7 +238,7 @@ impl Page<'_> {
     }
 }
 
-fn labels(look: &Look) -> String {
-    let Facts { target, run, .. } = &look.facts;
+fn labels(look: &RunSnapshot) -> String {
+    let RunLabels { target, run, .. } = &look.facts;
     format!("{},{}", metrics_label("target", target), metrics_label("run", run))
 }

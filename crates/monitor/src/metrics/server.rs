@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, TcpListener};
 
-use goodput_http::{Limits, Method, Reply, Request, Response, Site, may_name};
+use goodput_http::{HttpLimits, HttpReply, HttpRequest, Method, Response, Site, may_name};
 use goodput_model::{MetricsFormat, Nanos};
 
 /// Bytes of a request's head at most.
@@ -15,7 +15,7 @@ pub(super) fn start(
     patience: Nanos,
     listener: TcpListener,
 ) -> std::io::Result<()> {
-    let limits = Limits {
+    let limits = HttpLimits {
         name: "scrape",
         clients: 8,
         head_bytes: MOST_HEAD,
@@ -34,7 +34,7 @@ struct MetricsSite<P> {
 }
 
 impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
-    fn check(&self, request: &Request) -> Result<(), Response> {
+    fn check(&self, request: &HttpRequest) -> Result<(), Response> {
         if !matches!(request.method, Method::Get | Method::Head) {
             return Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD"));
         }
@@ -48,7 +48,7 @@ impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSit
         Err(Response::new(status, "text/plain; charset=utf-8", words))
     }
 
-    fn reply(&self, request: &Request) -> Reply {
+    fn reply(&self, request: &HttpRequest) -> HttpReply {
         let ok = |content_type, body: String| Response::new("200 OK", content_type, body);
         let response = match request.path.as_str() {
             "/metrics" => {

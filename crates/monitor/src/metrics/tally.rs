@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use goodput_model::{Beat, BoundedHistogram, ErrorClass, Nanos, RequestRecord};
+use goodput_model::{BoundedHistogram, ErrorClass, LoopLag, Nanos, RequestRecord};
 use goodput_stats::RequestTally;
 
 use super::bounds::{E2E, ITL, LATE, TTFT};
@@ -36,7 +36,7 @@ impl MetricsTally {
     }
 
     /// Loops were called so late since the last time.
-    pub(super) fn observe(&mut self, at: Nanos, beats: &[Beat]) {
+    pub(super) fn observe(&mut self, at: Nanos, beats: &[LoopLag]) {
         for beat in beats {
             self.lag.add_time(beat.lag);
         }

@@ -6,12 +6,12 @@ mod socket;
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, Chunk, ErrorClass, Exchange, Extent, Failure, Phase, Planned, Rate, Shape, Stage,
-    Stamps, TokenCount, TokenSource,
+    Arrivals, Chunk, ErrorClass, Exchange, Failure, FailureStage, LoadExtent, LoadShape, Phase,
+    Planned, Rate, Stamps, TokenCount, TokenSource,
 };
 
 use super::*;
-use crate::course::{Offered, offered};
+use crate::course::{PlannedLoad, offered};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -23,7 +23,7 @@ fn load() -> Load {
         seed: 1,
         duration: Some(Duration::from_secs(10)),
         num_requests: None,
-        warmup: Extent::Time(Duration::from_secs(2)),
+        warmup: LoadExtent::Time(Duration::from_secs(2)),
         cooldown: Duration::from_secs(1),
         drain: Duration::from_secs(1),
         workers: 1,
@@ -36,8 +36,8 @@ fn load() -> Load {
     }
 }
 
-fn facts() -> Facts {
-    Facts {
+fn facts() -> RunLabels {
+    RunLabels {
         target: "http://h:1".to_owned(),
         run: "run".to_owned(),
         label: String::new(),
@@ -83,7 +83,7 @@ fn record(tokens: &[u64]) -> RequestRecord {
 
 fn failed(class: ErrorClass, tokens: &[u64]) -> RequestRecord {
     let mut record = record(tokens);
-    let failure = Failure { class, stage: Stage::Stream, message: String::new() };
+    let failure = Failure { class, stage: FailureStage::Stream, message: String::new() };
     record.exchange.failure = Some(failure);
     record.exchange.input_tokens = None;
     record
@@ -91,9 +91,9 @@ fn failed(class: ErrorClass, tokens: &[u64]) -> RequestRecord {
 
 #[test]
 fn phases_follow_the_plan_by_time_and_by_count() {
-    use Stand::{Cooldown, Drain, Measured, Warmup};
+    use RunPosition::{Cooldown, Drain, Measured, Warmup};
 
-    let mut course = Course::new(&load());
+    let mut course = PlanProgress::new(&load());
     course.look(ms(1), 1_000_000);
     let stands = [0, 1_999, 2_000, 11_999, 12_000, 12_999, 13_000].map(|at| course.stand(ms(at)));
     assert_eq!(stands, [Warmup, Warmup, Measured, Measured, Cooldown, Cooldown, Drain]);
@@ -101,11 +101,11 @@ fn phases_follow_the_plan_by_time_and_by_count() {
     let counted = Load {
         duration: None,
         num_requests: Some(10),
-        warmup: Extent::Requests(5),
+        warmup: LoadExtent::Requests(5),
         cooldown: Duration::ZERO,
         ..load()
     };
-    let mut course = Course::new(&counted);
+    let mut course = PlanProgress::new(&counted);
     let mut at = |at, started| {
         course.look(ms(at), started);
         course.stand(ms(at))
@@ -115,12 +115,12 @@ fn phases_follow_the_plan_by_time_and_by_count() {
 
 #[test]
 fn what_is_offered_follows_the_shape() {
-    assert_eq!(offered(&load().mode, ms(5)), Offered::PerSecond(20.0));
-    let shape: Shape = "10s@5,10s@30".parse().unwrap();
+    assert_eq!(offered(&load().mode, ms(5)), PlannedLoad::PerSecond(20.0));
+    let shape: LoadShape = "10s@5,10s@30".parse().unwrap();
     let (arrivals, max_concurrency) = (Arrivals::Poisson, None);
     let shaped = goodput_model::Mode::Shaped { shape, arrivals, max_concurrency };
     let rates = [0, 4_000, 12_000].map(|at| offered(&shaped, ms(at)));
-    assert_eq!(rates, [5.0, 5.0, 30.0].map(Offered::PerSecond));
+    assert_eq!(rates, [5.0, 5.0, 30.0].map(PlannedLoad::PerSecond));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_run_whose_sending_was_stopped_drains() {
     let control = handle.control.clone();
     let _following = listen.follow_handle(facts(), &handle);
     let stand = || lock(&listen.0).shown[0].look(now()).stand;
-    assert_eq!(stand(), Stand::Warmup);
+    assert_eq!(stand(), RunPosition::Warmup);
     control.stop();
-    assert_eq!(stand(), Stand::Drain);
+    assert_eq!(stand(), RunPosition::Drain);
 }

@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use super::curve;
 use super::ink::{Ink, faint, framed, strong};
 use super::run::offered;
-use crate::view::{Comparison, Point, Run, Sweep};
+use crate::view::{ComparisonView, LivePointView, LiveRunView, LiveSweepView};
 use crate::words::{amount, count, ms};
 
 /// From here on curve and points stand side by side.
@@ -16,7 +16,13 @@ const WIDE: u16 = 110;
 /// Columns of the points.
 const POINTS: u16 = 64;
 
-pub(super) fn sweep(ink: Ink, sweep: &Sweep, run: Option<&Run>, frame: &mut Frame, area: Rect) {
+pub(super) fn sweep(
+    ink: Ink,
+    sweep: &LiveSweepView,
+    run: Option<&LiveRunView>,
+    frame: &mut Frame,
+    area: Rect,
+) {
     let [above, below] = Layout::vertical([Constraint::Min(0), Constraint::Length(4)]).areas(area);
     if area.width >= WIDE {
         let [left, right] =
@@ -34,7 +40,7 @@ pub(super) fn sweep(ink: Ink, sweep: &Sweep, run: Option<&Run>, frame: &mut Fram
 }
 
 /// The latest points, and what is known of the answer.
-fn points(ink: Ink, sweep: &Sweep, frame: &mut Frame, area: Rect) {
+fn points(ink: Ink, sweep: &LiveSweepView, frame: &mut Frame, area: Rect) {
     let title = match sweep.answer.as_str() {
         "" => format!("{} points", sweep.points.len()),
         answer => answer.to_owned(),
@@ -48,7 +54,7 @@ fn points(ink: Ink, sweep: &Sweep, frame: &mut Frame, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn row(ink: Ink, point: &Point) -> Line<'static> {
+fn row(ink: Ink, point: &LivePointView) -> Line<'static> {
     let cells = [
         amount(Some(point.level)),
         ms(point.p50),
@@ -65,8 +71,8 @@ fn row(ink: Ink, point: &Point) -> Line<'static> {
 
 pub(super) fn comparison(
     ink: Ink,
-    compared: &Comparison,
-    run: Option<&Run>,
+    compared: &ComparisonView,
+    run: Option<&LiveRunView>,
     frame: &mut Frame,
     area: Rect,
 ) {
@@ -94,7 +100,7 @@ pub(super) fn comparison(
 }
 
 /// The run under way in two lines.
-fn strip(ink: Ink, run: Option<&Run>, frame: &mut Frame, area: Rect) {
+fn strip(ink: Ink, run: Option<&LiveRunView>, frame: &mut Frame, area: Rect) {
     let Some(run) = run else { return };
     let now = |name: &str| run.latencies.iter().find(|latency| latency.name == name);
     let mut second = Vec::new();

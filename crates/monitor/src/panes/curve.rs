@@ -8,16 +8,16 @@ use ratatui::text::Line;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
 use super::ink::{Ink, faint, framed};
-use crate::view::{Point, Standing, Sweep};
+use crate::view::{LivePointView, LiveSweepView, StatusColor};
 use crate::words::{amount, ms};
 
 /// Latency over load, logarithmic upwards, with the limit and the points so far.
-pub(super) fn draw(ink: Ink, sweep: &Sweep, frame: &mut Frame, area: Rect) {
+pub(super) fn draw(ink: Ink, sweep: &LiveSweepView, frame: &mut Frame, area: Rect) {
     let shown = || sweep.points.iter().filter(|point| point.is_on_curve);
-    let is_good = |point: &&Point| point.standing == Standing::Good;
-    let is_bad = |point: &&Point| point.standing == Standing::Bad;
-    let is_open = |point: &&Point| point.standing == Standing::Open;
-    let p99 = |point: &Point| place(point, point.p99);
+    let is_good = |point: &&LivePointView| point.standing == StatusColor::Good;
+    let is_bad = |point: &&LivePointView| point.standing == StatusColor::Bad;
+    let is_open = |point: &&LivePointView| point.standing == StatusColor::Open;
+    let p99 = |point: &LivePointView| place(point, point.p99);
     let p50: Vec<_> = shown().filter_map(|point| place(point, point.p50)).collect();
     let good: Vec<_> = shown().filter(is_good).filter_map(p99).collect();
     let bad: Vec<_> = shown().filter(is_bad).filter_map(p99).collect();
@@ -61,7 +61,7 @@ pub(super) fn draw(ink: Ink, sweep: &Sweep, frame: &mut Frame, area: Rect) {
     frame.render_widget(chart, area);
 }
 
-fn place(point: &Point, value: Option<f64>) -> Option<(f64, f64)> {
+fn place(point: &LivePointView, value: Option<f64>) -> Option<(f64, f64)> {
     let value = value.filter(|value| value.is_finite() && *value > 0.0)?;
     point.level.is_finite().then_some((point.level, value.log10()))
 }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, LineGauge, Paragraph, Wrap};
 
 use super::ink::{Ink, faint, framed, strong};
-use crate::view::{Campaign, Pane, Phase, Run, View};
+use crate::view::{CampaignView, LiveRunView, Pane, RunPhase, ScreenView};
 use crate::words::{about, seconds};
 
 /// Columns of the help, and its lines.
@@ -21,8 +21,8 @@ const HELP: [&str; 7] = [
 ];
 
 /// Three lines: what is run, how far it is, and how well its figure is known.
-pub(super) fn head(view: &View, frame: &mut Frame, area: Rect) {
-    let ink = Ink(view.colour);
+pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
+    let ink = Ink(view.color);
     let [title, gauge, known] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
     let label = view.run.as_ref().map_or("", |run| run.label.as_str());
     let whole = match label {
@@ -33,10 +33,10 @@ pub(super) fn head(view: &View, frame: &mut Frame, area: Rect) {
     let Some(run) = &view.run else { return };
     progress(ink, run, frame, gauge);
     let left = match &view.campaign {
-        Some(Campaign::Sweep(sweep)) => {
+        Some(CampaignView::Sweep(sweep)) => {
             sweep.left_s.map(|left| format!("sweep: about {} left", about(left)))
         }
-        Some(Campaign::Comparison(compared)) => {
+        Some(CampaignView::Comparison(compared)) => {
             compared.left_s.map(|left| format!("next look in about {}", about(left)))
         }
         None => None,
@@ -47,7 +47,7 @@ pub(super) fn head(view: &View, frame: &mut Frame, area: Rect) {
     frame.render_widget(Paragraph::new(format!(" {}", parts.join(" · "))), known);
 }
 
-fn progress(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+fn progress(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let style = ink.phase(run.phase);
     let time = time(run);
     let phase = Span::styled(format!(" {:<8}", run.phase.name()), style);
@@ -70,15 +70,15 @@ fn progress(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
 }
 
 /// How long it takes, and how long it will.
-pub(super) fn time(run: &Run) -> String {
-    let is_sent = matches!(run.phase, Phase::Drain | Phase::Stopping | Phase::Ended);
+pub(super) fn time(run: &LiveRunView) -> String {
+    let is_sent = matches!(run.phase, RunPhase::Drain | RunPhase::Stopping | RunPhase::Ended);
     let elapsed = seconds(run.elapsed_s);
     let of = run.total_s.filter(|_| !is_sent);
     let of = of.map_or(String::new(), |total| format!(" of {}", seconds(total)));
     let left = run.left_s.filter(|_| !is_sent);
     let left = left.map_or(String::new(), |left| format!(" · about {} left", about(left)));
     match run.phase {
-        Phase::Drain | Phase::Stopping => {
+        RunPhase::Drain | RunPhase::Stopping => {
             format!("{elapsed} · waiting for {} answers", run.in_flight)
         }
         _ => format!("{elapsed}{of}{left}"),
@@ -86,7 +86,7 @@ pub(super) fn time(run: &Run) -> String {
 }
 
 /// The last thing that was said, and the keys.
-pub(super) fn foot(view: &View, frame: &mut Frame, area: Rect) {
+pub(super) fn foot(view: &ScreenView, frame: &mut Frame, area: Rect) {
     let [note, keys] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
     if let Some(last) = view.notes.last() {
         frame.render_widget(Paragraph::new(Span::styled(format!(" {last}"), faint())), note);

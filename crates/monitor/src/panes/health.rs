@@ -7,17 +7,17 @@ use ratatui::widgets::Paragraph;
 
 use super::ink::{Ink, faint, framed};
 use super::run::spark;
-use crate::view::{Percentiles, Run, Server};
+use crate::view::{LiveRunView, Percentiles, ServerView};
 use crate::words::{NONE, count, ms};
 
-pub(super) fn draw(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+pub(super) fn draw(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(6), Constraint::Min(0), Constraint::Length(7)])
             .areas(area);
     let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(top);
     frame.render_widget(Paragraph::new(server_lines(run, "")).block(framed("server")), left);
     client(ink, run, frame, right);
-    let empty = Server::default();
+    let empty = ServerView::default();
     let server = run.server.as_ref().unwrap_or(&empty);
     let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(middle);
     spark(&format!("queue: {}", whole(server.waiting)), &server.queue, frame, left);
@@ -25,7 +25,7 @@ pub(super) fn draw(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
     errors(ink, run, frame, bottom);
 }
 
-fn client(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+fn client(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let client = &run.client;
     let lost = if client.lost > 0 { ink.bad() } else { faint() };
     let lines = vec![
@@ -43,7 +43,7 @@ pub(super) fn late(name: &str, all: &Percentiles, now: &Percentiles) -> Line<'st
 }
 
 /// What the server says, in two lines, with a name before the first.
-pub(super) fn server_lines(run: &Run, name: &str) -> Vec<Line<'static>> {
+pub(super) fn server_lines(run: &LiveRunView, name: &str) -> Vec<Line<'static>> {
     let Some(server) = &run.server else {
         return vec![Line::styled(" the server does not say (no metrics were found)", faint())];
     };
@@ -76,7 +76,7 @@ fn percent(share: Option<f64>) -> String {
 }
 
 /// Failures by class, as many as fit.
-pub(super) fn errors(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+pub(super) fn errors(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let block = framed(format!("failed: {}", count(run.failed)));
     let rows = usize::from(block.inner(area).height);
     let mut lines: Vec<Line> = run

@@ -1,44 +1,44 @@
-//! Colours with a meaning, and pieces that all panes are made of.
+//! Colors with a meaning, and pieces that all panes are made of.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
-use crate::view::{Phase, Standing};
+use crate::view::{RunPhase, StatusColor};
 
-/// Whether colours are used. Nothing is said by colour alone.
+/// Whether colors are used. Nothing is said by color alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ink(pub(super) bool);
 
 impl Ink {
-    fn of(self, colour: Color) -> Style {
-        if self.0 { Style::new().fg(colour) } else { Style::new() }
+    fn colored(self, color: Color) -> Style {
+        if self.0 { Style::new().fg(color) } else { Style::new() }
     }
 
     pub(super) fn good(self) -> Style {
-        self.of(Color::Green)
+        self.colored(Color::Green)
     }
 
     pub(super) fn bad(self) -> Style {
-        self.of(Color::Red)
+        self.colored(Color::Red)
     }
 
     pub(super) fn doubt(self) -> Style {
-        self.of(Color::Yellow)
+        self.colored(Color::Yellow)
     }
 
-    pub(super) fn standing(self, standing: Standing) -> Style {
+    pub(super) fn standing(self, standing: StatusColor) -> Style {
         match standing {
-            Standing::Good => self.good(),
-            Standing::Bad => self.bad(),
-            Standing::Open => Style::new(),
+            StatusColor::Good => self.good(),
+            StatusColor::Bad => self.bad(),
+            StatusColor::Open => Style::new(),
         }
     }
 
-    pub(super) fn phase(self, phase: Phase) -> Style {
+    pub(super) fn phase(self, phase: RunPhase) -> Style {
         let style = match phase {
-            Phase::Measured => self.good(),
-            Phase::Stopping => self.doubt(),
+            RunPhase::Measured => self.good(),
+            RunPhase::Stopping => self.doubt(),
             _ => Style::new(),
         };
         style.add_modifier(Modifier::BOLD)

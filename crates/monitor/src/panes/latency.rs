@@ -6,13 +6,13 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::ink::{Ink, faint, framed, strong};
-use crate::view::{Percentiles, Run};
+use crate::view::{LiveRunView, Percentiles};
 use crate::words::{count, ms};
 
 /// Rows from which on groups stand apart.
 const ROOMY: u16 = 19;
 
-pub(super) fn draw(_: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+pub(super) fn draw(_: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let is_roomy = area.height >= ROOMY;
     let mut lines = vec![Line::styled(
         format!(

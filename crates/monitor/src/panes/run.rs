@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::health;
 use super::ink::{Ink, framed, pair, strong};
-use crate::view::{Offered, Percentiles, Run};
+use crate::view::{LiveRunView, OfferedView, Percentiles};
 use crate::words::{amount, count, ms};
 
 /// Columns of the block about load.
@@ -16,7 +16,7 @@ const LOAD: u16 = 30;
 /// Rows of sparklines from which on there are two.
 const TWO: u16 = 12;
 
-pub(super) fn draw(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+pub(super) fn draw(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(8), Constraint::Min(0), Constraint::Length(6)])
             .areas(area);
@@ -39,15 +39,15 @@ pub(super) fn draw(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
 }
 
 /// What the plan asks for, in words.
-pub(super) fn offered(run: &Run) -> String {
+pub(super) fn offered(run: &LiveRunView) -> String {
     match run.offered {
-        Offered::PerSecond(rate) => format!("{}/s", amount(Some(rate))),
-        Offered::Users(users) => format!("{users} users"),
-        Offered::Otherwise => "as planned".to_owned(),
+        OfferedView::PerSecond(rate) => format!("{}/s", amount(Some(rate))),
+        OfferedView::Users(users) => format!("{users} users"),
+        OfferedView::Otherwise => "as planned".to_owned(),
     }
 }
 
-fn load(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+fn load(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let per_s = |rate: Option<f64>| format!("{}/s", amount(rate));
     let plain = Style::new();
     let columns = area.width.saturating_sub(3);
@@ -63,7 +63,7 @@ fn load(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
 }
 
 /// Percentiles lately and so far.
-fn table(run: &Run, frame: &mut Frame, area: Rect) {
+fn table(run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let three =
         |p: &Percentiles| [p.p50, p.p95, p.p99].map(|value| format!("{:>7}", ms(value))).concat();
     let mut lines = vec![
@@ -84,7 +84,7 @@ fn table(run: &Run, frame: &mut Frame, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(framed("latency, ms, within 2 %")), area);
 }
 
-fn tokens(run: &Run, frame: &mut Frame, area: Rect) {
+fn tokens(run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let most = run.tokens.iter().max().copied().unwrap_or(0);
     let title = format!(
         "output tokens/s of ended answers: {} now, {} at most",
@@ -105,7 +105,7 @@ pub(super) fn spark(title: &str, values: &[u64], frame: &mut Frame, area: Rect) 
 }
 
 /// The client and the server, in four lines.
-fn beside(ink: Ink, run: &Run, frame: &mut Frame, area: Rect) {
+fn beside(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let client = &run.client;
     let mut lines = vec![
         health::late("slip", &client.slip, &client.slip_now),

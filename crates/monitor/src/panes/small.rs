@@ -8,11 +8,11 @@ use ratatui::widgets::Paragraph;
 use super::frame::time;
 use super::ink::{Ink, faint, strong};
 use super::run::offered;
-use crate::view::{Campaign, Pane, Run, View};
+use crate::view::{CampaignView, LiveRunView, Pane, ScreenView};
 use crate::words::{amount, count, ms};
 
-pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
-    let ink = Ink(view.colour);
+pub(super) fn draw(view: &ScreenView, frame: &mut Frame, area: Rect) {
+    let ink = Ink(view.color);
     let mut lines = vec![Line::styled(view.title.clone(), strong())];
     if view.pane == Pane::Notes {
         lines.extend(view.notes.iter().rev().map(|note| Line::from(note.clone())));
@@ -28,7 +28,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn about(ink: Ink, run: &Run) -> Vec<Line<'static>> {
+fn about(ink: Ink, run: &LiveRunView) -> Vec<Line<'static>> {
     vec![
         Line::from(vec![
             Span::styled(format!("{} ", run.phase.name()), ink.phase(run.phase)),
@@ -42,7 +42,7 @@ fn about(ink: Ink, run: &Run) -> Vec<Line<'static>> {
     ]
 }
 
-fn latencies(run: &Run) -> impl Iterator<Item = Line<'static>> {
+fn latencies(run: &LiveRunView) -> impl Iterator<Item = Line<'static>> {
     let own = run.latencies.iter().filter(|latency| latency.so_far.n > 0);
     own.map(|latency| {
         let (p50, p95) = (ms(latency.now.p50), ms(latency.now.p95));
@@ -51,18 +51,18 @@ fn latencies(run: &Run) -> impl Iterator<Item = Line<'static>> {
 }
 
 /// What it is a part of.
-fn part(view: &View, run: &Run) -> Vec<Line<'static>> {
+fn part(view: &ScreenView, run: &LiveRunView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !run.label.is_empty() {
         lines.push(Line::from(run.label.clone()));
     }
     match &view.campaign {
-        Some(Campaign::Sweep(sweep)) => {
+        Some(CampaignView::Sweep(sweep)) => {
             let answer = Some(&sweep.answer).filter(|answer| !answer.is_empty());
             let points = format!("{} points", sweep.points.len());
             lines.push(Line::from(answer.cloned().unwrap_or(points)));
         }
-        Some(Campaign::Comparison(compared)) => {
+        Some(CampaignView::Comparison(compared)) => {
             lines.push(Line::from(format!("{} blocks", compared.blocks)));
         }
         None => {}

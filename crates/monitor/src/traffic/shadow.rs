@@ -10,9 +10,9 @@ use goodput_live::shadow::ShadowFigures;
 use goodput_model::{MetricsFormat, Nanos};
 
 use super::shadow_page;
-use crate::board::Tally;
+use crate::latest_snapshot::RunTally;
 use crate::metrics::MetricsTally;
-use crate::view::{Latency, Phase, Run};
+use crate::view::{LatencyView, LiveRunView, RunPhase};
 
 /// Changes on the progress line at most.
 const MOST_CHANGES: usize = 3;
@@ -26,7 +26,7 @@ struct ShadowState {
     /// For the page of metrics.
     pairs: PairFigures,
     /// Both sides with percentiles, for a screen.
-    tallies: [Tally; 2],
+    tallies: [RunTally; 2],
     /// What the pairs say so far, for the line.
     in_words: String,
 }
@@ -43,7 +43,7 @@ impl Default for ShadowProgress {
         let sides = [MetricsTally::new(true), MetricsTally::new(true)];
         Self(Mutex::new(ShadowState {
             pairs: PairFigures { sides, so_far: None },
-            tallies: [Tally::new(true), Tally::new(true)],
+            tallies: [RunTally::new(true), RunTally::new(true)],
             in_words: String::new(),
         }))
     }
@@ -85,15 +85,15 @@ impl ShadowProgress {
     }
 
     /// The same for a screen: what passes, with the latencies of both sides.
-    pub fn run(&self, figures: &ShadowFigures) -> Run {
+    pub fn run(&self, figures: &ShadowFigures) -> LiveRunView {
         run(figures, |elapsed| self.latencies(elapsed))
     }
 
     /// Latencies of both sides, so long after the beginning.
-    fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let of = |name: &'static str, tally: &Tally| {
+    fn latencies(&self, at: Nanos) -> Vec<LatencyView> {
+        let of = |name: &'static str, tally: &RunTally| {
             let own = tally.latencies(at).into_iter();
-            own.map(move |one| Latency { name: format!("{} {name}", one.name), ..one })
+            own.map(move |one| LatencyView { name: format!("{} {name}", one.name), ..one })
         };
         let state = self.state();
         let [primary, candidate] = &state.tallies;
@@ -136,18 +136,18 @@ fn line(figures: &ShadowFigures, so_far: &str) -> String {
     line
 }
 
-fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<Latency>) -> Run {
+fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<LatencyView>) -> LiveRunView {
     let elapsed = now() - figures.began;
     let tally = &figures.mirror;
-    Run {
+    LiveRunView {
         label: "live traffic".to_owned(),
-        phase: Phase::Measured,
+        phase: RunPhase::Measured,
         elapsed_s: elapsed.as_secs(),
         in_flight: figures.proxy.in_flight.get(),
         sent: tally.passed(),
         ok: tally.ok(),
         failed: tally.failed(),
         latencies: latencies(elapsed),
-        ..Run::default()
+        ..LiveRunView::default()
     }
 }

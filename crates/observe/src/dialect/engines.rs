@@ -8,49 +8,49 @@ use goodput_model::Signal::{
     SpeculativeAcceptance, SpeculativeLength, StepTokens, Tpot, Ttft, Waiting,
 };
 
-use super::{Dialect, Labels, Part, Parts, Place};
+use super::{EngineNames, FigureSource, Labels, Parts, SeriesRef};
 
 type Pick = &'static [(&'static str, &'static str)];
-type Sum = &'static [Part<'static>];
+type Sum = &'static [SeriesRef<'static>];
 
 /// All of them.
-pub(crate) static DIALECTS: [Dialect; 8] = [
-    Dialect { name: "vllm", places: VLLM },
-    Dialect { name: "sglang", places: SGLANG },
-    Dialect { name: "tgi", places: TGI },
-    Dialect { name: "tensorrt-llm", places: TENSORRT_LLM },
-    Dialect { name: "llama.cpp", places: LLAMACPP },
-    Dialect { name: "lmdeploy", places: LMDEPLOY },
-    Dialect { name: "dynamo", places: DYNAMO },
-    Dialect { name: "triton", places: TRITON },
+pub(crate) static DIALECTS: [EngineNames; 8] = [
+    EngineNames { name: "vllm", places: VLLM },
+    EngineNames { name: "sglang", places: SGLANG },
+    EngineNames { name: "tgi", places: TGI },
+    EngineNames { name: "tensorrt-llm", places: TENSORRT_LLM },
+    EngineNames { name: "llama.cpp", places: LLAMACPP },
+    EngineNames { name: "lmdeploy", places: LMDEPLOY },
+    EngineNames { name: "dynamo", places: DYNAMO },
+    EngineNames { name: "triton", places: TRITON },
 ];
 
-const fn part(name: &'static str) -> Part<'static> {
+const fn part(name: &'static str) -> SeriesRef<'static> {
     picked(name, &[])
 }
 
-const fn picked(name: &'static str, labels: Pick) -> Part<'static> {
-    Part { name, labels: Labels::Known(labels), is_minus: false }
+const fn picked(name: &'static str, labels: Pick) -> SeriesRef<'static> {
+    SeriesRef { name, labels: Labels::Known(labels), is_minus: false }
 }
 
-const fn minus(name: &'static str) -> Part<'static> {
-    Part { name, labels: Labels::Known(&[]), is_minus: true }
+const fn minus(name: &'static str) -> SeriesRef<'static> {
+    SeriesRef { name, labels: Labels::Known(&[]), is_minus: true }
 }
 
-const fn at(signal: Signal, parts: Sum) -> Place<'static> {
+const fn at(signal: Signal, parts: Sum) -> FigureSource<'static> {
     scaled(signal, parts, 1.0)
 }
 
-const fn scaled(signal: Signal, parts: Sum, scale: f64) -> Place<'static> {
-    Place { signal, parts: Parts::Known(parts), count: None, scale }
+const fn scaled(signal: Signal, parts: Sum, scale: f64) -> FigureSource<'static> {
+    FigureSource { signal, parts: Parts::Known(parts), count: None, scale }
 }
 
 /// A distribution of microseconds of which only sum and number are told.
-const fn mean_us(signal: Signal, sum: Sum, count: Part<'static>) -> Place<'static> {
-    Place { signal, parts: Parts::Known(sum), count: Some(count), scale: 1e-6 }
+const fn mean_us(signal: Signal, sum: Sum, count: SeriesRef<'static>) -> FigureSource<'static> {
+    FigureSource { signal, parts: Parts::Known(sum), count: Some(count), scale: 1e-6 }
 }
 
-static VLLM: &[Place<'static>] = &[
+static VLLM: &[FigureSource<'static>] = &[
     at(Running, &[part("vllm:num_requests_running")]),
     // Sequences swapped out are gone from its newer versions.
     at(Waiting, &[part("vllm:num_requests_waiting"), part("vllm:num_requests_swapped")]),
@@ -85,7 +85,7 @@ static VLLM: &[Place<'static>] = &[
 /// Beside the totals of its queues it has one series per priority.
 const TOTAL: Pick = &[("priority", "")];
 
-static SGLANG: &[Place<'static>] = &[
+static SGLANG: &[FigureSource<'static>] = &[
     at(Running, &[picked("sglang:num_running_reqs", TOTAL)]),
     // The last four are the queues of servers that split prefill from decoding.
     at(
@@ -116,7 +116,7 @@ static SGLANG: &[Place<'static>] = &[
     at(QueueTime, &[part("sglang:queue_time_seconds")]),
 ];
 
-static TGI: &[Place<'static>] = &[
+static TGI: &[FigureSource<'static>] = &[
     at(Running, &[part("tgi_batch_current_size")]),
     at(Waiting, &[part("tgi_queue_size")]),
     at(PromptTokens, &[part("tgi_request_input_length_sum")]),
@@ -139,7 +139,7 @@ static TGI: &[Place<'static>] = &[
 ];
 
 /// As `trtllm-serve` writes them.
-static TENSORRT_LLM: &[Place<'static>] = &[
+static TENSORRT_LLM: &[FigureSource<'static>] = &[
     at(Running, &[part("trtllm_num_requests_running")]),
     at(Waiting, &[part("trtllm_num_requests_waiting")]),
     at(BatchSize, &[part("trtllm_num_scheduled_requests")]),
@@ -175,7 +175,7 @@ static TENSORRT_LLM: &[Place<'static>] = &[
 const LLAMACPP_PROMPT: Sum =
     &[part("llamacpp:prompt_tokens_total"), part("llamacpp:prompt_tokens_cached_total")];
 
-static LLAMACPP: &[Place<'static>] = &[
+static LLAMACPP: &[FigureSource<'static>] = &[
     at(Running, &[part("llamacpp:requests_processing")]),
     at(Waiting, &[part("llamacpp:requests_deferred")]),
     at(KvUsage, &[part("llamacpp:kv_cache_usage_ratio")]),
@@ -189,7 +189,7 @@ static LLAMACPP: &[Place<'static>] = &[
     at(AcceptedTokens, &[part("llamacpp:spec_decode_num_accepted_tokens_total")]),
 ];
 
-static LMDEPLOY: &[Place<'static>] = &[
+static LMDEPLOY: &[FigureSource<'static>] = &[
     at(Running, &[part("lmdeploy:num_requests_running")]),
     at(
         Waiting,
@@ -218,7 +218,7 @@ const DYNAMO_QUEUED: &str = "dynamo_frontend_queued_requests";
 const GENERATE: Pick = &[("dynamo_endpoint", "generate")];
 
 /// The frontend's page, and those of workers that show no names of their engine.
-static DYNAMO: &[Place<'static>] = &[
+static DYNAMO: &[FigureSource<'static>] = &[
     // What the frontend has includes what still waits for its first token.
     at(Running, &[part("dynamo_frontend_active_requests"), minus(DYNAMO_QUEUED)]),
     at(Running, &[part("dynamo_frontend_inflight_requests"), minus(DYNAMO_QUEUED)]),
@@ -252,7 +252,7 @@ const DURATION: &str = "nv_inference_request_duration_us";
 const QUEUED: &str = "nv_inference_queue_duration_us";
 const TRITON_REQUESTS: &str = "nv_trt_llm_request_metrics";
 
-static TRITON: &[Place<'static>] = &[
+static TRITON: &[FigureSource<'static>] = &[
     // What is active and not scheduled waits.
     at(Running, &[picked(TRITON_REQUESTS, &[("request_type", "scheduled")])]),
     at(Waiting, &[picked(TRITON_REQUESTS, &[("request_type", "waiting")])]),

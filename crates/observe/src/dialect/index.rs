@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 
-use super::{Part, Place, is_amount, is_average, is_nothing_at_zero, is_share};
-use crate::text::{Page, Series};
+use super::{FigureSource, SeriesRef, is_amount, is_average, is_nothing_at_zero, is_share};
+use crate::text::{ParsedPage, ParsedSeries};
 
 /// How much above one a share may come out by rounding.
 const ROUNDING: f64 = 1e-3;
 
 /// The series of a page, found by name.
 #[derive(Debug)]
-pub(crate) struct Index<'p> {
-    by_name: HashMap<&'p str, Vec<&'p Series<'p>>>,
+pub(crate) struct SeriesIndex<'p> {
+    by_name: HashMap<&'p str, Vec<&'p ParsedSeries<'p>>>,
 }
 
 /// What stands there cannot be what the figure is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Nonsense;
 
-impl<'p> Index<'p> {
-    pub(crate) fn of(page: &'p Page<'p>) -> Self {
-        let mut by_name: HashMap<&str, Vec<&Series<'_>>> = HashMap::new();
+impl<'p> SeriesIndex<'p> {
+    pub(crate) fn new(page: &'p ParsedPage<'p>) -> Self {
+        let mut by_name: HashMap<&str, Vec<&ParsedSeries<'_>>> = HashMap::new();
         for series in &page.series {
             by_name.entry(series.name.as_ref()).or_default().push(series);
         }
@@ -30,9 +30,9 @@ impl<'p> Index<'p> {
     /// The series of a part; of a histogram those whose name ends so.
     pub(crate) fn series<'i>(
         &'i self,
-        part: &Part<'i>,
+        part: &SeriesRef<'i>,
         end: &str,
-    ) -> impl Iterator<Item = &'p Series<'p>> + use<'i, 'p> {
+    ) -> impl Iterator<Item = &'p ParsedSeries<'p>> + use<'i, 'p> {
         let series = match end {
             "" => self.by_name.get(part.name),
             end => self.by_name.get(format!("{}{end}", part.name).as_str()),
@@ -51,9 +51,9 @@ impl<'p> Index<'p> {
     }
 
     /// Whether something of a place is there.
-    pub(crate) fn has(&self, place: &Place<'_>) -> bool {
-        let is_there = |part: &Part<'_>, end: &str| self.series(part, end).next().is_some();
-        let is_whole = |part: Part<'_>| {
+    pub(crate) fn has(&self, place: &FigureSource<'_>) -> bool {
+        let is_there = |part: &SeriesRef<'_>, end: &str| self.series(part, end).next().is_some();
+        let is_whole = |part: SeriesRef<'_>| {
             if part.is_minus {
                 false
             } else if place.is_histogram() {
@@ -66,7 +66,7 @@ impl<'p> Index<'p> {
     }
 
     /// The largest share of a place that has several series.
-    pub(crate) fn largest(&self, place: &Place<'_>) -> Option<f64> {
+    pub(crate) fn largest(&self, place: &FigureSource<'_>) -> Option<f64> {
         let values = || {
             let series = place.parts().flat_map(|part| self.series(&part, ""));
             series.map(|series| series.value * place.scale).filter(|value| is_amount(*value))
@@ -77,7 +77,7 @@ impl<'p> Index<'p> {
 
     /// The value of a gauge: the sum over its series, or their mean where it is a share. None where
     /// it says nothing.
-    pub(crate) fn gauge(&self, place: &Place<'_>) -> Result<Option<f64>, Nonsense> {
+    pub(crate) fn gauge(&self, place: &FigureSource<'_>) -> Result<Option<f64>, Nonsense> {
         let signal = place.signal;
         let values = place.parts().flat_map(|part| {
             let sign = if part.is_minus { -1.0 } else { 1.0 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::{Signal, SignalKind};
 use serde::{Deserialize, Deserializer};
 
-use super::{Parts, Place};
+use super::{FigureSource, Parts};
 
 /// A map of an engine that we do not know, as its TOML file has it.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -39,13 +39,13 @@ fn one() -> f64 {
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "`series` is the name of a series, or a list of names")]
-    enum Names {
+    enum NameMap {
         One(String),
         Several(Vec<String>),
     }
-    Ok(match Names::deserialize(deserializer)? {
-        Names::One(name) => vec![name],
-        Names::Several(names) => names,
+    Ok(match NameMap::deserialize(deserializer)? {
+        NameMap::One(name) => vec![name],
+        NameMap::Several(names) => names,
     })
 }
 
@@ -68,10 +68,10 @@ impl MetricsMap {
     }
 
     /// Its places; those of unknown signals are left out.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = FigureSource<'_>> {
         self.signals.iter().filter_map(|(name, mapped)| {
             let parts = Parts::Mapped(mapped);
-            Some(Place { signal: signal(name)?, parts, count: None, scale: mapped.scale })
+            Some(FigureSource { signal: signal(name)?, parts, count: None, scale: mapped.scale })
         })
     }
 }

@@ -1,7 +1,7 @@
 use goodput_model::SignalKind;
 
 use super::*;
-use crate::text::Page;
+use crate::text::ParsedPage;
 
 #[test]
 fn tables_are_sound() {
@@ -21,9 +21,9 @@ fn tables_are_sound() {
     }
 }
 
-fn gauge(page: &str, place: &Place<'_>) -> Result<Option<f64>, index::Nonsense> {
-    let page = Page::parse(page);
-    Index::of(&page).gauge(place)
+fn gauge(page: &str, place: &FigureSource<'_>) -> Result<Option<f64>, index::Nonsense> {
+    let page = ParsedPage::parse(page);
+    SeriesIndex::new(&page).gauge(place)
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_documents_example_works() {
     assert_eq!(map(example).unwrap().places().count(), 7);
     // Every name that is known stands there, without what all names of an engine begin with.
     for dialect in &DIALECTS {
-        for part in dialect.places.iter().flat_map(Place::parts) {
+        for part in dialect.places.iter().flat_map(FigureSource::parts) {
             let name =
                 part.name.rsplit(':').next().unwrap_or_default().trim_start_matches("trtllm_");
             assert!(page.contains(&format!("`{name}`")), "{name}");

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use goodput_model::Buckets;
 
 use super::Troubles;
-use super::ledger::{self, Ledger};
-use crate::dialect::{Index, Part, Place};
-use crate::text::Series;
+use super::ledger::{self, CounterLedger};
+use crate::dialect::{FigureSource, SeriesIndex, SeriesRef};
+use crate::text::ParsedSeries;
 
 /// One series of a distribution, as it stands on a page.
 #[derive(Debug, Default)]
@@ -21,10 +21,10 @@ struct Child {
 
 /// Adds what came to a place's series since the look before; whether there was any to add.
 pub(super) fn add(
-    place: &Place<'_>,
-    index: &Index<'_>,
+    place: &FigureSource<'_>,
+    index: &SeriesIndex<'_>,
     total: &mut Buckets,
-    ledger: &mut Ledger,
+    ledger: &mut CounterLedger,
     troubles: &mut Troubles,
 ) -> bool {
     let mut is_there = false;
@@ -59,8 +59,8 @@ type Labels<'p> = Vec<(Cow<'p, str>, Cow<'p, str>)>;
 
 /// The series of a part, by their labels without the bound.
 fn children<'p>(
-    part: &Part<'_>,
-    index: &Index<'p>,
+    part: &SeriesRef<'_>,
+    index: &SeriesIndex<'p>,
     troubles: &mut Troubles,
 ) -> BTreeMap<Labels<'p>, Child> {
     let mut children: BTreeMap<Labels<'p>, Child> = BTreeMap::new();
@@ -82,7 +82,7 @@ fn children<'p>(
     children
 }
 
-fn without_bound<'p>(series: &'p Series<'p>) -> Labels<'p> {
+fn without_bound<'p>(series: &'p ParsedSeries<'p>) -> Labels<'p> {
     series.labels.iter().filter(|(key, _)| key != "le").cloned().collect()
 }
 

@@ -13,7 +13,7 @@ pub(super) const LIMIT: usize = 20_000;
 
 /// By series, what it stood at.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct CounterLedger {
     last: HashMap<String, Vec<f64>>,
     /// How many values that are.
     size: usize,
@@ -34,7 +34,7 @@ pub(super) fn key(signal: Signal, name: &str, labels: &[(Cow<'_, str>, Cow<'_, s
     key
 }
 
-impl Ledger {
+impl CounterLedger {
     /// What came to a counter since it was last seen; none where it is no number, or too many are
     /// followed already.
     pub(super) fn number(
@@ -98,7 +98,7 @@ impl Ledger {
 }
 
 #[cfg(test)]
-impl Ledger {
+impl CounterLedger {
     pub(super) fn size_for_tests(&self) -> usize {
         self.last.values().map(Vec::len).sum()
     }

@@ -1,6 +1,6 @@
 //! Whether one server answers, or several in turn behind one URL.
 
-use crate::dialect::Index;
+use crate::dialect::SeriesIndex;
 
 /// When the process behind a page began, in seconds since 1970: most servers tell.
 const STARTED: &str = "process_start_time_seconds";
@@ -21,7 +21,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// With the next look. Once known, it stays so.
-    pub(super) fn are_several(&mut self, index: &Index<'_>, has_fallen: bool) -> bool {
+    pub(super) fn are_several(&mut self, index: &SeriesIndex<'_>, has_fallen: bool) -> bool {
         let started = index.single(STARTED);
         let since = started.zip(self.started).map(|(now, before)| now - before);
         // The start of one server only moves on: an earlier one is another's.

@@ -12,15 +12,15 @@ use crate::dialect::MappedSignal;
 const VLLM: &str = include_str!("../../tests/pages/vllm.txt");
 
 /// A follower that has seen the engine without its totals: those of the next page are all new.
-fn fresh(gauge: &str) -> Follower {
-    let mut follower = Follower::new(None);
+fn fresh(gauge: &str) -> EndpointFollower {
+    let mut follower = EndpointFollower::new(None);
     follower.read(gauge);
     assert!(follower.has_looked);
     follower
 }
 
 /// The numbers of a reading; distributions as count, sum and the first bucket with something in it.
-fn shown(reading: &Reading) -> BTreeMap<&'static str, String> {
+fn shown(reading: &ServerReading) -> BTreeMap<&'static str, String> {
     let value = |value: &SignalValue| match value {
         SignalValue::Number(number) => number.to_string(),
         SignalValue::Buckets(Buckets { bounds, cumulative, sum, count }) => {
@@ -32,12 +32,12 @@ fn shown(reading: &Reading) -> BTreeMap<&'static str, String> {
     reading.values.iter().map(|(signal, of)| (signal.name(), value(of))).collect()
 }
 
-fn assert_shown(reading: &Reading, expected: &[(&'static str, &str)]) {
+fn assert_shown(reading: &ServerReading, expected: &[(&'static str, &str)]) {
     let expected = expected.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     assert_eq!(shown(reading), expected);
 }
 
-fn number(reading: &Reading, signal: Signal) -> Option<f64> {
+fn number(reading: &ServerReading, signal: Signal) -> Option<f64> {
     match reading.values.get(&signal)? {
         SignalValue::Number(number) => Some(*number),
         SignalValue::Buckets(_) => None,
@@ -55,7 +55,7 @@ fn histogram(name: &str, labels: &str, bound: &str, (few, all, sum): (u32, u32, 
 
 #[test]
 fn totals_survive_restarts_and_new_series() {
-    let mut follower = Follower::new(None);
+    let mut follower = EndpointFollower::new(None);
     let mut totals = Vec::new();
     for (page, resets) in [
         ("vllm:prompt_tokens_total{engine=\"0\"} 1000\n", 0),
@@ -84,7 +84,7 @@ fn totals_survive_restarts_and_new_series() {
     assert_eq!(totals, [0.0, 10.0, 16.0, 19.0, 20.0, 24.0, 24.0, 26.0]);
     // Nothing is said where nothing stands, and pages of others are no beginning.
     assert_eq!(follower.read("").values, BTreeMap::new());
-    let mut late = Follower::new(None);
+    let mut late = EndpointFollower::new(None);
     assert_eq!(late.read("<html>not yet</html>\nup 1\n").malformed, 1);
     assert_eq!(late.engine(), "");
     assert_eq!(
@@ -92,7 +92,7 @@ fn totals_survive_restarts_and_new_series() {
         Some(0.0)
     );
     // A counter that was no number at the first look begins with the next.
-    let mut odd = Follower::new(None);
+    let mut odd = EndpointFollower::new(None);
     odd.read("vllm:num_requests_running 0\nvllm:prompt_tokens_total NaN\n");
     assert_eq!(number(&odd.read("vllm:prompt_tokens_total 90\n"), Signal::PromptTokens), Some(0.0));
     assert_eq!(number(&odd.read("vllm:prompt_tokens_total 95\n"), Signal::PromptTokens), Some(5.0));
@@ -110,7 +110,7 @@ fn several_servers_behind_one_address_have_no_totals() {
         )
     };
     let told = |looks: &[(u32, Option<u32>)]| {
-        let mut follower = Follower::new(None);
+        let mut follower = EndpointFollower::new(None);
         let mut told = Vec::new();
         for (total, started) in looks {
             let reading = follower.read(&page(*total, *started));
@@ -137,7 +137,7 @@ fn several_servers_behind_one_address_have_no_totals() {
 
 #[test]
 fn the_fullest_engine_is_kept_beside_the_mean() {
-    let mut follower = Follower::new(None);
+    let mut follower = EndpointFollower::new(None);
     let page = |shares: &[f64]| {
         shares.iter().zip(0..).fold(String::new(), |mut page, (share, engine)| {
             writeln!(page, "vllm:kv_cache_usage_perc{{engine=\"{engine}\"}} {share}").unwrap();
@@ -160,7 +160,7 @@ fn histograms_survive_restarts_and_other_bounds() {
         let other = other.map(|other| histogram(name, "engine=\"1\"", bound, other));
         histogram(name, "engine=\"0\"", "0.5", one) + &other.unwrap_or_default()
     };
-    let mut follower = Follower::new(None);
+    let mut follower = EndpointFollower::new(None);
     follower.read(&page("0.5", (10, 20, 30.0), None));
     let reading = follower.read(&page("0.50", (11, 22, 31.0), Some((1, 1, 0.25))));
     assert_shown(&reading, &[("ttft", "n=3 sum=1.25 of 2 2<=0.5")]);
@@ -169,7 +169,7 @@ fn histograms_survive_restarts_and_other_bounds() {
     assert_shown(&reading, &[("ttft", "n=4 sum=3.25 of 2 2<=0.5")]);
     assert_eq!((reading.resets, reading.malformed), (2, 0));
     // Other bounds cannot be added.
-    let mut follower = Follower::new(None);
+    let mut follower = EndpointFollower::new(None);
     follower.read(&page("0.7", (1, 1, 1.0), Some((9, 9, 9.0))));
     let reading = follower.read(&page("0.7", (2, 3, 2.0), Some((19, 19, 19.0))));
     assert_shown(&reading, &[("ttft", "n=2 sum=1 of 2 1<=0.5")]);
@@ -209,7 +209,7 @@ fn a_map_wins_and_the_rest_is_filled() {
     let signals = signals.into_iter().map(|(name, of)| (name.to_owned(), of)).collect();
     let map = MetricsMap { name: "mine".to_owned(), signals };
     map.check().unwrap();
-    let mut follower = Follower::new(Some(Arc::new(map)));
+    let mut follower = EndpointFollower::new(Some(Arc::new(map)));
     assert_eq!(follower.engine(), "mine");
     follower.read("my_in 100\nmy_load 0\nmy_load{kind=\"batch\"} 0\n");
     let page = "my_in 103\nmy_more 4\nmy_load{kind=\"all\"} 9\nmy_load{kind=\"batch\"} 3\n\
@@ -233,7 +233,7 @@ fn a_map_wins_and_the_rest_is_filled() {
 
 #[test]
 fn memory_is_bounded() {
-    let mut follower = Follower::new(None);
+    let mut follower = EndpointFollower::new(None);
     let mut page = String::new();
     for series in 0..LIMIT + 7 {
         writeln!(page, "vllm:prompt_tokens_total{{engine=\"{series}\"}} 1").unwrap();
@@ -249,7 +249,7 @@ proptest! {
 
     #[test]
     fn totals_never_fall(looks in prop::collection::vec(prop::collection::vec((0..VLLM.len(), any::<u8>()), 0..8), 2..5)) {
-        let mut follower = Follower::new(None);
+        let mut follower = EndpointFollower::new(None);
         let mut before = BTreeMap::new();
         for cuts in looks {
             let mut bytes = VLLM.as_bytes().to_vec();

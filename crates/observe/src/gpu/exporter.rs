@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 
-use crate::text::{Page, Series};
-use names::{Field, field};
+use crate::text::{ParsedPage, ParsedSeries};
+use names::{GpuField, field};
 
 /// The most GPUs followed: a page of nonsense must not fill the memory.
 const LIMIT: usize = 4096;
@@ -45,10 +45,10 @@ pub struct GpuExporter {
 
 /// One GPU on one page.
 #[derive(Debug, Default)]
-struct Look {
+struct ExporterGpu {
     sample: GpuSample,
     /// By field, the sum and number of its values: clocks come once per part of the chip.
-    fields: BTreeMap<Field, (f64, u32)>,
+    fields: BTreeMap<GpuField, (f64, u32)>,
     /// None where nobody tells.
     reasons: Option<Vec<&'static str>>,
     /// Of AMD's GPUs, by cause: the share of time, and the time since some beginning.
@@ -59,8 +59,8 @@ struct Look {
 impl GpuExporter {
     /// One look at the GPUs of a page; `exporter` tells pages apart.
     pub fn read(&mut self, exporter: u32, page: &str, at: Nanos) -> Vec<GpuSample> {
-        let page = Page::parse(page);
-        let mut looks: BTreeMap<usize, Look> = BTreeMap::new();
+        let page = ParsedPage::parse(page);
+        let mut looks: BTreeMap<usize, ExporterGpu> = BTreeMap::new();
         for series in &page.series {
             let Some((field, value)) = field(series) else { continue };
             let Some((gpu, board)) = self.gpu(exporter, series) else { continue };
@@ -81,7 +81,7 @@ impl GpuExporter {
     }
 
     /// Which GPU a series is of, and the board that it is on.
-    fn gpu(&mut self, exporter: u32, series: &Series<'_>) -> Option<(usize, String)> {
+    fn gpu(&mut self, exporter: u32, series: &ParsedSeries<'_>) -> Option<(usize, String)> {
         let any = |names: &[&str]| {
             names.iter().map(|name| series.label(name)).find(|value| !value.is_empty())
         };
@@ -114,20 +114,20 @@ impl GpuExporter {
         Some((gpu, board))
     }
 
-    fn finish(&mut self, gpu: usize, look: Look) -> GpuSample {
-        let get = |field: Field| look.fields.get(&field).map(|(sum, n)| sum / f64::from(*n));
+    fn finish(&mut self, gpu: usize, look: ExporterGpu) -> GpuSample {
+        let get = |field: GpuField| look.fields.get(&field).map(|(sum, n)| sum / f64::from(*n));
         if let Some(facts) = self.facts.get_mut(gpu) {
             let parts = || {
-                let known = get(Field::MemoryUsed)? + get(Field::MemoryFree)?;
-                Some(known + get(Field::MemoryReserved).unwrap_or_default())
+                let known = get(GpuField::MemoryUsed)? + get(GpuField::MemoryFree)?;
+                Some(known + get(GpuField::MemoryReserved).unwrap_or_default())
             };
-            facts.memory_bytes = get(Field::MemoryTotal).or_else(parts).or(facts.memory_bytes);
-            facts.power_limit_w = get(Field::PowerLimit).or(facts.power_limit_w);
+            facts.memory_bytes = get(GpuField::MemoryTotal).or_else(parts).or(facts.memory_bytes);
+            facts.power_limit_w = get(GpuField::PowerLimit).or(facts.power_limit_w);
         }
-        let share = |field: Field| get(field).map(|share| share.min(1.0));
+        let share = |field: GpuField| get(field).map(|share| share.min(1.0));
         let mut shares = look.shares;
         for (reason, held) in look.held_back {
-            let Some(time) = get(Field::HeldBackTime) else { continue };
+            let Some(time) = get(GpuField::HeldBackTime) else { continue };
             let before = self.held_back.insert((gpu, reason), (held, time));
             if let Some((earlier, since)) = before.filter(|before| time > before.1) {
                 shares.entry(reason).or_insert((held - earlier) / (time - since));
@@ -141,33 +141,33 @@ impl GpuExporter {
             }
         }
         GpuSample {
-            busy: share(Field::Busy).or_else(|| share(Field::EngineActive)),
-            sm_active: share(Field::SmActive),
-            tensor_active: share(Field::TensorActive),
-            dram_active: share(Field::DramActive),
-            memory_used: get(Field::MemoryUsed),
-            power_w: get(Field::Power),
-            energy_j: get(Field::Energy),
-            sm_clock_mhz: get(Field::SmClock),
-            memory_clock_mhz: get(Field::MemoryClock),
-            temperature_c: get(Field::Temperature),
+            busy: share(GpuField::Busy).or_else(|| share(GpuField::EngineActive)),
+            sm_active: share(GpuField::SmActive),
+            tensor_active: share(GpuField::TensorActive),
+            dram_active: share(GpuField::DramActive),
+            memory_used: get(GpuField::MemoryUsed),
+            power_w: get(GpuField::Power),
+            energy_j: get(GpuField::Energy),
+            sm_clock_mhz: get(GpuField::SmClock),
+            memory_clock_mhz: get(GpuField::MemoryClock),
+            temperature_c: get(GpuField::Temperature),
             throttled: throttled.map(|words| words.into_iter().map(str::to_owned).collect()),
             ..look.sample
         }
     }
 }
 
-impl Look {
-    fn take(&mut self, field: Field, value: f64) {
+impl ExporterGpu {
+    fn take(&mut self, field: GpuField, value: f64) {
         match field {
-            Field::Reasons => self.reasons = Some(names::reasons(value as u64)),
+            GpuField::Reasons => self.reasons = Some(names::reasons(value as u64)),
             // Each part of the chip has its own: the worst counts.
-            Field::HeldBackShare(reason) => {
+            GpuField::HeldBackShare(reason) => {
                 let share = self.shares.entry(reason).or_default();
                 *share = share.max(value / 100.0);
             }
-            Field::HeldBack(reason) => *self.held_back.entry(reason).or_default() += value,
-            Field::SmClock | Field::MemoryClock => {
+            GpuField::HeldBack(reason) => *self.held_back.entry(reason).or_default() += value,
+            GpuField::SmClock | GpuField::MemoryClock => {
                 let (sum, number) = self.fields.entry(field).or_default();
                 *sum += value;
                 *number += 1;

@@ -45,11 +45,11 @@ pub struct Nvml {
 struct Gpu {
     device: Device<'static>,
     /// The counters of activity at the last look; none where the GPU has no such counters.
-    activity: Option<Mutex<Option<Kept>>>,
+    activity: Option<Mutex<Option<GpuCounters>>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct GpuCounters {
     at: Nanos,
     counters: GpmSample<'static>,
 }
@@ -169,12 +169,12 @@ impl Gpu {
     fn activity(&self, at: Nanos, driver: &'static Driver) -> Activity {
         let Some(kept) = &self.activity else { return Activity::default() };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_too_soon = |kept: &Kept| kept.at < at && at - kept.at < ACTIVITY_SPAN;
+        let is_too_soon = |kept: &GpuCounters| kept.at < at && at - kept.at < ACTIVITY_SPAN;
         if kept.as_ref().is_some_and(is_too_soon) {
             return Activity::default();
         }
         let counters = self.device.gpm_sample().ok();
-        let now = counters.map(|counters| Kept { at, counters });
+        let now = counters.map(|counters| GpuCounters { at, counters });
         // Looks before the first request all say zero: there is no span between them.
         let before = kept.take().filter(|before| before.at < at);
         let found = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Series;
+use super::ParsedSeries;
 
 /// A line that is no series and no comment.
 #[derive(Debug)]
@@ -11,8 +11,8 @@ pub(super) struct Malformed;
 const BLANKS: [char; 2] = [' ', '\t'];
 
 /// The series of a line; none where it is empty or a comment.
-pub(super) fn read(line: &str) -> Result<Option<Series<'_>>, Malformed> {
-    let mut cursor = Cursor { rest: line };
+pub(super) fn read(line: &str) -> Result<Option<ParsedSeries<'_>>, Malformed> {
+    let mut cursor = LineCursor { rest: line };
     cursor.blanks();
     if cursor.rest.is_empty() || cursor.rest.starts_with('#') {
         return Ok(None);
@@ -21,12 +21,12 @@ pub(super) fn read(line: &str) -> Result<Option<Series<'_>>, Malformed> {
 }
 
 /// What of a line is still to be read.
-struct Cursor<'a> {
+struct LineCursor<'a> {
     rest: &'a str,
 }
 
-impl<'a> Cursor<'a> {
-    fn series(&mut self) -> Option<Series<'a>> {
+impl<'a> LineCursor<'a> {
+    fn series(&mut self) -> Option<ParsedSeries<'a>> {
         let plain = self.name(true);
         let mut name = (!plain.is_empty()).then_some(Cow::Borrowed(plain));
         let is_apart = self.blanks();
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         }
         // An exemplar may follow, and holds anything.
         let is_over = self.rest.is_empty() || self.rest.starts_with('#');
-        is_over.then_some(Series { name: name?, labels, value })
+        is_over.then_some(ParsedSeries { name: name?, labels, value })
     }
 
     /// Everything up to the closing brace. A name in quotes without a value is that of the series.

@@ -8,7 +8,7 @@ const VLLM: &str = include_str!("../../tests/pages/vllm.txt");
 
 /// Name, labels and value of each series.
 fn read(text: &str) -> (Vec<String>, u32) {
-    let page = Page::parse(text);
+    let page = ParsedPage::parse(text);
     let series = page.series.iter().map(|series| {
         let labels: Vec<String> =
             series.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -111,7 +111,7 @@ fn of_a_series_that_is_there_twice_the_last_counts() {
 
 #[test]
 fn a_real_page_is_read_whole() {
-    let page = Page::parse(VLLM);
+    let page = ParsedPage::parse(VLLM);
     assert_eq!(page.malformed, 0);
     let lines = VLLM.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
     assert_eq!(page.series.len(), lines);
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(model in model(), blank in "[ \t]{0,2}", crlf in any::<bool>()) {
         let text = render(&model, &blank, if crlf { "\r\n" } else { "\n" });
-        let page = Page::parse(&text);
+        let page = ParsedPage::parse(&text);
         prop_assert_eq!(page.malformed, 0, "{}", text);
         let read: Model = page.series.iter().map(|series| {
             let labels = series.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
@@ -186,7 +186,7 @@ proptest! {
     #[test]
     fn nothing_breaks_it(bytes in prop::collection::vec(any::<u8>(), 0..400), text in "[a-c{}\"\\\\=, \t\n\r#0-9.+:ü]{0,200}") {
         for text in [String::from_utf8_lossy(&bytes).as_ref(), &text] {
-            let page = Page::parse(text);
+            let page = ParsedPage::parse(text);
             let lines = text.split('\n').count();
             prop_assert!(page.series.len() + page.malformed as usize <= lines);
         }
@@ -197,15 +197,15 @@ proptest! {
         cuts in prop::collection::vec((0..VLLM.len(), any::<u8>()), 1..20),
     ) {
         let mut bytes = VLLM.as_bytes().to_vec();
-        let whole = Page::parse(VLLM).series.len();
+        let whole = ParsedPage::parse(VLLM).series.len();
         for (at, byte) in &cuts {
             bytes[*at] = *byte;
         }
         let text = String::from_utf8_lossy(&bytes);
-        let page = Page::parse(&text);
+        let page = ParsedPage::parse(&text);
         // A new line in the middle of a line breaks two, and a lost one joins two.
         prop_assert!(page.series.len() + 2 * cuts.len() >= whole);
-        let half = Page::parse(text.get(..text.len() / 2).unwrap_or(&text));
+        let half = ParsedPage::parse(text.get(..text.len() / 2).unwrap_or(&text));
         prop_assert!(half.series.len() <= page.series.len() + 1);
     }
 }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use goodput_model::{Beat, Judgement, RequestRecord, Scrape};
+use goodput_model::{AnswerJudgement, LoopLag, RequestRecord, Scrape};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -10,7 +10,12 @@ use crate::frame::tests::record;
 use crate::{LogWriter, RunFolder};
 
 /// A folder with these records, which end a microsecond after their numbers.
-fn folder(root: &Path, name: &str, records: &[RequestRecord], samples: &[Sample]) -> RunFolder {
+fn folder(
+    root: &Path,
+    name: &str,
+    records: &[RequestRecord],
+    samples: &[HealthSample],
+) -> RunFolder {
     let path = root.join(name);
     fs::create_dir(&path).unwrap();
     fs::write(path.join("plan.toml"), "").unwrap();
@@ -81,20 +86,20 @@ proptest! {
 #[test]
 fn samples_keep_beats_and_one_view_of_the_server() {
     let root = TempDir::new().unwrap();
-    let sample = |at, lag| Sample {
+    let sample = |at, lag| HealthSample {
         at: Nanos(at),
         host: HostSample { cpus: 4, ..HostSample::default() },
-        beats: vec![Beat { worker: 1, due: Nanos(at), lag: Nanos(lag) }],
+        beats: vec![LoopLag { worker: 1, due: Nanos(at), lag: Nanos(lag) }],
         scrapes: vec![Scrape {
             at: Nanos(at),
             took: Nanos(1),
             endpoint: 0,
             outcome: Err(String::new()),
         }],
-        ..Sample::default()
+        ..HealthSample::default()
     };
     // The last look of the first says nothing but of the server, which the second speaks for.
-    let last = Sample { beats: Vec::new(), ..sample(9, 0) };
+    let last = HealthSample { beats: Vec::new(), ..sample(9, 0) };
     let folders = [
         folder(root.path(), "a", &[], &[sample(1, 5), sample(4, 6), last]),
         folder(root.path(), "b", &[], &[sample(2, 7), sample(3, 8)]),
@@ -146,7 +151,11 @@ fn judgements_and_texts_follow_each_other() {
     let folders = ["a", "b", "c"].map(|name| folder(root.path(), name, &[], &[]));
     for (index, folder) in folders.iter().enumerate().take(2) {
         let mut log = JudgementLog::create(folder.path()).unwrap();
-        log.append(&Judgement { index: index as u64, characters: 3, ..Judgement::default() });
+        log.append(&AnswerJudgement {
+            index: index as u64,
+            characters: 3,
+            ..AnswerJudgement::default()
+        });
         log.finish();
     }
     fs::write(folders[0].path().join(TEXT), "{\"index\":0}\n{\"in").unwrap();

@@ -1,6 +1,6 @@
 //! What the server and its GPUs said, as messages.
 
-use goodput_model::{Buckets, GpuSample, Nanos, Reading, Scrape, Signal, SignalValue};
+use goodput_model::{Buckets, GpuSample, Nanos, Scrape, ServerReading, Signal, SignalValue};
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
@@ -129,7 +129,7 @@ impl From<ScrapeFrame> for Scrape {
             endpoint: frame.endpoint,
             outcome: match frame.failure {
                 Some(failure) => Err(failure),
-                None => Ok(Reading {
+                None => Ok(ServerReading {
                     values: frame.values.into_iter().filter_map(value).collect(),
                     resets: frame.resets,
                     malformed: frame.malformed,

@@ -82,7 +82,7 @@ fn values_of_every_kind_are_set() {
     assert!(matches!(rate, Mode::Open { rate: Rate::PerSecond(22.4), .. }));
     let classes = with("workload.classes.2.source.input", "uniform:5:9").workload.classes;
     let SourcePlan::Synthetic { input, .. } = classes[2].source else { panic!() };
-    assert_eq!(input, Lengths::Uniform(5, 9));
+    assert_eq!(input, LengthDistribution::Uniform(5, 9));
 }
 
 #[test]
@@ -113,16 +113,16 @@ fn lengths_are_those_of_every_synthetic_class() {
             else {
                 panic!()
             };
-            *input = Lengths::Fixed(2048);
+            *input = LengthDistribution::Fixed(2048);
         }
         assert_eq!(with(name, "2048"), expected);
     }
     let classes = with("osl", "exp:50").workload.classes;
     let SourcePlan::Synthetic { output, .. } = classes[0].source else { panic!() };
-    assert_eq!(output, Lengths::Exponential(50));
+    assert_eq!(output, LengthDistribution::Exponential(50));
     let classes = with("max_tokens", "64").workload.classes;
     let SourcePlan::Dataset(data) = &classes[1].source else { panic!() };
-    assert_eq!(data.output, Some(Lengths::Fixed(64)));
+    assert_eq!(data.output, Some(LengthDistribution::Fixed(64)));
     assert!(refused("max_tokens", "exp:50").contains("no number of tokens"));
     assert!(refused("isl", "long").contains("`long` is not a length"));
     let mut files = plan();

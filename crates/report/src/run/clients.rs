@@ -141,8 +141,8 @@ pub(super) fn part(run: &RunFacts) -> Option<String> {
         "shard {} of {} (from 0): a part of the load, sent by one of {} clients; rates and counts are \
          its share, and `goodput merge` makes one result of all",
         shard.index(),
-        shard.of(),
-        shard.of()
+        shard.count(),
+        shard.count()
     ))
 }
 

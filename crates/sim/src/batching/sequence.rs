@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_model::random::Stream;
+use goodput_model::random::RandomStream;
 
-use crate::job::{Job, Output, TokenOf};
+use crate::job::{Output, SimJob, TokenOf};
 use crate::kv::{ROOT, chain};
 
 /// Where a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SequencePlace {
     /// In the frontend.
     Frontend,
     /// On its way from a prefill worker to the decode worker.
@@ -27,7 +27,7 @@ pub(super) enum Place {
 /// next one. Prefill, decode and recomputation are all this one rule.
 pub(super) struct Sequence {
     pub(super) id: u64,
-    pub(super) place: Place,
+    pub(super) place: SequencePlace,
     pub(super) worker: usize,
     prompt: Arc<[u32]>,
     prompt_len: u32,
@@ -46,14 +46,14 @@ pub(super) struct Sequence {
     pub(super) cached: u32,
     pub(super) preemptions: u32,
     /// Draws of accepted draft tokens.
-    pub(super) random: Option<Box<Stream>>,
+    pub(super) random: Option<Box<RandomStream>>,
 }
 
 impl Sequence {
-    pub(super) fn new(job: Job, random: Option<Box<Stream>>) -> Self {
+    pub(super) fn new(job: SimJob, random: Option<Box<RandomStream>>) -> Self {
         Self {
             id: job.id,
-            place: Place::Frontend,
+            place: SequencePlace::Frontend,
             worker: 0,
             // An empty prompt is one token: templates and tokenizers put at least that in front.
             prompt_len: u32::try_from(job.prompt.len()).unwrap_or(u32::MAX).max(1),
@@ -140,12 +140,12 @@ impl Sequence {
 
 /// Sequences by a small number that is used again after they are gone.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct SequenceTable {
     entries: Vec<Option<Sequence>>,
     free: Vec<u32>,
 }
 
-impl Table {
+impl SequenceTable {
     pub(super) fn insert(&mut self, sequence: Sequence) -> u32 {
         if let Some(index) = self.free.pop()
             && let Some(entry) = self.entries.get_mut(index as usize)

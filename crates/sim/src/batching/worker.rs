@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use goodput_model::Nanos;
 
-use super::sequence::{Place, Sequence, Table};
+use super::sequence::{Sequence, SequencePlace, SequenceTable};
 use crate::job::TokenOf;
-use crate::kv::Pool;
-use crate::step::Shape;
+use crate::kv::KvPool;
+use crate::step::StepShape;
 
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum WorkerRole {
     /// Prefill and decode.
     Whole,
     /// Prefill only; the KV goes to the decode worker.
@@ -22,7 +22,7 @@ pub(super) enum Role {
 
 /// What holds for every worker.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct BatchRules {
     pub(super) max_seqs: usize,
     pub(super) budget: u32,
     pub(super) block_tokens: u32,
@@ -32,8 +32,8 @@ pub(super) struct Rules {
 
 /// A step as it was put together.
 #[derive(Default)]
-pub(super) struct Plan {
-    pub(super) shape: Shape,
+pub(super) struct StepPlan {
+    pub(super) shape: StepShape,
     /// Sequences that lost their place, the latest first.
     pub(super) preempted: Vec<u32>,
     pub(super) drafted: u64,
@@ -42,11 +42,11 @@ pub(super) struct Plan {
     pub(super) hit: u64,
 }
 
-pub(super) struct Worker {
-    pub(super) role: Role,
+pub(super) struct SimWorker {
+    pub(super) role: WorkerRole,
     pub(super) running: Vec<u32>,
     pub(super) waiting: VecDeque<u32>,
-    pub(super) pool: Pool,
+    pub(super) pool: KvPool,
     /// When the step under way ends.
     pub(super) end: Option<Nanos>,
     /// Entries of the two lists whose clients left.
@@ -58,8 +58,8 @@ pub(super) struct Worker {
     found: Vec<u32>,
 }
 
-impl Worker {
-    pub(super) fn new(role: Role, pool: Pool) -> Self {
+impl SimWorker {
+    pub(super) fn new(role: WorkerRole, pool: KvPool) -> Self {
         Self {
             role,
             running: Vec::new(),
@@ -80,7 +80,7 @@ impl Worker {
     }
 
     /// How many of a step's shapes, decode and prefill, are run for the first time.
-    pub(super) fn first_uses(&mut self, shape: &Shape) -> u64 {
+    pub(super) fn first_uses(&mut self, shape: &StepShape) -> u64 {
         let mut first = 0;
         for (count, seen) in [
             (shape.decode_seqs, &mut self.seen_decode),
@@ -97,9 +97,14 @@ impl Worker {
 
     /// Puts the next step together: running sequences first, then waiting ones while there is
     /// budget, place and memory. Nobody is admitted in a step in which somebody was preempted.
-    pub(super) fn plan(&mut self, at: Nanos, rules: &Rules, table: &mut Table) -> Plan {
+    pub(super) fn plan(
+        &mut self,
+        at: Nanos,
+        rules: &BatchRules,
+        table: &mut SequenceTable,
+    ) -> StepPlan {
         self.drop_gone(table);
-        let mut plan = Plan::default();
+        let mut plan = StepPlan::default();
         let mut budget = rules.budget;
         let mut next = 0;
         while budget > 0
@@ -124,7 +129,7 @@ impl Worker {
             let Some(index) = self.head(table) else { break };
             let Some(sequence) = table.get_mut(index) else { break };
             let Some(tokens) = self.admit(sequence, budget, rules, &mut plan) else { break };
-            sequence.place = Place::Running;
+            sequence.place = SequencePlace::Running;
             sequence.admitted.get_or_insert(at);
             self.schedule(sequence, tokens, rules, &mut plan);
             budget -= tokens;
@@ -134,15 +139,15 @@ impl Worker {
         plan
     }
 
-    fn drafts(&self, rules: &Rules) -> u32 {
-        if self.role == Role::Prefill { 0 } else { rules.drafts }
+    fn drafts(&self, rules: &BatchRules) -> u32 {
+        if self.role == WorkerRole::Prefill { 0 } else { rules.drafts }
     }
 
     /// The first that waits, past those whose clients left.
-    fn head(&mut self, table: &mut Table) -> Option<u32> {
+    fn head(&mut self, table: &mut SequenceTable) -> Option<u32> {
         loop {
             let index = *self.waiting.front()?;
-            if table.get(index).is_some_and(|sequence| sequence.place == Place::Waiting) {
+            if table.get(index).is_some_and(|sequence| sequence.place == SequencePlace::Waiting) {
                 return Some(index);
             }
             self.waiting.pop_front();
@@ -152,14 +157,14 @@ impl Worker {
     }
 
     /// The latest running sequence loses its blocks and its place.
-    fn preempt(&mut self, table: &mut Table, plan: &mut Plan) {
+    fn preempt(&mut self, table: &mut SequenceTable, plan: &mut StepPlan) {
         let Some(index) = self.running.pop() else { return };
         if let Some(sequence) = table.get_mut(index) {
             self.pool.release(&mut sequence.blocks);
             sequence.computed = 0;
             sequence.scheduled = 0;
             sequence.preemptions += 1;
-            sequence.place = Place::Waiting;
+            sequence.place = SequencePlace::Waiting;
         }
         plan.preempted.push(index);
     }
@@ -170,8 +175,8 @@ impl Worker {
         &mut self,
         sequence: &mut Sequence,
         budget: u32,
-        rules: &Rules,
-        plan: &mut Plan,
+        rules: &BatchRules,
+        plan: &mut StepPlan,
     ) -> Option<u32> {
         let known = sequence.known();
         self.found.clear();
@@ -183,7 +188,7 @@ impl Worker {
             idle = self.pool.find(&sequence.hashes[..whole as usize], &mut self.found);
         }
         let hit = self.found.len() as u32 * rules.block_tokens;
-        let before = if self.role == Role::Decode { known - 1 } else { hit };
+        let before = if self.role == WorkerRole::Decode { known - 1 } else { hit };
         sequence.computed = before;
         let tokens = sequence.wants(self.drafts(rules)).min(budget);
         let blocks = known.max(before + tokens).div_ceil(rules.block_tokens);
@@ -205,7 +210,13 @@ impl Worker {
     }
 
     /// Puts `tokens` of a sequence into the step: blocks, hashes of those that become full, shape.
-    fn schedule(&mut self, sequence: &mut Sequence, tokens: u32, rules: &Rules, plan: &mut Plan) {
+    fn schedule(
+        &mut self,
+        sequence: &mut Sequence,
+        tokens: u32,
+        rules: &BatchRules,
+        plan: &mut StepPlan,
+    ) {
         let after = sequence.computed + tokens;
         while (sequence.blocks.len() as u32) < after.div_ceil(rules.block_tokens) {
             // There is one: the callers have counted.
@@ -232,12 +243,13 @@ impl Worker {
     }
 
     /// Takes those whose clients left out of the running list.
-    pub(super) fn drop_gone(&mut self, table: &mut Table) {
+    pub(super) fn drop_gone(&mut self, table: &mut SequenceTable) {
         if self.gone_running == 0 {
             return;
         }
         self.running.retain(|&index| {
-            let stays = table.get(index).is_some_and(|sequence| sequence.place == Place::Running);
+            let stays =
+                table.get(index).is_some_and(|sequence| sequence.place == SequencePlace::Running);
             if !stays {
                 table.remove(index);
             }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Batching, Delays, Disaggregated, Kv, Model, Profile, Scheduler, Speculative, Time};
-use crate::step::Step;
+use super::{
+    BatchingProfile, Delays, Disaggregated, EngineProfile, Kv, Profile, Scheduler, Speculative,
+    Time,
+};
+use crate::step::StepCost;
 
 /// Requests, sequences and slots at most: beyond it a profile is a slip of the keyboard.
 const MANY: u32 = 10_000_000;
@@ -22,8 +25,8 @@ impl Profile {
             return Err("model must be a name".to_owned());
         }
         match &self.engine {
-            Model::Delays(delays) => delays.check(),
-            Model::Batching(batching) => batching.check(),
+            EngineProfile::Delays(delays) => delays.check(),
+            EngineProfile::Batching(batching) => batching.check(),
         }
     }
 }
@@ -34,7 +37,7 @@ impl Delays {
     }
 }
 
-impl Batching {
+impl BatchingProfile {
     fn check(&self) -> Result<(), String> {
         self.scheduler.check()?;
         self.kv.check()?;
@@ -95,7 +98,7 @@ impl Disaggregated {
     }
 }
 
-impl Step {
+impl StepCost {
     fn check(&self) -> Result<(), String> {
         const MS: f64 = 86_400_000.0;
         amount("base_ms", self.base_ms, MS)?;

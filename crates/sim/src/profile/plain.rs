@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Delays, Model, Profile};
+use super::{Delays, EngineProfile, Profile};
 use goodput_model::Delay;
 
 /// The profile named `default`.
@@ -17,7 +17,7 @@ impl Default for Profile {
             default_tokens: 128,
             answer: None,
             image_tokens: super::image_tokens(),
-            engine: Model::Delays(Delays {
+            engine: EngineProfile::Delays(Delays {
                 ttft: fixed(50),
                 itl: fixed(10),
                 slots: 128,
@@ -32,8 +32,8 @@ impl Profile {
     /// fits into an empty cache where that is less.
     pub fn longest_request(&self) -> u32 {
         let cache = match &self.engine {
-            Model::Delays(_) => u32::MAX,
-            Model::Batching(batching) => {
+            EngineProfile::Delays(_) => u32::MAX,
+            EngineProfile::Batching(batching) => {
                 batching.kv.blocks.saturating_mul(batching.kv.block_tokens)
             }
         };
@@ -43,10 +43,10 @@ impl Profile {
     /// What it does, in its own numbers.
     pub fn describe(&self) -> String {
         match &self.engine {
-            Model::Delays(Delays { ttft, itl, slots, .. }) => {
+            EngineProfile::Delays(Delays { ttft, itl, slots, .. }) => {
                 format!("TTFT {ttft}, ITL {itl}, {slots} at once")
             }
-            Model::Batching(batching) => format!(
+            EngineProfile::Batching(batching) => format!(
                 "continuous batching, {} sequences, {} tokens a step, {} KV blocks",
                 batching.scheduler.max_num_seqs,
                 batching.scheduler.max_num_batched_tokens,
@@ -60,14 +60,14 @@ impl Profile {
     pub fn has_delays(&self) -> bool {
         let none = Delay::Fixed(Duration::ZERO);
         let is_free = |delays: &Delays| delays.ttft == none && delays.itl == none;
-        !matches!(&self.engine, Model::Delays(delays) if is_free(delays))
+        !matches!(&self.engine, EngineProfile::Delays(delays) if is_free(delays))
     }
 
     /// Tokens in a block of the KV cache; 16 where there is no cache.
     pub fn block_tokens(&self) -> u32 {
         match &self.engine {
-            Model::Delays(_) => super::block_tokens(),
-            Model::Batching(batching) => batching.kv.block_tokens,
+            EngineProfile::Delays(_) => super::block_tokens(),
+            EngineProfile::Batching(batching) => batching.kv.block_tokens,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::{Batching, Delays, Disaggregated, Model, Profile, Speculative};
+use super::{BatchingProfile, Delays, Disaggregated, EngineProfile, Profile, Speculative};
 
 /// Keys that every profile knows.
 const COMMON: &str =
@@ -39,12 +39,12 @@ impl Profile {
                     format!("time_factor is a number from 0.01 to 100, not `{value}`")
                 })?);
             }
-            ("max_queue", Model::Delays(delays)) => delays.max_queue = limit(key, value)?,
-            ("max_queue", Model::Batching(batching)) => {
+            ("max_queue", EngineProfile::Delays(delays)) => delays.max_queue = limit(key, value)?,
+            ("max_queue", EngineProfile::Batching(batching)) => {
                 batching.scheduler.max_queue = limit(key, value)?;
             }
-            (_, Model::Delays(delays)) => return delays.change(key, value),
-            (_, Model::Batching(batching)) => return batching.change(key, value),
+            (_, EngineProfile::Delays(delays)) => return delays.change(key, value),
+            (_, EngineProfile::Batching(batching)) => return batching.change(key, value),
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Delays {
     }
 }
 
-impl Batching {
+impl BatchingProfile {
     fn change(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "max_num_seqs" => self.scheduler.max_num_seqs = number(key, value)?,

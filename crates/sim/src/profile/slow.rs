@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use goodput_model::Delay;
 
-use super::{Batching, Delays, Model, Profile, Time};
-use crate::step::Step;
+use super::{BatchingProfile, Delays, EngineProfile, Profile, Time};
+use crate::step::StepCost;
 
 impl Profile {
     /// Multiplies every time that the engine takes. How long it may be idle is not among them.
     pub(super) fn slow_down(&mut self, factor: f64) {
         match &mut self.engine {
-            Model::Delays(Delays { ttft, itl, .. }) => {
+            EngineProfile::Delays(Delays { ttft, itl, .. }) => {
                 *ttft = delay(*ttft, factor);
                 *itl = delay(*itl, factor);
             }
-            Model::Batching(batching) => batching.slow_down(factor),
+            EngineProfile::Batching(batching) => batching.slow_down(factor),
         }
     }
 }
 
-impl Batching {
+impl BatchingProfile {
     fn slow_down(&mut self, factor: f64) {
         let later = |time: &mut Time| time.0 = longer(time.0, factor);
         self.step.slow_down(factor);
@@ -37,7 +37,7 @@ impl Batching {
     }
 }
 
-impl Step {
+impl StepCost {
     fn slow_down(&mut self, factor: f64) {
         self.base_ms *= factor;
         self.kv_ns *= factor;

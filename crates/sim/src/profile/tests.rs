@@ -22,7 +22,7 @@ fn the_simple_profiles_are_what_they_were() {
     for (name, ttft, itl, slots) in [("default", 50, 10, 128), ("fast", 0, 0, 100_000)] {
         let profile = Profile::builtin(name).unwrap();
         let delays = Delays { ttft: fixed(ttft), itl: fixed(itl), slots, max_queue: None };
-        assert_eq!(profile.engine, Model::Delays(delays));
+        assert_eq!(profile.engine, EngineProfile::Delays(delays));
         assert_eq!((profile.model.as_str(), profile.default_tokens), ("mock", 128));
         assert_eq!(profile.answer, None);
     }
@@ -54,9 +54,9 @@ fn settings_change_what_they_name() {
     assert_eq!((profile.model.as_str(), profile.max_model_len), ("other", 4096));
     assert_eq!(
         (profile.default_tokens, profile.answer),
-        (7, Some(Lengths::LogNormal(200.0, 0.8, Clip::NONE)))
+        (7, Some(LengthDistribution::LogNormal(200.0, 0.8, Clip::NONE)))
     );
-    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    let EngineProfile::Batching(engine) = &profile.engine else { panic!("the model changed") };
     let scheduler = Scheduler {
         max_num_seqs: 64,
         max_num_batched_tokens: 2048,
@@ -68,14 +68,17 @@ fn settings_change_what_they_name() {
     let speculative = Speculative { tokens: 4, acceptance: 0.7, draft: time(0) };
     assert_eq!(engine.speculative, Some(speculative));
     assert_eq!(engine.disaggregated.map(|split| split.prefill_workers), Some(2));
-    let start =
-        Start { cold_start: time(30_000), idle_timeout: Some(time(300_000)), first_use: time(200) };
+    let start = StartupCost {
+        cold_start: time(30_000),
+        idle_timeout: Some(time(300_000)),
+        first_use: time(200),
+    };
     assert_eq!(engine.start, start);
     assert_eq!(Profile::parse(&profile.to_toml().unwrap()).as_ref(), Ok(&profile));
     for (key, value) in [("speculative", "none"), ("disaggregated", "0"), ("max_queue", "none")] {
         profile.set(key, value).unwrap();
     }
-    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    let EngineProfile::Batching(engine) = &profile.engine else { panic!("the model changed") };
     assert_eq!((engine.speculative, engine.disaggregated), (None, None));
 }
 
@@ -94,7 +97,7 @@ fn a_setting_of_the_other_model_says_so() {
     profile.set("slots", "3").unwrap();
     profile.set("max_queue", "0").unwrap();
     profile.set("ttft", "uniform:1ms:2ms").unwrap();
-    let Model::Delays(delays) = &profile.engine else { panic!("the model changed") };
+    let EngineProfile::Delays(delays) = &profile.engine else { panic!("the model changed") };
     assert_eq!((delays.slots, delays.max_queue), (3, Some(0)));
     assert_eq!(delays.ttft.to_string(), "uniform:1ms:2ms");
 }
@@ -111,7 +114,7 @@ fn a_factor_is_on_every_time() {
         profile.set("itl", "10ms").unwrap();
         profile.set("ttft", ttft).unwrap();
         profile.set("time_factor", "1.05").unwrap();
-        let Model::Delays(delays) = &profile.engine else { panic!("the model changed") };
+        let EngineProfile::Delays(delays) = &profile.engine else { panic!("the model changed") };
         assert_eq!((delays.ttft.to_string().as_str(), delays.slots), (slower, 128));
         assert_eq!(delays.itl.to_string(), "10ms 500us");
     }
@@ -126,7 +129,7 @@ fn a_factor_is_on_every_time() {
     ] {
         profile.set(key, value).unwrap();
     }
-    let Model::Batching(engine) = &mut profile.engine else { panic!("the model changed") };
+    let EngineProfile::Batching(engine) = &mut profile.engine else { panic!("the model changed") };
     engine.speculative.as_mut().unwrap().draft = Time(Duration::from_millis(7));
     let split = engine.disaggregated.as_mut().unwrap();
     (split.latency, split.ns_per_token) = (Time(Duration::from_millis(9)), 11.0);
@@ -135,16 +138,19 @@ fn a_factor_is_on_every_time() {
     (step.overlap, step.kv_ns, step.attention_ns) = (0.5, 5000.0, 40.0);
     let before = engine.clone();
     profile.set("time_factor", "2").unwrap();
-    let Model::Batching(engine) = &profile.engine else { panic!("the model changed") };
+    let EngineProfile::Batching(engine) = &profile.engine else { panic!("the model changed") };
     let time = |ms| Time(Duration::from_millis(ms));
-    let start =
-        Start { cold_start: time(60_000), idle_timeout: Some(time(300_000)), first_use: time(400) };
+    let start = StartupCost {
+        cold_start: time(60_000),
+        idle_timeout: Some(time(300_000)),
+        first_use: time(400),
+    };
     assert_eq!((engine.scheduler.frontend, engine.start), (time(6), start));
     assert_eq!(engine.speculative.unwrap().draft, time(14));
     let split = engine.disaggregated.unwrap();
     assert_eq!((split.latency, split.ns_per_token), (time(18), 22.0));
     // Twice is exact in binary, so every step takes just twice as long.
-    let mut mixed = crate::Shape::default();
+    let mut mixed = crate::StepShape::default();
     mixed.decode(1, 3000);
     mixed.decode(1, 70);
     mixed.prefill(500, 1000);

@@ -4,25 +4,25 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
-use goodput_sim::{Arrival, Engine, Job, Output, Profile};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_sim::{JobArrival, Output, Profile, SimEngine, SimJob};
 
 /// Token ids of answers: any function will do, if it tells answers apart.
 pub(crate) fn token_of(answer_seed: u64, index: u32) -> u32 {
     (answer_seed as u32).wrapping_mul(1_000_003).wrapping_add(index)
 }
 
-pub(crate) fn engine(profile: &Profile) -> Engine {
-    Engine::new(profile, 1, token_of)
+pub(crate) fn engine(profile: &Profile) -> SimEngine {
+    SimEngine::new(profile, 1, token_of)
 }
 
 /// A job whose prompt shares nothing with any other's.
-pub(crate) fn unique(id: u64, prompt: u32, output: u32) -> Job {
+pub(crate) fn unique(id: u64, prompt: u32, output: u32) -> SimJob {
     job(id, vec![0x4000_0000 + id as u32; prompt as usize], output)
 }
 
-pub(crate) fn job(id: u64, prompt: Vec<u32>, output_tokens: u32) -> Job {
-    Job { id, prompt: Arc::from(prompt), output_tokens, answer_seed: id }
+pub(crate) fn job(id: u64, prompt: Vec<u32>, output_tokens: u32) -> SimJob {
+    SimJob { id, prompt: Arc::from(prompt), output_tokens, answer_seed: id }
 }
 
 /// A small engine: a step takes 10 ms, and 1 ms more for each ten prefill tokens.
@@ -58,7 +58,7 @@ pub(crate) fn changed(mut profile: Profile, changes: &[(&str, &str)]) -> Profile
 }
 
 /// Runs the engine until it is idle.
-pub(crate) fn drain(engine: &mut Engine) -> Vec<Output> {
+pub(crate) fn drain(engine: &mut SimEngine) -> Vec<Output> {
     let mut out = Vec::new();
     while let Some(at) = engine.next() {
         engine.advance(at, &mut out);
@@ -76,14 +76,14 @@ pub(crate) fn poisson(
     seed: u64,
     rate: f64,
     count: u64,
-    mut make: impl FnMut(u64) -> Job,
-) -> Vec<Arrival> {
-    let mut gaps = Stream::new(seed, Domain::Arrivals, 0);
+    mut make: impl FnMut(u64) -> SimJob,
+) -> Vec<JobArrival> {
+    let mut gaps = RandomStream::new(seed, Domain::Arrivals, 0);
     let mut at = 0.0;
     (0..count)
         .map(|id| {
             at += gaps.exponential() / rate;
-            Arrival { at: Nanos::from_secs_f64(at), job: make(id) }
+            JobArrival { at: Nanos::from_secs_f64(at), job: make(id) }
         })
         .collect()
 }

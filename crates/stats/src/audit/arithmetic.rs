@@ -1,6 +1,6 @@
 //! Figures of one file that must agree with each other.
 
-use goodput_model::{Reported, ReportedMetric, Tool};
+use goodput_model::{Reported, ReportedMetric, SourceTool};
 
 use super::Source::Arithmetic;
 use super::words::{duration, number};
@@ -76,7 +76,7 @@ fn mean_in_range(run: &Reported) -> Option<Finding> {
             reasons.push(format!("{name}: a standard deviation below zero"));
         }
         // Our mean holds failures that took longer than it; the other figures do not.
-        if run.tool == Tool::Goodput && run.failed != Some(0) {
+        if run.tool == SourceTool::Goodput && run.failed != Some(0) {
             continue;
         }
         if metric.min.is_some_and(|min| is_above(min, mean))
@@ -247,7 +247,7 @@ fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
 fn request_sum(run: &Reported) -> Option<Finding> {
     let (asked, ok) = (run.asked?, run.ok?);
     // AIPerf leaves a count of zero out.
-    let failed = run.failed.or((run.tool == Tool::Aiperf).then_some(0))?;
+    let failed = run.failed.or((run.tool == SourceTool::Aiperf).then_some(0))?;
     let sum = ok.saturating_add(failed);
     let said = format!("{asked} asked for, {sum} accounted for");
     Some(match sum.cmp(&asked) {
@@ -265,7 +265,7 @@ fn request_sum(run: &Reported) -> Option<Finding> {
 
 pub(super) fn tolerance(run: &Reported) -> f64 {
     match run.tool {
-        Tool::Guidellm => WEIGHTED_RATE,
+        SourceTool::Guidellm => WEIGHTED_RATE,
         _ => RATE,
     }
 }
@@ -293,7 +293,7 @@ fn rates(found: &[Option<String>], fine: &str) -> Option<Finding> {
 
 fn request_rate(run: &Reported) -> Option<Finding> {
     // Ours counts completions inside a window, not the requests of the sample.
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return None;
     }
     let ok = run.ok.filter(|_| run.duration_s.is_some()).map(|ok| ok as f64);
@@ -301,7 +301,7 @@ fn request_rate(run: &Reported) -> Option<Finding> {
 }
 
 fn token_rate(run: &Reported) -> Option<Finding> {
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return None;
     }
     let output = run.output_tokens.map(|n| n as f64);

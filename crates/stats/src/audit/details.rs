@@ -1,6 +1,6 @@
 //! What the requests of a file say about its figures.
 
-use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, Tool};
+use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::{Arithmetic, MeasurementTraps};
 use super::phases::tokens_per_gap;
@@ -39,7 +39,8 @@ fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
 /// Samples of a metric as the tool itself takes them; none where it weighs them otherwise.
 fn samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
     let good = good(run)?;
-    let flat = matches!(run.tool, Tool::VllmPython | Tool::VllmRust | Tool::Sglang);
+    let flat =
+        matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang);
     let list: Vec<f64> = match metric {
         "ttft" => good.iter().filter_map(|request| request.ttft_ms).collect(),
         "e2e" => good.iter().filter_map(|request| request.e2e_ms).collect(),
@@ -85,7 +86,7 @@ fn agrees(a: f64, b: f64, tolerance: f64) -> bool {
 fn recomputed(run: &Reported) -> Option<Finding> {
     // A sample of the requests says nothing about figures of all of them.
     let good = good(run)?.len() as u64;
-    if run.ok.is_some_and(|ok| ok != good) && run.tool == Tool::Guidellm {
+    if run.ok.is_some_and(|ok| ok != good) && run.tool == SourceTool::Guidellm {
         return None;
     }
     let mut reasons = Vec::new();
@@ -148,7 +149,8 @@ fn recomputed(run: &Reported) -> Option<Finding> {
 fn totals(run: &Reported) -> Option<Finding> {
     let all = run.details.as_ref()?;
     // It cuts warm-up and cooldown from its figures, or keeps a sample of the requests.
-    if run.tool == Tool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64) {
+    if run.tool == SourceTool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64)
+    {
         return Some(Finding::ok(format!(
             "the figures are of {} requests, and the file holds {}",
             run.asked.unwrap_or(0),
@@ -216,7 +218,7 @@ fn latencies(run: &Reported) -> Option<Finding> {
 
 /// All statistics of TTFT that a file without requests states, where they are one figure.
 fn one_figure(run: &Reported) -> Option<f64> {
-    let ttft = run.metrics.get("ttft").filter(|_| run.tool != Tool::Goodput)?;
+    let ttft = run.metrics.get("ttft").filter(|_| run.tool != SourceTool::Goodput)?;
     let mean = ttft.mean.filter(|_| run.ok.is_some_and(|ok| ok >= 10))?;
     let same = ttft.percentiles.iter().filter(|(_, value)| *value == mean).count();
     let is_one = same > 1 && same == ttft.percentiles.len() && ttft.std.unwrap_or(0.0) == 0.0;

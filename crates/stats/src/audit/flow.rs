@@ -1,6 +1,6 @@
 //! Requests, time and what is under way: each follows from the other two.
 
-use goodput_model::{Reported, ReportedMode, ReportedRequest, Tool};
+use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::Arithmetic;
 use super::arithmetic::{ADVICE, is_above, tolerance};
@@ -32,7 +32,7 @@ fn busy(run: &Reported) -> Option<(f64, f64)> {
 }
 
 fn littles_law(run: &Reported) -> Option<Finding> {
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return None;
     }
     let (peak, mean) = (run.load.peak_concurrency, run.load.mean_concurrency);
@@ -101,7 +101,7 @@ fn users(run: &Reported) -> Option<Finding> {
 /// Most requests under way by the requests themselves: at one instant, and in any part of one second,
 /// which vLLM counts; none for tools that count otherwise.
 fn under_way(run: &Reported) -> Option<(f64, f64)> {
-    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
     let times = times(run).filter(|_| is_vllm)?;
     let most = |longer: f64| {
         let changes = times.iter().flat_map(|(start, end)| [(*start, 1), (end + longer, -1)]);
@@ -139,8 +139,8 @@ pub(super) fn times(run: &Reported) -> Option<Vec<(f64, f64)>> {
 
 fn within_duration(run: &Reported) -> Option<Finding> {
     // Ours follows requests beyond its window, and GuideLLM leaves its warm-up out of the duration.
-    let is_apart = run.tool == Tool::Guidellm && run.warmup.seconds.is_some_and(|s| s > 0.0);
-    if run.tool == Tool::Goodput || is_apart {
+    let is_apart = run.tool == SourceTool::Guidellm && run.warmup.seconds.is_some_and(|s| s > 0.0);
+    if run.tool == SourceTool::Goodput || is_apart {
         return None;
     }
     let duration = run.duration_s.filter(|seconds| *seconds > 0.0)?;
@@ -191,12 +191,12 @@ fn within_duration(run: &Reported) -> Option<Finding> {
 
 /// A figure that leaves requests out says nothing about those, and they may be the slowest.
 fn sample_counts(run: &Reported) -> Option<Finding> {
-    let ok = run.ok.filter(|_| run.tool != Tool::Goodput)?;
+    let ok = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let mut compared = 0;
     let mut short = Vec::new();
     // Answers of one token have no TPOT; GuideLLM counts tokens there.
     let has_pace = run.output_lengths.is_some_and(|range| range.min >= 2.0);
-    let names = if has_pace && run.tool != Tool::Guidellm {
+    let names = if has_pace && run.tool != SourceTool::Guidellm {
         &["ttft", "e2e", "tpot"][..]
     } else {
         &["ttft", "e2e"]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::{Reported, ReportedMetric, ReportedMode, Tool};
+use goodput_model::{Reported, ReportedMetric, ReportedMode, SourceTool};
 
 use super::Source::{Checklist, MeasurementTraps};
 use super::words::{self, mean_e2e_s, number, percent, requests};
@@ -107,12 +107,12 @@ fn arrivals(run: &Reported) -> Option<Finding> {
     };
     let is_poisson = arrivals == "poisson";
     Some(match run.tool {
-        Tool::Guidellm if is_poisson => Finding::doubtful(
+        SourceTool::Guidellm if is_poisson => Finding::doubtful(
             "Poisson by GuideLLM: up to 0.8.1 its worker processes share one seed, so arrivals come \
              in groups of equal gaps",
             "run it with one worker process, or compare the gaps in the file with an exponential",
         ),
-        Tool::VllmPython | Tool::VllmRust if is_poisson => Finding::ok(
+        SourceTool::VllmPython | SourceTool::VllmRust if is_poisson => Finding::ok(
             "Poisson, with gaps stretched so that they sum to requests/rate exactly: slightly too \
              regular",
         ),
@@ -160,7 +160,7 @@ fn at_most(metric: &ReportedMetric, n: u64) -> Option<f64> {
 
 /// By how much the rate of `n` arrivals may differ from the one asked for.
 fn rate_tolerance(run: &Reported, n: f64) -> f64 {
-    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
     if is_vllm || run.load.arrivals.as_deref() == Some("constant") {
         // The last one is due at n/rate exactly; the ends of the schedule are one gap each.
         0.1 + 2.0 / n
@@ -172,7 +172,7 @@ fn rate_tolerance(run: &Reported, n: f64) -> f64 {
 
 fn delivered_rate(run: &Reported) -> Option<Finding> {
     // Ours states the instants themselves, and its caveats judge them.
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return None;
     }
     let asked = run.load.rate_rps.filter(|rate| *rate > 0.0)?;
@@ -211,7 +211,7 @@ fn sweep(run: &Reported) -> Option<Finding> {
 }
 
 fn drain(run: &Reported) -> Option<Finding> {
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return Some(Finding::ok("tokens are counted by their arrival inside the window"));
     }
     run.requests_per_s.or(run.output_tokens_per_s)?;
@@ -251,7 +251,7 @@ fn drain(run: &Reported) -> Option<Finding> {
 
 fn latency_origin(run: &Reported) -> Option<Finding> {
     let is_open = matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped);
-    if run.tool == Tool::Goodput {
+    if run.tool == SourceTool::Goodput {
         return Some(Finding::ok("latency counts from the instant a request was due"));
     }
     if !is_open {

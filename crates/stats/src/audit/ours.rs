@@ -1,8 +1,8 @@
 //! A run of ours in the form of the others, so that the same list is gone through.
 
 use goodput_model::{
-    LengthRange, Lengths, Plan, Reported, ReportedGoodput, ReportedLoad, ReportedMetric,
-    ReportedMode, ReportedWarmup, Severity, SourcePlan, Tool, Verdict,
+    LengthDistribution, LengthRange, Plan, Reported, ReportedGoodput, ReportedLoad, ReportedMetric,
+    ReportedMode, ReportedWarmup, Severity, SourcePlan, SourceTool, Verdict,
 };
 
 use super::{Audit, Item, Source, Status, audit_reported, system};
@@ -32,7 +32,7 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
 }
 
 fn verdict(summary: &Summary) -> Item {
-    let by_caveats = Verdict::of(&summary.caveats);
+    let by_caveats = Verdict::from_caveats(&summary.caveats);
     if summary.verdict != by_caveats {
         return Item {
             check: "own_verdict".to_owned(),
@@ -71,7 +71,7 @@ fn verdict(summary: &Summary) -> Item {
 
 /// The run in the words of [`Reported`].
 fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
-    let mut run = Reported::of(Tool::Goodput);
+    let mut run = Reported::new(SourceTool::Goodput);
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     run.version = text(&summary.run.version);
     run.model = text(&summary.run.model);
@@ -160,14 +160,14 @@ fn metric(metric: &Metric) -> ReportedMetric {
 }
 
 /// Lengths as planned: the least and the greatest that are drawn in any class.
-fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<Lengths>) -> Option<LengthRange> {
-    let range = |lengths: Lengths| match lengths {
-        Lengths::Fixed(n) => (f64::from(n), f64::from(n)),
-        Lengths::Uniform(low, high) => (f64::from(low), f64::from(high)),
-        Lengths::Normal(_, _, clip) | Lengths::LogNormal(_, _, clip) | Lengths::Zipf(_, clip) => {
-            (f64::from(clip.low), lengths.typical_most())
-        }
-        Lengths::Exponential(_) => (1.0, lengths.typical_most()),
+fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<LengthDistribution>) -> Option<LengthRange> {
+    let range = |lengths: LengthDistribution| match lengths {
+        LengthDistribution::Fixed(n) => (f64::from(n), f64::from(n)),
+        LengthDistribution::Uniform(low, high) => (f64::from(low), f64::from(high)),
+        LengthDistribution::Normal(_, _, clip)
+        | LengthDistribution::LogNormal(_, _, clip)
+        | LengthDistribution::Zipf(_, clip) => (f64::from(clip.low), lengths.typical_most()),
+        LengthDistribution::Exponential(_) => (1.0, lengths.typical_most()),
     };
     let mut all = plan.workload.classes.iter().map(|class| of(&class.source).map(range));
     let whole = all.try_fold((f64::INFINITY, 0.0_f64), |(min, max), each| {
@@ -176,14 +176,14 @@ fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<Lengths>) -> Option<Length
     whole.filter(|(min, max)| min <= max).map(|(min, max)| LengthRange { min, max })
 }
 
-fn input(source: &SourcePlan) -> Option<Lengths> {
+fn input(source: &SourcePlan) -> Option<LengthDistribution> {
     match source {
         SourcePlan::Synthetic { input, .. } => Some(*input),
         _ => None,
     }
 }
 
-fn output(source: &SourcePlan) -> Option<Lengths> {
+fn output(source: &SourcePlan) -> Option<LengthDistribution> {
     match source {
         SourcePlan::Synthetic { output, .. } => Some(*output),
         _ => None,

@@ -1,6 +1,6 @@
 //! The phases of a request are one sum: E2E is TTFT and the tokens after the first.
 
-use goodput_model::{Reported, Tool};
+use goodput_model::{Reported, SourceTool};
 
 use super::Source::Arithmetic;
 use super::words::number;
@@ -69,7 +69,7 @@ fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
     let (tpot, decode, later) = (answer.tpot?, answer.decode?, answer.later);
     let (what, count, time) = match run.tool {
         // Its TPOT has the first token in it.
-        Tool::Guidellm => ("E2E is", later + 1.0, run.metrics.get("e2e")?.mean?),
+        SourceTool::Guidellm => ("E2E is", later + 1.0, run.metrics.get("e2e")?.mean?),
         _ => ("E2E less TTFT leaves", later, decode),
     };
     let said = format!(
@@ -82,8 +82,8 @@ fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
     let off = (tpot * count - time).abs();
     let is_off = match (run.tool, run.metrics.get("tpot").and_then(|metric| metric.std)) {
         // Ours leaves out of one figure what failed, and out of the other what nobody counted.
-        (Tool::Goodput, _) | (_, None) => !(0.5..=2.0).contains(&(time / (tpot * count))),
-        (Tool::Guidellm, Some(_)) => off > WEIGHTED * time,
+        (SourceTool::Goodput, _) | (_, None) => !(0.5..=2.0).contains(&(time / (tpot * count))),
+        (SourceTool::Guidellm, Some(_)) => off > WEIGHTED * time,
         (_, Some(std)) => off > SLACK * time + std * spread(run, later) * later,
     };
     Some(if is_off {
@@ -118,14 +118,14 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
     let (itl, later) = (answer.itl?, answer.later);
     // Where the gaps themselves are in the file, they are counted.
     let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
-    if has_gaps || run.tool == Tool::Goodput {
+    if has_gaps || run.tool == SourceTool::Goodput {
         return None;
     }
     let counted = run.metrics.get("itl").and_then(|metric| metric.n).zip(run.ok);
     let counted = counted.map(|(gaps, ok)| gaps as f64 / ok.max(1) as f64);
     let exact = match run.tool {
-        Tool::Guidellm => Some((later, WEIGHTED)),
-        Tool::Aiperf | Tool::GenaiPerf => counted.map(|gaps| (gaps, SLACK)),
+        SourceTool::Guidellm => Some((later, WEIGHTED)),
+        SourceTool::Aiperf | SourceTool::GenaiPerf => counted.map(|gaps| (gaps, SLACK)),
         _ => None,
     };
     if let Some((gaps, slack)) = exact {
@@ -185,9 +185,9 @@ pub(super) fn tokens_per_gap(run: &Reported) -> Option<f64> {
     let answer = answer(run)?;
     let has_count = run.metrics.get("itl").is_some_and(|metric| metric.n.is_some());
     let is_counted = match run.tool {
-        Tool::Guidellm | Tool::Goodput => true,
-        Tool::Aiperf | Tool::GenaiPerf => has_count,
-        Tool::VllmPython | Tool::VllmRust | Tool::Sglang => false,
+        SourceTool::Guidellm | SourceTool::Goodput => true,
+        SourceTool::Aiperf | SourceTool::GenaiPerf => has_count,
+        SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => false,
     };
     let time = answer.decode.or(answer.tpot.map(|tpot| tpot * answer.later))?;
     let itl = answer.itl.filter(|_| !is_counted)?;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::{LengthRange, Reported, ReportedMetric, Tool};
+use goodput_model::{LengthRange, Reported, ReportedMetric, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, MeasurementTraps, ReportContents};
 use super::words::{duration, number, percent, requests};
@@ -56,7 +56,7 @@ fn tail_percentiles(run: &Reported) -> Option<Finding> {
         Finding::ok("p50, p99 and p99.9 of TTFT, TPOT and E2E are stated")
     } else {
         let advice = match run.tool {
-            Tool::VllmPython | Tool::VllmRust => {
+            SourceTool::VllmPython | SourceTool::VllmRust => {
                 "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,99,99.9"
             }
             _ => "state them; a mean hides what the slowest users get",
@@ -83,7 +83,7 @@ fn samples(run: &Reported, percent: f64, needed: u64) -> Option<Finding> {
     Some(match () {
         () if n >= needed => Finding::ok(said),
         // Ours shows such a figure only with its interval, or says that there is none.
-        () if run.tool == Tool::Goodput => Finding::note(said, advice),
+        () if run.tool == SourceTool::Goodput => Finding::note(said, advice),
         () => Finding::doubtful(format!("{said}; it is one run's luck"), advice),
     })
 }
@@ -164,7 +164,7 @@ fn latency_bound(run: &Reported) -> Option<Finding> {
     let share = goodput.share.map(percent);
     let figure = rate.or(share).unwrap_or_else(|| "no figure".to_owned());
     // Ours counts by due instants, and so against another number of requests.
-    let is_ours = run.tool == Tool::Goodput;
+    let is_ours = run.tool == SourceTool::Goodput;
     let within = is_ours
         || run.requests_per_s.is_none_or(|all| {
             goodput.requests_per_s.is_none_or(|good| good <= all * 1.001 && good >= 0.0)

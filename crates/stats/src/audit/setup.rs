@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::{Reported, Tool};
+use goodput_model::{Reported, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, ReportContents};
 use super::words::number;
@@ -38,8 +38,8 @@ fn model(run: &Reported) -> Option<Finding> {
 /// What to do about a fact that is missing: in a run of ours there is a flag for each.
 fn advice(run: &Reported, what: &str, flags: &str) -> String {
     match run.tool {
-        Tool::Goodput => format!("{what}: {flags}"),
-        Tool::VllmPython | Tool::VllmRust => {
+        SourceTool::Goodput => format!("{what}: {flags}"),
+        SourceTool::VllmPython | SourceTool::VllmRust => {
             format!(
                 "{what}; in vLLM with {}",
                 flags.replacen("--meta ", "--metadata ", 1).replace("--meta ", "")
@@ -56,7 +56,7 @@ fn has_no_gpu(run: &Reported) -> bool {
 
 /// A setting that files with all settings hold somewhere, though we do not read it there.
 fn setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<Finding> {
-    let is_inside = run.setup.flags.is_some() && run.tool != Tool::Goodput;
+    let is_inside = run.setup.flags.is_some() && run.tool != SourceTool::Goodput;
     (fact.is_some() || !is_inside).then(|| stated(fact, advice))
 }
 
@@ -146,7 +146,7 @@ fn per_gpu(run: &Reported) -> Option<Finding> {
 
 fn utilisation(run: &Reported) -> Option<Finding> {
     let advice = match run.tool {
-        Tool::Goodput => {
+        SourceTool::Goodput => {
             "let the run read the server's page of metrics (--metrics-url) and its GPUs (--gpu)"
         }
         _ => "watch GPU, memory bandwidth and KV cache beside the run",

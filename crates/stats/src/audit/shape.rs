@@ -1,6 +1,6 @@
 //! What the requests of a file say about its tails, its beginning and its kinds of requests.
 
-use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedRequest, Tool};
+use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::MeasurementTraps;
 use super::words::{mean_e2e_s, number, percent};
@@ -171,7 +171,7 @@ fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option
 
 fn clipped_tail(run: &Reported) -> Option<Finding> {
     // A simulated server of ours may well be that regular.
-    let n = run.ok.filter(|_| run.tool != Tool::Goodput)?;
+    let n = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let kinds: [(&str, Vec<f64>); 2] = [
         ("ttft", in_order(run, |request| request.ttft_ms)),
         ("e2e", in_order(run, |request| request.e2e_ms)),

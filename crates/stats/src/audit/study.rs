@@ -1,7 +1,7 @@
 //! Runs of a simulated queue, of whose course is known that nothing is wrong with it, or what.
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Reported, ReportedMode, ReportedRequest, Tool};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::*;
 use crate::column::Column;
@@ -44,7 +44,7 @@ impl Queue {
 
     /// The requests in the order of arrival, first come first served.
     pub(super) fn requests(&self) -> Vec<ReportedRequest> {
-        let mut random = Stream::new(self.seed, Domain::Arrivals, 0);
+        let mut random = RandomStream::new(self.seed, Domain::Arrivals, 0);
         let rate = self.load * self.slots as f64 / SERVICE_S;
         let mut free = vec![0.0_f64; self.slots];
         let mut requests = Vec::with_capacity(self.n);
@@ -84,7 +84,7 @@ impl Queue {
 
     /// What the checks of its course need.
     fn reported(&self) -> Reported {
-        let mut run = Reported::of(Tool::VllmPython);
+        let mut run = Reported::new(SourceTool::VllmPython);
         let requests = self.requests();
         run.duration_s = Some(span_s(&requests));
         run.load.mode = ReportedMode::Open;
@@ -147,7 +147,7 @@ fn rates(queue: Queue, seeds: u64) -> Rates {
 /// Values that follow the ones before them, around 1 with a standard deviation of 0.2, and a step in
 /// the middle.
 fn correlated(seed: u64, n: usize, rho: f64, step: f64) -> Vec<f64> {
-    let mut random = Stream::new(seed, Domain::Arrivals, 1);
+    let mut random = RandomStream::new(seed, Domain::Arrivals, 1);
     let mut last = random.normal();
     let value = |place: usize| {
         last = rho * last + (1.0 - rho * rho).sqrt() * random.normal();

@@ -117,7 +117,7 @@ fn utilisation(summary: &Summary) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use goodput_model::{Extent, GpuFacts, MetricsSource};
+    use goodput_model::{GpuFacts, LoadExtent, MetricsSource};
 
     use super::*;
     use crate::audit::{Item, Status, audit_run};
@@ -130,7 +130,7 @@ mod tests {
 
     /// What the checks about hardware and engine say of a run.
     fn said(change: impl FnOnce(&mut Summary)) -> Vec<Item> {
-        let mut run = summary(&plan(None, Some(10), Extent::Requests(0)), &[]);
+        let mut run = summary(&plan(None, Some(10), LoadExtent::Requests(0)), &[]);
         run.run.target = "http://x".to_owned();
         run.throughput.output_tokens_per_s = Some(100.0);
         change(&mut run);

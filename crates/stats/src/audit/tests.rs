@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use goodput_model::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode,
-    ReportedRequest, ReportedSetup, ReportedWarmup, Severity, Tool, Verdict,
+    ReportedRequest, ReportedSetup, ReportedWarmup, Severity, SourceTool, Verdict,
 };
 
 use super::*;
@@ -66,7 +66,7 @@ fn detailed() -> Reported {
 fn result(n: u64) -> Reported {
     let requests: Vec<_> = (0..n).map(request).collect();
     let all = |value: fn(&ReportedRequest) -> f64| requests.iter().map(value).collect::<Vec<_>>();
-    let mut run = Reported::of(Tool::VllmPython);
+    let mut run = Reported::new(SourceTool::VllmPython);
     run.metrics = [
         ("ttft", stated(all(|r| r.ttft_ms.unwrap()))),
         ("e2e", stated(all(|r| r.e2e_ms.unwrap()))),
@@ -176,7 +176,7 @@ const LOAD: [Case; 22] = [
     ("open_loop", |r| r.load.mode = ReportedMode::Unknown, Missing, Info),
     ("arrivals", |r| r.load.arrivals = None, Missing, Info),
     ("arrivals", |r| r.load.arrivals = Some("constant".to_owned()), Doubtful, Info),
-    ("arrivals", |r| r.tool = Tool::Guidellm, Doubtful, Warn),
+    ("arrivals", |r| r.tool = SourceTool::Guidellm, Doubtful, Warn),
     ("delivered_rate", |r| r.load.rate_rps = Some(40.0), Doubtful, Warn),
     ("delivered_rate", |r| r.load.rate_rps = Some(10.0), Doubtful, Warn),
     ("sweep", |r| r.siblings = 0, Missing, Info),
@@ -239,9 +239,9 @@ const TOOL: [Case; 25] = [
         Doubtful,
         Warn,
     ),
-    ("connection_setup", |r| r.tool = Tool::Sglang, Doubtful, Info),
-    ("tpot_definition", |r| r.tool = Tool::Guidellm, Doubtful, Info),
-    ("tpot_definition", |r| r.tool = Tool::Aiperf, Doubtful, Info),
+    ("connection_setup", |r| r.tool = SourceTool::Sglang, Doubtful, Info),
+    ("tpot_definition", |r| r.tool = SourceTool::Guidellm, Doubtful, Info),
+    ("tpot_definition", |r| r.tool = SourceTool::Aiperf, Doubtful, Info),
     ("token_counts", |r| r.recounted_tokens = Some(600_000), Doubtful, Warn),
     ("token_counts", |r| r.token_source = None, Missing, Info),
     (
@@ -252,7 +252,7 @@ const TOOL: [Case; 25] = [
     ),
     ("streaming", |r| r.streaming = Some(false), Doubtful, Warn),
     ("streaming", |r| r.streaming = None, Missing, Info),
-    ("retries", |r| r.tool = Tool::VllmRust, Doubtful, Info),
+    ("retries", |r| r.tool = SourceTool::VllmRust, Doubtful, Info),
     ("client_health", |_| {}, Missing, Info),
     ("own_remarks", |r| r.remarks.push("late".to_owned()), Doubtful, Warn),
     ("tokenizer_time", |_| {}, Status::Ok, Info),
@@ -492,7 +492,7 @@ fn codes_are_unique_and_documented() {
 #[test]
 fn a_rate_within_chance_is_no_fault() {
     let mut run = clean();
-    run.tool = Tool::Aiperf;
+    run.tool = SourceTool::Aiperf;
     (run.asked, run.ok) = (Some(100), Some(100));
     run.duration_s = Some(100.0 / 24.5);
     let rate = |run: &Reported| of(&audit_reported(run), "delivered_rate").unwrap().severity;
@@ -501,16 +501,16 @@ fn a_rate_within_chance_is_no_fault() {
         Info,
         "100 arrivals at 25.5/s for 20/s are within three standard deviations"
     );
-    run.tool = Tool::VllmPython;
+    run.tool = SourceTool::VllmPython;
     assert_eq!(rate(&run), Warn, "vLLM leaves the count to no chance");
-    (run.tool, run.duration_s) = (Tool::Aiperf, Some(100.0 / 28.0));
+    (run.tool, run.duration_s) = (SourceTool::Aiperf, Some(100.0 / 28.0));
     assert_eq!(rate(&run), Warn);
 }
 
 #[test]
 fn requests_of_the_warm_up_do_not_lower_the_rate() {
     let mut run = detailed();
-    run.tool = Tool::Guidellm;
+    run.tool = SourceTool::Guidellm;
     // Half of the requests in the file are in the figures.
     (run.asked, run.ok, run.duration_s) = (Some(700), Some(700), Some(35.0));
     let audit = audit_reported(&run);
@@ -535,7 +535,7 @@ fn goodput_by_due_instants_may_exceed_completions() {
     let mut run = clean();
     run.goodput.as_mut().unwrap().requests_per_s = Some(21.0);
     assert_eq!(of(&audit_reported(&run), "latency_bound").unwrap().status, Wrong);
-    run.tool = Tool::Goodput;
+    run.tool = SourceTool::Goodput;
     assert_eq!(of(&audit_reported(&run), "latency_bound").unwrap().status, Status::Ok);
 }
 
@@ -543,7 +543,7 @@ fn goodput_by_due_instants_may_exceed_completions() {
 fn percentiles_are_numpys_or_nearest_rank() {
     // numpy.percentile([1, 2, 3, 4], 50) is 2.5; the nearest rank is 2, and 3 is next to it.
     let run = |p50: f64| {
-        let mut run = Reported::of(Tool::Sglang);
+        let mut run = Reported::new(SourceTool::Sglang);
         let request = |ttft: f64| ReportedRequest { ttft_ms: Some(ttft), ..Default::default() };
         run.details = Some([4.0, 2.0, 1.0, 3.0].map(request).to_vec());
         let percentiles = vec![(50.0, p50)];
@@ -557,15 +557,15 @@ fn percentiles_are_numpys_or_nearest_rank() {
 #[test]
 fn nothing_known_is_no_panic_and_huge_numbers_neither() {
     for tool in [
-        Tool::Goodput,
-        Tool::VllmPython,
-        Tool::VllmRust,
-        Tool::Sglang,
-        Tool::Aiperf,
-        Tool::GenaiPerf,
-        Tool::Guidellm,
+        SourceTool::Goodput,
+        SourceTool::VllmPython,
+        SourceTool::VllmRust,
+        SourceTool::Sglang,
+        SourceTool::Aiperf,
+        SourceTool::GenaiPerf,
+        SourceTool::Guidellm,
     ] {
-        let mut run = Reported::of(tool);
+        let mut run = Reported::new(tool);
         audit_reported(&run);
         (run.asked, run.ok, run.failed) = (Some(u64::MAX), Some(u64::MAX), Some(u64::MAX));
         (run.input_tokens, run.output_tokens) = (Some(u64::MAX), Some(u64::MAX));

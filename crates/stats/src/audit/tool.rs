@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
-use goodput_model::{Reported, Tool};
+use goodput_model::{Reported, SourceTool};
 
 use super::Source::{CommonMistakes, MeasurementTraps};
 use super::words::{number, percent};
@@ -39,7 +39,7 @@ fn failures(run: &Reported) -> Option<Finding> {
     }
     let share = failed as f64 / (ok.saturating_add(failed)) as f64;
     let rule = match run.tool {
-        Tool::Goodput => "they stay in the denominator of goodput",
+        SourceTool::Goodput => "they stay in the denominator of goodput",
         _ => "they are left out of every latency, so an overloaded server looks better",
     };
     let said = format!("{failed} failed ({}); {rule}", percent(share));
@@ -92,7 +92,7 @@ fn empty_answers(run: &Reported) -> Option<Finding> {
 
 /// vLLM's tools take the first event with `choices`, which in chat names the role and no text.
 fn first_token(run: &Reported) -> Option<Finding> {
-    let is_vllm = matches!(run.tool, Tool::VllmPython | Tool::VllmRust);
+    let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
     run.metrics.get("ttft")?;
     if !is_vllm {
         return Some(Finding::ok("the first event that carries text"));
@@ -174,9 +174,9 @@ fn connection_setup(run: &Reported) -> Option<Finding> {
     run.metrics.get("ttft")?;
     let advice = "measure over kept connections, or state it: TLS alone takes a round trip or two";
     Some(match run.tool {
-        Tool::Goodput => Finding::ok("kept connections; what had to be opened is counted"),
-        Tool::Guidellm => Finding::ok("TTFT begins after the connection is there"),
-        Tool::Sglang => {
+        SourceTool::Goodput => Finding::ok("kept connections; what had to be opened is counted"),
+        SourceTool::Guidellm => Finding::ok("TTFT begins after the connection is there"),
+        SourceTool::Sglang => {
             Finding::note("a new connection for each request, inside every TTFT", advice)
         }
         _ => Finding::note("TTFT begins before a connection is there: new ones are in it", advice),
@@ -188,21 +188,21 @@ fn tpot_definition(run: &Reported) -> Option<Finding> {
         return None;
     }
     Some(match run.tool {
-        Tool::Goodput => Finding::ok("TPOT without the first token; ITL is every gap"),
-        Tool::VllmPython | Tool::VllmRust => Finding::ok(
+        SourceTool::Goodput => Finding::ok("TPOT without the first token; ITL is every gap"),
+        SourceTool::VllmPython | SourceTool::VllmRust => Finding::ok(
             "TPOT without the first token, each request weighs the same; ITL is every gap between \
              events, whatever they carry",
         ),
-        Tool::Sglang => Finding::ok(
+        SourceTool::Sglang => Finding::ok(
             "TPOT without the first token; ITL of the native API is spread over the tokens of an \
              event",
         ),
-        Tool::Aiperf | Tool::GenaiPerf => Finding::note(
+        SourceTool::Aiperf | SourceTool::GenaiPerf => Finding::note(
             "its inter-token latency is the mean of each request (read here as TPOT): a stall \
              inside an answer does not show in its p99",
             "read inter-chunk latency for stalls; do not compare with ITL of other tools",
         ),
-        Tool::Guidellm => Finding::note(
+        SourceTool::Guidellm => Finding::note(
             "its TPOT holds the first token too, and its ITL is a mean of each request, weighted by \
              tokens: a stall inside an answer shows in neither",
             "compare its ITL with TPOT of other tools, and its TPOT with none",
@@ -240,14 +240,14 @@ fn token_counts(run: &Reported) -> Option<Finding> {
 fn tokenizer_time(run: &Reported) -> Option<Finding> {
     run.metrics.get("ttft")?;
     Some(match run.tool {
-        Tool::Goodput => Finding::ok(
+        SourceTool::Goodput => Finding::ok(
             "prompts go as text, so the server's tokenizer is inside TTFT; ours runs after the run",
         ),
-        Tool::VllmPython | Tool::VllmRust | Tool::Sglang => Finding::ok(
+        SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => Finding::ok(
             "prompts go as text unless token ids were asked for, so the server's tokenizer is inside \
              TTFT; the tool's own runs outside",
         ),
-        Tool::Aiperf | Tool::GenaiPerf | Tool::Guidellm => {
+        SourceTool::Aiperf | SourceTool::GenaiPerf | SourceTool::Guidellm => {
             Finding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
         }
     })
@@ -267,7 +267,7 @@ fn streaming(run: &Reported) -> Option<Finding> {
 
 fn retries(run: &Reported) -> Option<Finding> {
     match run.tool {
-        Tool::VllmRust => Some(Finding::note(
+        SourceTool::VllmRust => Some(Finding::note(
             "the tool tries a failed request up to three times and starts its clock anew: failures \
              and seconds of waiting may be missing",
             "look for retries in the server's log",
@@ -278,8 +278,10 @@ fn retries(run: &Reported) -> Option<Finding> {
 
 fn client_health(run: &Reported) -> Option<Finding> {
     Some(match run.tool {
-        Tool::Goodput => Finding::ok("schedule slip and the lag of the client are in the run"),
-        Tool::Guidellm => {
+        SourceTool::Goodput => {
+            Finding::ok("schedule slip and the lag of the client are in the run")
+        }
+        SourceTool::Guidellm => {
             Finding::note("only how late requests were sent", "read request_dispatch_delay")
         }
         _ => Finding::missing(

@@ -42,7 +42,7 @@ pub(super) fn lasting(e: &Evidence<'_>, seconds: f64) -> String {
             format!("replay {} of the trace", time(seconds))
         }
         (_, None, Some(rate)) if load.num_requests.is_some() => {
-            let rate = rate * f64::from(shard(e.run).of());
+            let rate = rate * f64::from(shard(e.run).count());
             format!("--num-requests {} lasts {}", (seconds * rate).ceil(), time(seconds))
         }
         _ => format!("--duration {}", time(seconds)),
@@ -70,7 +70,7 @@ pub(super) fn less_load(e: &Evidence<'_>) -> String {
             // Below what it has been seen to answer.
             let answered = e.completions_per_s.filter(|answered| *answered > 0.0);
             // The flag is of all clients, and this may be one of several.
-            let answered = answered.map(|answered| answered * f64::from(shard(e.run).of()));
+            let answered = answered.map(|answered| answered * f64::from(shard(e.run).count()));
             let less = answered.map_or(rate / 2.0, |answered| (0.8 * answered).min(rate / 2.0));
             format!("offer less, such as --rate {}", self::rate(less))
         }

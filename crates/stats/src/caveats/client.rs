@@ -1,6 +1,6 @@
 //! Was it the client? METHOD 3.9, check by check.
 
-use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Mode, Severity, Shape};
+use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, LoadShape, Mode, Severity};
 
 use super::{Evidence, advice};
 use crate::share::own_load;
@@ -14,7 +14,8 @@ pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
 /// Valid to the tolerance at p99, suspect to five times that.
 pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
     // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
-    let is_bursts = matches!(e.plan.load.mode, Mode::Shaped { shape: Shape::Bursts { .. }, .. });
+    let is_bursts =
+        matches!(e.plan.load.mode, Mode::Shaped { shape: LoadShape::Bursts { .. }, .. });
     let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst" && !is_bursts)?;
     let limit = tolerance_ms(e);
     if p99 <= limit {

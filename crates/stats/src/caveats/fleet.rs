@@ -1,7 +1,7 @@
 //! Were all clients of a merged run there, well, and together?
 
 use goodput_model::{
-    Caveat, CaveatCode, Extent, Mode, Rate, Severity, ShardPart, Verdict, have_common_start,
+    Caveat, CaveatCode, LoadExtent, Mode, Rate, Severity, ShardPart, Verdict, have_common_start,
 };
 
 use super::{Check, Evidence};
@@ -109,8 +109,8 @@ fn sent(part: &ShardPart) -> f64 {
 fn planned_s(e: &Evidence<'_>) -> f64 {
     let load = &e.plan.load;
     let warmup = match load.warmup {
-        Extent::Time(time) => time.as_secs_f64(),
-        Extent::Requests(_) | Extent::Auto => 0.0,
+        LoadExtent::Time(time) => time.as_secs_f64(),
+        LoadExtent::Requests(_) | LoadExtent::Auto => 0.0,
     };
     let length = match &load.mode {
         Mode::Shaped { shape, .. } => load.duration.or(shape.length()),

@@ -1,6 +1,6 @@
 //! Was it asked in a way that can give an answer?
 
-use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, Extent, Mode, Rate, Severity};
+use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, LoadExtent, Mode, Rate, Severity};
 
 use super::client::tolerance_ms;
 use super::{Evidence, advice};
@@ -29,7 +29,7 @@ pub(super) fn profiled(e: &Evidence<'_>) -> Option<Caveat> {
 
 pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     let load = &e.plan.load;
-    let is_unable = load.warmup == Extent::Auto
+    let is_unable = load.warmup == LoadExtent::Auto
         && (e.course.cut.is_none()
             || (!e.course.has_cut()
                 && e.course.steadiness.as_ref().is_some_and(|s| s.state == State::TooShort)));

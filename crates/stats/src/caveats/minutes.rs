@@ -244,7 +244,7 @@ pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::random::{Domain, Stream};
+    use goodput_model::random::{Domain, RandomStream};
 
     use super::*;
 
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn alike_and_unlike_minutes_are_told_apart() {
         let run = |seed: u64, carry: f64, shift: f64| {
-            let mut stream = Stream::new(seed, Domain::Service, 0);
+            let mut stream = RandomStream::new(seed, Domain::Service, 0);
             let mut value = 0.0;
             let block = |place: usize| {
                 value = carry * value + (1.0 - carry * carry).sqrt() * stream.normal();

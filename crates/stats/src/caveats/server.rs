@@ -162,7 +162,7 @@ fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
 fn preemptions(e: &Evidence<'_>) -> Option<Caveat> {
     let total = e.server?.counters.get("preemptions")?.total;
     // The server counts those of all clients.
-    let clients = f64::from(shard(e.run).of());
+    let clients = f64::from(shard(e.run).count());
     let share = total / clients / e.requests.scheduled.max(1) as f64;
     (total > 0.0).then(|| {
         let severity = if share > PREEMPTED { Severity::Warn } else { Severity::Info };

@@ -1,9 +1,9 @@
 //! Against the summary of the same records, and against values known by construction.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
-    Beat, ErrorClass, Extent, Judgement, Nanos, Phase, Plan, RequestRecord, Sample as Seen,
-    TokenCount, TokenSource,
+    AnswerJudgement, ErrorClass, HealthSample as Seen, LoadExtent, LoopLag, Nanos, Phase, Plan,
+    RequestRecord, TokenCount, TokenSource,
 };
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::tests::{facts, fail, ms, plan, record};
 use crate::{RunState, Summary, analyse};
 
-const NO_WARMUP: Extent = Extent::Requests(0);
+const NO_WARMUP: LoadExtent = LoadExtent::Requests(0);
 
 fn both(plan: &Plan, records: &[RequestRecord], samples: &[Seen]) -> (Summary, Details) {
     let facts = facts(RunState::Complete);
@@ -42,7 +42,7 @@ fn answered(index: u64, due_ms: f64, ttft: f64, gaps: &[f64]) -> RequestRecord {
 
 /// Requests of all sorts over ten seconds.
 fn mixed(seed: u64, count: u64) -> Vec<RequestRecord> {
-    let mut stream = Stream::new(seed, Domain::Service, 0);
+    let mut stream = RandomStream::new(seed, Domain::Service, 0);
     let one = |index: u64| {
         let tokens = stream.below(30) as usize;
         let gaps: Vec<f64> = (0..tokens).map(|_| stream.log_normal(20.0, 0.8)).collect();
@@ -133,7 +133,7 @@ fn answers_that_we_counted_have_our_count() {
     plan.measure.percentiles = vec![50.0];
     let mut one = record(0, 0.0, &[10.0; 4]);
     one.exchange.output_tokens = Some(TokenCount { n: 5, source: TokenSource::Events });
-    let judged = Judgement { index: 0, output_tokens: Some(9), ..Judgement::default() };
+    let judged = AnswerJudgement { index: 0, output_tokens: Some(9), ..AnswerJudgement::default() };
     let facts = facts(RunState::Complete);
     let summary = analyse(&plan, facts, || [one.clone()].into_iter(), &[], [judged]);
     let records = completed([one.clone()].into_iter(), [judged]);
@@ -217,7 +217,7 @@ fn a_stall_of_the_client_leaves_out_what_the_summary_leaves_out() {
     let mut plan = plan(Some(10), None, NO_WARMUP);
     plan.measure.slo = Some("ttft < 200ms, tpot < 25ms".parse().unwrap());
     plan.measure.percentiles = vec![50.0, 90.0];
-    let beat = Beat { worker: 0, due: ms(4_000.0), lag: ms(500.0) };
+    let beat = LoopLag { worker: 0, due: ms(4_000.0), lag: ms(500.0) };
     let samples = [Seen { at: ms(5_000.0), beats: vec![beat], ..Seen::default() }];
     let (summary, found) = both(&plan, &mixed(5, 300), &samples);
     let slo = summary.slo.as_ref().unwrap();

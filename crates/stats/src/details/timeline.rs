@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{GpuSample, Nanos, RequestRecord, Sample as Seen};
+use goodput_model::{GpuSample, HealthSample as Seen, Nanos, RequestRecord};
 
 use super::Timeline;
 use crate::series::SeriesTally;

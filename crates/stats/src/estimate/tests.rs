@@ -4,7 +4,7 @@ mod coverage;
 mod decisions;
 mod oracle;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::binomial::{cumulative, enclosing_ranks};
 use super::*;
@@ -150,7 +150,7 @@ fn what_is_forecast_is_reached_in_half_of_the_runs() {
     for (percent, relative) in [(95.0, 0.1), (50.0, 0.05), (90.0, 0.1)] {
         let n = requests_before(percent, relative, DEFAULT_SIGMA).unwrap();
         let reached = (0..400).filter(|seed| {
-            let mut stream = Stream::new(*seed, Domain::Sampling, 0);
+            let mut stream = RandomStream::new(*seed, Domain::Sampling, 0);
             let values: Vec<f64> =
                 (0..n).map(|_| (DEFAULT_SIGMA * stream.normal()).exp()).collect();
             let found = Sample::from_series(&values).estimate(percent);
@@ -274,7 +274,7 @@ fn a_run_that_is_short_for_its_queue_has_one_end() {
     assert!(p90.low.unwrap() < p90.value.unwrap());
     // In another order the same values are independent, and have both ends.
     let mut shuffled = queue(60);
-    let mut stream = Stream::new(1, Domain::Sampling, 0);
+    let mut stream = RandomStream::new(1, Domain::Sampling, 0);
     shuffled.sort_by_cached_key(|_| (stream.unit() * 1e9) as u64);
     let p90 = Sample::from_series(&shuffled).estimate(90.0);
     assert!(p90.quality == Quality::Ok && p90.high.is_some(), "{p90:?}");
@@ -393,7 +393,7 @@ fn strange_numbers_do_no_harm() {
 
 /// Log-normal values of which each knows the one before.
 fn alike(seed: u64, n: u64, rho: f64) -> Vec<f64> {
-    let mut stream = Stream::new(seed, Domain::Sampling, 1);
+    let mut stream = RandomStream::new(seed, Domain::Sampling, 1);
     let mut state = stream.normal();
     let next = |_| {
         state = rho * state + (1.0 - rho * rho).sqrt() * stream.normal();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{GpuSample, Sample};
+use goodput_model::{GpuSample, HealthSample};
 
 use crate::sample::Sample as Values;
 use crate::summary::GpuDevice;
@@ -28,7 +28,7 @@ const LEVELS: [Level; 9] = [
 ];
 
 /// By the GPU's place.
-pub(super) fn by_gpu(samples: &[Sample]) -> BTreeMap<u32, Looks<'_>> {
+pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, Looks<'_>> {
     let mut gpus = BTreeMap::<u32, Looks<'_>>::new();
     for look in samples.iter().flat_map(|sample| &sample.gpus) {
         gpus.entry(look.gpu).or_default().0.push(look);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{GpuFacts, GpuSample, Sample, SystemFacts};
+use goodput_model::{GpuFacts, GpuSample, HealthSample, SystemFacts};
 
 use super::{WindowTokens, summary};
 use crate::summary::{Energy, GpuSummary, PerToken};
@@ -25,8 +25,11 @@ fn counter(gpu: u32, watts: f64) -> impl Iterator<Item = GpuSample> {
     })
 }
 
-fn sampled(looks: impl IntoIterator<Item = GpuSample>) -> Vec<Sample> {
-    looks.into_iter().map(|look| Sample { gpus: vec![look], ..Sample::default() }).collect()
+fn sampled(looks: impl IntoIterator<Item = GpuSample>) -> Vec<HealthSample> {
+    looks
+        .into_iter()
+        .map(|look| HealthSample { gpus: vec![look], ..HealthSample::default() })
+        .collect()
 }
 
 const TOKENS: WindowTokens =
@@ -226,7 +229,7 @@ fn power_says_nothing_of_times_without_looks() {
 fn nothing_is_made_of_nothing() {
     let facts = SystemFacts::default();
     assert_eq!(summary(&[], window(0.0, 9.0), TOKENS, &facts), None);
-    assert_eq!(summary(&[Sample::default()], window(0.0, 9.0), TOKENS, &facts), None);
+    assert_eq!(summary(&[HealthSample::default()], window(0.0, 9.0), TOKENS, &facts), None);
     let none = WindowTokens::default();
     let found = summary(&sampled(counter(0, 500.0)), window(2.0, 9.0), none, &facts).unwrap();
     let energy = found.energy.unwrap();

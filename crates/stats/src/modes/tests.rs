@@ -1,17 +1,17 @@
 //! How often one kind is taken for two, and two for one.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::*;
 
-fn sample(seed: u64, n: usize, draw: impl Fn(&mut Stream) -> f64) -> Vec<f64> {
-    let mut stream = Stream::new(seed, Domain::Service, 0);
+fn sample(seed: u64, n: usize, draw: impl Fn(&mut RandomStream) -> f64) -> Vec<f64> {
+    let mut stream = RandomStream::new(seed, Domain::Service, 0);
     let mut values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-type Draw = fn(&mut Stream) -> f64;
+type Draw = fn(&mut RandomStream) -> f64;
 
 const ONE_KIND: [(&str, Draw); 12] = [
     ("constant", |_| 50.0),
@@ -28,7 +28,7 @@ const ONE_KIND: [(&str, Draw); 12] = [
     ("tens of ms", |s| (s.log_normal(60.0, 0.5) / 10.0).round().max(1.0) * 10.0),
 ];
 
-fn mix(s: &mut Stream, share: f64, factor: f64, sigma: f64) -> f64 {
+fn mix(s: &mut RandomStream, share: f64, factor: f64, sigma: f64) -> f64 {
     let is_slow = s.unit() < share;
     s.log_normal(100.0, sigma) * if is_slow { factor } else { 1.0 }
 }
@@ -97,7 +97,7 @@ fn exact_values() {
 }
 
 /// Gaps of 10 ms, some of which wait for an acknowledgement.
-fn gaps(share: f64, wait: fn(&mut Stream) -> f64) -> Vec<f64> {
+fn gaps(share: f64, wait: fn(&mut RandomStream) -> f64) -> Vec<f64> {
     sample(3, 5000, |s| {
         let is_late = s.unit() < share;
         s.log_normal(10.0, 0.3) * f64::from(u8::from(!is_late))
@@ -111,7 +111,7 @@ fn delayed_acknowledgements_show_at_40_ms() {
     assert!((share - 0.05).abs() < 0.01, "{share}");
     assert_eq!(delayed_ack_share(&gaps(0.005, |s| 40.0 + 3.0 * s.unit())), None);
     // Sure, but less than three times as many as beside.
-    let slight = |s: &mut Stream| {
+    let slight = |s: &mut RandomStream| {
         let wait = if s.unit() < 0.17 { 40.0..43.0 } else { 20.0..80.0 };
         wait.start + (wait.end - wait.start) * s.unit()
     };

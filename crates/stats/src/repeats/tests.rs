@@ -1,5 +1,5 @@
 use goodput_model::Repeat;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::*;
 use crate::tests::{NO_WARMUP, plan, record, summary as summary_of};
@@ -88,7 +88,7 @@ fn a_file_survives() {
 /// whose standard errors are themselves estimated from twenty batches.
 fn false_alarms(runs: usize, tests: usize, draws: u32) -> f64 {
     let t = student_quantile(1.0 - TAIL, OWN_DEGREES);
-    let mut stream = Stream::new(7, Domain::Service, (runs * 100 + tests) as u64);
+    let mut stream = RandomStream::new(7, Domain::Service, (runs * 100 + tests) as u64);
     let (mut alarms, limit) = (0, limit(runs, tests));
     for _ in 0..draws {
         let is_alarm = (0..tests).any(|_| {

@@ -1,6 +1,6 @@
 //! Series of requests whose every instant is written down here.
 
-use goodput_model::Stage;
+use goodput_model::FailureStage;
 use goodput_testkit::{RecordBuilder, failure};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn failed(due: u64, ended: u64, class: ErrorClass) -> RequestRecord {
     let mut record = record(due, &[]);
     record.exchange.stamps.ended = ms(ended);
     record.exchange.output_tokens = None;
-    record.exchange.failure = Some(failure(class, Stage::Headers));
+    record.exchange.failure = Some(failure(class, FailureStage::Headers));
     record
 }
 

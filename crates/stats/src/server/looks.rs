@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{Buckets, Nanos, Reading, Sample, Scrape, Signal, SignalValue};
+use goodput_model::{Buckets, HealthSample, Nanos, Scrape, ServerReading, Signal, SignalValue};
 
 /// Larger figures count nothing: a page may claim what it likes.
 const LARGEST: f64 = 1e18;
@@ -29,7 +29,7 @@ pub(super) struct Between<'a> {
 }
 
 impl<'a> Looks<'a> {
-    pub(super) fn of(samples: &'a [Sample]) -> Self {
+    pub(super) fn of(samples: &'a [HealthSample]) -> Self {
         let mut looks = Self::default();
         for scrape in samples.iter().flat_map(|sample| &sample.scrapes) {
             looks.by_endpoint.entry(scrape.endpoint).or_default().push(scrape);
@@ -74,7 +74,7 @@ impl<'a> Looks<'a> {
     }
 
     /// Everything that any endpoint said, in order of time.
-    pub(super) fn said(&self) -> Vec<(Nanos, u32, &'a Reading)> {
+    pub(super) fn said(&self) -> Vec<(Nanos, u32, &'a ServerReading)> {
         let all = self.by_endpoint.values().flatten();
         let mut said: Vec<_> = all
             .filter_map(|scrape| Some((scrape.at, scrape.endpoint, scrape.outcome.as_ref().ok()?)))

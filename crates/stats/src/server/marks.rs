@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Nanos, Sample, Signal};
+use goodput_model::{HealthSample, Nanos, Signal};
 
 use super::looks::Looks;
 use super::points::Point;
@@ -104,7 +104,7 @@ fn thinned(marks: Vec<Mark>, with: impl Fn(f64, f64) -> f64) -> Vec<Mark> {
 }
 
 /// Levels over the whole run: means, and the longest queue.
-pub(super) fn timeline(points: &[Point], samples: &[Sample]) -> Vec<TimelinePoint> {
+pub(super) fn timeline(points: &[Point], samples: &[HealthSample]) -> Vec<TimelinePoint> {
     let powers = powers(samples);
     let mut timeline = Vec::new();
     let mut before: Option<&Point> = None;
@@ -138,7 +138,7 @@ fn generated(before: &Point, after: &Point) -> Option<f64> {
 }
 
 /// By GPU, in order of time.
-fn powers(samples: &[Sample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
+fn powers(samples: &[HealthSample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
     let mut powers: BTreeMap<u32, Vec<(Nanos, f64)>> = BTreeMap::new();
     for sample in samples.iter().flat_map(|sample| &sample.gpus) {
         if let Some(power) = sample.power_w.filter(|power| power.is_finite()) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{Nanos, Reading, Signal, SignalKind};
+use goodput_model::{Nanos, ServerReading, Signal, SignalKind};
 
 use super::looks::{Looks, number};
 use crate::sample::Sample;
@@ -62,13 +62,13 @@ pub(super) fn points(looks: &Looks<'_>, interval: Nanos) -> Vec<Point> {
 struct State<'a> {
     /// Who tells of a figure at all.
     tellers: BTreeMap<Signal, BTreeSet<u32>>,
-    last: BTreeMap<u32, (Nanos, &'a Reading)>,
+    last: BTreeMap<u32, (Nanos, &'a ServerReading)>,
     totals: BTreeMap<Signal, BTreeMap<u32, f64>>,
     interval: Nanos,
 }
 
 impl<'a> State<'a> {
-    fn take(&mut self, at: Nanos, endpoint: u32, reading: &'a Reading, is_mixed: bool) {
+    fn take(&mut self, at: Nanos, endpoint: u32, reading: &'a ServerReading, is_mixed: bool) {
         self.last.insert(endpoint, (at, reading));
         if is_mixed {
             return;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_model::{
-    Buckets, ErrorClass, Extent, Failure, GpuSample, MetricsSource, Reading, RequestRecord, Sample,
-    Scrape, Severity, Signal, SignalValue, Stage, SystemFacts,
+    Buckets, ErrorClass, Failure, FailureStage, GpuSample, HealthSample, LoadExtent, MetricsSource,
+    RequestRecord, Scrape, ServerReading, Severity, Signal, SignalValue, SystemFacts,
 };
 
 use super::*;
@@ -17,7 +17,7 @@ use crate::{BucketPercentile, Reconciled, RunFacts, RunState, Summary, TtftByQue
 /// One answer of an endpoint.
 fn look(at_ms: f64, endpoint: u32, values: &[(Signal, f64)]) -> Scrape {
     let values = values.iter().map(|(signal, value)| (*signal, SignalValue::Number(*value)));
-    let reading = Reading { values: values.collect(), ..Reading::default() };
+    let reading = ServerReading { values: values.collect(), ..ServerReading::default() };
     Scrape { at: ms(at_ms), took: ms(4.0), endpoint, outcome: Ok(reading) }
 }
 
@@ -30,9 +30,12 @@ fn with(mut scrape: Scrape, signal: Signal, cumulative: [f64; 4], sum: f64) -> S
 }
 
 /// One look at the server a frame, and a healthy client.
-fn frames(scrapes: Vec<Scrape>) -> Vec<Sample> {
-    let frame =
-        |scrape: Scrape| Sample { at: scrape.at, scrapes: vec![scrape], ..Sample::default() };
+fn frames(scrapes: Vec<Scrape>) -> Vec<HealthSample> {
+    let frame = |scrape: Scrape| HealthSample {
+        at: scrape.at,
+        scrapes: vec![scrape],
+        ..HealthSample::default()
+    };
     scrapes.into_iter().map(frame).collect()
 }
 
@@ -45,10 +48,11 @@ fn sources(n: usize) -> SystemFacts {
 fn analysed(
     (warmup, seconds): (u64, u64),
     records: &[RequestRecord],
-    samples: &[Sample],
+    samples: &[HealthSample],
     system: SystemFacts,
 ) -> Summary {
-    let warmup = if warmup == 0 { NO_WARMUP } else { Extent::Time(Duration::from_secs(warmup)) };
+    let warmup =
+        if warmup == 0 { NO_WARMUP } else { LoadExtent::Time(Duration::from_secs(warmup)) };
     let facts = RunFacts { system, ..facts(RunState::Complete) };
     analyse(&plan(Some(seconds), None, warmup), facts, || records.iter().cloned(), samples, [])
 }
@@ -188,8 +192,11 @@ fn client_and_server_are_reconciled() {
     cut.planned.output_tokens = Some(100);
     cut.exchange.chunks.pop();
     cut.exchange.output_tokens = None;
-    cut.exchange.failure =
-        Some(Failure { class: ErrorClass::Timeout, stage: Stage::Stream, message: String::new() });
+    cut.exchange.failure = Some(Failure {
+        class: ErrorClass::Timeout,
+        stage: FailureStage::Stream,
+        message: String::new(),
+    });
     let summary = counted(&records, 690.0);
     let against = summary.server.as_ref().unwrap().against_client.as_ref().unwrap();
     assert_eq!(against.output_tokens.unwrap().client, 599.0);
@@ -303,7 +310,7 @@ fn without_a_page_the_queue_is_inferred() {
     for record in &mut records[1..3] {
         let class = ErrorClass::Timeout;
         record.exchange.failure =
-            Some(Failure { class, stage: Stage::Headers, message: String::new() });
+            Some(Failure { class, stage: FailureStage::Headers, message: String::new() });
         record.exchange.chunks.clear();
         record.exchange.stamps.first_token = None;
     }

@@ -1,6 +1,6 @@
 //! Intervals, fluidity and the fit against values known by construction and against brute force.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use proptest::prelude::*;
 
 use super::fit::FitTally;
@@ -117,10 +117,10 @@ fn failures_leave_as_often_as_spoilt_answers() {
 }
 
 /// How often the interval holds the truth, and the interval of independent requests would.
-fn coverage(runs: u64, good: impl Fn(&mut Stream) -> Vec<bool>, truth: f64) -> (f64, f64) {
+fn coverage(runs: u64, good: impl Fn(&mut RandomStream) -> Vec<bool>, truth: f64) -> (f64, f64) {
     let (mut held, mut naive) = (0.0, 0.0);
     for run in 0..runs {
-        let requests = good(&mut Stream::new(7, Domain::Sampling, run));
+        let requests = good(&mut RandomStream::new(7, Domain::Sampling, run));
         let per_batch = requests.len() / BATCHES;
         let batches: Vec<(u64, u64)> = requests
             .chunks(per_batch)
@@ -157,13 +157,15 @@ fn coverage_is_as_said(runs: u64) {
         assert!((found - known).abs() <= 3.0 * error, "{found} is not {known} ± {error}");
     };
     let independent = |share: f64| {
-        move |stream: &mut Stream| (0..2_000).map(|_| stream.unit() < share).collect::<Vec<_>>()
+        move |stream: &mut RandomStream| {
+            (0..2_000).map(|_| stream.unit() < share).collect::<Vec<_>>()
+        }
     };
     for (share, known) in [(0.5, 0.965), (0.9, 0.971), (0.99, 0.973)] {
         agrees(coverage(runs, independent(share), share).0, known);
     }
     // Fifty in a row share their fate: 200 fates, as a queue that fills now and then makes them.
-    let clustered = |stream: &mut Stream| {
+    let clustered = |stream: &mut RandomStream| {
         let fates: Vec<bool> = (0..200).map(|_| stream.unit() < 0.9).collect();
         fates.iter().flat_map(|fate| [*fate; 50]).collect::<Vec<_>>()
     };

@@ -1,6 +1,6 @@
 //! Each caveat fires on its cause with its advice, and is silent without it.
 
-use goodput_model::{Caveat, Connect, Shape, Span};
+use goodput_model::{Caveat, Connect, LoadShape, TimeSpan};
 
 use super::*;
 use crate::SloState;
@@ -71,7 +71,7 @@ fn advice_on_a_warm_up_fits_the_load() {
     let slow: Vec<_> = steady(20).into_iter().step_by(10).collect();
     let s = summary(&short(), &slow);
     assert_eq!(advice(&s, "no_warmup"), "add --warmup auto, or --warmup 50s");
-    let warm = plan(Some(2), None, Extent::Auto);
+    let warm = plan(Some(2), None, LoadExtent::Auto);
     // Two seconds are too short to find a beginning in them.
     assert_eq!(advice(&summary(&warm, &slow), "no_warmup"), "add --warmup 50s");
 }
@@ -108,7 +108,7 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     assert_eq!(advice(&s, "short_window"), "--num-requests 600 lasts 60s");
     by_count.load.num_requests = None;
     by_count.load.mode = Mode::Shaped {
-        shape: "2s@10".parse::<Shape>().unwrap(),
+        shape: "2s@10".parse::<LoadShape>().unwrap(),
         arrivals: Arrivals::Poisson,
         max_concurrency: None,
     };
@@ -226,7 +226,7 @@ fn steadiness_takes_as_long_as_five_answers_and_as_many_requests() {
 fn percentiles_take_their_number_of_requests() {
     let of = |n: u32, percentiles: &[f64]| {
         let mut plan = plan(Some(u64::from(n / 10)), None, NO_WARMUP);
-        plan.measure = Measure::of(percentiles.to_vec());
+        plan.measure = Measure::new(percentiles.to_vec());
         summary(&plan, &steady(n))
     };
     for (n, percent, needed) in [(20, 50.0, 20), (100, 90.0, 100), (1000, 99.0, 1000)] {
@@ -264,7 +264,7 @@ fn connections_opened_inside_requests_are_told() {
     let of = |n: usize, connect_ms: f64, policy: ConnectionPolicy| {
         let mut records = steady(200);
         for record in records.iter_mut().take(n) {
-            let tcp = Span { start: record.scheduled, end: record.scheduled + ms(connect_ms) };
+            let tcp = TimeSpan { start: record.scheduled, end: record.scheduled + ms(connect_ms) };
             record.exchange.stamps.connect = Some(Connect { tcp, tls: None });
         }
         let mut plan = plan(Some(20), None, NO_WARMUP);
@@ -320,7 +320,11 @@ fn counts_of_server_and_tokenizer_are_compared() {
             })
             .collect();
         let judgements: Vec<_> = (0..10)
-            .map(|index| Judgement { index, output_tokens: Some(ours), ..Judgement::default() })
+            .map(|index| AnswerJudgement {
+                index,
+                output_tokens: Some(ours),
+                ..AnswerJudgement::default()
+            })
             .collect();
         let mut plan = plan(Some(1), None, NO_WARMUP);
         plan.workload.tokenizer = Some("own".to_owned());
@@ -612,7 +616,11 @@ fn lengths_by_a_tokenizer_are_slices() {
     let of = |counts: &[u32]| {
         let judgements: Vec<_> = (0..)
             .zip(counts)
-            .map(|(index, n)| Judgement { index, output_tokens: Some(*n), ..Judgement::default() })
+            .map(|(index, n)| AnswerJudgement {
+                index,
+                output_tokens: Some(*n),
+                ..AnswerJudgement::default()
+            })
             .collect();
         judged(&short(), &records, &judgements)
     };

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Beat, CanaryReading, Delay, HostSample, Sample, ThreadSample, Throttled};
-use goodput_sim::{Delays, Engine, Job, Model, Output, Profile};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{
+    CanaryReading, Delay, HealthSample, HostSample, LoopLag, ThreadSample, Throttled,
+};
+use goodput_sim::{Delays, EngineProfile, Output, Profile, SimEngine, SimJob};
 use goodput_testkit::token_chunk;
 
 use super::*;
@@ -36,7 +38,7 @@ impl Answers {
     }
 
     fn draw(self, seed: u64, id: u64) -> u32 {
-        let mut stream = Stream::new(seed, Domain::Lengths, id);
+        let mut stream = RandomStream::new(seed, Domain::Lengths, id);
         match self {
             Self::Short => 49,
             Self::Long => 1 + (stream.exponential() * 399.0) as u32,
@@ -53,7 +55,7 @@ impl Clean {
 
     fn plan(self) -> Plan {
         let mut plan =
-            plan(Some(self.seconds), None, Extent::Time(Duration::from_secs(self.warmup_s)));
+            plan(Some(self.seconds), None, LoadExtent::Time(Duration::from_secs(self.warmup_s)));
         plan.load.mode = Mode::Open {
             rate: Rate::PerSecond(self.rate()),
             arrivals: Arrivals::Poisson,
@@ -78,10 +80,10 @@ impl Clean {
             default_tokens: 1,
             answer: None,
             image_tokens: 0,
-            engine: Model::Delays(delays),
+            engine: EngineProfile::Delays(delays),
         };
-        let mut engine = Engine::new(&profile, self.seed, |_, _| 0);
-        let mut stream = Stream::new(self.seed, Domain::Arrivals, 0);
+        let mut engine = SimEngine::new(&profile, self.seed, |_, _| 0);
+        let mut stream = RandomStream::new(self.seed, Domain::Arrivals, 0);
         let start = ms(self.warmup_s as f64 * 1e3);
         let end = start + ms(self.seconds as f64 * 1e3);
         let (mut records, mut outputs, mut at) = (Vec::new(), Vec::new(), 0.0);
@@ -96,7 +98,7 @@ impl Clean {
             note(&mut records, &mut outputs);
             let id = records.len() as u64;
             let output_tokens = self.answers.draw(self.seed, id);
-            let job = Job { id, prompt: prompt.clone(), output_tokens, answer_seed: id };
+            let job = SimJob { id, prompt: prompt.clone(), output_tokens, answer_seed: id };
             engine.submit(due, job).unwrap();
             let phase = if due < start { Phase::Warmup } else { Phase::Measured };
             records.push(RequestRecord { phase, ..begun(id, due, output_tokens) });
@@ -145,7 +147,7 @@ fn note(records: &mut [RequestRecord], outputs: &mut Vec<Output>) {
 }
 
 /// A client with time to spare, to the end of the run.
-fn healthy(end_s: f64) -> Vec<Sample> {
+fn healthy(end_s: f64) -> Vec<HealthSample> {
     let host = |at_s: f64| HostSample {
         threads: vec![ThreadSample {
             name: "worker-0".to_owned(),
@@ -163,13 +165,13 @@ fn healthy(end_s: f64) -> Vec<Sample> {
     let sample = |second: u32| {
         let at = ms(f64::from(second) * 1e3);
         let canary = CanaryReading { due: at, slip: Nanos(5_000), errors_ns: vec![15_000; 3] };
-        let beat = Beat { worker: 0, due: at, lag: Nanos(50_000) };
-        Sample {
+        let beat = LoopLag { worker: 0, due: at, lag: Nanos(50_000) };
+        HealthSample {
             at,
             host: host(f64::from(second)),
             beats: vec![beat],
             canary: vec![canary],
-            ..Sample::default()
+            ..HealthSample::default()
         }
     };
     (0..=end_s as u32 + 1).map(sample).collect()

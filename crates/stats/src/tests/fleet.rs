@@ -32,7 +32,7 @@ fn two_users() -> Vec<RequestRecord> {
 
 #[test]
 fn a_shard_of_a_closed_loop_has_its_share_of_the_users() {
-    let mut plan = plan(Some(60), None, Extent::Time(Duration::ZERO));
+    let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
     plan.load.mode =
         Mode::Closed { concurrency: 8, think_time: Duration::ZERO, pause_first: false };
     let records = two_users();
@@ -53,7 +53,7 @@ fn a_shard_of_a_closed_loop_has_its_share_of_the_users() {
 
 #[test]
 fn a_shard_that_sent_its_share_of_the_number_ended_by_it() {
-    let plan = plan(Some(100), Some(600), Extent::Time(Duration::ZERO));
+    let plan = plan(Some(100), Some(600), LoadExtent::Time(Duration::ZERO));
     // Every second of 600 requests, ten a second in all.
     let records: Vec<_> = (0..300).map(|i| record(2 * i, i as f64 * 200.0, &[10.0; 20])).collect();
     let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []);
@@ -68,7 +68,7 @@ fn a_shard_that_sent_its_share_of_the_number_ended_by_it() {
 
 #[test]
 fn what_was_promised_of_all_is_not_for_one_to_keep() {
-    let mut plan = plan(Some(60), None, Extent::Time(Duration::ZERO));
+    let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
     plan.measure.slo = Some("rps > 8, p50 ttft < 500ms".parse().unwrap());
     let records: Vec<_> = (0..300).map(|i| record(i, i as f64 * 200.0, &[10.0; 20])).collect();
     let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []).slo.unwrap();
@@ -80,7 +80,7 @@ fn what_was_promised_of_all_is_not_for_one_to_keep() {
 /// Every fourth arrival of a Poisson process is none.
 #[test]
 fn only_a_whole_schedule_is_tested_for_its_gaps() {
-    let mut plan = plan(Some(60), None, Extent::Time(Duration::ZERO));
+    let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
     let arrivals = Arrivals::Poisson;
     plan.load.mode = Mode::Open { rate: Rate::PerSecond(10.0), arrivals, max_concurrency: None };
     let records: Vec<_> = (0..150).map(|i| record(i, i as f64 * 400.0, &[10.0; 20])).collect();

@@ -1,6 +1,6 @@
 //! GPUs and the host's memory and network, from looks to caveats.
 
-use goodput_model::{GpuSample, HostSample, Memory, Network, Sample, SystemFacts};
+use goodput_model::{GpuSample, HealthSample, HostSample, MachineMemory, Network, SystemFacts};
 
 use super::*;
 use crate::{ClientSummary, HostSummary};
@@ -14,21 +14,21 @@ fn analysed_all(looks: impl Fn(f64) -> Vec<GpuSample>) -> Summary {
     let records: Vec<_> = (0..600)
         .map(|i| record(i, i as f64 * 100.0, &[if i % 2 == 0 { 1.0 } else { 10.0 }; 10]))
         .collect();
-    let mut plan = plan(Some(60), None, Extent::Time(Duration::ZERO));
+    let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
     plan.measure.slo = Some("e2e < 150ms".parse().unwrap());
-    let samples: Vec<Sample> = (0..70)
+    let samples: Vec<HealthSample> = (0..70)
         .map(|second| {
             let at = ms(f64::from(second) * 1e3);
             let available = (if second == 30 { 6 } else { 8 }) * 1_000_000_000;
             let sent = 1_000_000 * u64::from(second as u32);
             let host = HostSample {
-                memory: Some(Memory { total: 16_000_000_000, available }),
+                memory: Some(MachineMemory { total: 16_000_000_000, available }),
                 network: Some(Network { received: 5 * sent, sent }),
                 ..HostSample::default()
             };
             let looks = looks(f64::from(second)).into_iter();
             let gpus = looks.map(|look| GpuSample { at, ..look }).collect();
-            Sample { at, host, gpus, ..Sample::default() }
+            HealthSample { at, host, gpus, ..HealthSample::default() }
         })
         .collect();
     let system = SystemFacts { gpu_idle_w: Some(100.0), ..SystemFacts::default() };

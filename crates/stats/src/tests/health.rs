@@ -1,7 +1,7 @@
 //! The client's own signals: what they cut, what they say, and the verdict that follows.
 
 use goodput_model::{
-    Beat, CanaryReading, Ceiling, HostSample, Sample, Scrape, ThreadSample, Throttled,
+    CanaryReading, Ceiling, HealthSample, HostSample, LoopLag, Scrape, ThreadSample, Throttled,
 };
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use super::*;
 /// A minute at ten requests a second.
 fn minute() -> (Plan, Vec<RequestRecord>) {
     let records = (0..600).map(|i| record(i, i as f64 * 100.0, &[10.0; 20])).collect();
-    (plan(Some(60), None, Extent::Time(Duration::from_secs(1))), records)
+    (plan(Some(60), None, LoadExtent::Time(Duration::from_secs(1))), records)
 }
 
 fn with_lag(mut records: Vec<RequestRecord>, lag_us: u32) -> Vec<RequestRecord> {
@@ -22,15 +22,15 @@ fn with_lag(mut records: Vec<RequestRecord>, lag_us: u32) -> Vec<RequestRecord> 
 }
 
 /// Two looks at the host, at the beginning and a minute later, and what was seen in between.
-fn samples(end: HostSample, beats: Vec<Beat>, canary: Vec<CanaryReading>) -> Vec<Sample> {
+fn samples(end: HostSample, beats: Vec<LoopLag>, canary: Vec<CanaryReading>) -> Vec<HealthSample> {
     let begin = HostSample {
         cpus: end.cpus,
         throttled: Some(Throttled::default()),
         ..HostSample::default()
     };
     vec![
-        Sample { at: Nanos::ZERO, host: begin, ..Sample::default() },
-        Sample { at: ms(61_000.0), host: end, beats, canary, ..Sample::default() },
+        HealthSample { at: Nanos::ZERO, host: begin, ..HealthSample::default() },
+        HealthSample { at: ms(61_000.0), host: end, beats, canary, ..HealthSample::default() },
     ]
 }
 
@@ -54,18 +54,18 @@ fn quiet() -> HostSample {
 }
 
 /// A client that looked at itself and found nothing.
-pub(super) fn observed() -> Vec<Sample> {
+pub(super) fn observed() -> Vec<HealthSample> {
     let canary = CanaryReading { due: ms(1_500.0), slip: Nanos(0), errors_ns: vec![0] };
     let canary =
         (0..600).map(|i| CanaryReading { due: ms(f64::from(i) * 100.0), ..canary.clone() });
     samples(quiet(), vec![beat(1_500.0, 0.0)], canary.collect())
 }
 
-fn beat(at_ms: f64, lag_ms: f64) -> Beat {
-    Beat { worker: 0, due: ms(at_ms), lag: ms(lag_ms) }
+fn beat(at_ms: f64, lag_ms: f64) -> LoopLag {
+    LoopLag { worker: 0, due: ms(at_ms), lag: ms(lag_ms) }
 }
 
-fn analysed(samples: &[Sample], ceiling: Option<Ceiling>) -> Summary {
+fn analysed(samples: &[HealthSample], ceiling: Option<Ceiling>) -> Summary {
     let (plan, records) = minute();
     let records = with_lag(records, 30);
     let facts = RunFacts { ceiling, ..facts(RunState::Complete) };
@@ -101,7 +101,7 @@ fn the_last_look_at_the_server_says_nothing_of_the_client() {
     let before = analysed(&seen, None).client;
     let silent = Err("late".to_owned());
     let scrapes = vec![Scrape { at: ms(70_000.0), took: ms(1.0), endpoint: 0, outcome: silent }];
-    seen.push(Sample { at: ms(70_000.0), scrapes, ..Sample::default() });
+    seen.push(HealthSample { at: ms(70_000.0), scrapes, ..HealthSample::default() });
     assert_eq!(analysed(&seen, None).client, before);
 }
 
@@ -225,11 +225,11 @@ proptest! {
         stamps.headers = at(offsets[2]);
         stamps.first_byte = at(offsets[3]);
         stamps.first_token = at(offsets[4]);
-        let span = |length: u64| goodput_model::Span { start: Nanos::ZERO, end: Nanos(length) };
+        let span = |length: u64| goodput_model::TimeSpan { start: Nanos::ZERO, end: Nanos(length) };
         stamps.connect = Some(goodput_model::Connect { tcp: span(connect), tls: Some(span(connect / 3)) });
         one.cap_wait = Nanos(cap);
         one.exchange.blocked = Nanos(blocked);
-        let mut plan = plan(Some(60), None, Extent::Requests(0));
+        let mut plan = plan(Some(60), None, LoadExtent::Requests(0));
         plan.load.num_requests = Some(1);
         let summary = analyse(&plan, facts(RunState::Complete), || std::iter::once(one.clone()), &[], []);
         let band = summary.waterfall.unwrap().median;

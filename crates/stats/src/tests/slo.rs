@@ -1,6 +1,6 @@
 //! SLOs of runs whose every instant is written down.
 
-use goodput_model::{Beat, ErrorClass, Plan, RequestRecord, TokenCount, TokenSource};
+use goodput_model::{ErrorClass, LoopLag, Plan, RequestRecord, TokenCount, TokenSource};
 
 use super::{NO_WARMUP, close, facts, fail, health, ms, plan, record, summary};
 use crate::{RunState, SloMisses, SloState, SloSummary, SloTermSummary, analyse};
@@ -131,7 +131,7 @@ fn a_term_that_says_nothing_is_vacuous_and_counted() {
 fn what_the_client_spoilt_counts_neither_way() {
     let mut records = requests();
     let mut samples = health::observed();
-    samples[1].beats.push(Beat { worker: 0, due: ms(5_000.0), lag: ms(1_000.0) });
+    samples[1].beats.push(LoopLag { worker: 0, due: ms(5_000.0), lag: ms(1_000.0) });
     // Due 4.9 s to 6 s with the margin, or with tokens in it. One of them had failed by itself.
     let touched = |record: &RequestRecord| {
         let (due, end) = (record.scheduled, record.scheduled + ms(140.0));

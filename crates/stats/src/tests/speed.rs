@@ -1,7 +1,7 @@
 //! Ten million samples. A measurement, not a gate: `docs/design/012-intervals.md` has the figures.
 
 use crate::sample::Wanted;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::*;
 use crate::Sample;
@@ -21,7 +21,7 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
 #[test]
 #[ignore = "a measurement: cargo test --release -p goodput-stats ten_million -- --ignored --nocapture"]
 fn ten_million_samples() {
-    let mut stream = Stream::new(1, Domain::Service, 0);
+    let mut stream = RandomStream::new(1, Domain::Service, 0);
     let mut sample = Sample::default();
     for index in 0..10_000_000u64 {
         sample.push_in(stream.log_normal(100.0, 0.5), (index / 500_000) as u8);
@@ -34,7 +34,7 @@ fn ten_million_samples() {
 #[ignore = "a measurement: cargo test --release -p goodput-stats ten_million -- --ignored --nocapture"]
 fn ten_million_gaps() {
     for several in [false, true] {
-        let mut stream = Stream::new(1, Domain::Service, 0);
+        let mut stream = RandomStream::new(1, Domain::Service, 0);
         let window = Window { start: Nanos::ZERO, end: ms(1e8), kind: Kind::Time };
         let mut metrics = Metrics::new(window);
         let no_cuts = crate::cuts::Cuts::default();

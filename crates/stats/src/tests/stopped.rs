@@ -33,7 +33,7 @@ fn a_closed_loop_is_measured_to_the_instant_it_was_stopped() {
     let ask = |i: u64| record(i, (i / 2) as f64 * 250.0, &[150.0]);
     let records: Vec<_> = (0..24).map(ask).collect();
     for (duration, count) in [(Some(60), None), (None, Some(500)), (Some(60), Some(500))] {
-        let mut plan = plan(duration, count, Extent::Time(Duration::from_secs(1)));
+        let mut plan = plan(duration, count, LoadExtent::Time(Duration::from_secs(1)));
         let think_time = Duration::ZERO;
         plan.load.mode = Mode::Closed { concurrency: 2, think_time, pause_first: false };
         let mut records = records.clone();
@@ -59,7 +59,7 @@ fn what_had_been_sent_by_then_decides() {
     let s = stopped(&plan(None, Some(20), NO_WARMUP), &records, 9.0, EndedBy::User);
     assert_eq!(s.window.end_s, 1.9);
     // Stopped before the warm-up was over.
-    let warmup = Extent::Time(Duration::from_secs(5));
+    let warmup = LoadExtent::Time(Duration::from_secs(5));
     let s = stopped(&plan(Some(10), None, warmup), &[], 2.0, EndedBy::User);
     assert_eq!(s.requests.scheduled, 0);
 }

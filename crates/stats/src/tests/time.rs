@@ -174,7 +174,7 @@ fn sessions_that_were_cut_are_told() {
 /// Four users in a loop that ends by count, all alike: an automatic warm-up has nothing to cut.
 #[test]
 fn an_automatic_warm_up_that_cuts_nothing_moves_no_request() {
-    let mut plan = plan(None, Some(400), Extent::Auto);
+    let mut plan = plan(None, Some(400), LoadExtent::Auto);
     let (think_time, pause_first) = (Duration::ZERO, false);
     plan.load.mode = Mode::Closed { concurrency: 4, think_time, pause_first };
     let records: Vec<_> = (0..400).map(|i| record(i, (i / 4) as f64 * 1000.0, &[900.0])).collect();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use goodput_model::{
-    Calibration, CalibrationSource, ConstraintKind, DatasetPlan, History, OutputLength, PrefixPlan,
-    SessionPlan, SourcePlan,
+    CalibrationSource, ConstraintKind, DatasetPlan, History, OutputLength, PrefixPlan, SessionPlan,
+    SourcePlan, TokenCalibration,
 };
 
 use super::*;
@@ -71,7 +71,7 @@ fn a_server_that_does_not_obey_lengths_is_named() {
     }
     let calibrated = |source| {
         let mut plan = short();
-        plan.workload.calibration = Some(Calibration {
+        plan.workload.calibration = Some(TokenCalibration {
             source,
             template_tokens: 0,
             message_tokens: 0,
@@ -203,7 +203,7 @@ fn hits_that_nobody_asked_for_are_named() {
     assert_eq!(of(&short(), 0), None);
     // What the chat template begins with is the model's own.
     let mut plan = short();
-    plan.workload.calibration = Some(Calibration {
+    plan.workload.calibration = Some(TokenCalibration {
         source: CalibrationSource::Estimate,
         template_tokens: 10,
         message_tokens: 0,
@@ -213,7 +213,7 @@ fn hits_that_nobody_asked_for_are_named() {
     assert_eq!(of(&plan, 21), Some(Severity::Warn));
     let mut plan = short();
     plan.workload.classes[0].session = Some(SessionPlan {
-        turns: Lengths::Fixed(2),
+        turns: LengthDistribution::Fixed(2),
         think: "1s".parse().unwrap(),
         turn_input: None,
         history: History::Server,
@@ -255,7 +255,7 @@ fn constraints_are_counted_by_kind() {
         of(4, choice),
         of(5, None),
     ];
-    let verdict = |index, valid| Judgement { index, valid, ..Judgement::default() };
+    let verdict = |index, valid| AnswerJudgement { index, valid, ..AnswerJudgement::default() };
     let judgements =
         [verdict(0, Some(true)), verdict(1, Some(false)), verdict(2, None), verdict(3, Some(true))];
     let s = judged(&short(), &records, &judgements);
@@ -279,8 +279,8 @@ fn constraints_are_counted_by_kind() {
     );
 }
 
-fn counted(index: u64, tokens: u32) -> Judgement {
-    Judgement { index, output_tokens: Some(tokens), characters: 5 * tokens, valid: None }
+fn counted(index: u64, tokens: u32) -> AnswerJudgement {
+    AnswerJudgement { index, output_tokens: Some(tokens), characters: 5 * tokens, valid: None }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How well a figure is known while a run goes on (METHOD 3.4, rule 1).
 
-use goodput_model::Figure;
+use goodput_model::StopFigure;
 
 use crate::estimate::{MINIMUM_FOR_MEAN, lag1, minimum_for_figure, minimum_for_interval, times};
 use crate::sample::Sample;
@@ -39,11 +39,11 @@ impl Estimate {
 
 /// The figure of these values, in the order in which they were due; none of no values. Those that
 /// were never reached are infinite.
-pub(crate) fn estimate(figure: Figure, values: &[f64]) -> Option<Estimate> {
+pub(crate) fn estimate(figure: StopFigure, values: &[f64]) -> Option<Estimate> {
     let mut sample = Sample::from_series(values);
     let n = sample.len();
     let found = match figure {
-        Figure::Mean => {
+        StopFigure::Mean => {
             sample.sort();
             let ends = sample.mean_interval().and_then(|found| found.low.zip(found.high));
             let value = sample.mean().filter(|_| values.iter().all(|value| value.is_finite()));
@@ -51,7 +51,7 @@ pub(crate) fn estimate(figure: Figure, values: &[f64]) -> Option<Estimate> {
             // A mean has no tail: its batches hold what a queue does to it.
             Estimate { value, ends, n, n_eff, is_queueing: false }
         }
-        Figure::Percentile(percent) => {
+        StopFigure::Percentile(percent) => {
             let found = sample.estimate(percent);
             let (ends, n_eff) = (found.low.zip(found.high), found.n_eff.unwrap_or_default());
             let is_queueing = is_queueing(values, &sample);
@@ -76,10 +76,10 @@ fn is_queueing(values: &[f64], sample: &Sample) -> bool {
 }
 
 /// The fewest values from which a figure stands for itself.
-pub(crate) fn fewest(figure: Figure) -> u64 {
+pub(crate) fn fewest(figure: StopFigure) -> u64 {
     match figure {
-        Figure::Mean => MINIMUM_FOR_MEAN,
-        Figure::Percentile(percent) => {
+        StopFigure::Mean => MINIMUM_FOR_MEAN,
+        StopFigure::Percentile(percent) => {
             let q = percent / 100.0;
             let fewest = minimum_for_figure(q).zip(minimum_for_interval(q));
             // Outside (0, 100) no number is enough.
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::estimate::student_quantile;
 
-    const P95: Figure = Figure::Percentile(95.0);
+    const P95: StopFigure = StopFigure::Percentile(95.0);
 
     #[test]
     fn a_quantile_by_hand() {
@@ -115,7 +115,7 @@ mod tests {
         let values: Vec<f64> = (0..2000)
             .map(|i| if i / 100 % 10 == 9 { 9.0 } else { 1.0 + f64::from(i % 7) })
             .collect();
-        let found = estimate(Figure::Percentile(88.0), &values).unwrap();
+        let found = estimate(StopFigure::Percentile(88.0), &values).unwrap();
         // Shares of the batches beyond the quantile: 18 times none or few, twice all.
         let shares: Vec<f64> = values
             .chunks(100)
@@ -138,7 +138,7 @@ mod tests {
         cut[900..].fill(f64::INFINITY);
         let found = estimate(P95, &cut).unwrap();
         assert_eq!((found.value, found.within()), (None, None));
-        assert_eq!(estimate(Figure::Mean, &cut).unwrap().value, None);
+        assert_eq!(estimate(StopFigure::Mean, &cut).unwrap().value, None);
         assert_eq!(estimate(P95, &[0.0; 200]).unwrap().within(), Some(0.0));
     }
 
@@ -159,7 +159,7 @@ mod tests {
     fn a_mean_by_hand() {
         // Twenty batches of five: their means are 1 and 3 in turn.
         let values: Vec<f64> = (0..100).map(|i| if i / 5 % 2 == 0 { 1.0 } else { 3.0 }).collect();
-        let found = estimate(Figure::Mean, &values).unwrap();
+        let found = estimate(StopFigure::Mean, &values).unwrap();
         // Variance of the means 20/19, of their mean 1/19.
         let margin = student_quantile(0.975, 19) * (1.0f64 / 19.0).sqrt();
         let (low, high) = found.ends.unwrap();
@@ -169,17 +169,17 @@ mod tests {
         // Values that are more alike from batch to batch than chance has them are worth no more.
         let mut saw: Vec<f64> = (0..100).map(|i| f64::from(i % 5)).collect();
         saw[0] = 0.5;
-        assert_eq!(estimate(Figure::Mean, &saw).unwrap().n_eff, 100.0);
-        assert_eq!(estimate(Figure::Mean, &values[..9]).unwrap().ends, None, "nine batches");
+        assert_eq!(estimate(StopFigure::Mean, &saw).unwrap().n_eff, 100.0);
+        assert_eq!(estimate(StopFigure::Mean, &values[..9]).unwrap().ends, None, "nine batches");
     }
 
     #[test]
     fn what_is_needed() {
-        let figures = [50.0, 90.0, 95.0, 99.0, 99.9].map(|p| fewest(Figure::Percentile(p)));
+        let figures = [50.0, 90.0, 95.0, 99.0, 99.9].map(|p| fewest(StopFigure::Percentile(p)));
         assert_eq!(figures, [20, 100, 200, 1000, 100_000]);
-        assert_eq!(fewest(Figure::Percentile(1.0)), 368, "of the lower tail, its interval's");
-        assert_eq!(fewest(Figure::Mean), 100);
-        assert_eq!(fewest(Figure::Percentile(100.0)), u64::MAX);
+        assert_eq!(fewest(StopFigure::Percentile(1.0)), 368, "of the lower tail, its interval's");
+        assert_eq!(fewest(StopFigure::Mean), 100);
+        assert_eq!(fewest(StopFigure::Percentile(100.0)), u64::MAX);
     }
 
     proptest! {
@@ -187,7 +187,7 @@ mod tests {
         #[test]
         fn ends_enclose_the_value(values in prop::collection::vec(0u32..500, 80..400)) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-            let found = estimate(Figure::Percentile(50.0), &values).unwrap();
+            let found = estimate(StopFigure::Percentile(50.0), &values).unwrap();
             let reached = |x: f64| values.iter().filter(|v| **v <= x).count() * 2;
             let expected = values.iter().copied().filter(|x| reached(*x) >= values.len());
             prop_assert_eq!(found.value, expected.min_by(f64::total_cmp));

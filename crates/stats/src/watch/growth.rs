@@ -75,13 +75,13 @@ impl Ticks {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::random::{Domain, Stream};
+    use goodput_model::random::{Domain, RandomStream};
 
     use super::*;
 
     /// A minute of arrivals at 20/s and completions at another rate; the last look.
     fn look(done_per_s: f64, noise: f64, seed: u64) -> Option<f64> {
-        let mut stream = Stream::new(seed, Domain::Service, 0);
+        let mut stream = RandomStream::new(seed, Domain::Service, 0);
         let mut ticks = Ticks::default();
         for second in 0..60 {
             let at_s = f64::from(second);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{ErrorClass, Failure, Stage, Until};
-use goodput_sim::{Arrival, Engine, Job, Profile, simulate};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{ErrorClass, Failure, FailureStage, Until};
+use goodput_sim::{JobArrival, Profile, SimEngine, SimJob, simulate};
 
 use super::*;
 use crate::tests::{NO_WARMUP, ms, plan, record};
@@ -94,7 +94,7 @@ fn what_has_not_had_time_to_be_slow_is_left_out() {
 
 #[test]
 fn all_rules_must_hold() {
-    let mut stream = Stream::new(1, Domain::Service, 0);
+    let mut stream = RandomStream::new(1, Domain::Service, 0);
     let records: Vec<_> =
         (0..4000).map(|i| request(i, i as f64 / 20.0, 0.05, stream.log_normal(1.0, 0.5))).collect();
     let stop = |rule| play(&plan_until(rule, 5), records.clone()).map(|(_, at)| at);
@@ -119,7 +119,7 @@ fn values_beyond_the_limit_are_the_largest() {
     let plan = plan_until("p95 ttft ±10%", 1);
     let fail = |mut record: RequestRecord, class| {
         record.exchange.failure =
-            Some(Failure { class, stage: Stage::Headers, message: "m".into() });
+            Some(Failure { class, stage: FailureStage::Headers, message: "m".into() });
         record.exchange.stamps.first_token = None;
         record
     };
@@ -151,7 +151,7 @@ fn time_left(runs: u64) {
     let plan = plan_until("p95 ttft ±10%", 10);
     let mut ratios = Vec::new();
     for seed in 0..runs {
-        let mut stream = Stream::new(seed, Domain::Service, 0);
+        let mut stream = RandomStream::new(seed, Domain::Service, 0);
         let records: Vec<_> = (0..4000)
             .map(|i| request(i, i as f64 / 10.0, stream.log_normal(0.05, 0.5), 0.3))
             .collect();
@@ -181,18 +181,18 @@ pub(super) fn queue_from(seed: u64, utilisation: f64, n: u64, out: usize) -> Vec
     for (key, value) in [("slots", "64"), ("ttft", ttft), ("itl", itl)] {
         profile.set(key, value).unwrap();
     }
-    let mut engine = Engine::new(&profile, seed, |_, _| 0);
-    let mut gaps = Stream::new(seed, Domain::Arrivals, 0);
+    let mut engine = SimEngine::new(&profile, seed, |_, _| 0);
+    let mut gaps = RandomStream::new(seed, Domain::Arrivals, 0);
     let rate = utilisation * 64.0 / (8.0 + 0.2 * 0.125f64.exp());
     let mut at = 0.0;
     let arrivals = (0..n + out as u64).map(|id| {
         at += gaps.exponential() / rate;
-        let job = Job { id, prompt: [0u32].into(), output_tokens: 2, answer_seed: 0 };
-        Arrival { at: Nanos::from_secs_f64(at), job }
+        let job = SimJob { id, prompt: [0u32].into(), output_tokens: 2, answer_seed: 0 };
+        JobArrival { at: Nanos::from_secs_f64(at), job }
     });
     let outcomes = simulate(&mut engine, arrivals);
     let begin = if out == 0 { Nanos::ZERO } else { outcomes[out].arrived };
-    let of = |outcome: &goodput_sim::Outcome| {
+    let of = |outcome: &goodput_sim::JobOutcome| {
         let seconds = |at: Option<Nanos>| (at.unwrap() - outcome.arrived).as_secs();
         let due = (outcome.arrived - begin).as_secs();
         request(outcome.id, due, seconds(outcome.first_token), seconds(outcome.finished))
@@ -239,7 +239,7 @@ fn stops(runs: u64, truth: f64, rule: &str, run: impl Fn(u64) -> Vec<RequestReco
 }
 
 fn independent(seed: u64, n: u64) -> Vec<RequestRecord> {
-    let mut stream = Stream::new(seed, Domain::Service, 0);
+    let mut stream = RandomStream::new(seed, Domain::Service, 0);
     let ttft = move |i: u64| request(i, i as f64 / 20.0, stream.log_normal(0.1, 0.5), 2.0);
     (0..n).map(ttft).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Judgement, RequestRecord, TokenSource};
+use goodput_model::{AnswerJudgement, RequestRecord, TokenSource};
 
 use crate::flow::arrived_tokens;
 use crate::summary::{RecountSummary, StructuredSummary};
@@ -14,7 +14,7 @@ pub(super) struct StructuredTally(BTreeMap<&'static str, StructuredSummary>);
 
 impl StructuredTally {
     /// Takes a measured request.
-    pub(super) fn add(&mut self, record: &RequestRecord, judgement: Option<&Judgement>) {
+    pub(super) fn add(&mut self, record: &RequestRecord, judgement: Option<&AnswerJudgement>) {
         let Some(kind) = record.planned.constraint else { return };
         let summary = self.0.entry(kind.name()).or_default();
         summary.asked += 1;
@@ -55,7 +55,7 @@ impl RecountTally {
     pub(super) fn add(
         &mut self,
         record: &RequestRecord,
-        judgement: &Judgement,
+        judgement: &AnswerJudgement,
         window: Window,
         counts: bool,
     ) {

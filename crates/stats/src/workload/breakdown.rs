@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use goodput_model::{
-    MetricName, Mode, Nanos, Phase, Plan, Planned, RequestRecord, Shape, TokenSource,
+    LoadShape, MetricName, Mode, Nanos, Phase, Plan, Planned, RequestRecord, TokenSource,
 };
 
 use super::minutes::Minutes;
@@ -360,7 +360,7 @@ fn slice(
 
 /// The stages of a load that has them, each with its part of the window.
 fn stages(mode: &Mode, window: Window) -> Vec<StageTally> {
-    let Mode::Shaped { shape: Shape::Stages(stages), .. } = mode else { return Vec::new() };
+    let Mode::Shaped { shape: LoadShape::Stages(stages), .. } = mode else { return Vec::new() };
     let mut start = Nanos::ZERO;
     let stage = |(place, stage): (usize, &goodput_model::LoadStage)| {
         let begin = start;
@@ -371,7 +371,7 @@ fn stages(mode: &Mode, window: Window) -> Vec<StageTally> {
             ..window
         };
         StageTally {
-            label: format!("{}: {}", place + 1, Shape::Stages(vec![*stage])),
+            label: format!("{}: {}", place + 1, LoadShape::Stages(vec![*stage])),
             end: start,
             window: part,
             slice: SliceTally::new(true),

@@ -1,20 +1,20 @@
 //! Judgements by request.
 
-use goodput_model::{Judgement, RequestRecord, TokenCount, TokenSource};
+use goodput_model::{AnswerJudgement, RequestRecord, TokenCount, TokenSource};
 
 /// What was found out about answers after the run, in the order of their requests.
 #[derive(Debug, Default)]
-pub(crate) struct Judgements(Vec<Judgement>);
+pub(crate) struct Judgements(Vec<AnswerJudgement>);
 
 impl Judgements {
-    pub(crate) fn new(judgements: impl IntoIterator<Item = Judgement>) -> Self {
+    pub(crate) fn new(judgements: impl IntoIterator<Item = AnswerJudgement>) -> Self {
         let mut judgements: Vec<_> = judgements.into_iter().collect();
         judgements.sort_by_key(|judgement| judgement.index);
         Self(judgements)
     }
 
     /// The latest about this request.
-    pub(crate) fn get(&self, index: u64) -> Option<&Judgement> {
+    pub(crate) fn get(&self, index: u64) -> Option<&AnswerJudgement> {
         let next = self.0.partition_point(|judgement| judgement.index <= index);
         self.0[..next].last().filter(|judgement| judgement.index == index)
     }

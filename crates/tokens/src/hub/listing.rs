@@ -20,7 +20,7 @@ pub struct Listing {
 pub struct ListingError(String);
 
 #[derive(Deserialize)]
-struct Wire {
+struct ListingReply {
     sha: String,
     #[serde(default)]
     siblings: Vec<Sibling>,
@@ -34,7 +34,7 @@ struct Sibling {
 impl Listing {
     /// From the hub's answer. Names that would leave the repository's folder are an error.
     pub fn parse(answer: &[u8]) -> Result<Self, ListingError> {
-        let wire: Wire = serde_json::from_slice(answer)
+        let wire: ListingReply = serde_json::from_slice(answer)
             .map_err(|error| ListingError(excerpt(&error.to_string())))?;
         if !is_commit(&wire.sha) {
             return Err(ListingError(format!("`sha` is `{}`, no commit", excerpt(&wire.sha))));

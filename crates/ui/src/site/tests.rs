@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use goodput_model::{
-    Exchange, HostSample, Nanos, Phase, Planned, Reading, RequestRecord, Sample, Scrape, Signal,
-    SignalValue, Stamps, TokenCount, TokenSource,
+    Exchange, HealthSample, HostSample, Nanos, Phase, Planned, RequestRecord, Scrape,
+    ServerReading, Signal, SignalValue, Stamps, TokenCount, TokenSource,
 };
 use goodput_record::LogWriter;
 use tempfile::TempDir;
@@ -16,16 +16,16 @@ use crate::guard::{Guard, Ruling};
 use crate::index::Index;
 use crate::notes::Notes;
 use crate::watch::Following;
-use goodput_http::{Reply, Request, Site};
+use goodput_http::{HttpReply, HttpRequest, Site};
 
 const TOKEN: &str = "0123456789abcdef-token";
 const KEY: &str = "the key of the forms";
 
-fn request(text: &str) -> Request {
-    Request::parse(text.replace('\n', "\r\n").as_bytes()).unwrap()
+fn request(text: &str) -> HttpRequest {
+    HttpRequest::parse(text.replace('\n', "\r\n").as_bytes()).unwrap()
 }
 
-fn get(path: &str) -> Request {
+fn get(path: &str) -> HttpRequest {
     request(&format!("GET {path} HTTP/1.1\nHost: localhost:8642"))
 }
 
@@ -53,9 +53,9 @@ fn a_head_is_taken_apart_or_refused() {
         "GET / HTTP/2",
         "GET / HTTP/1.1\r\nHost : h",
     ] {
-        assert_eq!(Request::parse(broken.as_bytes()), None, "{broken}");
+        assert_eq!(HttpRequest::parse(broken.as_bytes()), None, "{broken}");
     }
-    assert_eq!(Request::parse(b"GET /\xff HTTP/1.1"), None);
+    assert_eq!(HttpRequest::parse(b"GET /\xff HTTP/1.1"), None);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn run(folder: &Path) {
 }
 
 /// The whole answer.
-fn answer(site: &ResultsSite, request: &Request) -> String {
-    let reply = site.check(request).map_or_else(Reply::from, |()| site.reply(request));
-    let Reply::Whole(answer) = reply else { panic!("{request:?} is a live view") };
+fn answer(site: &ResultsSite, request: &HttpRequest) -> String {
+    let reply = site.check(request).map_or_else(HttpReply::from, |()| site.reply(request));
+    let HttpReply::Whole(answer) = reply else { panic!("{request:?} is a live view") };
     String::from_utf8(site.finish(answer).to_bytes(false)).unwrap()
 }
 
@@ -228,7 +228,7 @@ fn a_saved_page_is_never_shown() {
     drop(turn);
 }
 
-fn form(path: &str, body: &str) -> Request {
+fn form(path: &str, body: &str) -> HttpRequest {
     let mut request = request(&format!(
         "POST {path} HTTP/1.1\nHost: localhost\nOrigin: http://localhost\n\
          Content-Type: application/x-www-form-urlencoded"
@@ -360,11 +360,12 @@ fn every_page_of_metrics_counts_once() {
     let mut log = LogWriter::create(&folder.join("server.log")).unwrap();
     let scrape = |endpoint, running: Option<f64>| {
         let values = running.map(|value| (Signal::Running, SignalValue::Number(value)));
-        let reading = Reading { values: values.into_iter().collect(), ..Reading::default() };
+        let reading =
+            ServerReading { values: values.into_iter().collect(), ..ServerReading::default() };
         let outcome = running.map(|_| reading).ok_or_else(|| "late".to_owned());
         Scrape { at: Nanos::ZERO, took: Nanos::ZERO, endpoint, outcome }
     };
-    let sample = |scrapes| Sample {
+    let sample = |scrapes| HealthSample {
         at: Nanos::ZERO,
         host: HostSample::default(),
         beats: Vec::new(),

@@ -16,7 +16,7 @@ struct Seen {
 
 /// Feeds the pieces, one read each at 1 ms intervals.
 fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Seen, Exchange) {
-    let mut reader = AnswerReader::new(false, Allowance::default());
+    let mut reader = AnswerReader::new(false, AnswerLimits::default());
     let mut exchange = Exchange::default();
     let mut outcome = Ok(());
     let mut read = Read { at: Nanos::ZERO, sequence: 0, lag_us: None };
@@ -342,7 +342,7 @@ fn chunks_of_one_read_share_its_instant_and_say_so() {
 
 #[test]
 fn an_event_beyond_the_limit_is_a_class_of_its_own() {
-    let mut reader = AnswerReader::new(false, Allowance::default());
+    let mut reader = AnswerReader::new(false, AnswerLimits::default());
     let mut exchange = Exchange::default();
     let read = Read { at: Nanos(1), sequence: 1, lag_us: None };
     let piece = vec![b'x'; 1 << 20];
@@ -356,7 +356,7 @@ fn whole_answers() {
     let take = |bytes: &[u8]| {
         let mut exchange = Exchange::default();
         let outcome =
-            AnswerReader::new(true, Allowance::default()).whole(bytes, read, &mut exchange);
+            AnswerReader::new(true, AnswerLimits::default()).whole(bytes, read, &mut exchange);
         (outcome.map_err(|fault| fault.class), exchange)
     };
     let (outcome, exchange) = take(&sample("llama-server-chat-json"));
@@ -398,8 +398,8 @@ proptest::proptest! {
                 .and_then(|()| reader.finish(read, &mut exchange));
             (outcome, exchange)
         };
-        let mut reads_all = AnswerReader::new(false, Allowance::default());
-        reads_all.state.likeness = Likeness::off();
-        proptest::prop_assert_eq!(outcome(AnswerReader::new(false, Allowance::default())), outcome(reads_all));
+        let mut reads_all = AnswerReader::new(false, AnswerLimits::default());
+        reads_all.state.likeness = EventTemplate::off();
+        proptest::prop_assert_eq!(outcome(AnswerReader::new(false, AnswerLimits::default())), outcome(reads_all));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use goodput_model::{Message, Part};
+use goodput_model::{Message, MessagePart};
 use serde::de::IgnoredAny;
 
 use super::text::write_text;
@@ -17,9 +17,9 @@ pub(super) fn text_length<'a>(messages: impl Iterator<Item = &'a Message>) -> us
     messages.map(|message| 64 + length(message)).map(|length| length + length / 32).sum()
 }
 
-fn content(part: &Part) -> &str {
+fn content(part: &MessagePart) -> &str {
     match part {
-        Part::Text(content) | Part::Image(content) => content,
+        MessagePart::Text(content) | MessagePart::Image(content) => content,
     }
 }
 
@@ -38,21 +38,21 @@ pub(super) fn write_messages<'a>(out: &mut Vec<u8>, messages: impl Iterator<Item
 }
 
 /// One string if it is only text, as every server takes that; else a list of parts.
-fn write_content(out: &mut Vec<u8>, parts: &[Part]) {
-    let is_text = |part: &Part| matches!(part, Part::Text(_));
+fn write_content(out: &mut Vec<u8>, parts: &[MessagePart]) {
+    let is_text = |part: &MessagePart| matches!(part, MessagePart::Text(_));
     if parts.iter().all(is_text) {
-        return write_text(out, Texts(parts));
+        return write_text(out, PartTexts(parts));
     }
     let groups = parts.chunk_by(|one, next| is_text(one) && is_text(next));
     write_list(out, groups, |out, group| match group {
-        [Part::Image(url)] => {
+        [MessagePart::Image(url)] => {
             out.extend_from_slice(b"{\"image_url\":{\"url\":");
             write_text(out, url);
             out.extend_from_slice(b"},\"type\":\"image_url\"}");
         }
         texts => {
             out.extend_from_slice(b"{\"text\":");
-            write_text(out, Texts(texts));
+            write_text(out, PartTexts(texts));
             out.extend_from_slice(b",\"type\":\"text\"}");
         }
     });
@@ -63,7 +63,7 @@ pub(super) fn write_prompt<'a>(
     out: &mut Vec<u8>,
     messages: impl Iterator<Item = &'a Message> + Clone,
 ) {
-    write_text(out, Prompt(messages));
+    write_text(out, PromptText(messages));
 }
 
 /// A JSON array.
@@ -83,28 +83,28 @@ pub(super) fn write_list<T>(
 }
 
 /// The texts among some parts, in one piece.
-struct Texts<'a>(&'a [Part]);
+struct PartTexts<'a>(&'a [MessagePart]);
 
-impl Display for Texts<'_> {
+impl Display for PartTexts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {
-            Part::Text(text) => f.write_str(text),
-            Part::Image(_) => Ok(()),
+            MessagePart::Text(text) => f.write_str(text),
+            MessagePart::Image(_) => Ok(()),
         })
     }
 }
 
 /// The texts of messages, each on a line of its own.
-struct Prompt<I>(I);
+struct PromptText<I>(I);
 
-impl<'a, I: Iterator<Item = &'a Message> + Clone> Display for Prompt<I> {
+impl<'a, I: Iterator<Item = &'a Message> + Clone> Display for PromptText<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, message) in self.0.clone().enumerate() {
             if place > 0 {
                 f.write_str("\n")?;
             }
             match message {
-                Message::Plain { parts, .. } => Texts(parts).fmt(f)?,
+                Message::Plain { parts, .. } => PartTexts(parts).fmt(f)?,
                 Message::Raw(json) => raw_text(json).fmt(f)?,
             }
         }
@@ -115,7 +115,7 @@ impl<'a, I: Iterator<Item = &'a Message> + Clone> Display for Prompt<I> {
 /// The text content of a message object.
 fn raw_text(json: &str) -> String {
     #[derive(serde::Deserialize)]
-    struct Object {
+    struct ContentObject {
         #[serde(default)]
         content: Option<Content>,
     }
@@ -123,15 +123,16 @@ fn raw_text(json: &str) -> String {
     #[serde(untagged)]
     enum Content {
         Text(String),
-        Parts(Vec<Piece>),
+        Parts(Vec<ContentPiece>),
         Other(IgnoredAny),
     }
     #[derive(serde::Deserialize)]
-    struct Piece {
+    struct ContentPiece {
         #[serde(default)]
         text: Option<String>,
     }
-    let content = serde_json::from_str::<Object>(json).ok().and_then(|object| object.content);
+    let content =
+        serde_json::from_str::<ContentObject>(json).ok().and_then(|object| object.content);
     match content {
         Some(Content::Text(text)) => text,
         Some(Content::Parts(pieces)) => pieces.into_iter().filter_map(|piece| piece.text).collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goodput_model::{Constraint, Part, Planned, Role};
+use goodput_model::{Constraint, MessagePart, Planned, Role};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -12,8 +12,8 @@ fn prompt() -> Request {
     Request::prompt("say \"hi\"\n", Planned::new("chat", 2, Some(7)))
 }
 
-fn chat() -> Dialect {
-    Dialect::new(Api::Chat, "m", false)
+fn chat() -> RequestFormat {
+    RequestFormat::new(Api::Chat, "m", false)
 }
 
 fn parsed(body: &Bytes) -> Value {
@@ -36,7 +36,7 @@ fn only_what_was_asked_for_is_sent() {
         plain,
         r#"{"max_tokens":7,"messages":[{"content":"say \"hi\"\n","role":"user"}],"model":"m"}"#
     );
-    let full = Dialect::new(Api::Completions, "m", true).with_usage().with_exact_output();
+    let full = RequestFormat::new(Api::Completions, "m", true).with_usage().with_exact_output();
     assert_eq!(
         full.encode(&[], &prompt()),
         r#"{"ignore_eos":true,"max_tokens":7,"min_tokens":7,"model":"m","prompt":"say \"hi\"\n","stream":true,"stream_options":{"include_usage":true}}"#
@@ -51,7 +51,7 @@ fn only_what_was_asked_for_is_sent() {
 
 #[test]
 fn the_users_fields_win() {
-    let dialect = Dialect::new(Api::Chat, "m", true);
+    let dialect = RequestFormat::new(Api::Chat, "m", true);
     let merged = dialect.clone().with_extra(r#"{"model":"other","top_k":1}"#).unwrap();
     let body = parsed(&merged.encode(&[], &prompt()));
     assert_eq!((&body["model"], &body["top_k"]), (&json!("other"), &json!(1)));
@@ -101,11 +101,11 @@ fn conversation() -> (Vec<Message>, Request) {
         ),
     ];
     let parts = vec![
-        Part::Text("Look ".into()),
-        Part::Text("here:".into()),
-        Part::Image("data:image/png;base64,AA==".into()),
-        Part::Image("data:image/png;base64,BB==".into()),
-        Part::Text("what?".into()),
+        MessagePart::Text("Look ".into()),
+        MessagePart::Text("here:".into()),
+        MessagePart::Image("data:image/png;base64,AA==".into()),
+        MessagePart::Image("data:image/png;base64,BB==".into()),
+        MessagePart::Text("what?".into()),
     ];
     let messages = vec![Message::Plain { role: Role::User, parts }];
     (history, Request { messages, ..prompt() })
@@ -137,7 +137,7 @@ fn completions_take_the_texts_alone() {
     let (mut history, request) = conversation();
     history.push(Message::Raw(r#"{"content":"raw \"text\""}"#.into()));
     history.push(Message::Raw("no json".into()));
-    let body = Dialect::new(Api::Completions, "m", false).encode(&history, &request);
+    let body = RequestFormat::new(Api::Completions, "m", false).encode(&history, &request);
     let texts = "Be brief.\n2+2?\n\nfour\nraw \"text\"\n\nLook here:what?";
     assert_eq!(parsed(&body)["prompt"], texts);
     assert_eq!(parsed(&body).get("messages"), None);
@@ -145,7 +145,11 @@ fn completions_take_the_texts_alone() {
 
 #[test]
 fn several_texts_of_a_message_are_one_string() {
-    let parts = vec![Part::Text("a\"".into()), Part::Text("".into()), Part::Text("\u{1}b".into())];
+    let parts = vec![
+        MessagePart::Text("a\"".into()),
+        MessagePart::Text("".into()),
+        MessagePart::Text("\u{1}b".into()),
+    ];
     let none = Message::Plain { role: Role::User, parts: Vec::new() };
     let messages = vec![Message::Plain { role: Role::User, parts }, none];
     assert_eq!(
@@ -217,7 +221,7 @@ fn the_model_is_found_where_it_stands() {
     let fields = fields.map(|(key, json)| (key.to_owned(), json.to_owned()));
     let plain = Request { messages: vec![raw], fields: Arc::new(fields), ..prompt() };
     let adapter = Request { model: Some("a \"lora\"".into()), ..plain.clone() };
-    let dialect = Dialect::new(Api::Chat, "base", true);
+    let dialect = RequestFormat::new(Api::Chat, "base", true);
     let of_user = dialect.clone().with_extra(r#"{"model": "mine"}"#).unwrap();
     for (dialect, request, expected) in [
         (&dialect, &plain, r#""base""#),
@@ -251,8 +255,8 @@ proptest! {
             past.iter().map(|text| Message::text(Role::Assistant, text.as_str())).collect();
         let is_plain = parts.iter().all(|(_, is_image)| !is_image);
         let part = |(text, is_image): &(String, bool)| match is_image {
-            true => Part::Image(text.as_str().into()),
-            false => Part::Text(text.as_str().into()),
+            true => MessagePart::Image(text.as_str().into()),
+            false => MessagePart::Text(text.as_str().into()),
         };
         let message = Message::Plain { role: Role::User, parts: parts.iter().map(part).collect() };
         let request = Request {
@@ -264,7 +268,7 @@ proptest! {
         let text: String =
             parts.iter().filter(|(_, is_image)| !is_image).map(|(text, _)| text.as_str()).collect();
 
-        let chat = parsed(&Dialect::new(Api::Chat, &model, false).encode(&history, &request));
+        let chat = parsed(&RequestFormat::new(Api::Chat, &model, false).encode(&history, &request));
         prop_assert_eq!(&chat["model"], &json!(model));
         prop_assert_eq!(chat.get("max_tokens").cloned(), limit.map(|limit| json!(limit)));
         prop_assert_eq!(&chat[format!("x{key}")], &json!([1]));
@@ -284,7 +288,7 @@ proptest! {
             prop_assert_eq!(shown, images);
         }
 
-        let completions = Dialect::new(Api::Completions, &model, false);
+        let completions = RequestFormat::new(Api::Completions, &model, false);
         let body = parsed(&completions.encode(&history, &request));
         let all: Vec<_> = past.iter().map(String::as_str).chain([text.as_str()]).collect();
         prop_assert_eq!(&body["prompt"], &json!(all.join("\n")));

@@ -43,11 +43,11 @@ fn take(inflow: &mut Inflow, came: &mut Came) {
     loop {
         match inflow.take_part() {
             Ok(None) => return,
-            Ok(Some(Part::Data(bytes))) => {
+            Ok(Some(BodyPart::Data(bytes))) => {
                 assert!(!bytes.is_empty());
                 came.body.extend_from_slice(&bytes);
             }
-            Ok(Some(Part::Trailers(trailers))) => came.trailers = pairs(&trailers),
+            Ok(Some(BodyPart::Trailers(trailers))) => came.trailers = pairs(&trailers),
             Err(fault) => {
                 came.fault = Some(fault);
                 return;

@@ -6,7 +6,7 @@ use std::ops::Range;
 const LAYERS: usize = 4;
 
 /// A text without what a quote may change, and where each byte of it came from.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) bytes: Vec<u8>,
     spans: Vec<Span>,
 }
@@ -14,7 +14,7 @@ pub(super) struct Folded {
 /// Bytes of the original: from, to.
 type Span = (u32, u32);
 
-impl Folded {
+impl FoldedText {
     /// The bytes of the original that these stand for.
     pub(super) fn range(&self, of: &Range<usize>) -> Option<Range<usize>> {
         let last = of.end.checked_sub(1)?;
@@ -34,8 +34,8 @@ impl Folded {
 
 /// Decodes escapes, and drops case, white space and what cannot be seen. The two alphabets of base64
 /// become one.
-pub(super) fn fold(text: &str) -> Folded {
-    let mut folded = Folded::with_room(text.len());
+pub(super) fn fold(text: &str) -> FoldedText {
+    let mut folded = FoldedText::with_room(text.len());
     for (at, char) in text.char_indices() {
         // Longer than any text that is kept: what is beyond stands for its last byte.
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -65,8 +65,8 @@ pub(super) fn plain_ascii(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Takes one layer of escapes off. Whatever is decoded becomes shorter.
-fn decode(text: &Folded) -> Folded {
-    let mut out = Folded::with_room(text.bytes.len());
+fn decode(text: &FoldedText) -> FoldedText {
+    let mut out = FoldedText::with_room(text.bytes.len());
     let mut at = 0;
     while let Some(rest) = text.bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let escape = match rest[0] {
@@ -193,8 +193,8 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
 }
 
 /// Without case, white space and what cannot be seen.
-fn plain(text: &Folded) -> Folded {
-    let mut out = Folded::with_room(text.bytes.len());
+fn plain(text: &FoldedText) -> FoldedText {
+    let mut out = FoldedText::with_room(text.bytes.len());
     let mut at = 0;
     while let (Some(byte), Some(span)) = (text.bytes.get(at), text.spans.get(at)) {
         if byte.is_ascii() {

@@ -122,7 +122,7 @@ fn pages_are_scrubbed_line_by_line() {
     let page = format!("a 1\nb{{k=\"{KEY}\"}} 2\nc 3");
     assert_eq!(scrub_lines(page), "a 1\nb{k=\"[redacted]\"} 2\nc 3");
     assert_eq!(scrub_lines("a 1\nb 2\n".to_owned()), "a 1\nb 2\n");
-    let (class, stage) = (goodput_model::ErrorClass::BadHttp, goodput_model::Stage::Headers);
+    let (class, stage) = (goodput_model::ErrorClass::BadHttp, goodput_model::FailureStage::Headers);
     let failure = Failure { class, stage, message: format!("{KEY}{}", "y".repeat(300)) };
     assert_eq!(harmless(failure).message.chars().count(), MESSAGE_LIMIT);
 }

@@ -23,7 +23,7 @@ pub(super) struct Captions(HashMap<String, Arc<str>>);
 
 impl Captions {
     /// All lists of a folder. An image that is listed twice keeps its first caption.
-    pub(super) fn of(folder: &Path) -> Result<Self, WorkloadError> {
+    pub(super) fn read(folder: &Path) -> Result<Self, WorkloadError> {
         let mut captions = Self::default();
         for path in lists(folder) {
             let ending = path.extension().and_then(|ending| ending.to_str());

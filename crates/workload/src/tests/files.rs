@@ -1,9 +1,10 @@
 //! Entries of files.
 
+use goodput_dataset::Loaded;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use goodput_dataset::{Entry, Turn};
+use goodput_dataset::{DatasetEntry, DatasetTurn};
 use goodput_model::{DatasetPlan, Delay, History, ImageFormat, ImagesPlan, Nanos, SourcePlan};
 
 use super::*;
@@ -13,22 +14,22 @@ fn data(plan: DatasetPlan) -> ClassPlan {
     ClassPlan { name: "sharegpt".to_owned(), source, ..fixed(1, 1) }
 }
 
-fn load(class: ClassPlan, entries: Vec<Entry>, requests: u64) -> Workload {
+fn load(class: ClassPlan, entries: Vec<DatasetEntry>, requests: u64) -> Workload {
     let loaded = Loaded { entries, seen: 9, sha256: "ab".repeat(32), ..Loaded::default() };
-    let setting = Setting { requests, ..Setting::of(3) };
-    Workload::build(&WorkloadPlan::of(class), &setting, vec![Material::Entries(loaded)]).unwrap()
+    let setting = Setting { requests, ..Setting::new(3) };
+    Workload::build(&WorkloadPlan::new(class), &setting, vec![Material::Entries(loaded)]).unwrap()
 }
 
-fn turn(question: &str, answer: Option<&str>) -> Turn {
-    Turn {
+fn turn(question: &str, answer: Option<&str>) -> DatasetTurn {
+    DatasetTurn {
         messages: vec![Message::text(Role::User, question)],
         reply: answer.map(|text| Message::text(Role::Assistant, text)),
-        ..Turn::default()
+        ..DatasetTurn::default()
     }
 }
 
-fn entry(turns: Vec<Turn>) -> Entry {
-    Entry { turns, ..Entry::default() }
+fn entry(turns: Vec<DatasetTurn>) -> DatasetEntry {
+    DatasetEntry { turns, ..DatasetEntry::default() }
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn an_entry_is_sent_as_it_is() {
     only.fields.clone_from(&fields);
     only.input_tokens = Some(6);
     only.output_tokens = Some(33);
-    let labelled = Entry { class: Some("science".to_owned()), ..entry(vec![only]) };
+    let labelled = DatasetEntry { class: Some("science".to_owned()), ..entry(vec![only]) };
     let workload = load(data(DatasetPlan::default()), vec![labelled], 1);
     let request = first(&workload, 0);
     assert_eq!(whole(&request), "Why is the sky blue?");
@@ -65,13 +66,13 @@ fn requests_of_entries_are_counted_without_making_them() {
 
 #[test]
 fn answer_lengths_come_from_the_plan_then_the_file_then_the_answer() {
-    let output = |plan: Option<Lengths>, stated: Option<u32>, answer: Option<&str>| {
-        let only = Turn { output_tokens: stated, ..turn("Hello", answer) };
+    let output = |plan: Option<LengthDistribution>, stated: Option<u32>, answer: Option<&str>| {
+        let only = DatasetTurn { output_tokens: stated, ..turn("Hello", answer) };
         let class = data(DatasetPlan { output: plan, ..DatasetPlan::default() });
         first(&load(class, vec![entry(vec![only])], 1), 0).planned.output_tokens
     };
     let answer = Some("sixteen letters.");
-    assert_eq!(output(Some(Lengths::Fixed(7)), Some(5), answer), Some(7));
+    assert_eq!(output(Some(LengthDistribution::Fixed(7)), Some(5), answer), Some(7));
     assert_eq!(output(None, Some(5), answer), Some(5));
     assert_eq!(output(None, None, answer), Some(4));
     assert_eq!(output(None, None, None), None);
@@ -79,10 +80,14 @@ fn answer_lengths_come_from_the_plan_then_the_file_then_the_answer() {
 
 #[test]
 fn conversations_keep_their_turns_pauses_and_answers() {
-    let mut second = Turn { input_tokens: Some(70), ..turn("And then?", Some("Then nothing.")) };
+    let mut second =
+        DatasetTurn { input_tokens: Some(70), ..turn("And then?", Some("Then nothing.")) };
     second.after = Some(Nanos::from_millis(250));
-    let opening =
-        Turn { input_tokens: Some(20), output_tokens: Some(30), ..turn("Begin.", Some("Once.")) };
+    let opening = DatasetTurn {
+        input_tokens: Some(20),
+        output_tokens: Some(30),
+        ..turn("Begin.", Some("Once."))
+    };
     let turns = vec![opening, second, turn("Good.", None), turn("Bye.", None)];
     let plan = DatasetPlan {
         turns: Some(3),
@@ -102,7 +107,7 @@ fn conversations_keep_their_turns_pauses_and_answers() {
 
 #[test]
 fn entries_beyond_the_file_begin_again_with_fresh_nonces_and_a_note() {
-    let entries: Vec<Entry> =
+    let entries: Vec<DatasetEntry> =
         ["one", "two"].iter().map(|text| entry(vec![turn(text, None)])).collect();
     let workload = load(data(DatasetPlan::default()), entries, 5);
     let texts: Vec<String> = (0..6).map(|n| whole(&first(&workload, n))).collect();
@@ -125,12 +130,12 @@ fn entries_beyond_the_file_begin_again_with_fresh_nonces_and_a_note() {
 
 #[test]
 fn nonces_go_into_raw_messages_too() {
-    let raw = |json: &str| Turn {
+    let raw = |json: &str| DatasetTurn {
         messages: vec![
             Message::Raw(r#"{"role":"system","content":"Be brief."}"#.into()),
             Message::Raw(json.into()),
         ],
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
     let entries = vec![
         entry(vec![raw(r#"{"role":"user","content":"hello"}"#)]),
@@ -156,8 +161,8 @@ fn what_was_left_out_is_noted_by_reason() {
     let entries = vec![entry(vec![turn("one", None)])];
     let skipped = BTreeMap::from([("too long".to_owned(), 1_200), ("no prompt".to_owned(), 3)]);
     let loaded = Loaded { entries, seen: 1_204, skipped, ..Loaded::default() };
-    let plan = WorkloadPlan::of(data(DatasetPlan::default()));
-    let setting = Setting { requests: 1, ..Setting::of(3) };
+    let plan = WorkloadPlan::new(data(DatasetPlan::default()));
+    let setting = Setting { requests: 1, ..Setting::new(3) };
     let workload = Workload::build(&plan, &setting, vec![Material::Entries(loaded)]).unwrap();
     let expected = "sharegpt: 1,203 of 1,204 entries left out: no prompt (3), too long (1200)";
     assert_eq!(workload.notes(), [expected]);
@@ -188,8 +193,8 @@ fn images_stand_behind_the_text_and_walk_through_the_pool() {
         let Message::Plain { parts, .. } = first(&workload, number).messages.remove(0) else {
             panic!()
         };
-        assert!(matches!(parts[0], Part::Text(_)));
-        let url = |part| if let Part::Image(url) = part { Some(url) } else { None };
+        assert!(matches!(parts[0], MessagePart::Text(_)));
+        let url = |part| if let MessagePart::Image(url) = part { Some(url) } else { None };
         parts.into_iter().filter_map(url).collect()
     };
     assert_eq!(first(&workload, 0).planned.images, 2);
@@ -206,8 +211,8 @@ fn frozen_sessions_come_back_as_they_were_and_end() {
     let sessions: Vec<(Option<Nanos>, Session)> =
         (0..3).map(|n| (Some(Nanos::from_millis(n * 100)), origin.session(n).unwrap())).collect();
     let source = SourcePlan::Frozen { file: "w.jsonl".to_owned(), sha256: None };
-    let plan = WorkloadPlan::of(ClassPlan { source, ..fixed(1, 1) });
-    let setting = Setting { time_scale: 0.5, ..Setting::of(8) };
+    let plan = WorkloadPlan::new(ClassPlan { source, ..fixed(1, 1) });
+    let setting = Setting { time_scale: 0.5, ..Setting::new(8) };
     let workload =
         Workload::build(&plan, &setting, vec![Material::Frozen(sessions.clone())]).unwrap();
     assert_eq!(workload.sessions(), Some(3));
@@ -225,13 +230,13 @@ fn frozen_sessions_come_back_as_they_were_and_end() {
 #[test]
 fn lengths_that_the_file_lacks_can_be_counted() {
     let raw = Message::Raw(r#"{"role":"user","content":[{"type":"text","text":"a b c"}]}"#.into());
-    let second = Turn { messages: vec![raw], ..turn("", Some("x y")) };
+    let second = DatasetTurn { messages: vec![raw], ..turn("", Some("x y")) };
     let entries = vec![entry(vec![turn("one two three", Some("four five")), second])];
     let class = data(DatasetPlan::default());
     let mut material = Material::Entries(Loaded { entries, ..Loaded::default() });
     material.measure(&class, &|text| text.split(' ').count() as u32);
-    let setting = Setting::of(1);
-    let workload = Workload::build(&WorkloadPlan::of(class), &setting, vec![material]).unwrap();
+    let setting = Setting::new(1);
+    let workload = Workload::build(&WorkloadPlan::new(class), &setting, vec![material]).unwrap();
     // Three words and two in answer; five said before three more.
     let expected = [(3, Some(2), Some(0)), (8, Some(2), Some(0))];
     assert_eq!(plans(&workload.session(0).unwrap()), expected);

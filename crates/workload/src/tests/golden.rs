@@ -1,6 +1,7 @@
 //! The same plan gives the same bytes on every machine.
 
-use goodput_dataset::{Entry, Turn};
+use goodput_dataset::Loaded;
+use goodput_dataset::{DatasetEntry, DatasetTurn};
 use goodput_model::{DatasetPlan, SourcePlan};
 
 use super::*;
@@ -9,7 +10,7 @@ use super::*;
 fn shapes() -> Vec<(String, WorkloadPlan)> {
     let mut plans: Vec<(String, WorkloadPlan)> = PRESETS
         .iter()
-        .map(|name| ((*name).to_owned(), WorkloadPlan::of(preset(name).unwrap())))
+        .map(|name| ((*name).to_owned(), WorkloadPlan::new(preset(name).unwrap())))
         .collect();
     let shared = [
         ("system", None),
@@ -21,9 +22,9 @@ fn shapes() -> Vec<(String, WorkloadPlan)> {
     for (name, shared) in shared {
         let mut class = with_prefix(0, 64, shared);
         class.source = preset("chat").unwrap().source;
-        plans.push((name.to_owned(), WorkloadPlan::of(class)));
+        plans.push((name.to_owned(), WorkloadPlan::new(class)));
     }
-    let mut mix = WorkloadPlan::of(ClassPlan { share: 0.7, ..preset("chat").unwrap() });
+    let mut mix = WorkloadPlan::new(ClassPlan { share: 0.7, ..preset("chat").unwrap() });
     mix.classes.push(ClassPlan { share: 0.3, ..preset("agent").unwrap() });
     plans.push(("mix".to_owned(), mix));
     plans
@@ -34,7 +35,7 @@ fn golden_hashes() {
     let found: Vec<(String, String)> = shapes()
         .into_iter()
         .map(|(name, plan)| {
-            let hash = Workload::new(&plan, &Setting::of(42)).unwrap().hash();
+            let hash = Workload::new(&plan, &Setting::new(42)).unwrap().hash();
             (name, hash[..16].to_owned())
         })
         .collect();
@@ -58,18 +59,22 @@ const GOLDEN: [(&str, &str); 12] = [
 
 #[test]
 fn the_hash_knows_the_seed_the_lengths_and_the_file_but_not_its_place() {
-    let plan = WorkloadPlan::of(fixed(50, 9));
-    let hash = |plan: &WorkloadPlan, seed| Workload::new(plan, &Setting::of(seed)).unwrap().hash();
+    let plan = WorkloadPlan::new(fixed(50, 9));
+    let hash = |plan: &WorkloadPlan, seed| Workload::new(plan, &Setting::new(seed)).unwrap().hash();
     assert_eq!(hash(&plan, 1), hash(&plan, 1));
     assert_ne!(hash(&plan, 1), hash(&plan, 2));
-    assert_ne!(hash(&plan, 1), hash(&WorkloadPlan::of(fixed(50, 10)), 1));
+    assert_ne!(hash(&plan, 1), hash(&WorkloadPlan::new(fixed(50, 10)), 1));
     let of_file = |file: &str, sha256: &str| {
         let data = DatasetPlan { file: file.to_owned(), ..DatasetPlan::default() };
-        let plan = WorkloadPlan::of(ClassPlan { source: SourcePlan::Dataset(data), ..fixed(1, 1) });
-        let turn = Turn { messages: vec![Message::text(Role::User, "Hello")], ..Turn::default() };
-        let entries = vec![Entry { turns: vec![turn], ..Entry::default() }];
+        let plan =
+            WorkloadPlan::new(ClassPlan { source: SourcePlan::Dataset(data), ..fixed(1, 1) });
+        let turn = DatasetTurn {
+            messages: vec![Message::text(Role::User, "Hello")],
+            ..DatasetTurn::default()
+        };
+        let entries = vec![DatasetEntry { turns: vec![turn], ..DatasetEntry::default() }];
         let loaded = Loaded { entries, sha256: sha256.to_owned(), ..Loaded::default() };
-        Workload::build(&plan, &Setting::of(1), vec![Material::Entries(loaded)]).unwrap().hash()
+        Workload::build(&plan, &Setting::new(1), vec![Material::Entries(loaded)]).unwrap().hash()
     };
     assert_eq!(of_file("here/s.json", "aa"), of_file("there/s.json", "aa"));
     assert_ne!(of_file("here/s.json", "aa"), of_file("here/s.json", "bb"));
@@ -78,9 +83,9 @@ fn the_hash_knows_the_seed_the_lengths_and_the_file_but_not_its_place() {
 #[test]
 fn sessions_are_the_same_in_any_order_and_from_any_clone() {
     for (name, plan) in shapes() {
-        let workload = Workload::new(&plan, &Setting::of(4)).unwrap();
+        let workload = Workload::new(&plan, &Setting::new(4)).unwrap();
         let forward: Vec<Option<Session>> = (0..12).map(|n| workload.session(n)).collect();
-        let again = Workload::new(&plan, &Setting::of(4)).unwrap().clone();
+        let again = Workload::new(&plan, &Setting::new(4)).unwrap().clone();
         for number in (0..12).rev() {
             assert_eq!(again.session(number), forward[number as usize], "{name}");
         }

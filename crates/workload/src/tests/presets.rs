@@ -1,5 +1,5 @@
 use goodput_model::SourcePlan;
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::*;
 
@@ -37,14 +37,16 @@ fn lengths_have_the_moments_of_the_clipped_log_normal() {
         };
         let drawn: Vec<(u32, u32)> = (0..n)
             .map(|number| {
-                let mut stream = Stream::new(11, Domain::Lengths, number);
+                let mut stream = RandomStream::new(11, Domain::Lengths, number);
                 (input.draw(&mut stream), output.draw(&mut stream))
             })
             .collect();
         let inputs = drawn.iter().map(|(input, _)| *input).collect::<Vec<_>>();
         let outputs = drawn.iter().map(|(_, output)| *output).collect::<Vec<_>>();
         for (lengths, values) in [(input, inputs), (output, outputs)] {
-            let Lengths::LogNormal(median, sigma, clip) = lengths else { panic!("{name}") };
+            let LengthDistribution::LogNormal(median, sigma, clip) = lengths else {
+                panic!("{name}")
+            };
             let (mean, sd, at_low, at_high) = closed_form(median, sigma, clip);
             // Four standard errors: of a mean, and of a share, with one count beside it for
             // shares of almost nothing.
@@ -73,7 +75,7 @@ fn a_session_has_the_lengths_of_its_stream_and_they_are_pinned() {
     assert_eq!(lengths, GOLDEN_CHAT);
     let SourcePlan::Synthetic { input, output } = preset("chat").unwrap().source else { panic!() };
     for (number, lengths) in (0..).zip(lengths) {
-        let mut stream = Stream::new(42, Domain::Lengths, number);
+        let mut stream = RandomStream::new(42, Domain::Lengths, number);
         assert_eq!((input.draw(&mut stream), output.draw(&mut stream)), lengths);
     }
 }
@@ -96,9 +98,9 @@ fn pairs_are_drawn_together() {
     let class =
         ClassPlan { source: SourcePlan::Pairs { file: "pairs.csv".to_owned() }, ..fixed(1, 1) };
     let pairs = vec![(10, 1), (20, 2), (30, 3)];
-    let plan = WorkloadPlan::of(class);
+    let plan = WorkloadPlan::new(class);
     let workload =
-        Workload::build(&plan, &Setting::of(1), vec![Material::Pairs(pairs.clone())]).unwrap();
+        Workload::build(&plan, &Setting::new(1), vec![Material::Pairs(pairs.clone())]).unwrap();
     let mut seen = [0u32; 3];
     for number in 0..300 {
         let planned = first(&workload, number).planned;
@@ -112,10 +114,10 @@ fn pairs_are_drawn_together() {
 #[test]
 fn every_preset_describes_itself() {
     for name in PRESETS {
-        let line = describe(&WorkloadPlan::of(preset(name).unwrap()));
+        let line = describe(&WorkloadPlan::new(preset(name).unwrap()));
         assert!(line.starts_with(&format!("{name}: input lognormal:")), "{line}");
     }
     assert!(preset("chatt").is_none());
-    let line = describe(&WorkloadPlan::of(preset("agent").unwrap()));
+    let line = describe(&WorkloadPlan::new(preset("agent").unwrap()));
     assert!(line.contains("uniform:1:6 tool calls a turn with 1 beside"), "{line}");
 }

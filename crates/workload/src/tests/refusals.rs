@@ -1,11 +1,12 @@
 //! Plans that cannot work.
 
+use goodput_dataset::Loaded;
 use goodput_model::{DatasetPlan, LogPlan, SourcePlan, StructuredPlan, TracePlan};
 
 use super::*;
 
 fn message(class: ClassPlan) -> String {
-    let error = refused(&WorkloadPlan::of(class));
+    let error = refused(&WorkloadPlan::new(class));
     assert!(!error.hint.is_empty(), "{error}");
     error.to_string()
 }
@@ -29,15 +30,15 @@ fn numbers_out_of_range_are_named() {
     let popular = SharedPlan::Groups { groups: 2, tokens: 9, zipf: f64::NAN };
     assert!(shared(popular).contains("a popularity of the power NaN"));
     assert!(message(fixed(0, 4)).contains("input: `0` can be below one"));
-    let upside_down = Lengths::Zipf(1.0, goodput_model::Clip { low: 9, high: 3 });
-    let class = ClassPlan::synthetic("fixed", Lengths::Fixed(9), upside_down);
+    let upside_down = LengthDistribution::Zipf(1.0, goodput_model::Clip { low: 9, high: 3 });
+    let class = ClassPlan::synthetic("fixed", LengthDistribution::Fixed(9), upside_down);
     assert!(message(class).contains("output: `zipf:1:9:3`"));
 }
 
 #[test]
 fn sessions_need_turns_and_generated_text() {
     let mut class = preset("agent").unwrap();
-    class.session.as_mut().unwrap().turns = Lengths::Fixed(0);
+    class.session.as_mut().unwrap().turns = LengthDistribution::Fixed(0);
     assert!(message(class).contains("turns: `0` can be below one"));
     let mut class = preset("agent").unwrap();
     class.source = SourcePlan::Dataset(DatasetPlan::default());
@@ -58,7 +59,7 @@ fn traces_stand_alone() {
         sha256: None,
         log: LogPlan::default(),
     });
-    let mut plan = WorkloadPlan::of(preset("chat").unwrap());
+    let mut plan = WorkloadPlan::new(preset("chat").unwrap());
     plan.classes.push(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) });
     let error = refused(&plan);
     assert!(error.to_string().starts_with("class `trace`: a trace or a frozen workload"));
@@ -72,7 +73,7 @@ fn traces_stand_alone() {
 
 #[test]
 fn shares_and_constraints_are_checked() {
-    let mut plan = WorkloadPlan::of(preset("chat").unwrap());
+    let mut plan = WorkloadPlan::new(preset("chat").unwrap());
     plan.classes.push(ClassPlan { share: f64::NAN, ..fixed(9, 9) });
     assert!(refused(&plan).to_string().contains("its share is NaN"));
     let structured = |share, kind: &str| {
@@ -92,26 +93,26 @@ fn a_file_that_changed_since_the_plan_was_made_is_refused() {
     };
     let class = ClassPlan { source: SourcePlan::Dataset(data), ..fixed(1, 1) };
     let loaded = Loaded { sha256: "bb".to_owned(), ..Loaded::default() };
-    let plan = WorkloadPlan::of(class);
-    let error = Workload::build(&plan, &Setting::of(1), vec![Material::Entries(loaded)]);
+    let plan = WorkloadPlan::new(class);
+    let error = Workload::build(&plan, &Setting::new(1), vec![Material::Entries(loaded)]);
     assert!(error.unwrap_err().to_string().contains("s.json is not the file of the plan"));
 }
 
 #[test]
 fn lengths_of_files_that_no_context_holds_are_refused() {
     let source = SourcePlan::Pairs { file: "pairs.csv".to_owned() };
-    let plan = WorkloadPlan::of(ClassPlan { source, ..fixed(1, 1) });
+    let plan = WorkloadPlan::new(ClassPlan { source, ..fixed(1, 1) });
     for bad in [(0, 5), (5, 0), (u32::MAX, 5)] {
         let material = vec![Material::Pairs(vec![(9, 9), bad])];
-        let error = Workload::build(&plan, &Setting::of(1), material).unwrap_err().to_string();
+        let error = Workload::build(&plan, &Setting::new(1), material).unwrap_err().to_string();
         assert!(error.contains(&format!("pairs.csv: the pair {},{}", bad.0, bad.1)), "{error}");
     }
 }
 
 #[test]
 fn a_broken_calibration_is_refused() {
-    let mut plan = WorkloadPlan::of(fixed(9, 9));
-    plan.calibration = Some(Calibration {
+    let mut plan = WorkloadPlan::new(fixed(9, 9));
+    plan.calibration = Some(TokenCalibration {
         source: CalibrationSource::Usage,
         template_tokens: 0,
         message_tokens: 0,

@@ -1,5 +1,6 @@
 //! What prompts share, and what they do not.
 
+use goodput_model::Constraint;
 use std::collections::HashMap;
 
 use super::*;
@@ -55,7 +56,9 @@ fn groups_share_their_beginning_and_are_as_popular_as_planned() {
         assert_eq!(request.planned.input_tokens, 300);
         assert_eq!(request.planned.cached_tokens, Some(192));
         let Message::Plain { parts, .. } = &request.messages[0] else { panic!() };
-        let [Part::Text(shared), Part::Text(fresh)] = parts.as_slice() else { panic!() };
+        let [MessagePart::Text(shared), MessagePart::Text(fresh)] = parts.as_slice() else {
+            panic!()
+        };
         assert_eq!((count(shared), count(fresh)), (200, 100));
         assert!(fresh.starts_with(' '), "the two are one text");
         *groups.entry(shared.to_string()).or_default() += 1;
@@ -146,10 +149,10 @@ fn a_prefix_longer_than_the_prompt_makes_it_longer_and_the_plan_says_so() {
 
 #[test]
 fn mixes_keep_names_models_and_shares() {
-    let mut plan = WorkloadPlan::of(ClassPlan { share: 3.0, ..preset("chat").unwrap() });
+    let mut plan = WorkloadPlan::new(ClassPlan { share: 3.0, ..preset("chat").unwrap() });
     let lora = ClassPlan { model: Some("adapter".to_owned()), ..fixed(40, 4) };
     plan.classes.push(lora);
-    let workload = Workload::new(&plan, &Setting::of(9)).unwrap();
+    let workload = Workload::new(&plan, &Setting::new(9)).unwrap();
     let requests: Vec<Request> = (0..1_000).map(|n| first(&workload, n)).collect();
     let chat = requests.iter().filter(|r| r.planned.class.as_ref() == "chat").count();
     assert_eq!(chat, 750);

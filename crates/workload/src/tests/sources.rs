@@ -1,7 +1,8 @@
 //! From files on disk to sessions.
 
-use goodput_dataset::frozen::{Header, Writer};
+use goodput_dataset::frozen::{FrozenHeader, FrozenWriter};
 use goodput_model::{DatasetPlan, LogPlan, Nanos, SourcePlan, TracePlan};
+use goodput_tokens::Tokenizer;
 
 use super::*;
 
@@ -15,7 +16,7 @@ fn on_disk(
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
     let source = source(path.to_string_lossy().into_owned());
-    (folder, WorkloadPlan::of(ClassPlan { source, ..fixed(1, 1) }))
+    (folder, WorkloadPlan::new(ClassPlan { source, ..fixed(1, 1) }))
 }
 
 fn trace(file: String) -> SourcePlan {
@@ -41,7 +42,7 @@ fn a_mooncake_trace_has_the_hit_rate_by_hand() {
 {"timestamp": 900, "input_length": 600, "output_length": 5, "hash_ids": [1, 9]}
 "#;
     let (_folder, plan) = on_disk("mooncake.jsonl", rows, trace);
-    let workload = Workload::new(&plan, &Setting::of(1)).unwrap();
+    let workload = Workload::new(&plan, &Setting::new(1)).unwrap();
     assert_eq!(workload.arrival(2), Some(Nanos::from_millis(900)));
     assert_eq!(workload.session(3), None);
     let [a, b] = [first(&workload, 0), first(&workload, 1)];
@@ -56,7 +57,7 @@ fn conversations_of_a_file_are_counted_with_the_plans_tokenizer() {
         {"from": "human", "value": "six"}, {"from": "gpt", "value": "seven"}]}]"#;
     let (_folder, mut plan) = on_disk("sharegpt.json", file, dataset);
     plan.tokenizer = Some("o200k_base".to_owned());
-    let workload = Workload::new(&plan, &Setting { requests: 4, ..Setting::of(1) }).unwrap();
+    let workload = Workload::new(&plan, &Setting { requests: 4, ..Setting::new(1) }).unwrap();
     let session = workload.session(0).unwrap();
     let expected = [(3, Some(2), Some(0)), (6, Some(1), Some(0))];
     assert_eq!(plans(&session), expected);
@@ -69,14 +70,14 @@ fn a_frozen_workload_is_the_one_that_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frozen.jsonl");
     let origin = build(preset("agent").unwrap());
-    let mut writer = Writer::create(&path, Header::new("agent", 42)).unwrap();
+    let mut writer = FrozenWriter::create(&path, FrozenHeader::new("agent", 42)).unwrap();
     for number in 0..5 {
         writer.write(None, &origin.session(number).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let source = SourcePlan::Frozen { file: path.to_string_lossy().into_owned(), sha256: None };
-    let plan = WorkloadPlan::of(ClassPlan { source, ..fixed(1, 1) });
-    let workload = Workload::new(&plan, &Setting::of(7)).unwrap();
+    let plan = WorkloadPlan::new(ClassPlan { source, ..fixed(1, 1) });
+    let workload = Workload::new(&plan, &Setting::new(7)).unwrap();
     for number in 0..6 {
         let expected = origin.session(number).filter(|_| number < 5);
         assert_eq!(workload.session(number), expected);
@@ -92,7 +93,7 @@ fn what_is_wrong_with_a_file_names_class_file_and_line() {
     assert!(error.starts_with("class `fixed`: ") && error.contains("line 2"), "{error}");
     let (_folder, plan) =
         on_disk("pairs.csv", "input,output\n10,2\n20,3\n", |file| SourcePlan::Pairs { file });
-    let planned = first(&Workload::new(&plan, &Setting::of(1)).unwrap(), 0).planned;
+    let planned = first(&Workload::new(&plan, &Setting::new(1)).unwrap(), 0).planned;
     assert!(
         [(10, Some(2)), (20, Some(3))].contains(&(planned.input_tokens, planned.output_tokens))
     );

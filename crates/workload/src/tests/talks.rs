@@ -8,9 +8,9 @@ use super::*;
 
 fn plan() -> SessionPlan {
     SessionPlan {
-        turns: Lengths::Fixed(3),
+        turns: LengthDistribution::Fixed(3),
         think: Delay::Fixed(Duration::from_secs(5)),
-        turn_input: Some(Lengths::Fixed(40)),
+        turn_input: Some(LengthDistribution::Fixed(40)),
         history: History::Server,
         tools: None,
     }
@@ -53,13 +53,13 @@ fn answers_of_the_plan_have_their_planned_length() {
 #[test]
 fn an_agent_calls_its_tools_between_question_and_answer() {
     let tools = ToolsPlan {
-        calls: Lengths::Fixed(2),
+        calls: LengthDistribution::Fixed(2),
         delay: Delay::Fixed(Duration::from_millis(700)),
-        result: Lengths::Fixed(60),
+        result: LengthDistribution::Fixed(60),
         fan_out: 2,
         tool_role: true,
     };
-    let session = SessionPlan { turns: Lengths::Fixed(2), tools: Some(tools), ..plan() };
+    let session = SessionPlan { turns: LengthDistribution::Fixed(2), tools: Some(tools), ..plan() };
     let class = ClassPlan { session: Some(session), ..fixed(100, 20) };
     let session = build(class).session(3).unwrap();
     // Question, two results, question, two results.
@@ -100,20 +100,20 @@ fn turns_and_pauses_are_drawn_for_each_session() {
 #[test]
 fn requests_are_counted_without_making_them() {
     let tools = ToolsPlan {
-        calls: Lengths::Uniform(1, 4),
-        result: Lengths::Fixed(20),
+        calls: LengthDistribution::Uniform(1, 4),
+        result: LengthDistribution::Fixed(20),
         delay: Delay::Exponential(Duration::from_secs(1)),
         fan_out: 2,
         tool_role: true,
     };
     let agent = SessionPlan {
-        turns: Lengths::Uniform(1, 5),
+        turns: LengthDistribution::Uniform(1, 5),
         think: Delay::Exponential(Duration::from_secs(5)),
         tools: Some(tools),
         ..plan()
     };
     let agents = ClassPlan { session: Some(agent), ..fixed(100, 30) };
-    let endless = SessionPlan { turns: Lengths::Fixed(1_000_000), ..plan() };
+    let endless = SessionPlan { turns: LengthDistribution::Fixed(1_000_000), ..plan() };
     let endless = ClassPlan { session: Some(endless), ..fixed(1, 1) };
     for (class, sessions) in
         [(agents, 200), (preset("multi_turn").unwrap(), 200), (fixed(9, 9), 5), (endless, 1)]

@@ -1,6 +1,8 @@
 //! Recorded traces.
 
-use goodput_dataset::{Entry, Turn};
+use goodput_dataset::Loaded;
+use goodput_dataset::{DatasetEntry, DatasetTurn};
+use goodput_model::Keep;
 use goodput_model::{LogPlan, Nanos, SourcePlan, TracePlan};
 
 use super::*;
@@ -15,22 +17,26 @@ fn plan() -> WorkloadPlan {
         sha256: None,
         log: LogPlan::default(),
     });
-    WorkloadPlan::of(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) })
+    WorkloadPlan::new(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) })
 }
 
-fn row(at_ms: u64, input: u32, blocks: &[u64]) -> Entry {
-    let turn = Turn {
+fn row(at_ms: u64, input: u32, blocks: &[u64]) -> DatasetEntry {
+    let turn = DatasetTurn {
         input_tokens: Some(input),
         output_tokens: Some(10),
         blocks: blocks.to_vec(),
-        ..Turn::default()
+        ..DatasetTurn::default()
     };
-    Entry { at: Some(Nanos::from_millis(at_ms)), turns: vec![turn], ..Entry::default() }
+    DatasetEntry {
+        at: Some(Nanos::from_millis(at_ms)),
+        turns: vec![turn],
+        ..DatasetEntry::default()
+    }
 }
 
-fn load(entries: Vec<Entry>, setting: Setting, template: u32) -> Workload {
+fn load(entries: Vec<DatasetEntry>, setting: Setting, template: u32) -> Workload {
     let mut plan = plan();
-    plan.calibration = Some(Calibration {
+    plan.calibration = Some(TokenCalibration {
         source: CalibrationSource::Tokenizer,
         template_tokens: template,
         message_tokens: 0,
@@ -51,7 +57,7 @@ fn equal_blocks_are_equal_text_and_the_hit_rate_is_the_one_by_hand() {
         row(30, 600, &[7, 2]),
     ];
     for template in [0, 12] {
-        let workload = load(entries.clone(), Setting::of(1), template);
+        let workload = load(entries.clone(), Setting::new(1), template);
         let requests: Vec<Request> = (0..4).map(|n| first(&workload, n)).collect();
         for (request, entry) in requests.iter().zip(&entries) {
             assert_eq!(Some(request.planned.input_tokens), entry.turns[0].input_tokens);
@@ -73,7 +79,7 @@ fn equal_blocks_are_equal_text_and_the_hit_rate_is_the_one_by_hand() {
 #[test]
 fn a_prompt_asked_twice_is_the_same_text_but_its_last_token_is_computed() {
     let entries = vec![row(0, 1_024, &[1, 2]), row(5, 1_024, &[1, 2]), row(9, 700, &[1, 5])];
-    let workload = load(entries, Setting::of(1), 0);
+    let workload = load(entries, Setting::new(1), 0);
     let [a, b] = [first(&workload, 0), first(&workload, 1)];
     assert_eq!(whole(&a), whole(&b));
     assert_eq!(b.planned.cached_tokens, Some(1_008));
@@ -82,7 +88,7 @@ fn a_prompt_asked_twice_is_the_same_text_but_its_last_token_is_computed() {
     let Message::Plain { parts, .. } = &third.messages[0] else { panic!() };
     let sizes: Vec<u32> = parts
         .iter()
-        .map(|part| if let Part::Text(text) = part { count(text) } else { 0 })
+        .map(|part| if let MessagePart::Text(text) = part { count(text) } else { 0 })
         .collect();
     assert_eq!(sizes, [512, 188]);
 }
@@ -90,7 +96,7 @@ fn a_prompt_asked_twice_is_the_same_text_but_its_last_token_is_computed() {
 #[test]
 fn prompts_without_blocks_are_their_own() {
     let workload =
-        load(vec![row(0, 64, &[]), row(1, 64, &[]), row(2, 600, &[4])], Setting::of(1), 0);
+        load(vec![row(0, 64, &[]), row(1, 64, &[]), row(2, 600, &[4])], Setting::new(1), 0);
     let [a, b] = [first(&workload, 0), first(&workload, 1)];
     assert!(common(&whole(&a), &whole(&b)) < 5);
     assert_eq!(a.planned.cached_tokens, None);
@@ -99,14 +105,14 @@ fn prompts_without_blocks_are_their_own() {
     assert_eq!(parts.len(), 2);
 }
 
-fn linked(at_ms: u64, input: u32, session: &str) -> Entry {
-    Entry { session: Some(session.to_owned()), ..row(at_ms, input, &[]) }
+fn linked(at_ms: u64, input: u32, session: &str) -> DatasetEntry {
+    DatasetEntry { session: Some(session.to_owned()), ..row(at_ms, input, &[]) }
 }
 
 #[test]
 fn timestamps_keep_every_row_at_its_instant() {
     let entries = vec![linked(0, 50, "a"), linked(100, 40, "b"), linked(900, 120, "a")];
-    let setting = Setting { time_scale: 0.5, ..Setting::of(1) };
+    let setting = Setting { time_scale: 0.5, ..Setting::new(1) };
     let workload = load(entries, setting, 0);
     assert_eq!(workload.sessions(), Some(3));
     let arrivals: Vec<_> = (0..4).map(|n| workload.arrival(n)).collect();
@@ -127,7 +133,7 @@ fn sessions_of_a_trace_are_dealt_out_evenly() {
     let name = |row: u64| format!("{}", row / 3);
     let mut entries: Vec<_> = (0..9).map(|at| linked(at * 10, 50, &name(at))).collect();
     entries.push(row(90, 50, &[]));
-    let workload = load(entries, Setting::of(1), 0);
+    let workload = load(entries, Setting::new(1), 0);
     let turns: Vec<u64> = (0..10).map(|number| workload.turn(number)).collect();
     assert_eq!(turns, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
 }
@@ -140,7 +146,7 @@ fn think_times_follow_the_answer_before() {
     fourth.turns[0].after = Some(Nanos::from_millis(40));
     let entries =
         vec![linked(0, 50, "a"), linked(100, 40, "b"), second, linked(2_000, 200, "a"), fourth];
-    let setting = Setting { keep: Keep::ThinkTimes, time_scale: 2.0, ..Setting::of(1) };
+    let setting = Setting { keep: Keep::ThinkTimes, time_scale: 2.0, ..Setting::new(1) };
     let workload = load(entries, setting, 0);
     assert_eq!(workload.sessions(), Some(2));
     assert_eq!(workload.arrival(1), Some(Nanos::from_millis(200)));
@@ -161,27 +167,27 @@ fn think_times_follow_the_answer_before() {
 
 #[test]
 fn rows_out_of_order_are_played_in_the_order_of_their_instants() {
-    let workload = load(vec![row(50, 20, &[]), row(10, 30, &[])], Setting::of(1), 0);
+    let workload = load(vec![row(50, 20, &[]), row(10, 30, &[])], Setting::new(1), 0);
     assert_eq!(first(&workload, 0).planned.input_tokens, 30);
     assert_eq!(workload.arrival(0), Some(Nanos::from_millis(10)));
 }
 
 #[test]
 fn a_trace_that_cannot_be_played_says_why() {
-    let fails = |entries: Vec<Entry>, setting: Setting| {
+    let fails = |entries: Vec<DatasetEntry>, setting: Setting| {
         let loaded = Loaded { entries, ..Loaded::default() };
         Workload::build(&plan(), &setting, vec![Material::Entries(loaded)]).unwrap_err().to_string()
     };
-    let timeless = Entry { at: None, line: 17, ..row(0, 9, &[]) };
+    let timeless = DatasetEntry { at: None, line: 17, ..row(0, 9, &[]) };
     assert_eq!(
-        fails(vec![timeless], Setting::of(1)),
+        fails(vec![timeless], Setting::new(1)),
         "t.jsonl line 17: an entry without an instant"
     );
-    let endless = Entry { line: 3, ..row(0, u32::MAX, &[]) };
+    let endless = DatasetEntry { line: 3, ..row(0, u32::MAX, &[]) };
     assert!(
-        fails(vec![endless], Setting::of(1)).contains("t.jsonl line 3: a prompt of 4294967295")
+        fails(vec![endless], Setting::new(1)).contains("t.jsonl line 3: a prompt of 4294967295")
     );
-    let error = fails(vec![row(0, 9, &[])], Setting { time_scale: f64::NAN, ..Setting::of(1) });
+    let error = fails(vec![row(0, 9, &[])], Setting { time_scale: f64::NAN, ..Setting::new(1) });
     assert!(error.contains("a time scale of NaN"), "{error}");
-    assert!(fails(vec![], Setting::of(1)).contains("t.jsonl has no entry that can be used"));
+    assert!(fails(vec![], Setting::new(1)).contains("t.jsonl has no entry that can be used"));
 }

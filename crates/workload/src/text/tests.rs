@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::*;
 use crate::nonce::Nonces;
@@ -20,8 +20,8 @@ pub(crate) fn count(text: &str, costs: &str) -> u32 {
     total
 }
 
-fn stream(index: u64) -> Stream {
-    Stream::new(9, Domain::Text, index)
+fn stream(index: u64) -> RandomStream {
+    RandomStream::new(9, Domain::Text, index)
 }
 
 /// Costs that differ by form, not by part; the word `the` and the openers stay at one.
@@ -80,7 +80,7 @@ fn text_is_neither_one_word_nor_one_pattern() {
 fn golden_text_pins_words_and_order() {
     let lexicon = Lexicon::estimate();
     assert_eq!(lexicon.text(24, &mut stream(1)), GOLDEN_TEXT);
-    let nonce = Nonces::new(9).of(1, 0);
+    let nonce = Nonces::new(9).value(1, 0);
     let text = lexicon.write(16, Begin::Message, Some(nonce), &mut stream(1));
     assert_eq!(text, GOLDEN_NONCE);
 }
@@ -110,7 +110,7 @@ fn no_two_prompts_share_their_first_block() {
     let nonces = Nonces::new(1);
     // Sixteen tokens: an opener, the nonce, a mark and some words.
     let heads: HashSet<String> = (0..20_000)
-        .map(|n| lexicon.write(16, Begin::Message, Some(nonces.of(n, 0)), &mut stream(0)))
+        .map(|n| lexicon.write(16, Begin::Message, Some(nonces.value(n, 0)), &mut stream(0)))
         .collect();
     assert_eq!(heads.len(), 20_000);
     assert_eq!(lexicon.nonce_tokens(), 8);

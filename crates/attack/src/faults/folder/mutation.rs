@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use crate::case::Skip;
 
@@ -75,7 +75,7 @@ impl Family {
         let index = file
             .bytes()
             .fold(u64::from(self as u8), |sum, byte| sum * 31 % 65_521 + u64::from(byte));
-        let mut random = Stream::new(SEED, Domain::Sampling, index);
+        let mut random = RandomStream::new(SEED, Domain::Sampling, index);
         let is_log = end(file) == Some("log");
         match self {
             Self::Bytes => (0..2).flat_map(|_| bytes(&mut random, whole)).collect(),
@@ -143,7 +143,7 @@ pub(super) fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-fn bytes(random: &mut Stream, whole: &[u8]) -> Vec<Mutation> {
+fn bytes(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
     let length = whole.len() as u64;
     let mut at = || random.below(length) as usize;
     let (cut, zero, twice) = (at(), at(), at());
@@ -166,7 +166,7 @@ fn bytes(random: &mut Stream, whole: &[u8]) -> Vec<Mutation> {
 }
 
 /// One number of a text, chosen by chance, becomes another one.
-fn odd_number(random: &mut Stream, whole: &[u8], odd: &str) -> Mutation {
+fn odd_number(random: &mut RandomStream, whole: &[u8], odd: &str) -> Mutation {
     let is_part = |at: usize| whole.get(at).is_some_and(|b| b.is_ascii_digit() || *b == b'.');
     let begins: Vec<usize> =
         (1..whole.len()).filter(|&at| whole[at].is_ascii_digit() && !is_part(at - 1)).collect();
@@ -209,7 +209,7 @@ fn bulk(file: &str) -> Vec<Mutation> {
     texts.into_iter().map(made).collect()
 }
 
-fn frames(random: &mut Stream, whole: &[u8]) -> Vec<Mutation> {
+fn frames(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
     let messages = messages(whole);
     let Some(longest) = messages.iter().max_by_key(|message| message.len()) else {
         return Vec::new();

@@ -7,7 +7,7 @@
 //! set such that the model crosses the SLO where the server does.
 
 use goodput_model::{MetricName, Slo};
-use goodput_sim::Outcome;
+use goodput_sim::JobOutcome;
 
 use super::limits::{quantile, value};
 use super::{FitPoint, Fitted, Limits, Parameters, Sizes, Stretch, play};
@@ -350,7 +350,7 @@ fn bisect(low: f64, high: f64, steps: u32, holds: impl Fn(f64) -> bool) -> Optio
     Some((low * high).sqrt())
 }
 
-fn statistic(outcomes: &[Outcome], metric: MetricName, share: f64) -> Option<f64> {
+fn statistic(outcomes: &[JobOutcome], metric: MetricName, share: f64) -> Option<f64> {
     let values: Vec<f64> = outcomes.iter().filter_map(|each| value(each, metric)).collect();
     (values.len() >= 20).then(|| quantile(values, share))
 }

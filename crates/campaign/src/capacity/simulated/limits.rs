@@ -1,7 +1,7 @@
 //! What the SLO says about simulated requests.
 
 use goodput_model::{MetricName, Slo, SloMetric, SloRelation, SloStatistic, SloTerm};
-use goodput_sim::Outcome;
+use goodput_sim::JobOutcome;
 
 /// The share of good requests where limits of single requests have none.
 const TARGET: f64 = 0.99;
@@ -43,7 +43,7 @@ impl Limits {
         Ok(Self { target: attainment.unwrap_or(TARGET) })
     }
 
-    pub(in crate::capacity) fn judge(self, outcomes: &[Outcome], slo: &Slo) -> Judged {
+    pub(in crate::capacity) fn judge(self, outcomes: &[JobOutcome], slo: &Slo) -> Judged {
         let mut excess: f64 = 0.0;
         // Of each request, the worst of its limits: those of statistics count as limits of single
         // requests for the share of good ones only.
@@ -85,7 +85,7 @@ impl Limits {
 
 /// A value over its limit, or a limit that is a floor over its value; none where the metric says
 /// nothing, as TPOT of a single token.
-fn ratio(outcome: &Outcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
+fn ratio(outcome: &JobOutcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
     let Some(value) = value(outcome, metric) else {
         // An answer that never came is as late as can be.
         return outcome.finished.is_none().then_some(f64::INFINITY);
@@ -99,7 +99,7 @@ fn over(value: f64, limit: f64, relation: SloRelation) -> f64 {
 }
 
 /// Of the mean, less what the limit allows for prompts.
-fn mean_ratio(outcomes: &[Outcome], metric: MetricName, term: &SloTerm) -> f64 {
+fn mean_ratio(outcomes: &[JobOutcome], metric: MetricName, term: &SloTerm) -> f64 {
     let allowed = |prompt: u32| term.limit.per_token * f64::from(prompt);
     let known: Vec<f64> = outcomes
         .iter()
@@ -110,7 +110,7 @@ fn mean_ratio(outcomes: &[Outcome], metric: MetricName, term: &SloTerm) -> f64 {
 }
 
 /// A metric of a simulated request.
-pub(super) fn value(outcome: &Outcome, metric: MetricName) -> Option<f64> {
+pub(super) fn value(outcome: &JobOutcome, metric: MetricName) -> Option<f64> {
     let first = (outcome.first_token? - outcome.arrived).as_ms();
     let whole = (outcome.finished? - outcome.arrived).as_ms();
     let tokens = f64::from(outcome.output_tokens);

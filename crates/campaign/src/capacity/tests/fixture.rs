@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{Clip, EndedBy, Lengths, Nanos, Slo, StopEarly, Verdict};
-use goodput_sim::{Arrival, Engine, Job, Outcome, Profile, simulate};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{Clip, EndedBy, LengthDistribution, Nanos, Slo, StopEarly, Verdict};
+use goodput_sim::{JobArrival, JobOutcome, Profile, SimEngine, SimJob, simulate};
 
 use super::campaign::curve::Curve;
 use super::campaign::sweep::{
@@ -35,31 +35,32 @@ prefill_ms = [[100, 12.0]]
 
 /// Lengths of short questions and answers.
 pub(crate) fn sizes() -> Vec<(u32, u32)> {
-    let input = Lengths::LogNormal(100.0, 0.8, Clip { low: 10, high: 1000 });
-    let output = Lengths::LogNormal(20.0, 0.8, Clip { low: 2, high: 200 });
+    let input = LengthDistribution::LogNormal(100.0, 0.8, Clip { low: 10, high: 1000 });
+    let output = LengthDistribution::LogNormal(20.0, 0.8, Clip { low: 2, high: 200 });
     (0..2000)
         .map(|index| {
-            let mut stream = Stream::new(3, Domain::Lengths, index);
+            let mut stream = RandomStream::new(3, Domain::Lengths, index);
             (input.draw(&mut stream), output.draw(&mut stream))
         })
         .collect()
 }
 
 /// What became of `count` requests at a rate, without those of the first tenth.
-pub(crate) fn outcomes(profile: &Profile, rps: f64, count: u64) -> Vec<Outcome> {
+pub(crate) fn outcomes(profile: &Profile, rps: f64, count: u64) -> Vec<JobOutcome> {
     let sizes = sizes();
-    let mut gaps = Stream::new(11, Domain::Arrivals, 0);
+    let mut gaps = RandomStream::new(11, Domain::Arrivals, 0);
     let mut at = 0.0;
     let arrivals = (0..count).map(|id| {
         at += gaps.exponential() / rps;
         let (input, output) = sizes[(id as usize * 7) % sizes.len()];
         // Prompts that share nothing, so that no cache is in the way.
         let prompt: Arc<[u32]> = vec![id as u32; input as usize].into();
-        let job = Job { id, prompt, output_tokens: output, answer_seed: id };
-        Arrival { at: Nanos::from_secs_f64(at), job }
+        let job = SimJob { id, prompt, output_tokens: output, answer_seed: id };
+        JobArrival { at: Nanos::from_secs_f64(at), job }
     });
-    let mut engine =
-        Engine::new(profile, 1, |seed, index| (seed as u32).wrapping_mul(1009).wrapping_add(index));
+    let mut engine = SimEngine::new(profile, 1, |seed, index| {
+        (seed as u32).wrapping_mul(1009).wrapping_add(index)
+    });
     let mut all = simulate(&mut engine, arrivals);
     all.drain(..count as usize / 10);
     all
@@ -77,14 +78,14 @@ fn spread(mut values: Vec<f64>) -> Spread {
 }
 
 /// The figures of a run at a rate.
-pub(crate) fn figures(rps: f64, outcomes: &[Outcome], limit_ms: f64) -> Figures {
+pub(crate) fn figures(rps: f64, outcomes: &[JobOutcome], limit_ms: f64) -> Figures {
     let n = outcomes.len() as u64;
-    let ttft = |o: &Outcome| (o.first_token.unwrap() - o.arrived).as_ms();
-    let e2e = |o: &Outcome| (o.finished.unwrap() - o.arrived).as_ms();
-    let tpot = |o: &Outcome| {
+    let ttft = |o: &JobOutcome| (o.first_token.unwrap() - o.arrived).as_ms();
+    let e2e = |o: &JobOutcome| (o.finished.unwrap() - o.arrived).as_ms();
+    let tpot = |o: &JobOutcome| {
         (o.output_tokens > 1).then(|| (e2e(o) - ttft(o)) / f64::from(o.output_tokens - 1))
     };
-    let mean = |f: &dyn Fn(&Outcome) -> f64| outcomes.iter().map(f).sum::<f64>() / n as f64;
+    let mean = |f: &dyn Fn(&JobOutcome) -> f64| outcomes.iter().map(f).sum::<f64>() / n as f64;
     let input = mean(&|o| f64::from(o.prompt_tokens));
     let output = mean(&|o| f64::from(o.output_tokens));
     let good = mean(&|o| f64::from(u8::from(ttft(o) < limit_ms)));

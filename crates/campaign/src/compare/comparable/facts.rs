@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::{Calibration, Http, Mode, Plan, Rate, SourcePlan, WorkloadPlan};
+use goodput_model::{Http, Mode, Plan, Rate, SourcePlan, TokenCalibration, WorkloadPlan};
 use goodput_stats::{RunFacts, SloSummary, Summary};
 
 use super::SideFacts;
@@ -140,7 +140,7 @@ pub(super) fn percent(share: f64) -> String {
 /// A part of a load is another load; which of equal parts does not matter.
 fn part(run: &RunFacts) -> String {
     let part = run.shard.as_ref().filter(|facts| facts.shard.is_part());
-    part.map(|facts| format!(", one of {} parts of it", facts.shard.of())).unwrap_or_default()
+    part.map(|facts| format!(", one of {} parts of it", facts.shard.count())).unwrap_or_default()
 }
 
 fn load(mode: &Mode) -> String {
@@ -185,8 +185,8 @@ fn shape(plan: &WorkloadPlan) -> String {
     fingerprint(&format!("{plan:?}"))
 }
 
-fn calibration(found: &Calibration) -> String {
-    let Calibration { source, template_tokens, message_tokens, costs } = found;
+fn calibration(found: &TokenCalibration) -> String {
+    let TokenCalibration { source, template_tokens, message_tokens, costs } = found;
     let costs = fingerprint(costs);
     format!("{}, template {template_tokens}+{message_tokens}{WORDS}{costs}", source.name())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use goodput_model::{Arrivals, Calibration, CalibrationSource, Extent, Mode, Plan, Rate};
+use goodput_model::{Arrivals, CalibrationSource, LoadExtent, Mode, Plan, Rate, TokenCalibration};
 use goodput_stats::{
     CacheSummary, LengthCheck, LevelSummary, RecountSummary, RunFacts, ServerSummary, Summary,
     analyse,
@@ -21,7 +21,7 @@ fn plan() -> Plan {
         max_concurrency: Some(64),
     };
     (plan.load.seed, plan.load.duration) = (7, Some(Duration::from_secs(30)));
-    plan.load.warmup = Extent::Time(Duration::from_secs(5));
+    plan.load.warmup = LoadExtent::Time(Duration::from_secs(5));
     plan.measure.slo = Some("ttft < 500ms".parse().unwrap());
     plan.measure.attainment = Some(0.99);
     plan
@@ -84,7 +84,7 @@ fn a_shape_is_what_is_asked_for_whoever_counts() {
     other.load.seed = 8;
     other.workload.name = "mine".to_owned();
     other.workload.count_with = Some("gpt2".to_owned());
-    other.workload.calibration = Some(Calibration {
+    other.workload.calibration = Some(TokenCalibration {
         source: CalibrationSource::Usage,
         template_tokens: 3,
         message_tokens: 0,

@@ -1,6 +1,6 @@
 //! Intervals of descriptions: the same again from points drawn with replacement.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use crate::sweep::{Bounded, PointSummary};
 
@@ -18,7 +18,7 @@ pub(super) fn interval(
     again: impl Fn(&[&PointSummary]) -> Option<f64>,
 ) -> Bounded {
     let draw = |index: u64| {
-        let mut random = Stream::new(SEED, Domain::Sampling, index);
+        let mut random = RandomStream::new(SEED, Domain::Sampling, index);
         let pick = |_| points.get(random.below(points.len() as u64) as usize).copied();
         let drawn: Vec<&PointSummary> = (0..points.len()).filter_map(pick).collect();
         again(&drawn)

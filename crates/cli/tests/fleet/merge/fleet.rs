@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use goodput_model::{
-    Beat, CanaryReading, Chunk, HostSample, Nanos, Plan, Planned, RequestRecord, Sample, Shard,
-    ShardFacts, SystemFacts,
+    CanaryReading, Chunk, HealthSample, HostSample, LoopLag, Nanos, Plan, Planned, RequestRecord,
+    Shard, ShardFacts, SystemFacts,
 };
 use goodput_record::{Clocks, Host, Manifest, RunFolder, State, TargetFacts, WorkloadFacts};
 use goodput_testkit::{RecordBuilder, token_chunk};
@@ -135,8 +135,8 @@ pub(crate) fn records(seed: u64) -> Vec<RequestRecord> {
 }
 
 /// What a client saw of itself: a beat and a canary each second, late by so much.
-pub(crate) fn samples(worker: u32, host: bool, lag_ms: u64) -> Vec<Sample> {
-    let look = |second: u64| Sample {
+pub(crate) fn samples(worker: u32, host: bool, lag_ms: u64) -> Vec<HealthSample> {
+    let look = |second: u64| HealthSample {
         at: Nanos::from_millis(1_000 * second + u64::from(worker)),
         host: HostSample {
             cpus: u32::from(host) * 4,
@@ -144,7 +144,7 @@ pub(crate) fn samples(worker: u32, host: bool, lag_ms: u64) -> Vec<Sample> {
             idle: Nanos::from_millis(u64::from(host) * 4_000 * second),
             ..HostSample::default()
         },
-        beats: vec![Beat {
+        beats: vec![LoopLag {
             worker: if host { 0 } else { worker },
             due: Nanos::from_millis(1_000 * second - 500),
             lag: Nanos::from_millis(lag_ms),
@@ -154,7 +154,7 @@ pub(crate) fn samples(worker: u32, host: bool, lag_ms: u64) -> Vec<Sample> {
             slip: Nanos(1_000),
             errors_ns: vec![1_000, 2_000, 1_500],
         }],
-        ..Sample::default()
+        ..HealthSample::default()
     };
     (1..=SECONDS).map(look).collect()
 }
@@ -163,7 +163,7 @@ pub(crate) fn write(
     path: &Path,
     (plan, manifest): (&Plan, &Manifest),
     records: &[RequestRecord],
-    samples: &[Sample],
+    samples: &[HealthSample],
 ) {
     let (_, mut logs) = RunFolder::create(path, plan, manifest).unwrap();
     for record in records {
@@ -190,7 +190,7 @@ impl Fleet {
 
     pub(crate) fn changed(
         of: u32,
-        change: impl Fn(&mut Plan, &mut Manifest, &mut Vec<Sample>),
+        change: impl Fn(&mut Plan, &mut Manifest, &mut Vec<HealthSample>),
     ) -> Self {
         let fleet = Self { session: Session::new(), of, records: records(7) };
         for index in 0..of {
@@ -205,7 +205,7 @@ impl Fleet {
         &self,
         index: u32,
         records: &[RequestRecord],
-        change: impl Fn(&mut Plan, &mut Manifest, &mut Vec<Sample>),
+        change: impl Fn(&mut Plan, &mut Manifest, &mut Vec<HealthSample>),
     ) {
         let mut manifest = manifest(Shard::new(index, self.of));
         let (mut plan, mut samples) = (plan(RATE), samples(index, true, 0));

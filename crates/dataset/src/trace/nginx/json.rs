@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use super::template::{Template, variable};
 
 /// Where the variables of a format stand in an object.
-pub(super) struct Shape(Vec<(Vec<String>, Template)>);
+pub(super) struct FieldPaths(Vec<(Vec<String>, Template)>);
 
-impl Shape {
+impl FieldPaths {
     /// The shape of a format; none where it writes no object.
-    pub(super) fn of(format: &str) -> Option<Self> {
+    pub(super) fn parse(format: &str) -> Option<Self> {
         let Ok(Value::Object(object)) = serde_json::from_str(&quoted(format)?) else { return None };
         let mut leaves = Vec::new();
         collect(&object, &mut Vec::new(), &mut leaves);
@@ -52,7 +52,7 @@ fn collect(
         match value {
             Value::Object(inner) => collect(inner, path, leaves),
             Value::String(text) => {
-                let template = Template::of(text, false).ok();
+                let template = Template::from_format(text, false).ok();
                 leaves.extend(template.map(|template| (path.clone(), template)));
             }
             _ => {}
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn values_are_found_in_any_order() {
         let format = r#"{"t":$msec,"r":{"what":"$request_method $uri","s":"$status"},"n":1,"e":${bytes_sent}}"#;
-        let shape = Shape::of(format).unwrap();
+        let shape = FieldPaths::parse(format).unwrap();
         let line = r#"{"r":{"s":"200","x":[1],"what":"POST /v1/a b\"c"},"t":12.5}"#;
         let mut values = shape.values(line).unwrap();
         values.sort();
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(values, expected);
         assert_eq!(shape.values("{\"t\":}"), None);
         assert_eq!(shape.values("{}"), Some(Vec::new()));
-        assert!(Shape::of("$a $b").is_none() && Shape::of("{$a").is_none());
+        assert!(FieldPaths::parse("$a $b").is_none() && FieldPaths::parse("{$a").is_none());
     }
 }

@@ -23,11 +23,11 @@ impl Template {
     /// The format as it stands between quotes, or the whole directive `log_format NAME …;`.
     pub(super) fn parse(text: &str) -> Result<(Self, String), String> {
         let (format, is_escaped) = unquoted(text)?;
-        Ok((Self::of(&format, is_escaped)?, format))
+        Ok((Self::from_format(&format, is_escaped)?, format))
     }
 
     /// A format without quotes around it.
-    pub(super) fn of(format: &str, is_escaped: bool) -> Result<Self, String> {
+    pub(super) fn from_format(format: &str, is_escaped: bool) -> Result<Self, String> {
         let mut template = Self { head: String::new(), parts: Vec::new(), is_escaped };
         let mut rest = format;
         while let Some((before, behind)) = rest.split_once('$') {
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(format, "$remote_addr [${time_local}] \"$request\" it's $status");
         assert_eq!(template(directive).head, "");
         assert!(template(directive).has("time_local"));
-        assert_eq!(template("escape=none $a $b"), Template::of("$a $b", false).unwrap());
+        assert_eq!(template("escape=none $a $b"), Template::from_format("$a $b", false).unwrap());
         for (wrong, why) in [
             ("", "no variable"),
             ("x y", "no variable"),

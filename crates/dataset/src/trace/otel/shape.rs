@@ -2,10 +2,10 @@
 
 use serde_json::value::RawValue;
 
-use super::Piece;
-use super::span::{Span, attribute};
-use crate::error::{DatasetError, Fault};
-use crate::object::Object;
+use super::OtelItem;
+use super::span::{OtelSpan, attribute};
+use crate::error::{DatasetError, EntryError};
+use crate::object::JsonObject;
 use crate::private;
 
 /// Names of the arrays: of resources, of scopes in them.
@@ -15,34 +15,35 @@ const SCOPES: [&str; 3] = ["scopeSpans", "scope_spans", "instrumentationLibraryS
 /// Other signals of OTLP, which a collector may write into the same file.
 const OTHERS: [&str; 4] = ["resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs"];
 
-type See<'a> = dyn FnMut(Result<Piece, Fault>) -> Result<(), DatasetError> + 'a;
+type See<'a> = dyn FnMut(Result<OtelItem, EntryError>) -> Result<(), DatasetError> + 'a;
 
 /// Whether an object is a span, or holds some.
-pub(crate) fn is_spans(object: &Object<'_>) -> bool {
+pub(crate) fn is_spans(object: &JsonObject<'_>) -> bool {
     if any(object, &RESOURCES).is_some() || is_span(object) {
         return true;
     }
     let is_trace = |raw: &RawValue| {
-        serde_json::from_str::<Object<'_>>(raw.get()).is_ok_and(|o| any(&o, &["spans"]).is_some())
+        serde_json::from_str::<JsonObject<'_>>(raw.get())
+            .is_ok_and(|o| any(&o, &["spans"]).is_some())
     };
     let first = list(object, &["data"]).and_then(|traces| traces.first().copied());
     let has_id = object.get("traceID").is_some() || object.get("traceId").is_some();
     first.is_some_and(is_trace) || (has_id && object.get("spans").is_some())
 }
 
-fn is_span(object: &Object<'_>) -> bool {
+fn is_span(object: &JsonObject<'_>) -> bool {
     let has = |name: &str| object.get(name).is_some();
     ["spanId", "spanID", "span_id", "context"].iter().any(|name| has(name))
         && ["attributes", "tags"].iter().any(|name| has(name))
 }
 
 /// The value of the first of these names that is there.
-pub(super) fn any<'a>(object: &Object<'a>, names: &[&str]) -> Option<&'a RawValue> {
+pub(super) fn any<'a>(object: &JsonObject<'a>, names: &[&str]) -> Option<&'a RawValue> {
     names.iter().find_map(|name| object.value(name))
 }
 
 /// The items of the first of these arrays that is there.
-fn list<'a>(object: &Object<'a>, names: &[&str]) -> Option<Vec<&'a RawValue>> {
+fn list<'a>(object: &JsonObject<'a>, names: &[&str]) -> Option<Vec<&'a RawValue>> {
     serde_json::from_str(any(object, names)?.get()).ok()
 }
 
@@ -62,19 +63,19 @@ pub(super) fn spans(text: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
         return of_spans(&object, "", see);
     }
     if is_span(&object) {
-        return see(Ok(Piece::Span(Box::new(Span::read(&object, "")))));
+        return see(Ok(OtelItem::Span(Box::new(OtelSpan::read(&object, "")))));
     }
     if any(&object, &OTHERS).is_some() {
-        return see(Ok(Piece::Nothing("metrics or logs")));
+        return see(Ok(OtelItem::Nothing("metrics or logs")));
     }
-    see(Err(Fault::from("no spans: expected `resourceSpans`, `data`, or a span")))
+    see(Err(EntryError::from("no spans: expected `resourceSpans`, `data`, or a span")))
 }
 
 /// Goes through objects; what is none is a fault of its own.
 fn each(
     items: &[&RawValue],
     see: &mut See<'_>,
-    read: &mut dyn FnMut(Object<'_>, &mut See<'_>) -> Result<(), DatasetError>,
+    read: &mut dyn FnMut(JsonObject<'_>, &mut See<'_>) -> Result<(), DatasetError>,
 ) -> Result<(), DatasetError> {
     for item in items {
         match private::object(item.get()) {
@@ -85,23 +86,23 @@ fn each(
     Ok(())
 }
 
-fn of_resource(resource: &Object<'_>, see: &mut See<'_>) -> Result<(), DatasetError> {
+fn of_resource(resource: &JsonObject<'_>, see: &mut See<'_>) -> Result<(), DatasetError> {
     // Numbers of sessions are those of one run.
     let run = any(resource, &["resource"])
-        .and_then(|raw| serde_json::from_str::<Object<'_>>(raw.get()).ok())
+        .and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok())
         .and_then(|object| attribute(object.value("attributes")?, "goodput.run.id"))
         .unwrap_or_default();
     match list(resource, &SCOPES) {
         Some(scopes) => each(&scopes, see, &mut |scope, see| of_spans(&scope, &run, see)),
-        None => see(Ok(Piece::Nothing("a resource without spans"))),
+        None => see(Ok(OtelItem::Nothing("a resource without spans"))),
     }
 }
 
-fn of_spans(object: &Object<'_>, run: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
+fn of_spans(object: &JsonObject<'_>, run: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
     match list(object, &["spans"]) {
         Some(spans) => each(&spans, see, &mut |span, see| {
-            see(Ok(Piece::Span(Box::new(Span::read(&span, run)))))
+            see(Ok(OtelItem::Span(Box::new(OtelSpan::read(&span, run)))))
         }),
-        None => see(Ok(Piece::Nothing("a scope without spans"))),
+        None => see(Ok(OtelItem::Nothing("a scope without spans"))),
     }
 }

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use super::super::decimal::nanos;
 use super::super::moment::moment;
 use super::shape::any;
-use crate::error::Fault;
-use crate::object::Object;
-use crate::pass::Found;
+use crate::error::EntryError;
+use crate::object::JsonObject;
+use crate::pass::ItemOutcome;
 use crate::private;
-use crate::{Entry, Turn};
+use crate::{DatasetEntry, DatasetTurn};
 
 /// The attributes that are read; no other passes.
 const WANTED: [&str; 14] = [
@@ -49,7 +49,7 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// What is known of a span.
-pub(super) struct Span {
+pub(super) struct OtelSpan {
     /// What it is called in its family.
     pub(super) id: Option<u64>,
     pub(super) parent: Option<u64>,
@@ -63,9 +63,9 @@ pub(super) struct Span {
     run: String,
 }
 
-impl Span {
+impl OtelSpan {
     /// What an object says; of the run with this name.
-    pub(super) fn read(object: &Object<'_>, run: &str) -> Self {
+    pub(super) fn read(object: &JsonObject<'_>, run: &str) -> Self {
         let context = inner(object, "context");
         let within = context.as_ref().unwrap_or(object);
         let trace = text(within, &["traceId", "traceID", "trace_id"]);
@@ -100,7 +100,7 @@ impl Span {
         span
     }
 
-    fn is_error(&self, status: Option<&Object<'_>>) -> bool {
+    fn is_error(&self, status: Option<&JsonObject<'_>>) -> bool {
         let code = status.and_then(|status| text(status, &["code", "status_code"]));
         let is_code = |text: &str| matches!(text, "2" | "ERROR" | "STATUS_CODE_ERROR");
         code.as_deref().is_some_and(is_code)
@@ -119,12 +119,12 @@ impl Span {
 
     /// Whether it is a generation that can be asked again.
     pub(super) fn is_generation(&self) -> bool {
-        matches!(self.found(), Ok(Found::Entry(_)))
+        matches!(self.found(), Ok(ItemOutcome::Entry(_)))
     }
 
     /// What becomes of it.
-    pub(super) fn found(&self) -> Result<Found, Fault> {
-        let skip = |why: &str| Ok(Found::Skip(why.to_owned()));
+    pub(super) fn found(&self) -> Result<ItemOutcome, EntryError> {
+        let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
         if !self.is_gen_ai {
             return skip("not a gen_ai span");
         }
@@ -143,22 +143,29 @@ impl Span {
         if input.is_none() || output.is_none() {
             return skip("without token counts");
         }
-        let Some(start) = &self.start else { return Err(Fault::from("no field for its start")) };
+        let Some(start) = &self.start else {
+            return Err(EntryError::from("no field for its start"));
+        };
         let at = moment(start).ok_or_else(|| private::wrong("start", "an instant"))?;
         let took = self.took(at)?;
-        let turn = Turn { input_tokens: input, output_tokens: output, took, ..Turn::default() };
+        let turn = DatasetTurn {
+            input_tokens: input,
+            output_tokens: output,
+            took,
+            ..DatasetTurn::default()
+        };
         let class = self.get("goodput.class").or_else(|| self.get("gen_ai.request.model"));
         let class = class.or_else(|| self.get("gen_ai.response.model"));
-        Ok(Found::Entry(Entry {
+        Ok(ItemOutcome::Entry(DatasetEntry {
             at: Some(at),
             session: self.session(),
             class: class.map(private::label),
             turns: vec![turn],
-            ..Entry::default()
+            ..DatasetEntry::default()
         }))
     }
 
-    fn took(&self, at: Nanos) -> Result<Option<Nanos>, Fault> {
+    fn took(&self, at: Nanos) -> Result<Option<Nanos>, EntryError> {
         let (end, length) = match (&self.end, &self.length) {
             (Some(end), _) => (moment(end), None),
             (None, Some(length)) => (None, nanos(length, 3)),
@@ -185,18 +192,18 @@ fn key(trace: &str, span: &str) -> u64 {
 }
 
 /// The span that Jaeger calls the parent.
-fn referred(object: &Object<'_>) -> Option<String> {
-    let references: Vec<Object<'_>> =
+fn referred(object: &JsonObject<'_>) -> Option<String> {
+    let references: Vec<JsonObject<'_>> =
         serde_json::from_str(object.value("references")?.get()).ok()?;
-    let is_parent = |one: &&Object<'_>| text(one, &["refType"]).as_deref() == Some("CHILD_OF");
+    let is_parent = |one: &&JsonObject<'_>| text(one, &["refType"]).as_deref() == Some("CHILD_OF");
     references.iter().find(is_parent).and_then(|one| text(one, &["spanID"]))
 }
 
-fn inner<'a>(object: &Object<'a>, name: &str) -> Option<Object<'a>> {
+fn inner<'a>(object: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
     serde_json::from_str(object.value(name)?.get()).ok()
 }
 
-fn text(object: &Object<'_>, names: &[&str]) -> Option<String> {
+fn text(object: &JsonObject<'_>, names: &[&str]) -> Option<String> {
     scalar(any(object, names)?)
 }
 
@@ -205,7 +212,7 @@ fn scalar(raw: &RawValue) -> Option<String> {
     const KINDS: [&str; 4] = ["stringValue", "intValue", "doubleValue", "boolValue"];
     let text = raw.get();
     if text.starts_with('{') {
-        let value: Object<'_> = serde_json::from_str(text).ok()?;
+        let value: JsonObject<'_> = serde_json::from_str(text).ok()?;
         return bare(any(&value, &KINDS)?.get());
     }
     bare(text)
@@ -220,11 +227,11 @@ fn bare(text: &str) -> Option<String> {
 
 /// Goes through attributes: an object, or a list of keys and values.
 fn each_attribute(raw: &RawValue, see: &mut dyn FnMut(&str, &RawValue)) {
-    if let Ok(map) = serde_json::from_str::<Object<'_>>(raw.get()) {
+    if let Ok(map) = serde_json::from_str::<JsonObject<'_>>(raw.get()) {
         for (name, value) in map.fields() {
             see(name, value);
         }
-    } else if let Ok(list) = serde_json::from_str::<Vec<Object<'_>>>(raw.get()) {
+    } else if let Ok(list) = serde_json::from_str::<Vec<JsonObject<'_>>>(raw.get()) {
         for one in &list {
             if let (Some(name), Some(value)) = (text(one, &["key"]), one.value("value")) {
                 see(&name, value);

@@ -1,6 +1,6 @@
 //! Whatever stands in a log: a result or an error, never a panic.
 
-use goodput_dataset::{Target, TraceFormat, convert, load_trace};
+use goodput_dataset::{ConvertTarget, TraceFormat, convert, load_trace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
             options.skip_invalid = skip_invalid;
             if let Ok(loaded) = load_trace(&scratch.path, &options) {
                 assert!(loaded.entries.is_sorted_by_key(|entry| entry.at));
-                for target in Target::ALL {
+                for target in ConvertTarget::ALL {
                     convert(&loaded, target, &mut Vec::new()).unwrap();
                 }
             }

@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use goodput_model::{ErrorClass, Failure, Stage};
-use goodput_wire::{Inflow, Part, Socket};
+use goodput_model::{ErrorClass, Failure, FailureStage};
+use goodput_wire::{BodyPart, Inflow, Socket};
 use http::{Method, Request, Response};
 use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
@@ -61,7 +61,8 @@ impl Http1 {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<()>, Failure>> {
-        let failure = |class, message: String| Failure { class, stage: Stage::Headers, message };
+        let failure =
+            |class, message: String| Failure { class, stage: FailureStage::Headers, message };
         while let Poll::Ready(came) = self.poll_read(cx) {
             match came {
                 Ok(0) => {
@@ -93,15 +94,17 @@ impl Http1 {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let failure = |class, message: String| {
-            Poll::Ready(Some(Err(Failure { class, stage: Stage::Stream, message })))
+            Poll::Ready(Some(Err(Failure { class, stage: FailureStage::Stream, message })))
         };
         self.is_asked = true;
         loop {
             match self.inflow.take_part() {
                 Ok(None) if self.inflow.is_over() => return Poll::Ready(None),
                 Ok(None) => {}
-                Ok(Some(Part::Data(bytes))) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Ok(Some(Part::Trailers(trailers))) => {
+                Ok(Some(BodyPart::Data(bytes))) => {
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                Ok(Some(BodyPart::Trailers(trailers))) => {
                     return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
                 }
                 Err(fault) => return failure(ErrorClass::BadHttp, fault.to_owned()),

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Stage};
+use goodput_model::{ErrorClass, Exchange, Failure, FailureStage, Nanos};
 use goodput_wire::Socket;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -70,7 +70,7 @@ impl Http2 {
             .max_header_list_size(u32::try_from(head_bytes).unwrap_or(u32::MAX))
             .handshake(TokioIo::new(socket))
             .await
-            .map_err(|error| failure(&error, Stage::Connect))?;
+            .map_err(|error| failure(&error, FailureStage::Connect))?;
         let streams = Rc::new(Streams {
             in_use: Cell::new(0),
             limit: Cell::new(STREAMS),
@@ -113,7 +113,10 @@ impl Http2 {
         mut late: impl FnMut(&mut Context<'_>) -> Poll<Failure>,
     ) -> Result<Response<Incoming>, Wrong> {
         let ready = poll_fn(|cx| self.sender.poll_ready(cx)).await;
-        ready.map_err(|error| Wrong { failure: failure(&error, Stage::Send), is_untaken: true })?;
+        ready.map_err(|error| Wrong {
+            failure: failure(&error, FailureStage::Send),
+            is_untaken: true,
+        })?;
         let sent = now();
         exchange.stamps.sent_first = Some(sent);
         let inquiry = request.body().inquiry();
@@ -125,7 +128,7 @@ impl Http2 {
             exchange.stamps.sent_last = Some(whole.map_or(sent, |whole| whole.max(sent)));
             match poll {
                 Poll::Ready(outcome) => Poll::Ready(outcome.map_err(|error| {
-                    let failure = failure(&error, Stage::Headers);
+                    let failure = failure(&error, FailureStage::Headers);
                     let is_untaken = error.is_canceled() || is_refusal(&failure.message);
                     Wrong { failure, is_untaken }
                 })),
@@ -145,7 +148,7 @@ pub(super) struct Wrong {
 
 /// What hyper says, as a failure. Its innermost cause says most, but for what the server says in its
 /// own words.
-pub(super) fn failure(error: &hyper::Error, stage: Stage) -> Failure {
+pub(super) fn failure(error: &hyper::Error, stage: FailureStage) -> Failure {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Failure, Http, Nanos, Stage};
+use goodput_model::{ErrorClass, Failure, FailureStage, Http, Nanos};
 use goodput_wire::{Dialer, EndpointError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -74,7 +74,7 @@ impl Pool {
         };
         let opened = timeout(self.limits.connect_time, opening).await.unwrap_or_else(|_| {
             let message = "the upstream did not take the connection in time".to_owned();
-            Err(Failure { class: ErrorClass::Timeout, stage: Stage::Connect, message })
+            Err(Failure { class: ErrorClass::Timeout, stage: FailureStage::Connect, message })
         });
         if opened.is_err() {
             self.look_up_again();

@@ -1,6 +1,6 @@
 //! Rows whose every value is known by construction.
 
-use goodput_model::{Chunk, Failure, Stage, Stamps, TokenCount};
+use goodput_model::{Chunk, Failure, FailureStage, Stamps, TokenCount};
 use serde_json::{Value, json};
 
 use super::*;
@@ -41,7 +41,7 @@ fn usage(n: u32) -> TokenCount {
     TokenCount { n, source: TokenSource::Usage }
 }
 
-fn ask(recorder: &mut Recorder, second: u64, body: &Value, said: &str) -> Row {
+fn ask(recorder: &mut Recorder, second: u64, body: &Value, said: &str) -> TraceRow {
     named(recorder, second, body, said, None)
 }
 
@@ -51,7 +51,7 @@ fn named(
     body: &Value,
     said: &str,
     name: Option<&str>,
-) -> Row {
+) -> TraceRow {
     let api = if body["messages"].is_array() { Api::Chat } else { Api::Completions };
     let question = recorder.asked(Nanos(second * SECOND), api, body.to_string().as_bytes(), name);
     let arrived = 7 * SECOND + second * SECOND;
@@ -75,8 +75,8 @@ fn a_row_says_what_happened_and_when() {
     let row = recorder.answered(question, Nanos(100 * SECOND), &exchange);
     assert_eq!((row.at, row.endpoint), (Nanos(3 * SECOND), Some(Api::Completions)));
     assert_eq!(row.model.as_deref(), Some("m"));
-    assert_eq!((row.input_tokens, row.input_by), (40, Some(Counted::Tokenizer)));
-    assert_eq!((row.output_tokens, row.output_by), (3, Some(Counted::Tokenizer)));
+    assert_eq!((row.input_tokens, row.input_by), (40, Some(TokenCounter::Tokenizer)));
+    assert_eq!((row.output_tokens, row.output_by), (3, Some(TokenCounter::Tokenizer)));
     assert_eq!(row.blocks.len(), 3, "two whole blocks and one of eight tokens");
     assert!(row.blocks.iter().all(|id| *id < 1 << 53));
     assert_eq!(row.ttft, Some(Nanos(10 * MS)));
@@ -147,15 +147,15 @@ fn what_the_server_counts_wins_and_blocks_stay() {
         let exchange =
             Exchange { input_tokens: input, output_tokens: Some(usage(9)), ..answer(0, "x", 2) };
         let row = recorder.answered(question, Nanos::ZERO, &exchange);
-        assert_eq!((row.output_tokens, row.output_by), (9, Some(Counted::Usage)));
+        assert_eq!((row.output_tokens, row.output_by), (9, Some(TokenCounter::Usage)));
         (row.input_tokens, row.blocks.len(), row.input_by)
     };
     // Its tokens may be longer than ours: how many blocks that are is the file's to know.
-    assert_eq!(lengths(Some(usage(16))), (16, 3, Some(Counted::Usage)));
-    assert_eq!(lengths(Some(usage(60))), (60, 3, Some(Counted::Usage)));
+    assert_eq!(lengths(Some(usage(16))), (16, 3, Some(TokenCounter::Usage)));
+    assert_eq!(lengths(Some(usage(60))), (60, 3, Some(TokenCounter::Usage)));
     // No server has read so much, nor nothing.
     for absurd in [Some(usage(u32::MAX)), Some(usage(0)), None] {
-        assert_eq!(lengths(absurd), (40, 3, Some(Counted::Tokenizer)));
+        assert_eq!(lengths(absurd), (40, 3, Some(TokenCounter::Tokenizer)));
     }
 }
 
@@ -170,14 +170,17 @@ fn answers_are_counted_by_the_best_that_there_is() {
     let by_events = Some(TokenCount { n: 2, source: TokenSource::Events });
     let many = Some(TokenCount { n: 20_000, source: TokenSource::Events });
     let said = |count| Exchange { output_tokens: count, ..answer(0, "one two three", 2) };
-    assert_eq!(count("o200k_base", said(listed)), (6, Some(Counted::Chunks)));
-    assert_eq!(count("o200k_base", said(by_events)), (3, Some(Counted::Tokenizer)));
-    assert_eq!(count("approximate", said(by_events)), (2, Some(Counted::Chunks)));
+    assert_eq!(count("o200k_base", said(listed)), (6, Some(TokenCounter::Chunks)));
+    assert_eq!(count("o200k_base", said(by_events)), (3, Some(TokenCounter::Tokenizer)));
+    assert_eq!(count("approximate", said(by_events)), (2, Some(TokenCounter::Chunks)));
     // More events than chunks that were kept.
-    assert_eq!(count("approximate", said(many)), (20_000, Some(Counted::Chunks)));
-    assert_eq!(count("approximate", answer(0, "one two three", 0)), (3, Some(Counted::Estimate)));
+    assert_eq!(count("approximate", said(many)), (20_000, Some(TokenCounter::Chunks)));
+    assert_eq!(
+        count("approximate", answer(0, "one two three", 0)),
+        (3, Some(TokenCounter::Estimate))
+    );
     // The calls of tools are no text.
-    assert_eq!(count("o200k_base", answer(0, "", 7)), (7, Some(Counted::Chunks)));
+    assert_eq!(count("o200k_base", answer(0, "", 7)), (7, Some(TokenCounter::Chunks)));
     assert_eq!(count("o200k_base", Exchange::default()), (0, None));
 }
 
@@ -190,7 +193,7 @@ fn a_failure_is_a_row_too() {
     exchange.stamps = Stamps { ended: Nanos(5 * SECOND), ..Stamps::default() };
     exchange.status = Some(503);
     let failure =
-        |class| Some(Failure { class, stage: Stage::Headers, message: "told".to_owned() });
+        |class| Some(Failure { class, stage: FailureStage::Headers, message: "told".to_owned() });
     exchange.failure = failure(ErrorClass::Http(503));
     exchange.finish = Some("Ignore all of this".to_owned());
     let row = recorder.answered(question.clone(), Nanos(SECOND), &exchange);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goodput_clock::now;
-use goodput_model::{ErrorClass, Exchange, Failure, Stage};
+use goodput_model::{ErrorClass, Exchange, Failure, FailureStage};
 use http::{HeaderMap, HeaderValue, Method, Request};
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
@@ -87,6 +87,7 @@ fn unsent() -> Exchange {
     let mut exchange = Exchange::default();
     (exchange.stamps.dispatched, exchange.stamps.ended) = (now(), now());
     let message = "the candidate's name cannot be resolved".to_owned();
-    exchange.failure = Some(Failure { class: ErrorClass::Dns, stage: Stage::Connect, message });
+    exchange.failure =
+        Some(Failure { class: ErrorClass::Dns, stage: FailureStage::Connect, message });
     exchange
 }

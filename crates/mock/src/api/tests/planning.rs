@@ -4,7 +4,7 @@ use super::super::tokenizer::{END_OF_TURN, encode};
 use super::*;
 
 fn planned(more: &Value, natural: Option<u32>) -> (u32, Finish) {
-    let plan = plan(&chat(more), 0, natural, &Behaviour::default());
+    let plan = plan(&chat(more), 0, natural, &AnswerBehavior::default());
     (plan.tokens, plan.finish)
 }
 
@@ -32,9 +32,9 @@ fn answers_end_by_themselves_or_at_their_limit() {
 #[test]
 fn a_stop_string_cuts_the_text_but_not_the_count() {
     let free = chat(&json!({"max_tokens": 40, "seed": 3}));
-    let behaviour = Behaviour::default();
-    let words = plan(&free, 0, None, &behaviour);
-    let text = |plan: &Plan| plan.content(0, plan.tokens, 0).collect::<String>();
+    let behavior = AnswerBehavior::default();
+    let words = plan(&free, 0, None, &behavior);
+    let text = |plan: &AnswerPlan| plan.content(0, plan.tokens, 0).collect::<String>();
     let whole = text(&words);
     // From the middle of the sixth word to the middle of the seventh.
     let before: String = (0..5).map(|index| words.piece(index)).collect();
@@ -42,25 +42,25 @@ fn a_stop_string_cuts_the_text_but_not_the_count() {
     let stop = &whole[seam - 1..seam + 2];
     let end = whole.find(stop).unwrap();
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": ["\u{1}", stop]}));
-    let cut = plan(&ask, 0, None, &behaviour);
+    let cut = plan(&ask, 0, None, &behavior);
     assert_eq!((cut.finish, cut.stopped_by.as_deref()), (Finish::Stop, Some(stop)));
     assert_eq!(text(&cut), &whole[..end]);
     assert!(cut.tokens <= 7);
     // Not before the least count of tokens.
     let first = words.piece(0);
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": first, "min_tokens": 1}));
-    assert_ne!(plan(&ask, 0, None, &behaviour).tokens, 1);
+    assert_ne!(plan(&ask, 0, None, &behavior).tokens, 1);
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": first}));
-    let cut = plan(&ask, 0, None, &behaviour);
+    let cut = plan(&ask, 0, None, &behavior);
     assert_eq!((cut.tokens, cut.cut), (1, Some(0)));
 }
 
 #[test]
 fn reasoning_is_a_share_that_the_request_can_switch_off() {
-    let behaviour = Behaviour { reasoning: 0.4, ..Behaviour::default() };
+    let behavior = AnswerBehavior { reasoning: 0.4, ..AnswerBehavior::default() };
     let of = |more: &Value, share: f64| {
-        let behaviour = Behaviour { reasoning: share, ..behaviour };
-        plan(&chat(&with(json!({"max_tokens": 10}), more)), 0, None, &behaviour).reasoning_tokens
+        let behavior = AnswerBehavior { reasoning: share, ..behavior };
+        plan(&chat(&with(json!({"max_tokens": 10}), more)), 0, None, &behavior).reasoning_tokens
     };
     assert_eq!(of(&json!({}), 0.4), 4);
     assert_eq!((of(&json!({}), 0.99), of(&json!({}), 1.0), of(&json!({}), f64::NAN)), (9, 10, 0));
@@ -73,7 +73,7 @@ fn reasoning_is_a_share_that_the_request_can_switch_off() {
     }
     assert_eq!(of(&json!({"chat_template_kwargs": {"enable_thinking": true}}), 0.4), 4);
     assert_eq!(
-        plan(&completion(&json!({"max_tokens": 10})), 0, None, &behaviour).reasoning_tokens,
+        plan(&completion(&json!({"max_tokens": 10})), 0, None, &behavior).reasoning_tokens,
         0
     );
 }
@@ -83,8 +83,8 @@ fn tools_are_called_as_asked() {
     let tools = json!([{"function": {"name": "a"}}, {"function": {"name": "b"}}]);
     let called = |more: &Value, share: f64, seed: u32| {
         let more = with(json!({"tools": tools, "seed": seed}), more);
-        let behaviour = Behaviour { tool_calls: share, ..Behaviour::default() };
-        plan(&chat(&more), 0, None, &behaviour).tool
+        let behavior = AnswerBehavior { tool_calls: share, ..AnswerBehavior::default() };
+        plan(&chat(&more), 0, None, &behavior).tool
     };
     assert_eq!(called(&json!({}), 0.0, 1), None);
     assert_eq!(called(&json!({"tool_choice": "none"}), 1.0, 1), None);
@@ -124,20 +124,20 @@ fn the_next_turn_begins_with_this_one_token_by_token() {
         [("none", 0.0), ("none", 0.5), ("required", 0.0), ("required", 0.5)]
     {
         let mut messages = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]);
-        let behaviour = Behaviour { reasoning, ..Behaviour::default() };
+        let behavior = AnswerBehavior { reasoning, ..AnswerBehavior::default() };
         for turn in 0..3 {
             let body = json!({"messages": messages, "tools": tools, "tool_choice": tool_choice, "max_tokens": 15});
-            let ask = read(Kind::Chat, &body).unwrap();
-            let plan = plan(&ask, 0, None, &behaviour);
+            let ask = read(AnswerKind::Chat, &body).unwrap();
+            let plan = plan(&ask, 0, None, &behavior);
             let mut past = ask.prompts[0].to_vec();
             past.extend((0..plan.tokens).map(|index| plan.token(index)));
             past.push(END_OF_TURN);
-            let answer = heard_whole(&ask, None, &behaviour).1["choices"][0]["message"].clone();
+            let answer = heard_whole(&ask, None, &behavior).1["choices"][0]["message"].clone();
             let list = messages.as_array_mut().unwrap();
             list.push(answer);
             list.push(json!({"role": "user", "content": format!("And {turn}?")}));
             let body = json!({"messages": messages, "tools": tools});
-            let next = read(Kind::Chat, &body).unwrap();
+            let next = read(AnswerKind::Chat, &body).unwrap();
             assert!(next.prompts[0].starts_with(&past), "{tool_choice} {reasoning} turn {turn}");
             assert!(next.prompts[0].len() > past.len());
         }
@@ -147,9 +147,9 @@ fn the_next_turn_begins_with_this_one_token_by_token() {
 #[test]
 fn a_completion_continues_its_prompt_token_by_token() {
     let ask = completion(&json!({"max_tokens": 12, "echo": true}));
-    let plan = plan(&ask, 0, None, &Behaviour::default());
-    let text = heard_whole(&ask, None, &Behaviour::default()).0.remove(0).text;
-    let next = read(Kind::Completion, &json!({"prompt": text})).unwrap();
+    let plan = plan(&ask, 0, None, &AnswerBehavior::default());
+    let text = heard_whole(&ask, None, &AnswerBehavior::default()).0.remove(0).text;
+    let next = read(AnswerKind::Completion, &json!({"prompt": text})).unwrap();
     let mut past = ask.prompts[0].to_vec();
     past.extend((0..12).map(|index| plan.token(index)));
     assert_eq!(next.prompts[0][..], past[..]);

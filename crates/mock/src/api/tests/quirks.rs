@@ -1,12 +1,12 @@
 //! Each quirk, and that it is the only thing that changes.
 
 use super::*;
-use crate::faults::{Quirks, Role};
+use crate::faults::{Quirks, RoleShape};
 
 fn of(quirks: Quirks) -> String {
     let more = json!({"max_tokens": 4, "stream": true, "seed": 5, "stream_options": {"include_usage": true}});
-    let behaviour = Behaviour { quirks, ..Behaviour::default() };
-    stream(&chat(&more), None, &behaviour, 1)
+    let behavior = AnswerBehavior { quirks, ..AnswerBehavior::default() };
+    stream(&chat(&more), None, &behavior, 1)
 }
 
 fn plain() -> String {
@@ -34,16 +34,16 @@ fn roles_come_in_five_ways() {
         |role| events(&of(Quirks { role, ..Quirks::default() }))[0]["choices"][0]["delta"].clone();
     let word = text(&plain()).split_inclusive(' ').nth(1).unwrap().trim().to_owned();
     let word = format!(" {word}");
-    assert_eq!(first(Role::Empty), json!({"role": "assistant", "content": ""}));
-    assert_eq!(first(Role::Null), json!({"role": "assistant", "content": null}));
-    assert_eq!(first(Role::Bare), json!({"role": "assistant"}));
-    assert_eq!(first(Role::Absent), json!({"content": word}));
-    assert_eq!(first(Role::WithFirst), json!({"role": "assistant", "content": word}));
-    for role in [Role::Null, Role::Bare, Role::Absent, Role::WithFirst] {
+    assert_eq!(first(RoleShape::Empty), json!({"role": "assistant", "content": ""}));
+    assert_eq!(first(RoleShape::Null), json!({"role": "assistant", "content": null}));
+    assert_eq!(first(RoleShape::Bare), json!({"role": "assistant"}));
+    assert_eq!(first(RoleShape::Absent), json!({"content": word}));
+    assert_eq!(first(RoleShape::WithFirst), json!({"role": "assistant", "content": word}));
+    for role in [RoleShape::Null, RoleShape::Bare, RoleShape::Absent, RoleShape::WithFirst] {
         let stream = of(Quirks { role, ..Quirks::default() });
         assert_eq!(text(&stream), text(&plain()));
-        let is_apart = matches!(role, Role::Null | Role::Bare);
-        assert_eq!(stream.matches("assistant").count(), usize::from(role != Role::Absent));
+        let is_apart = matches!(role, RoleShape::Null | RoleShape::Bare);
+        assert_eq!(stream.matches("assistant").count(), usize::from(role != RoleShape::Absent));
         assert_eq!(events(&stream).len(), 6 + usize::from(is_apart));
     }
 }
@@ -66,8 +66,8 @@ fn text_may_come_whole_each_time() {
 #[test]
 fn an_answer_in_one_piece_may_lack_its_finish_reason() {
     let quirks = Quirks { no_finish: true, ..Quirks::default() };
-    let behaviour = Behaviour { quirks, ..Behaviour::default() };
-    let body = heard_whole(&chat(&json!({})), None, &behaviour).1;
+    let behavior = AnswerBehavior { quirks, ..AnswerBehavior::default() };
+    let body = heard_whole(&chat(&json!({})), None, &behavior).1;
     assert_eq!(body["choices"][0]["finish_reason"], json!(null));
     assert!(body["choices"][0]["message"]["content"].is_string());
 }
@@ -80,16 +80,17 @@ fn usage_may_lack_or_lie() {
     assert_eq!(wrong.last().unwrap()["usage"]["completion_tokens"], 15);
     let none = of(Quirks { no_done: true, ..Quirks::default() });
     assert_eq!(none + "data: [DONE]\n\n", plain());
-    let behaviour = Behaviour {
+    let behavior = AnswerBehavior {
         quirks: Quirks { no_usage: true, ..Quirks::default() },
-        ..Behaviour::default()
+        ..AnswerBehavior::default()
     };
-    assert!(heard_whole(&chat(&json!({})), None, &behaviour).1.get("usage").is_none());
+    assert!(heard_whole(&chat(&json!({})), None, &behavior).1.get("usage").is_none());
 }
 
 #[test]
 fn usage_may_be_of_another_tokenizer() {
-    let behaviour = Behaviour { token_factor: 1.6, reasoning: 0.5, ..Behaviour::default() };
+    let behavior =
+        AnswerBehavior { token_factor: 1.6, reasoning: 0.5, ..AnswerBehavior::default() };
     let with_usage = json!({"include_usage": true, "continuous_usage_stats": true});
     let more = json!({"max_tokens": 4, "seed": 5});
     let ask = chat(&with(more.clone(), &json!({"stream": true, "stream_options": with_usage})));
@@ -101,13 +102,13 @@ fn usage_may_be_of_another_tokenizer() {
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         })
     };
-    let streamed = events(&stream(&ask, None, &behaviour, 1));
+    let streamed = events(&stream(&ask, None, &behavior, 1));
     let streamed: Vec<_> = streamed.iter().map(|event| event["usage"].clone()).collect();
     let counts = [(0, 0), (2, 2), (3, 3), (5, 3), (6, 3), (6, 3), (6, 3)];
     assert_eq!(streamed, counts.map(|(completion, reasoning)| usage(completion, reasoning)));
-    let plain = Behaviour { token_factor: 1.0, ..behaviour };
-    let whole = |behaviour| heard_whole(&chat(&more), None, behaviour).1;
-    let (one, other) = (whole(&plain), whole(&behaviour));
+    let plain = AnswerBehavior { token_factor: 1.0, ..behavior };
+    let whole = |behavior| heard_whole(&chat(&more), None, behavior).1;
+    let (one, other) = (whole(&plain), whole(&behavior));
     assert_eq!(
         (&one["usage"]["prompt_tokens"], &other["usage"]["prompt_tokens"]),
         (&json!(5), &json!(8))
@@ -148,8 +149,8 @@ fn errors_end_the_stream() {
     assert_eq!(of(Quirks { error_at: Some(4), ..Quirks::default() }), plain());
     // Tokens before the error in the same event are not lost.
     let quirks = Quirks { error_at: Some(2), ..Quirks::default() };
-    let behaviour = Behaviour { quirks, ..Behaviour::default() };
-    assert_eq!(events(&stream(&chat(&json!({"max_tokens": 4})), None, &behaviour, 4)).len(), 3);
+    let behavior = AnswerBehavior { quirks, ..AnswerBehavior::default() };
+    assert_eq!(events(&stream(&chat(&json!({"max_tokens": 4})), None, &behavior, 4)).len(), 3);
 }
 
 #[test]
@@ -181,12 +182,12 @@ fn the_first_event_may_be_huge() {
     assert_eq!((sizes[0], &sizes[2..]), (right[0], &right[2..]));
     assert_eq!(events(&stream).len(), 7);
     assert_eq!(of(Quirks { huge_event: Some(5), ..Quirks::default() }), plain());
-    let behaviour = Behaviour {
+    let behavior = AnswerBehavior {
         reasoning: 1.0,
         quirks: Quirks { huge_event: Some(999), ..Quirks::default() },
-        ..Behaviour::default()
+        ..AnswerBehavior::default()
     };
-    let stream = super::stream(&chat(&json!({"max_tokens": 4})), None, &behaviour, 2);
+    let stream = super::stream(&chat(&json!({"max_tokens": 4})), None, &behavior, 2);
     let sizes: Vec<_> = stream.split_inclusive("\n\n").map(str::len).collect();
     assert_eq!(sizes[1], 999);
     assert!(sizes[2] < 300);
@@ -196,11 +197,11 @@ fn the_first_event_may_be_huge() {
 #[test]
 fn an_error_from_outside_is_the_last_event() {
     let ask = chat(&json!({"max_tokens": 2}));
-    let behaviour = Behaviour::default();
-    let mut writer = Writer::new(&HEAD, &ask, plans(&ask, None, &behaviour), &behaviour);
+    let behavior = AnswerBehavior::default();
+    let mut writer = StreamWriter::new(&HEAD, &ask, plans(&ask, None, &behavior), &behavior);
     let mut out = Vec::new();
     assert!(!writer.is_over());
-    writer.error(&Refusal::overloaded("gone", None), &mut out);
+    writer.error(&ApiRefusal::overloaded("gone", None), &mut out);
     assert!(writer.is_over());
     writer.role(0, &mut out);
     writer.tokens(0, 0, 1, &mut out);

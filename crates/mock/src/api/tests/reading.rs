@@ -5,13 +5,16 @@ use proptest::prelude::*;
 use super::super::tokenizer::{self, decode, media};
 use super::*;
 
-fn refused(kind: Kind, body: &Value) -> Refusal {
+fn refused(kind: AnswerKind, body: &Value) -> ApiRefusal {
     read(kind, body).expect_err(&body.to_string())
 }
 
 /// The refusal of a chat with these fields.
-fn refused_chat(more: &Value) -> Refusal {
-    refused(Kind::Chat, &with(json!({"messages": [{"role": "user", "content": "hello"}]}), more))
+fn refused_chat(more: &Value) -> ApiRefusal {
+    refused(
+        AnswerKind::Chat,
+        &with(json!({"messages": [{"role": "user", "content": "hello"}]}), more),
+    )
 }
 
 #[test]
@@ -147,12 +150,12 @@ fn models_and_lengths_are_refused_with_what_would_do() {
         assert!(refusal.message.contains(number), "{}", refusal.message);
     }
     assert_eq!(chat(&json!({"max_tokens": 4091})).room(0), 4091);
-    let refusal = refused(Kind::Completion, &json!({"prompt": "a ".repeat(5000)}));
+    let refusal = refused(AnswerKind::Completion, &json!({"prompt": "a ".repeat(5000)}));
     assert_eq!(
         (refusal.code, refusal.param.as_deref()),
         (Some("context_length_exceeded"), Some("prompt"))
     );
-    let refusal = refused(Kind::Embedding, &json!({"input": ["a", "a ".repeat(5000)]}));
+    let refusal = refused(AnswerKind::Embedding, &json!({"input": ["a", "a ".repeat(5000)]}));
     assert_eq!(refusal.param.as_deref(), Some("input"));
 }
 
@@ -173,14 +176,14 @@ fn bodies_that_are_no_objects_are_refused() {
         deep.as_bytes(),
     ];
     for body in bodies {
-        for kind in [Kind::Chat, Kind::Completion, Kind::Embedding] {
-            let refusal = Ask::read(kind, body, &RULES).unwrap_err();
+        for kind in [AnswerKind::Chat, AnswerKind::Completion, AnswerKind::Embedding] {
+            let refusal = CheckedRequest::read(kind, body, &RULES).unwrap_err();
             assert_eq!((refusal.status.as_u16(), refusal.kind), (400, "invalid_request_error"));
         }
     }
     // Of two values the last counts.
     let twice = br#"{"prompt":"a","max_tokens":5,"max_tokens":6}"#;
-    assert_eq!(Ask::read(Kind::Completion, twice, &RULES).unwrap().limit, Some(6));
+    assert_eq!(CheckedRequest::read(AnswerKind::Completion, twice, &RULES).unwrap().limit, Some(6));
 }
 
 #[test]
@@ -210,7 +213,8 @@ fn content_may_be_parts() {
 
 #[test]
 fn prompts_come_in_four_forms() {
-    let of = |prompt: Value| read(Kind::Completion, &json!({"prompt": prompt, "n": 2})).unwrap();
+    let of =
+        |prompt: Value| read(AnswerKind::Completion, &json!({"prompt": prompt, "n": 2})).unwrap();
     assert_eq!(of(json!("a b")).prompts[0].len(), 3);
     let two = of(json!(["a b", "c"]));
     assert_eq!((two.prompts.len(), two.choices(), two.prompt_tokens()), (2, 4, 5));
@@ -235,7 +239,7 @@ fn prompts_come_in_four_forms() {
         json!(vec!["a"; 2049]),
     ] {
         assert_eq!(
-            refused(Kind::Completion, &json!({"prompt": bad})).param.as_deref(),
+            refused(AnswerKind::Completion, &json!({"prompt": bad})).param.as_deref(),
             Some("prompt")
         );
     }
@@ -243,20 +247,23 @@ fn prompts_come_in_four_forms() {
 
 #[test]
 fn embeddings_are_read_and_written() {
-    let ask = read(Kind::Embedding, &json!({"input": ["a", "b c"], "dimensions": 3})).unwrap();
+    let ask =
+        read(AnswerKind::Embedding, &json!({"input": ["a", "b c"], "dimensions": 3})).unwrap();
     let body: Value = serde_json::from_slice(&embeddings(&HEAD, &ask)).unwrap();
     assert_eq!(body["usage"], json!({"prompt_tokens": 5, "total_tokens": 5}));
     assert_eq!((&body["object"], &body["model"]), (&json!("list"), &json!("mock")));
     let floats: Vec<f64> = serde_json::from_value(body["data"][1]["embedding"].clone()).unwrap();
     assert_eq!((body["data"][1]["index"].clone(), floats.len()), (json!(1), 3));
-    let ask = read(Kind::Embedding, &json!({"input": "b c", "encoding_format": "base64"})).unwrap();
+    let ask =
+        read(AnswerKind::Embedding, &json!({"input": "b c", "encoding_format": "base64"})).unwrap();
     let body: Value = serde_json::from_slice(&embeddings(&HEAD, &ask)).unwrap();
     // 64 numbers of 4 bytes.
     assert_eq!(body["data"][0]["embedding"].as_str().unwrap().len(), (256usize).div_ceil(3) * 4);
     for (name, value) in
         [("dimensions", json!(0)), ("encoding_format", json!("hex")), ("input", json!(5))]
     {
-        let refusal = refused(Kind::Embedding, &with(json!({"input": "a"}), &json!({name: value})));
+        let refusal =
+            refused(AnswerKind::Embedding, &with(json!({"input": "a"}), &json!({name: value})));
         assert_eq!(refusal.param.as_deref(), Some(name));
     }
 }
@@ -299,13 +306,13 @@ fn lists_of_models_and_versions_are_json() {
         }]})
     );
     let loras = ["lora \"1\"".to_owned()];
-    let rules = Rules { loras: &loras, ..RULES };
+    let rules = RequestRules { loras: &loras, ..RULES };
     let body: Value = serde_json::from_slice(&models(&HEAD, &rules)).unwrap();
     assert_eq!(body["data"][1]["id"], "lora \"1\"");
     assert_eq!(body["data"][1]["parent"], "mock");
     let adapted = json!({"model": "lora \"1\"", "prompt": "hi"}).to_string();
-    assert!(Ask::read(Kind::Completion, adapted.as_bytes(), &rules).is_ok());
-    assert!(Ask::read(Kind::Completion, adapted.as_bytes(), &RULES).is_err());
+    assert!(CheckedRequest::read(AnswerKind::Completion, adapted.as_bytes(), &rules).is_ok());
+    assert!(CheckedRequest::read(AnswerKind::Completion, adapted.as_bytes(), &RULES).is_err());
     let body: Value = serde_json::from_slice(&version()).unwrap();
     assert_eq!(body, json!({"version": "0.1.0"}));
 }
@@ -313,15 +320,15 @@ fn lists_of_models_and_versions_are_json() {
 /// Reads a body as every kind there is, and answers it if it can be; nothing may panic.
 fn survives(body: &[u8]) -> Result<(), TestCaseError> {
     let mut refusals = Vec::new();
-    for kind in [Kind::Chat, Kind::Completion, Kind::Embedding] {
-        match Ask::read(kind, body, &RULES) {
+    for kind in [AnswerKind::Chat, AnswerKind::Completion, AnswerKind::Embedding] {
+        match CheckedRequest::read(kind, body, &RULES) {
             Err(refusal) => refusals.push(refusal),
-            Ok(ask) if kind == Kind::Embedding => {
+            Ok(ask) if kind == AnswerKind::Embedding => {
                 prop_assert!(serde_json::from_slice::<Value>(&embeddings(&HEAD, &ask)).is_ok());
             }
             Ok(ask) if ask.choices() <= 4 => {
-                heard_whole(&ask, Some(30), &Behaviour::default());
-                events(&stream(&ask, Some(30), &Behaviour::default(), 3));
+                heard_whole(&ask, Some(30), &AnswerBehavior::default());
+                events(&stream(&ask, Some(30), &AnswerBehavior::default(), 3));
             }
             Ok(_) => {}
         }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::faults::{Quirks, Role};
+use crate::faults::{Quirks, RoleShape};
 
 #[test]
 fn a_chat_is_written_like_this() {
     let more = json!({"max_tokens": 3, "stream": true, "seed": 1, "stream_options": {"include_usage": true}});
-    let out = stream(&chat(&more), Some(2), &Behaviour::default(), 1);
+    let out = stream(&chat(&more), Some(2), &AnswerBehavior::default(), 1);
     let start = r#"data: {"id":"chatcmpl-b7707c0eb6fcf054","object":"chat.completion.chunk","created":1794711920,"model":"mock","choices":["#;
     let rest = [
         r#"{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}"#,
@@ -19,7 +19,7 @@ fn a_chat_is_written_like_this() {
         r#"{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}]}"#,
         r#"],"usage":{"prompt_tokens":5,"total_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3}},"system_fingerprint":"goodput-mock-0.1.0"}"#,
     ];
-    let words = plans(&chat(&more), Some(2), &Behaviour::default());
+    let words = plans(&chat(&more), Some(2), &AnswerBehavior::default());
     let mut expected: String = rest.map(|rest| format!("{start}{rest}\n\n")).concat();
     expected = expected.replace("FIRST", words[0].piece(0)).replace("SECOND", words[0].piece(1));
     assert_eq!(out, expected + "data: [DONE]\n\n");
@@ -28,8 +28,8 @@ fn a_chat_is_written_like_this() {
 #[test]
 fn a_completion_is_written_like_this() {
     let ask = completion(&json!({"max_tokens": 3, "stream": true}));
-    let out = stream(&ask, None, &Behaviour::default(), 2);
-    let plan = &plans(&ask, None, &Behaviour::default())[0];
+    let out = stream(&ask, None, &AnswerBehavior::default(), 2);
+    let plan = &plans(&ask, None, &AnswerBehavior::default())[0];
     let text = [plan.piece(0).to_owned() + plan.piece(1), plan.piece(2).to_owned(), String::new()];
     let mut expected = String::new();
     for (text, finish) in text.iter().zip(["null", "null", "\"length\""]) {
@@ -46,10 +46,14 @@ fn a_completion_is_written_like_this() {
 
 #[test]
 fn a_model_s_name_is_escaped() {
-    let head = Head { model: "a\"\\b\n", ..HEAD };
+    let head = EventHead { model: "a\"\\b\n", ..HEAD };
     let ask = chat(&json!({"max_tokens": 1}));
-    let mut writer =
-        Writer::new(&head, &ask, plans(&ask, None, &Behaviour::default()), &Behaviour::default());
+    let mut writer = StreamWriter::new(
+        &head,
+        &ask,
+        plans(&ask, None, &AnswerBehavior::default()),
+        &AnswerBehavior::default(),
+    );
     let mut out = Vec::new();
     writer.tokens(0, 0, 1, &mut out);
     assert_eq!(events(std::str::from_utf8(&out).unwrap())[0]["model"], head.model);
@@ -59,9 +63,9 @@ fn a_model_s_name_is_escaped() {
 fn tool_calls_begin_with_a_name_and_end_as_json() {
     let tools = json!([{"type": "function", "function": {"name": "find\"it"}}]);
     let more = json!({"tools": tools, "tool_choice": "required", "max_tokens": 5});
-    let behaviour = Behaviour { reasoning: 0.4, ..Behaviour::default() };
+    let behavior = AnswerBehavior { reasoning: 0.4, ..AnswerBehavior::default() };
     let ask = chat(&more);
-    let deltas: Vec<_> = events(&stream(&ask, None, &behaviour, 1))
+    let deltas: Vec<_> = events(&stream(&ask, None, &behavior, 1))
         .iter()
         .map(|event| event["choices"][0]["delta"].clone())
         .collect();
@@ -76,9 +80,9 @@ fn tool_calls_begin_with_a_name_and_end_as_json() {
             .unwrap()
             .starts_with(r#"{"query":" "#)
     );
-    let (heard, _) = heard_whole(&ask, None, &behaviour);
+    let (heard, _) = heard_whole(&ask, None, &behavior);
     let arguments: Value = serde_json::from_str(&heard[0].arguments).unwrap();
-    let plan = &plans(&ask, None, &behaviour)[0];
+    let plan = &plans(&ask, None, &behavior)[0];
     let words: String = (2..5).map(|index| plan.piece(index)).collect();
     assert_eq!(arguments, json!({"query": words}));
     assert_eq!(heard[0].finish.as_deref(), Some("tool_calls"));
@@ -86,10 +90,13 @@ fn tool_calls_begin_with_a_name_and_end_as_json() {
 
 #[test]
 fn reasoning_may_have_another_name() {
-    let behaviour =
-        Behaviour { reasoning: 0.5, reasoning_field: "reasoning", ..Behaviour::default() };
+    let behavior = AnswerBehavior {
+        reasoning: 0.5,
+        reasoning_field: "reasoning",
+        ..AnswerBehavior::default()
+    };
     let ask = chat(&json!({"max_tokens": 4}));
-    let events = events(&stream(&ask, None, &behaviour, 4));
+    let events = events(&stream(&ask, None, &behavior, 4));
     // One event across the border carries both.
     let delta = events[1]["choices"][0]["delta"].as_object().unwrap();
     assert_eq!(delta.keys().collect::<Vec<_>>(), ["content", "reasoning"]);
@@ -123,31 +130,31 @@ fn streams_have_every_key_that_vllm_s_have() {
     let usage = json!({"include_usage": true});
     let continuous = json!({"include_usage": true, "continuous_usage_stats": true});
     let cases = [
-        ("vllm-chat", Kind::Chat, json!({"stream_options": usage})),
-        ("vllm-chat-nousage", Kind::Chat, json!({})),
-        ("vllm-chat-n2", Kind::Chat, json!({"n": 2, "stream_options": usage})),
-        ("vllm-chat-contusage", Kind::Chat, json!({"stream_options": continuous})),
-        ("vllm-chat-logprobs", Kind::Chat, json!({"logprobs": true, "top_logprobs": 1})),
-        ("vllm-chat-tokenids", Kind::Chat, json!({"return_token_ids": true})),
+        ("vllm-chat", AnswerKind::Chat, json!({"stream_options": usage})),
+        ("vllm-chat-nousage", AnswerKind::Chat, json!({})),
+        ("vllm-chat-n2", AnswerKind::Chat, json!({"n": 2, "stream_options": usage})),
+        ("vllm-chat-contusage", AnswerKind::Chat, json!({"stream_options": continuous})),
+        ("vllm-chat-logprobs", AnswerKind::Chat, json!({"logprobs": true, "top_logprobs": 1})),
+        ("vllm-chat-tokenids", AnswerKind::Chat, json!({"return_token_ids": true})),
         (
             "vllm-chat-streaminterval4",
-            Kind::Chat,
+            AnswerKind::Chat,
             json!({"return_token_ids": true, "stream_options": usage}),
         ),
-        ("vllm-completions", Kind::Completion, json!({"stream_options": usage})),
+        ("vllm-completions", AnswerKind::Completion, json!({"stream_options": usage})),
     ];
     for (name, kind, more) in cases {
         let path = format!("{}/../wire/tests/samples/{name}.sse", env!("CARGO_MANIFEST_DIR"));
         let theirs = events(&std::fs::read_to_string(path).unwrap());
         let more = with(json!({"stream": true, "max_tokens": 4}), &more);
-        let ask = if kind == Kind::Chat { chat(&more) } else { completion(&more) };
-        let behaviour = Behaviour { reasoning: 0.5, ..Behaviour::default() };
-        let ours = events(&stream(&ask, None, &behaviour, 1));
+        let ask = if kind == AnswerKind::Chat { chat(&more) } else { completion(&more) };
+        let behavior = AnswerBehavior { reasoning: 0.5, ..AnswerBehavior::default() };
+        let ours = events(&stream(&ask, None, &behavior, 1));
         let (ours, theirs) = (all_paths(&ours), all_paths(&theirs));
         let is_null_there = ".usage.completion_tokens_details";
         let missing: Vec<_> = theirs
             .difference(&ours)
-            .filter(|path| kind == Kind::Chat || !path.starts_with(is_null_there))
+            .filter(|path| kind == AnswerKind::Chat || !path.starts_with(is_null_there))
             .collect();
         assert_eq!(missing, [""; 0], "{name}");
     }
@@ -157,18 +164,18 @@ fn streams_have_every_key_that_vllm_s_have() {
 struct Options {
     is_chat: bool,
     body: Value,
-    behaviour: Behaviour,
+    behavior: AnswerBehavior,
     natural: Option<u32>,
     step: u32,
 }
 
 fn quirks() -> impl Strategy<Value = Quirks> {
     let roles = prop::sample::select(vec![
-        Role::Empty,
-        Role::Null,
-        Role::Bare,
-        Role::Absent,
-        Role::WithFirst,
+        RoleShape::Empty,
+        RoleShape::Null,
+        RoleShape::Bare,
+        RoleShape::Absent,
+        RoleShape::WithFirst,
     ]);
     (any::<[bool; 5]>(), roles, prop::option::of(0u32..12)).prop_map(
         |(flags, role, early_eos_at)| {
@@ -239,30 +246,27 @@ fn body(is_chat: bool) -> impl Strategy<Value = Value> {
 
 fn options() -> impl Strategy<Value = Options> {
     let shares = prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]);
-    let behaviour =
-        (shares.clone(), shares, quirks()).prop_map(|(reasoning, tool_calls, quirks)| Behaviour {
-            reasoning,
-            tool_calls,
-            quirks,
-            ..Behaviour::default()
+    let behavior =
+        (shares.clone(), shares, quirks()).prop_map(|(reasoning, tool_calls, quirks)| {
+            AnswerBehavior { reasoning, tool_calls, quirks, ..AnswerBehavior::default() }
         });
     let natural = prop::option::of(0u32..40);
     let bodies = any::<bool>().prop_flat_map(|is_chat| (Just(is_chat), body(is_chat)));
-    (bodies, behaviour, natural, 1u32..6).prop_map(|((is_chat, body), behaviour, natural, step)| {
-        Options { is_chat, body, behaviour, natural, step }
+    (bodies, behavior, natural, 1u32..6).prop_map(|((is_chat, body), behavior, natural, step)| {
+        Options { is_chat, body, behavior, natural, step }
     })
 }
 
 proptest! {
     #[test]
     fn streams_say_what_whole_answers_say(options in options()) {
-        let kind = if options.is_chat { Kind::Chat } else { Kind::Completion };
+        let kind = if options.is_chat { AnswerKind::Chat } else { AnswerKind::Completion };
         let ask = read(kind, &options.body).unwrap();
-        let out = stream(&ask, options.natural, &options.behaviour, options.step);
+        let out = stream(&ask, options.natural, &options.behavior, options.step);
         let events = events(&out);
-        let (whole, body) = heard_whole(&ask, options.natural, &options.behaviour);
+        let (whole, body) = heard_whole(&ask, options.natural, &options.behavior);
         let streamed = heard(&ask, &events);
-        let plans = plans(&ask, options.natural, &options.behaviour);
+        let plans = plans(&ask, options.natural, &options.behavior);
         // Nothing generated: no event of a token to carry the prompt's logprobs.
         if ask.echo && ask.logprobs.is_some() && plans.iter().any(|plan| plan.tokens == 0) {
             return Ok(());

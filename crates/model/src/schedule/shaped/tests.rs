@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use crate::schedule::Arrivals;
-use crate::{Arrivals as Process, Nanos, Shape};
+use crate::schedule::ArrivalSequence;
+use crate::{Arrivals as Process, LoadShape, Nanos};
 
 const S: u64 = 1_000_000_000;
 
-fn shape(text: &str) -> Shape {
+fn shape(text: &str) -> LoadShape {
     text.parse().unwrap()
 }
 
-fn arrivals(text: &str, process: Process, seed: u64) -> Arrivals {
-    Arrivals::shaped(&shape(text), process, seed)
+fn arrivals(text: &str, process: Process, seed: u64) -> ArrivalSequence {
+    ArrivalSequence::shaped(&shape(text), process, seed)
 }
 
 /// How many arrivals in each of these parts, borders in seconds.
@@ -197,7 +197,7 @@ fn nothing_drifts() {
     assert_eq!(last, Some(Nanos(1000 * S)));
     let sine = arrivals("sine:1000:900:10s", Process::Constant, 1).nth(1_000_000);
     assert_eq!(sine, Some(Nanos(1000 * S)), "a hundred periods");
-    let plain = Arrivals::new(crate::Rate::PerSecond(rate), Process::Poisson, 6);
+    let plain = ArrivalSequence::new(crate::Rate::PerSecond(rate), Process::Poisson, 6);
     for (n, (one, other)) in
         arrivals(stage, Process::Poisson, 6).zip(plain).take(1_000_001).enumerate()
     {
@@ -242,15 +242,15 @@ proptest! {
             .collect();
         let expected: f64 =
             stages.iter().map(|s| f64::midpoint(s.from, s.to) * s.length.as_secs_f64()).sum();
-        let shape = Shape::Stages(stages);
+        let shape = LoadShape::Stages(stages);
         let end = Nanos::from(shape.length().unwrap());
-        let constant: Vec<_> = Arrivals::shaped(&shape, Process::Constant, seed).collect();
+        let constant: Vec<_> = ArrivalSequence::shaped(&shape, Process::Constant, seed).collect();
         prop_assert!((constant.len() as f64 - expected).abs() <= 1.0 + 1e-9);
         for process in [Process::Constant, Process::Poisson, Process::Gamma(cv)] {
-            let all: Vec<_> = Arrivals::shaped(&shape, process, seed).collect();
+            let all: Vec<_> = ArrivalSequence::shaped(&shape, process, seed).collect();
             prop_assert!(all.is_sorted());
             prop_assert!(all.last().is_none_or(|at| *at < end));
-            let again: Vec<_> = Arrivals::shaped(&shape, process, seed).collect();
+            let again: Vec<_> = ArrivalSequence::shaped(&shape, process, seed).collect();
             prop_assert_eq!(all, again);
         }
     }

@@ -103,23 +103,23 @@ fn tally() -> MetricsTally {
     let mut never_sent = failed(ErrorClass::Connect, &[]);
     never_sent.exchange.stamps.sent_first = None;
     tally.add(&never_sent);
-    let beat = |lag| goodput_model::Beat { worker: 0, due: Nanos::ZERO, lag };
+    let beat = |lag| goodput_model::LoopLag { worker: 0, due: Nanos::ZERO, lag };
     tally.observe(ms(1_000), &[beat(ms(1)), beat(ms(70))]);
     tally.observe(ms(17_000), &[beat(Nanos::from_micros(80))]);
     tally
 }
 
-fn look(facts: Facts, tally: MetricsTally) -> Look {
+fn look(facts: RunLabels, tally: MetricsTally) -> RunSnapshot {
     let seen =
         Snapshot { started: 12, ok: 3, failed: 4, tokens: 99, lost: 2, ..Snapshot::default() };
     let offered = offered(&facts.load.mode, ms(5_000));
-    Look { facts, seen, tally, stand: Stand::Measured, elapsed: ms(5_000), offered }
+    RunSnapshot { facts, seen, tally, stand: RunPosition::Measured, elapsed: ms(5_000), offered }
 }
 
 #[test]
 fn records_show_on_the_page_as_they_were() {
     let odd = "say \"hi\" \\ a\nb";
-    let other = Facts { target: odd.to_owned(), stream: false, ..facts() };
+    let other = RunLabels { target: odd.to_owned(), stream: false, ..facts() };
     let looks = [look(facts(), tally()), look(other, MetricsTally::new(false))];
     let text = check(&render(&looks, MetricsFormat::Text), MetricsFormat::Text);
     assert_eq!(
@@ -183,15 +183,15 @@ fn a_page_without_runs_and_runs_without_rates_are_pages() {
     }
     let think_time = Duration::ZERO;
     let closed = goodput_model::Mode::Closed { concurrency: 8, think_time, pause_first: false };
-    let facts = Facts { load: Load { mode: closed, ..load() }, ..facts() };
+    let facts = RunLabels { load: Load { mode: closed, ..load() }, ..facts() };
     let mut look = look(facts, MetricsTally::new(true));
-    let users = |look: &Look| {
+    let users = |look: &RunSnapshot| {
         let page = render(std::slice::from_ref(look), MetricsFormat::Text);
         assert!(!page.contains("goodput_offered_requests_per_second"));
         check(&page, MetricsFormat::Text)[r#"goodput_users{run="run",target="http://h:1"}"#]
     };
     assert_eq!(users(&look), 8.0);
-    look.stand = Stand::Drain;
+    look.stand = RunPosition::Drain;
     assert_eq!(users(&look), 0.0);
 }
 
@@ -208,8 +208,8 @@ fn dashboard_and_documents_name_the_series_that_there_are() {
         think_time: Duration::ZERO,
         pause_first: false,
     };
-    let users = Facts { load: Load { mode: closed, ..load() }, ..facts() };
-    let looks = [look(facts(), tally()), look(Facts { run: "b".to_owned(), ..users }, tally())];
+    let users = RunLabels { load: Load { mode: closed, ..load() }, ..facts() };
+    let looks = [look(facts(), tally()), look(RunLabels { run: "b".to_owned(), ..users }, tally())];
     let page = render(&looks, MetricsFormat::Text);
     // A family of buckets has no sample of its own name.
     let is_sample = |line: &&str| !line.starts_with('#');

@@ -39,7 +39,7 @@ fn every_value_of_vllms_page() {
     assert_eq!(ttft.cumulative[7..13], [1.0, 2.0, 3.0, 4.0, 4.0, 4.0]);
     assert_eq!(ttft.bounds[22], f64::INFINITY);
     // The first look of all is the beginning.
-    let first = Follower::new(None).read(VLLM);
+    let first = EndpointFollower::new(None).read(VLLM);
     assert_eq!(number(&first, Signal::PromptTokens), Some(0.0));
     let Some(SignalValue::Buckets(ttft)) = first.values.get(&Signal::Ttft) else { panic!() };
     assert_eq!((ttft.count, ttft.sum, ttft.cumulative[22]), (0.0, 0.0, 0.0));

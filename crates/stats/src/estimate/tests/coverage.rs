@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use goodput_model::Nanos;
-use goodput_model::random::{Domain, Stream};
-use goodput_sim::{Arrival, Engine, Job, Profile, simulate};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_sim::{JobArrival, Profile, SimEngine, SimJob, simulate};
 
 use super::super::binomial::{cumulative, enclosing_ranks};
 use super::super::{BATCHES, Effective, lag1, normal_quantile, ranks, student_quantile};
@@ -28,16 +28,16 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Run {
     for (key, value) in [("slots", "64"), ("ttft", ttft), ("itl", itl)] {
         profile.set(key, value).unwrap();
     }
-    let mut engine = Engine::new(&profile, seed, |_, _| 0);
-    let mut gaps = Stream::new(seed, Domain::Arrivals, 0);
+    let mut engine = SimEngine::new(&profile, seed, |_, _| 0);
+    let mut gaps = RandomStream::new(seed, Domain::Arrivals, 0);
     let first_token = 0.2 * (0.125f64).exp();
     let rate = utilisation * SLOTS / (SERVICE + first_token);
     let prompt: Arc<[u32]> = Arc::from([0u32]);
     let mut at = 0.0;
     let arrivals = (0..n + EMPTY).map(|id| {
         at += gaps.exponential() / rate;
-        let job = Job { id, prompt: prompt.clone(), output_tokens: 2, answer_seed: 0 };
-        Arrival { at: Nanos::from_secs_f64(at), job }
+        let job = SimJob { id, prompt: prompt.clone(), output_tokens: 2, answer_seed: 0 };
+        JobArrival { at: Nanos::from_secs_f64(at), job }
     });
     let outcomes = simulate(&mut engine, arrivals);
     let seconds = |to: Option<Nanos>, from: Nanos| (to.unwrap() - from).as_secs();
@@ -50,7 +50,7 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Run {
 
 /// Independent log-normal values at even distances in time.
 fn independent(seed: u64, n: u64) -> Run {
-    let mut stream = Stream::new(seed, Domain::Service, 0);
+    let mut stream = RandomStream::new(seed, Domain::Service, 0);
     let values = (0..n).map(|at| (at as f64, stream.log_normal(1.0, 0.5)));
     values.map(|(at, value)| (at, value, value)).collect()
 }

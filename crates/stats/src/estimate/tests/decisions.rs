@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask study decisions` prints the table of docs/confidence.md.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Arrivals, MetricName, Mode, Nanos, RequestRecord};
 
 use crate::tests::{NO_WARMUP, facts, plan, record as good_request};
@@ -36,7 +36,7 @@ const WARM_S: f64 = 120.0;
 pub(super) type Request = (f64, f64, f64);
 
 impl Service {
-    fn draw(self, stream: &mut Stream) -> f64 {
+    fn draw(self, stream: &mut RandomStream) -> f64 {
         SERVICE_S
             * match self {
                 Self::Exponential => stream.exponential(),
@@ -59,7 +59,7 @@ impl Queue {
     /// The requests of so many seconds after the warm-up. The first token comes 200 ms after a slot is
     /// free (log-normal, sigma 0.5).
     pub(super) fn run(self, seed: u64, seconds: f64) -> Vec<Request> {
-        let mut stream = Stream::new(seed, Domain::Arrivals, 0);
+        let mut stream = RandomStream::new(seed, Domain::Arrivals, 0);
         let rate = self.rate();
         let mut free = std::collections::BinaryHeap::new();
         (0..self.slots).for_each(|_| free.push(std::cmp::Reverse(0u64)));

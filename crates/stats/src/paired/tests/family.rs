@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::super::*;
 
@@ -120,7 +120,7 @@ fn rates(kind: &Kind, rule: Rule, comparisons: u64) -> Rates {
     };
     let mut sum = Rates::default();
     for index in 0..comparisons {
-        let mut stream = Stream::new(20_261_118, Domain::Service, index);
+        let mut stream = RandomStream::new(20_261_118, Domain::Service, index);
         let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); figures];
         for look in &kind.looks {
             draw(kind, *look, &mut blocks, &mut stream);
@@ -177,7 +177,7 @@ impl Rates {
 }
 
 /// Adds what is measured until a look: the difference of each block, or in turn a run of either side.
-fn draw(kind: &Kind, look: u32, blocks: &mut [Vec<f64>], stream: &mut Stream) {
+fn draw(kind: &Kind, look: u32, blocks: &mut [Vec<f64>], stream: &mut RandomStream) {
     let needed = kind.runs.map_or(look, |runs| 2 * runs) as usize;
     while blocks[0].len() < needed {
         let common = stream.normal() * kind.correlation.sqrt();
@@ -294,7 +294,7 @@ fn study_of_counts() {
         for requests in [20u64, 60, 100, 200, 600] {
             let mut said = [0u32; 3];
             for index in 0..20_000 {
-                let mut stream = Stream::new(20_261_118, Domain::Service, index);
+                let mut stream = RandomStream::new(20_261_118, Domain::Service, index);
                 let mut failed =
                     |share: f64| (0..requests).filter(|_| stream.unit() < share).count() as u64;
                 let pairs: Vec<[u64; 2]> = (0..blocks).map(|_| shares.map(&mut failed)).collect();

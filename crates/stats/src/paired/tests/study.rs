@@ -1,6 +1,6 @@
 //! How often several looks at blocks that differ by nothing find something.
 
-use goodput_model::random::{Domain, Stream};
+use goodput_model::random::{Domain, RandomStream};
 
 use super::super::*;
 
@@ -12,7 +12,7 @@ fn family_errors(looks: &[u32], levels: &[f64], sequences: u64) -> Vec<f64> {
         .collect();
     let mut hits = vec![0u32; levels.len()];
     for index in 0..sequences {
-        let mut stream = Stream::new(20_261_115, Domain::Service, index);
+        let mut stream = RandomStream::new(20_261_115, Domain::Service, index);
         let (mut sum, mut squares, mut drawn) = (0.0, 0.0, 0);
         let tests: Vec<f64> = looks
             .iter()

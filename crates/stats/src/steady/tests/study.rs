@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use goodput_model::random::{Domain, Stream};
-use goodput_model::{ErrorClass, Nanos, RequestRecord, Stage};
-use goodput_sim::{Engine, Job, Output, Profile};
+use goodput_model::random::{Domain, RandomStream};
+use goodput_model::{ErrorClass, FailureStage, Nanos, RequestRecord};
+use goodput_sim::{Output, Profile, SimEngine, SimJob};
 use goodput_testkit::{RecordBuilder, failure};
 
 use crate::series::{Series, SeriesTally};
@@ -83,8 +83,8 @@ impl Scene {
         if let Some(limit) = self.max_queue {
             profile.set("max_queue", &limit.to_string()).unwrap();
         }
-        let mut engine = Engine::new(&profile, self.seed, |_, _| 0);
-        let mut random = Stream::new(self.seed, Domain::Arrivals, 0);
+        let mut engine = SimEngine::new(&profile, self.seed, |_, _| 0);
+        let mut random = RandomStream::new(self.seed, Domain::Arrivals, 0);
         let mut outputs: Vec<Output> = Vec::new();
         let mut arrived: Vec<(Nanos, bool)> = Vec::new();
         let (mut at, end) = (0.0, self.warm_s + self.seconds);
@@ -97,7 +97,7 @@ impl Scene {
             engine.advance(now, &mut outputs);
             let tokens = (random.exponential() * 20.0).ceil() as u32;
             let id = arrived.len() as u64;
-            let job = Job { id, prompt: Arc::from([]), output_tokens: tokens, answer_seed: 0 };
+            let job = SimJob { id, prompt: Arc::from([]), output_tokens: tokens, answer_seed: 0 };
             arrived.push((now, engine.submit(now, job).is_err()));
         }
         while let Some(next) = engine.next() {
@@ -129,7 +129,7 @@ impl Scene {
             |at: &Nanos| start + Nanos::from_secs_f64((*at - first.unwrap()).as_secs() * pace);
         let mut record = RecordBuilder::new(due).tokens(instants.iter().map(moved)).build();
         if is_refused {
-            record.exchange.failure = Some(failure(ErrorClass::Http(429), Stage::Headers));
+            record.exchange.failure = Some(failure(ErrorClass::Http(429), FailureStage::Headers));
             record.exchange.output_tokens = None;
         }
         record

@@ -1,6 +1,6 @@
 //! The measured part of a point as it goes on: since when, how many, and how many more at most.
 
-use goodput_model::{Extent, Load, Mode, Nanos, Phase, Rate};
+use goodput_model::{Load, LoadExtent, Mode, Nanos, Phase, Rate};
 
 use super::decide::{Ended, Prefix};
 
@@ -17,7 +17,7 @@ pub(super) struct Mark {
 /// The measured part of a point.
 #[derive(Debug)]
 pub(super) struct Part {
-    warmup: Extent,
+    warmup: LoadExtent,
     duration: Option<Nanos>,
     requests: Option<u64>,
     /// As planned; none in a closed loop.
@@ -62,9 +62,9 @@ impl Part {
     /// So many requests have been let go; whether the measured part has begun.
     pub(super) fn tick(&mut self, at: Nanos, started: u64) -> bool {
         let has_begun = match self.warmup {
-            Extent::Auto => true,
-            Extent::Time(time) => at >= Nanos::from(time),
-            Extent::Requests(requests) => started >= requests,
+            LoadExtent::Auto => true,
+            LoadExtent::Time(time) => at >= Nanos::from(time),
+            LoadExtent::Requests(requests) => started >= requests,
         };
         if has_begun {
             self.marks.push(Mark { at, started });
@@ -78,9 +78,9 @@ impl Part {
     pub(super) fn begin(&self) -> Option<Nanos> {
         let first = self.marks.first()?.at;
         Some(match self.warmup {
-            Extent::Auto | Extent::Requests(0) => Nanos::ZERO,
-            Extent::Time(time) => Nanos::from(time).min(first),
-            Extent::Requests(_) => first,
+            LoadExtent::Auto | LoadExtent::Requests(0) => Nanos::ZERO,
+            LoadExtent::Time(time) => Nanos::from(time).min(first),
+            LoadExtent::Requests(_) => first,
         })
     }
 

@@ -1,7 +1,7 @@
 //! How often a point ends early, and how often that is wrong: the queue of docs/design/012 in
 //! simulated time, where the truth is known.
 
-use goodput_model::{EndedBy, Extent, Phase, RequestRecord};
+use goodput_model::{EndedBy, LoadExtent, Phase, RequestRecord};
 
 use super::decide::Verdict;
 use super::tests::{Played, play, point};
@@ -59,7 +59,7 @@ fn outcomes(runs: u64, utilisation: f64, target: f64, seconds: u64) -> Outcomes 
         let is_below = share(&records) < target;
         found.below += u32::from(is_below);
         let mut plan = point("ttft < 1s", Some(target), seconds, rate);
-        plan.load.warmup = Extent::Time(std::time::Duration::from_secs_f64(burn_in));
+        plan.load.warmup = LoadExtent::Time(std::time::Duration::from_secs_f64(burn_in));
         let Played { ended, at_s, verdict } = play(&plan, records);
         found.seconds += at_s - burn_in;
         let mut note = |count: &mut u32, place: usize, is_against: bool| {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use goodput_model::{Arrivals, Extent, Mode, Rate};
+use goodput_model::{Arrivals, LoadExtent, Mode, Rate};
 
 use super::*;
 use crate::tests::{NO_WARMUP, plan};
@@ -31,7 +31,7 @@ pub(super) fn play(plan: &Plan, mut records: Vec<RequestRecord>) -> Played {
     dues.sort();
     records.sort_by_key(RequestRecord::end);
     let warm = match plan.load.warmup {
-        Extent::Time(time) => time,
+        LoadExtent::Time(time) => time,
         _ => Duration::ZERO,
     };
     let last = (plan.load.duration.unwrap() + warm).as_secs();
@@ -119,7 +119,7 @@ fn out_of_reach_is_hopeless() {
 #[test]
 fn the_burn_in_never_counts() {
     let mut plan = point("p99 ttft < 1s", None, 60, 10.0);
-    plan.load.warmup = Extent::Time(Duration::from_secs(20));
+    plan.load.warmup = LoadExtent::Time(Duration::from_secs(20));
     let mut records = steady(80, |i| if i < 200 { (5.0, 6.0) } else { (0.1, 0.5) });
     records[..200].iter_mut().for_each(|record| record.phase = Phase::Warmup);
     assert_ne!(ended(&plan, records.clone()).0, HOPELESS);
@@ -153,7 +153,7 @@ fn failing_after(e2e_s: f64, seconds: u64, is_bad: impl Fn(u64) -> bool) -> Vec<
         *record = request(record.index, record.scheduled.as_secs(), 0.0, 0.001);
         record.exchange.failure = Some(goodput_model::Failure {
             class: goodput_model::ErrorClass::Connect,
-            stage: goodput_model::Stage::Connect,
+            stage: goodput_model::FailureStage::Connect,
             message: String::new(),
         });
     }

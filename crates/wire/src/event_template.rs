@@ -1,4 +1,4 @@
-//! [`Likeness`]: events of one stream differ in their text and in nothing else.
+//! [`EventTemplate`]: events of one stream differ in their text and in nothing else.
 //!
 //! An event that was read once as JSON, and was a plain piece of text, is remembered as what stands
 //! before and behind that text. A later event with the same bytes around another text needs no
@@ -13,7 +13,7 @@ const PLACES: [(&[u8], &[u8]); 2] =
 
 /// What stood around the text of the last plain event.
 #[derive(Debug, Default)]
-pub(crate) struct Likeness {
+pub(crate) struct EventTemplate {
     before: Vec<u8>,
     behind: Vec<u8>,
     /// Which answer it belonged to.
@@ -21,7 +21,7 @@ pub(crate) struct Likeness {
     misses: u8,
 }
 
-impl Likeness {
+impl EventTemplate {
     /// Bytes of text in an event like the one remembered; `None` if it has to be read.
     pub(crate) fn text_bytes(&self, data: &[u8]) -> Option<u32> {
         let text =
@@ -83,8 +83,8 @@ mod tests {
         )
     }
 
-    fn learned(data: &str, bytes: u32) -> Likeness {
-        let mut likeness = Likeness::default();
+    fn learned(data: &str, bytes: u32) -> EventTemplate {
+        let mut likeness = EventTemplate::default();
         likeness.learn(data.as_bytes(), bytes, 0);
         likeness
     }
@@ -114,7 +114,7 @@ mod tests {
         for case in cases {
             assert_eq!(likeness.text_bytes(&case), None, "{}", String::from_utf8_lossy(&case));
         }
-        assert_eq!(Likeness::default().text_bytes(b"abc"), None);
+        assert_eq!(EventTemplate::default().text_bytes(b"abc"), None);
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_pattern_is_let_be() {
-        let mut likeness = Likeness::default();
+        let mut likeness = EventTemplate::default();
         for number in 0..10 {
             let data = event("x").replace("\"c\"", &number.to_string());
             assert_eq!(likeness.text_bytes(data.as_bytes()), None);

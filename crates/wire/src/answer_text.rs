@@ -8,22 +8,22 @@ use crate::json::{self, Maybe, Reason};
 #[derive(Default, Deserialize)]
 struct Spoken {
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<ChoiceText>>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct ChoiceText {
     #[serde(default)]
-    delta: Maybe<Part>,
+    delta: Maybe<TextPart>,
     #[serde(default)]
-    message: Maybe<Part>,
+    message: Maybe<TextPart>,
     /// `/v1/completions` has neither.
     #[serde(default)]
     text: Reason,
 }
 
 #[derive(Default, Deserialize)]
-struct Part {
+struct TextPart {
     #[serde(default)]
     reasoning_content: Reason,
     #[serde(default)]

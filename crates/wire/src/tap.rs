@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 use crate::answer::{AnswerReader, Bounds, Read};
-use crate::fault::Fault;
+use crate::fault::AnswerError;
 
 /// What is kept of an answer at most. So many chunks have the 4,096 gaps between them that a trace
 /// keeps.
@@ -35,14 +35,14 @@ pub struct PassedHead<'a> {
 #[derive(Debug)]
 pub struct Passing {
     exchange: Exchange,
-    look: Look,
+    look: BodyReading,
     is_api: bool,
     keep_text: bool,
 }
 
 /// How the bytes of the body are looked at.
 #[derive(Debug)]
-enum Look {
+enum BodyReading {
     /// Not at all: there is no head yet, nothing to understand, or it is known how it ends.
     Not,
     /// The first byte that is not blank tells whether it is a stream; the blanks before it are kept.
@@ -54,7 +54,7 @@ enum Look {
 impl Passing {
     /// An answer of which nothing has come. Of one that is no API's, only stamps and status are noted.
     pub fn new(is_api: bool, keep_text: bool) -> Self {
-        Self { exchange: Exchange::default(), look: Look::Not, is_api, keep_text }
+        Self { exchange: Exchange::default(), look: BodyReading::Not, is_api, keep_text }
     }
 
     /// What is known so far.
@@ -69,7 +69,7 @@ impl Passing {
 
     /// Whether everything that matters has come: the stream said `[DONE]`.
     pub fn is_done(&self) -> bool {
-        matches!(&self.look, Look::Stream(reader) if reader.is_done())
+        matches!(&self.look, BodyReading::Stream(reader) if reader.is_done())
     }
 
     /// The head has come.
@@ -95,14 +95,14 @@ impl Passing {
         self.look = if kind.starts_with(b"text/event-stream") {
             self.stream()
         } else {
-            Look::Unsaid(Vec::new())
+            BodyReading::Unsaid(Vec::new())
         };
     }
 
     /// Bytes of the body that one read brought, or a part of them.
     pub fn take(&mut self, bytes: &[u8], read: Read) {
         self.exchange.stamps.first_byte.get_or_insert(read.at);
-        if let Look::Unsaid(blanks) = &mut self.look {
+        if let BodyReading::Unsaid(blanks) = &mut self.look {
             let first = bytes.trim_ascii_start();
             let (before, first) = (&bytes[..bytes.len() - first.len()], first.first());
             if blanks.len() + before.len() > WHOLE_LIMIT {
@@ -112,7 +112,7 @@ impl Passing {
             // In a stream a line that begins with a blank means something else than the rest of it.
             let blanks = std::mem::take(blanks);
             let is_whole = matches!(first, b'{' | b'[');
-            self.look = if is_whole { Look::Whole(Vec::new()) } else { self.stream() };
+            self.look = if is_whole { BodyReading::Whole(Vec::new()) } else { self.stream() };
             self.look_at(&blanks, read);
         }
         self.look_at(bytes, read);
@@ -120,13 +120,13 @@ impl Passing {
 
     fn look_at(&mut self, bytes: &[u8], read: Read) {
         let outcome = match &mut self.look {
-            Look::Not | Look::Unsaid(_) => Ok(()),
-            Look::Stream(reader) if reader.is_done() => Ok(()),
-            Look::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
-            Look::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
-                Err(Fault::new(ErrorClass::EventTooLarge, ""))
+            BodyReading::Not | BodyReading::Unsaid(_) => Ok(()),
+            BodyReading::Stream(reader) if reader.is_done() => Ok(()),
+            BodyReading::Stream(reader) => reader.push(bytes, read, &mut self.exchange),
+            BodyReading::Whole(whole) if whole.len() + bytes.len() > WHOLE_LIMIT => {
+                Err(AnswerError::new(ErrorClass::EventTooLarge, ""))
             }
-            Look::Whole(whole) => {
+            BodyReading::Whole(whole) => {
                 whole.extend_from_slice(bytes);
                 Ok(())
             }
@@ -138,16 +138,16 @@ impl Passing {
 
     /// The body has ended in good order, seen by this read.
     pub fn end(mut self, read: Read) -> Exchange {
-        let outcome = match std::mem::replace(&mut self.look, Look::Not) {
-            Look::Not => {
+        let outcome = match std::mem::replace(&mut self.look, BodyReading::Not) {
+            BodyReading::Not => {
                 self.exchange.stamps.done.get_or_insert(read.at);
                 Ok(())
             }
-            Look::Unsaid(_) => {
+            BodyReading::Unsaid(_) => {
                 AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange)
             }
-            Look::Stream(mut reader) => reader.finish(read, &mut self.exchange),
-            Look::Whole(whole) => {
+            BodyReading::Stream(mut reader) => reader.finish(read, &mut self.exchange),
+            BodyReading::Whole(whole) => {
                 let mut reader = AnswerReader::bounded(self.keep_text, BOUNDS);
                 reader.whole(&whole, read, &mut self.exchange)
             }
@@ -161,9 +161,9 @@ impl Passing {
     /// Bytes that are held to read it.
     pub fn held(&self) -> usize {
         let look = match &self.look {
-            Look::Not => 0,
-            Look::Stream(reader) => reader.held(),
-            Look::Unsaid(held) | Look::Whole(held) => held.capacity(),
+            BodyReading::Not => 0,
+            BodyReading::Stream(reader) => reader.held(),
+            BodyReading::Unsaid(held) | BodyReading::Whole(held) => held.capacity(),
         };
         let text = self.exchange.text.as_ref().map_or(0, String::capacity);
         look + text + self.exchange.chunks.capacity() * size_of::<Chunk>()
@@ -173,9 +173,9 @@ impl Passing {
     /// to be read goes unjudged.
     pub fn hold_no_more(&mut self) {
         match &mut self.look {
-            Look::Not => {}
-            Look::Stream(reader) => reader.hold_no_more(&self.exchange),
-            Look::Unsaid(_) | Look::Whole(_) => self.fail(ErrorClass::EventTooLarge),
+            BodyReading::Not => {}
+            BodyReading::Stream(reader) => reader.hold_no_more(&self.exchange),
+            BodyReading::Unsaid(_) | BodyReading::Whole(_) => self.fail(ErrorClass::EventTooLarge),
         }
     }
 
@@ -199,13 +199,13 @@ impl Passing {
         exchange
     }
 
-    fn stream(&self) -> Look {
-        Look::Stream(Box::new(AnswerReader::bounded(self.keep_text, BOUNDS)))
+    fn stream(&self) -> BodyReading {
+        BodyReading::Stream(Box::new(AnswerReader::bounded(self.keep_text, BOUNDS)))
     }
 
     /// Counts what a stream has said so far.
     fn count(&mut self) {
-        if let Look::Stream(reader) = &self.look {
+        if let BodyReading::Stream(reader) = &self.look {
             reader.count(&mut self.exchange);
         }
     }
@@ -216,7 +216,7 @@ impl Passing {
         let stage = self.exchange.stamps.stage();
         let message = words(class).to_owned();
         self.exchange.failure.get_or_insert(Failure { class, stage, message });
-        self.look = Look::Not;
+        self.look = BodyReading::Not;
     }
 }
 

@@ -11,63 +11,63 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
 use goodput_lab::{Interrupt, Observation, RunHandle, RunSink};
-use goodput_model::{Extent, Load, Nanos, Plan, RequestRecord, plain};
+use goodput_model::{Load, LoadExtent, Nanos, Plan, RequestRecord, plain};
 use goodput_report::confidence_live;
 
-use crate::course::{self, Course, Stand};
+use crate::course::{self, PlanProgress, RunPosition};
 use crate::keys::Keys;
 use crate::progress::sending;
-use crate::view::{Campaign, Offered, Phase, Run as RunView, View};
-pub use tally::Tally;
+use crate::view::{CampaignView, LiveRunView as RunView, OfferedView, RunPhase, ScreenView};
+pub use tally::RunTally;
 
 /// What is shown. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Board(Arc<Shown>);
+pub struct LatestSnapshot(Arc<BoardShown>);
 
 #[derive(Debug)]
-struct Shown {
+struct BoardShown {
     verb: &'static str,
     interrupt: Interrupt,
-    state: Mutex<State>,
+    state: Mutex<BoardState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BoardState {
     /// The run under way, or the last.
-    run: Option<Arc<Run>>,
-    campaign: Option<Campaign>,
+    run: Option<Arc<BoardRun>>,
+    campaign: Option<CampaignView>,
     /// A title and what stands in the place of a run, where the traffic is not ours.
     traffic: Option<(String, RunView)>,
 }
 
 /// A run on the screen.
 #[derive(Debug)]
-struct Run {
-    facts: Facts,
+struct BoardRun {
+    facts: RunSetup,
     handle: RunHandle,
-    seen: Mutex<Seen>,
+    seen: Mutex<LiveFigures>,
 }
 
 /// A run that is shown while it lasts.
 #[derive(Debug)]
-pub struct Following(Arc<Run>);
+pub struct ScreenRun(Arc<BoardRun>);
 
-impl Board {
+impl LatestSnapshot {
     /// For the runs of one verb.
     pub fn new(verb: &'static str, interrupt: &Interrupt) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Shown { verb, interrupt: interrupt.clone(), state }))
+        Self(Arc::new(BoardShown { verb, interrupt: interrupt.clone(), state }))
     }
 
     /// Shows a run from here on.
-    pub fn follow(&self, run: &goodput_lab::RunView<'_>) -> Following {
-        let run = Arc::new(Run {
-            facts: Facts::new(run),
+    pub fn follow(&self, run: &goodput_lab::RunView<'_>) -> ScreenRun {
+        let run = Arc::new(BoardRun {
+            facts: RunSetup::new(run),
             handle: run.handle.clone(),
-            seen: Mutex::new(Seen::new(run.plan)),
+            seen: Mutex::new(LiveFigures::new(run.plan)),
         });
         lock(&self.0.state).run = Some(Arc::clone(&run));
-        Following(run)
+        ScreenRun(run)
     }
 
     /// Shows traffic that is not ours as it is now.
@@ -81,12 +81,12 @@ impl Board {
     }
 
     /// What the runs are a part of.
-    pub fn set_campaign(&self, campaign: Campaign) {
+    pub fn set_campaign(&self, campaign: CampaignView) {
         lock(&self.0.state).campaign = Some(campaign);
     }
 
     /// Everything at this instant, with the lines that were said.
-    pub fn view(&self, keys: &Keys, at: Nanos, notes: Vec<String>, colour: bool) -> View {
+    pub fn view(&self, keys: &Keys, at: Nanos, notes: Vec<String>, color: bool) -> ScreenView {
         let shown = &self.0;
         let (run, campaign, traffic) = {
             let state = lock(&shown.state);
@@ -96,11 +96,11 @@ impl Board {
         let title = run.as_ref().map_or_else(String::new, |run| {
             format!("goodput {} · {} · {}", shown.verb, run.facts.target, run.facts.model)
         });
-        View {
+        ScreenView {
             title: own.unwrap_or(title),
             pane: keys.pane,
             help: keys.help,
-            colour,
+            color,
             run: in_stead.or_else(|| run.map(|run| run.view(at, shown.interrupt.is_interrupted()))),
             campaign,
             notes,
@@ -108,7 +108,7 @@ impl Board {
     }
 }
 
-impl RunSink for Following {
+impl RunSink for ScreenRun {
     fn record(&mut self, record: &RequestRecord) {
         lock(&self.0.seen).tally.add(record);
     }
@@ -126,7 +126,7 @@ impl RunSink for Following {
     }
 }
 
-impl Drop for Following {
+impl Drop for ScreenRun {
     fn drop(&mut self) {
         let mut seen = lock(&self.0.seen);
         seen.took = seen.epoch.map(|epoch| now() - epoch);
@@ -141,14 +141,14 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What does not change during a run. Foreign text in it is harmless.
 #[derive(Debug)]
-struct Facts {
+struct RunSetup {
     target: String,
     model: String,
     label: String,
     load: Load,
 }
 
-impl Facts {
+impl RunSetup {
     fn new(run: &goodput_lab::RunView<'_>) -> Self {
         // The rest of a label is how long it may still take.
         let label = run.label.split(" · ").next().unwrap_or_default().trim();
@@ -163,9 +163,9 @@ impl Facts {
 
 /// What changes, and is told by the collector.
 #[derive(Debug)]
-struct Seen {
-    tally: Tally,
-    course: Course,
+struct LiveFigures {
+    tally: RunTally,
+    course: PlanProgress,
     /// The run's first instant on our clock, once something was seen of it.
     epoch: Option<Nanos>,
     /// How long it took, once it is over.
@@ -173,11 +173,11 @@ struct Seen {
     is_over: bool,
 }
 
-impl Seen {
+impl LiveFigures {
     fn new(plan: &Plan) -> Self {
         Self {
-            tally: Tally::new(plan.target.stream),
-            course: Course::new(&plan.load),
+            tally: RunTally::new(plan.target.stream),
+            course: PlanProgress::new(&plan.load),
             epoch: None,
             took: None,
             is_over: false,
@@ -185,7 +185,7 @@ impl Seen {
     }
 }
 
-impl Run {
+impl BoardRun {
     fn view(&self, at: Nanos, is_stopped: bool) -> RunView {
         let snapshot = self.handle.live.of_all();
         let mut seen = lock(&self.seen);
@@ -230,26 +230,26 @@ impl Run {
         }
     }
 
-    fn phase(&self, seen: &Seen, elapsed: Nanos, is_stopped: bool) -> Phase {
+    fn phase(&self, seen: &LiveFigures, elapsed: Nanos, is_stopped: bool) -> RunPhase {
         let is_sent = self.handle.control.is_draining() || self.handle.control.is_stopping();
         match seen.course.stand(elapsed) {
-            _ if seen.is_over => Phase::Ended,
-            _ if is_sent && is_stopped => Phase::Stopping,
-            _ if is_sent => Phase::Drain,
-            _ if seen.epoch.is_none() => Phase::Starting,
-            Stand::Warmup => Phase::Warmup,
-            Stand::Measured => Phase::Measured,
-            Stand::Cooldown => Phase::Cooldown,
-            Stand::Drain | Stand::Ended => Phase::Drain,
+            _ if seen.is_over => RunPhase::Ended,
+            _ if is_sent && is_stopped => RunPhase::Stopping,
+            _ if is_sent => RunPhase::Drain,
+            _ if seen.epoch.is_none() => RunPhase::Starting,
+            RunPosition::Warmup => RunPhase::Warmup,
+            RunPosition::Measured => RunPhase::Measured,
+            RunPosition::Cooldown => RunPhase::Cooldown,
+            RunPosition::Drain | RunPosition::Ended => RunPhase::Drain,
         }
     }
 }
 
-fn offered(load: &Load, at: Nanos) -> Offered {
+fn offered(load: &Load, at: Nanos) -> OfferedView {
     match course::offered(&load.mode, at) {
-        course::Offered::PerSecond(rate) => Offered::PerSecond(rate),
-        course::Offered::Users(users) => Offered::Users(users),
-        course::Offered::Otherwise => Offered::Otherwise,
+        course::PlannedLoad::PerSecond(rate) => OfferedView::PerSecond(rate),
+        course::PlannedLoad::Users(users) => OfferedView::Users(users),
+        course::PlannedLoad::Otherwise => OfferedView::Otherwise,
     }
 }
 
@@ -257,8 +257,8 @@ fn offered(load: &Load, at: Nanos) -> Offered {
 fn total(load: &Load) -> Option<f64> {
     let measured = load.duration?.as_secs_f64();
     let warmup = match load.warmup {
-        Extent::Time(time) => time.as_secs_f64(),
-        Extent::Requests(_) | Extent::Auto => 0.0,
+        LoadExtent::Time(time) => time.as_secs_f64(),
+        LoadExtent::Requests(_) | LoadExtent::Auto => 0.0,
     };
     load.num_requests.is_none().then_some(warmup + measured + load.cooldown.as_secs_f64())
 }
@@ -266,8 +266,8 @@ fn total(load: &Load) -> Option<f64> {
 /// Share of the load that was sent.
 fn done(load: &Load, total_s: Option<f64>, elapsed_s: f64, started: u64) -> Option<f64> {
     let warmup = match load.warmup {
-        Extent::Requests(requests) => requests,
-        Extent::Time(_) | Extent::Auto => 0,
+        LoadExtent::Requests(requests) => requests,
+        LoadExtent::Time(_) | LoadExtent::Auto => 0,
     };
     let share = match (total_s, load.num_requests) {
         (Some(total), _) => elapsed_s / total,

@@ -1,10 +1,10 @@
 //! Messages one after another, cut into turns.
 
-use crate::pass::Notes;
+use crate::pass::EntryNotes;
 
 /// Who speaks, as far as turns go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Speaker {
     /// The user, or a tool that answers.
     Asking,
     Answering,
@@ -13,43 +13,47 @@ pub(crate) enum Side {
 }
 
 /// A question with what stands before it, and its answer.
-pub(crate) struct Pair<M> {
+pub(crate) struct QuestionAndAnswer<M> {
     pub(crate) asked: Vec<M>,
     pub(crate) reply: Option<M>,
 }
 
 /// A conversation that is being cut. `M` is a message, or nothing where none is built.
-pub(crate) struct Talk<M> {
-    pairs: Vec<Pair<M>>,
+pub(crate) struct Conversation<M> {
+    pairs: Vec<QuestionAndAnswer<M>>,
     open: Vec<M>,
     is_asking: bool,
 }
 
-impl<M> Talk<M> {
+impl<M> Conversation<M> {
     pub(crate) fn new() -> Self {
         Self { pairs: Vec::new(), open: Vec::new(), is_asking: false }
     }
 
     /// The next message. A second answer in a row goes before the next question.
-    pub(crate) fn say(&mut self, side: Side, message: M) {
+    pub(crate) fn say(&mut self, side: Speaker, message: M) {
         match side {
-            Side::Answering if self.is_asking => {
+            Speaker::Answering if self.is_asking => {
                 let asked = std::mem::take(&mut self.open);
-                self.pairs.push(Pair { asked, reply: Some(message) });
+                self.pairs.push(QuestionAndAnswer { asked, reply: Some(message) });
                 self.is_asking = false;
             }
-            Side::Asking => {
+            Speaker::Asking => {
                 self.open.push(message);
                 self.is_asking = true;
             }
-            Side::Answering | Side::Beside => self.open.push(message),
+            Speaker::Answering | Speaker::Beside => self.open.push(message),
         }
     }
 
     /// The turns. A last question without an answer is one of them where `keeps_open`.
-    pub(crate) fn finish(mut self, keeps_open: bool, notes: &mut Notes) -> Vec<Pair<M>> {
+    pub(crate) fn finish(
+        mut self,
+        keeps_open: bool,
+        notes: &mut EntryNotes,
+    ) -> Vec<QuestionAndAnswer<M>> {
         if self.is_asking && keeps_open {
-            self.pairs.push(Pair { asked: self.open, reply: None });
+            self.pairs.push(QuestionAndAnswer { asked: self.open, reply: None });
         } else if self.is_asking {
             notes.add("last question without an answer left out");
         } else if !self.open.is_empty() {
@@ -65,20 +69,20 @@ mod tests {
 
     /// Turns of a conversation of letters: `u`ser, `a`ssistant, `s`ystem.
     fn turns(said: &str, keeps_open: bool) -> Vec<String> {
-        let mut talk = Talk::new();
+        let mut talk = Conversation::new();
         for letter in said.chars() {
             let side = match letter {
-                'u' => Side::Asking,
-                'a' => Side::Answering,
-                _ => Side::Beside,
+                'u' => Speaker::Asking,
+                'a' => Speaker::Answering,
+                _ => Speaker::Beside,
             };
             talk.say(side, letter);
         }
-        let turn = |pair: &Pair<char>| {
+        let turn = |pair: &QuestionAndAnswer<char>| {
             let asked: String = pair.asked.iter().collect();
             format!("{asked}:{}", pair.reply.map(String::from).unwrap_or_default())
         };
-        talk.finish(keeps_open, &mut Notes::default()).iter().map(turn).collect()
+        talk.finish(keeps_open, &mut EntryNotes::default()).iter().map(turn).collect()
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::span::Span;
-use crate::error::Fault;
+use super::span::OtelSpan;
+use crate::error::EntryError;
 
 /// Spans that are remembered: about a gigabyte of them.
 const MOST: usize = 20_000_000;
@@ -13,30 +13,30 @@ const DEEPEST: usize = 100;
 
 /// What is remembered of all spans of a file.
 #[derive(Default)]
-pub(super) struct Family(HashMap<u64, Kin>);
+pub(super) struct SpanFamily(HashMap<u64, SpanTree>);
 
 #[derive(Clone, Copy)]
-struct Kin {
+struct SpanTree {
     parent: Option<u64>,
     is_generation: bool,
     is_taken: bool,
 }
 
-impl Family {
-    pub(super) fn add(&mut self, span: &Span) -> Result<(), Fault> {
+impl SpanFamily {
+    pub(super) fn add(&mut self, span: &OtelSpan) -> Result<(), EntryError> {
         let Some(id) = span.id else { return Ok(()) };
         if self.0.len() >= MOST {
             let hint = "split the file by time";
-            return Err(Fault::with_hint(format!("more than {MOST} spans"), hint));
+            return Err(EntryError::with_hint(format!("more than {MOST} spans"), hint));
         }
         let is_generation = span.is_generation();
-        let kin = Kin { parent: span.parent, is_generation, is_taken: false };
+        let kin = SpanTree { parent: span.parent, is_generation, is_taken: false };
         self.0.insert(id, kin);
         Ok(())
     }
 
     /// Why a span is not a request of its own; the outermost of several is.
-    pub(super) fn reason(&mut self, span: &Span) -> Option<&'static str> {
+    pub(super) fn reason(&mut self, span: &OtelSpan) -> Option<&'static str> {
         if !span.is_generation() {
             return None;
         }

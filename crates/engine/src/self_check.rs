@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::{Timer, now};
-use goodput_model::{Beat, CanaryReading, Connect, Exchange, Nanos};
+use goodput_model::{CanaryReading, Connect, Exchange, LoopLag, Nanos};
 use goodput_wire::{Client, Endpoint};
 
-use crate::pacer::{Pacing, hold_until};
+use crate::pacer::{TimerMode, hold_until};
 
 /// How often a loop is to be called.
 const BEAT_EVERY: Nanos = Nanos::from_millis(20);
@@ -38,7 +38,7 @@ pub struct Canary {
 
 /// Observations on their way to the collector.
 pub(crate) struct Observations {
-    pub(crate) beats: ArrayQueue<Beat>,
+    pub(crate) beats: ArrayQueue<LoopLag>,
     pub(crate) canary: ArrayQueue<CanaryReading>,
 }
 
@@ -48,7 +48,7 @@ impl Observations {
     }
 
     /// Everything that has come since the last call.
-    pub(crate) fn take(&self) -> (Vec<Beat>, Vec<CanaryReading>) {
+    pub(crate) fn take(&self) -> (Vec<LoopLag>, Vec<CanaryReading>) {
         let beats = std::iter::from_fn(|| self.beats.pop()).collect();
         (beats, std::iter::from_fn(|| self.canary.pop()).collect())
     }
@@ -62,7 +62,7 @@ pub(crate) async fn beat(worker: u32, timer: Timer, epoch: Nanos, seen: Arc<Obse
         timer.sleep_until(due).await;
         let lag = now() - due;
         // A full queue means that the collector sleeps; its own lateness is on record elsewhere.
-        let _ = seen.beats.push(Beat { worker, due: due - epoch, lag });
+        let _ = seen.beats.push(LoopLag { worker, due: due - epoch, lag });
         // Beats missed in a stall are one late beat, not many.
         due += Nanos(lag.0 / BEAT_EVERY.0 * BEAT_EVERY.0);
     }
@@ -73,7 +73,7 @@ pub(crate) struct CanaryTask {
     pub(crate) canary: Canary,
     pub(crate) worker: u32,
     pub(crate) workers: u32,
-    pub(crate) pacing: Pacing,
+    pub(crate) pacing: TimerMode,
     pub(crate) epoch: Nanos,
     pub(crate) seen: Arc<Observations>,
 }

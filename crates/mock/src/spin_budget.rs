@@ -15,15 +15,15 @@ const SHARE: u64 = 4;
 const MOST: Nanos = Nanos::from_millis(5);
 
 /// Time that may be spent awake, and when it was last reckoned.
-pub(crate) struct Vigil(Cell<(Nanos, Nanos)>);
+pub(crate) struct SpinBudget(Cell<(Nanos, Nanos)>);
 
-impl Default for Vigil {
+impl Default for SpinBudget {
     fn default() -> Self {
         Self(Cell::new((MOST, now())))
     }
 }
 
-impl Vigil {
+impl SpinBudget {
     /// How long before an instant to wake: nothing where too much has been spent.
     pub(crate) fn lead(&self) -> Nanos {
         if self.saved() >= LEAD { LEAD } else { Nanos::ZERO }
@@ -44,7 +44,7 @@ impl Vigil {
 }
 
 /// Being awake since an instant; what it cost is reckoned at its end, however it ends.
-pub(crate) struct Awake<'a>(&'a Vigil, Nanos);
+pub(crate) struct Awake<'a>(&'a SpinBudget, Nanos);
 
 impl Drop for Awake<'_> {
     fn drop(&mut self) {

@@ -8,15 +8,15 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// Texts by their number. What is on it never changes what is sent, only how fast.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(Mutex<Texts>);
+pub(crate) struct TextCache(Mutex<CachedTexts>);
 
 #[derive(Debug, Default)]
-struct Texts {
+struct CachedTexts {
     texts: HashMap<(u64, bool), Arc<str>>,
     bytes: usize,
 }
 
-impl Shelf {
+impl TextCache {
     /// The text of this key, made if it is not there.
     pub(crate) fn get(&self, key: (u64, bool), make: impl FnOnce() -> String) -> Arc<str> {
         // What is behind the lock is only remembered: after a panic elsewhere it is still right.
@@ -27,7 +27,7 @@ impl Shelf {
         let text: Arc<str> = make().into();
         let mut kept = lock();
         if kept.bytes + text.len() > MOST_BYTES {
-            *kept = Texts::default();
+            *kept = CachedTexts::default();
         }
         if kept.texts.insert(key, Arc::clone(&text)).is_none() {
             kept.bytes += text.len();
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_text_is_made_once_until_the_shelf_is_full() {
-        let shelf = Shelf::default();
+        let shelf = TextCache::default();
         let first = shelf.get((1, true), || "one".to_owned());
         let again = shelf.get((1, true), || unreachable!());
         assert!(Arc::ptr_eq(&first, &again));

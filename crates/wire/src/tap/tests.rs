@@ -1,4 +1,4 @@
-use goodput_model::{Stage, TokenSource};
+use goodput_model::{FailureStage, TokenSource};
 use http::HeaderValue;
 use proptest::prelude::*;
 
@@ -154,8 +154,11 @@ fn other_paths_have_stamps_and_a_status() {
 
 #[test]
 fn a_break_after_done_loses_nothing_and_one_before_does() {
-    let gone =
-        || Failure { class: ErrorClass::Cut, stage: Stage::Stream, message: "gone".to_owned() };
+    let gone = || Failure {
+        class: ErrorClass::Cut,
+        stage: FailureStage::Stream,
+        message: "gone".to_owned(),
+    };
     let mut whole = passing(200, "text/event-stream");
     whole.take(TOKEN, read(2));
     whole.take(FINISH, read(3));
@@ -169,8 +172,11 @@ fn a_break_after_done_loses_nothing_and_one_before_does() {
 
 #[test]
 fn what_a_broken_stream_had_said_is_counted() {
-    let gone =
-        || Failure { class: ErrorClass::Cut, stage: Stage::Stream, message: "gone".to_owned() };
+    let gone = || Failure {
+        class: ErrorClass::Cut,
+        stage: FailureStage::Stream,
+        message: "gone".to_owned(),
+    };
     let counted = |exchange: &Exchange| exchange.output_tokens.map(|count| (count.n, count.source));
     let mut long = passing(200, "text/event-stream");
     let many = BOUNDS.chunks + 100;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use goodput_engine::Snapshot;
 use goodput_fleet::Totals;
-use goodput_model::{Beat, GpuSample, Nanos, RequestRecord, Scrape, Signal, SignalValue};
+use goodput_model::{GpuSample, LoopLag, Nanos, RequestRecord, Scrape, Signal, SignalValue};
 use goodput_stats::{RequestTally, TimeTally};
 
-use super::series::Series;
-use crate::view::{Client, Latency, Server};
+use super::series::LatencySeries;
+use crate::view::{ClientView, LatencyView, ServerView};
 
 /// Seconds that sparklines reach back.
 const HISTORY: usize = 300;
@@ -20,7 +20,7 @@ pub(super) type Tick = (Nanos, Snapshot);
 
 /// Rates of the last seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
+pub(super) struct RecentRates {
     pub(super) sent: f64,
     pub(super) ok: f64,
     pub(super) tokens: f64,
@@ -28,13 +28,13 @@ pub(super) struct Rates {
 
 /// What a run has said so far.
 #[derive(Debug)]
-pub struct Tally {
-    requests: RequestTally<Series>,
-    lag: Series,
+pub struct RunTally {
+    requests: RequestTally<LatencySeries>,
+    lag: LatencySeries,
     /// One a second.
     ticks: VecDeque<Tick>,
     /// The last answer of each page of metrics.
-    pages: BTreeMap<u32, Option<Page>>,
+    pages: BTreeMap<u32, Option<LastScrape>>,
     gpus: BTreeMap<u32, (Option<f64>, Option<f64>)>,
     /// Queue and KV cache in percent, one a second.
     queue: VecDeque<(u64, u64)>,
@@ -42,18 +42,18 @@ pub struct Tally {
 
 /// What one page said last.
 #[derive(Debug, Clone, Copy, Default)]
-struct Page {
+struct LastScrape {
     running: Option<f64>,
     waiting: Option<f64>,
     kv: Option<f64>,
 }
 
-impl Tally {
+impl RunTally {
     /// Of no request.
     pub fn new(stream: bool) -> Self {
         Self {
             requests: RequestTally::new(stream),
-            lag: Series::default(),
+            lag: LatencySeries::default(),
             ticks: VecDeque::from([(Nanos::ZERO, Snapshot::default())]),
             pages: BTreeMap::new(),
             gpus: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl Tally {
     }
 
     /// A second has passed: so late loops were called in it, and so far the run is.
-    pub(super) fn tick(&mut self, at: Nanos, beats: &[Beat], seen: Snapshot) {
+    pub(super) fn tick(&mut self, at: Nanos, beats: &[LoopLag], seen: Snapshot) {
         for beat in beats {
             self.lag.add(at, beat.lag);
         }
@@ -96,7 +96,11 @@ impl Tally {
                     _ => None,
                 };
                 let kv = number(Signal::KvUsageMax).or_else(|| number(Signal::KvUsage));
-                Page { running: number(Signal::Running), waiting: number(Signal::Waiting), kv }
+                LastScrape {
+                    running: number(Signal::Running),
+                    waiting: number(Signal::Waiting),
+                    kv,
+                }
             });
             self.pages.insert(scrape.endpoint, page);
         }
@@ -114,21 +118,21 @@ impl Tally {
     }
 
     /// Every latency that this run has.
-    pub fn latencies(&self, at: Nanos) -> Vec<Latency> {
+    pub fn latencies(&self, at: Nanos) -> Vec<LatencyView> {
         let RequestTally { ttft, itl, tpot, e2e, .. } = &self.requests;
         let all = [("TTFT", ttft), ("ITL", itl), ("TPOT", tpot), ("E2E", e2e)];
         let own = all.into_iter().skip(if self.requests.stream { 0 } else { 3 });
         own.map(|(name, series)| {
             let (now, so_far) = series.percentiles(at);
-            Latency { name: name.to_owned(), now, so_far }
+            LatencyView { name: name.to_owned(), now, so_far }
         })
         .collect()
     }
 
-    pub(super) fn client(&self, at: Nanos, lost: u64) -> Client {
+    pub(super) fn client(&self, at: Nanos, lost: u64) -> ClientView {
         let (slip_now, slip) = self.requests.slip.percentiles(at);
         let (lag_now, lag) = self.lag.percentiles(at);
-        Client { slip, slip_now, lag, lag_now, lost }
+        ClientView { slip, slip_now, lag, lag_now, lost }
     }
 
     /// The most frequent first.
@@ -140,13 +144,13 @@ impl Tally {
     }
 
     /// None where nobody tells anything.
-    pub(super) fn server(&self) -> Option<Server> {
+    pub(super) fn server(&self) -> Option<ServerView> {
         if self.pages.values().all(Option::is_none) && self.gpus.is_empty() {
             return None;
         }
         let told = || self.pages.values().flatten();
         let busy: Vec<f64> = self.gpus.values().filter_map(|gpu| gpu.0).collect();
-        Some(Server {
+        Some(ServerView {
             running: told().filter_map(|page| page.running).reduce(|sum, one| sum + one),
             waiting: self.waiting(),
             kv: self.kv(),
@@ -171,11 +175,11 @@ impl Tally {
     }
 
     /// Over the last seconds up to this tick; none of a run that has hardly begun.
-    pub(super) fn rates(&self, (at, seen): Tick) -> Option<Rates> {
+    pub(super) fn rates(&self, (at, seen): Tick) -> Option<RecentRates> {
         let from = self.ticks.iter().find(|tick| tick.0 + RECENT >= at).or(self.ticks.back())?;
         let took = (at - from.0).as_secs();
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / took;
-        (took > 0.5).then(|| Rates {
+        (took > 0.5).then(|| RecentRates {
             sent: rate(seen.started, from.1.started),
             ok: rate(seen.ok, from.1.ok),
             tokens: rate(seen.tokens, from.1.tokens),
@@ -192,7 +196,7 @@ fn push<T>(into: &mut VecDeque<T>, item: T) {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::Reading;
+    use goodput_model::ServerReading;
 
     use super::*;
 
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn rates_are_of_the_last_seconds() {
-        let mut tally = Tally::new(true);
+        let mut tally = RunTally::new(true);
         let s = |s: u64| Nanos::from_millis(s * 1_000);
         assert_eq!(tally.rates((Nanos::from_millis(100), seen(9, 0, 0))), None);
         for n in 1..=20 {
@@ -221,13 +225,13 @@ mod tests {
 
     #[test]
     fn servers_are_added_up_and_silence_is_said() {
-        let mut tally = Tally::new(true);
+        let mut tally = RunTally::new(true);
         assert_eq!(tally.server(), None);
         let scrape = |endpoint, numbers: Option<[f64; 3]>| {
             let signals = [Signal::Running, Signal::Waiting, Signal::KvUsage];
-            let outcome = numbers.map(|numbers| Reading {
+            let outcome = numbers.map(|numbers| ServerReading {
                 values: signals.into_iter().zip(numbers.map(SignalValue::Number)).collect(),
-                ..Reading::default()
+                ..ServerReading::default()
             });
             let outcome = outcome.ok_or_else(|| "late".to_owned());
             Scrape { at: Nanos::ZERO, took: Nanos::ZERO, endpoint, outcome }

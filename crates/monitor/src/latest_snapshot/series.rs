@@ -12,7 +12,7 @@ const SECONDS: usize = LATELY as usize + 1;
 
 /// A latency over a run.
 #[derive(Debug, Default)]
-pub(super) struct Series {
+pub(super) struct LatencySeries {
     all: LogHistogram,
     /// What other clients have counted so far.
     others: LogHistogram,
@@ -20,7 +20,7 @@ pub(super) struct Series {
     seconds: [(u64, LogHistogram); SECONDS],
 }
 
-impl TimeTally for Series {
+impl TimeTally for LatencySeries {
     fn add(&mut self, at: Nanos, time: Nanos) {
         self.all.add(time);
         if let Some(second) = self.second(at) {
@@ -36,7 +36,7 @@ impl TimeTally for Series {
     }
 }
 
-impl Series {
+impl LatencySeries {
     /// What all other clients have counted so far. What is new came about now.
     pub(super) fn hear(&mut self, at: Nanos, others: &LogHistogram) {
         let new = others.since(&self.others);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn percentiles_lately_and_of_all() {
-        let (mut series, ms) = (Series::default(), Nanos::from_millis);
+        let (mut series, ms) = (LatencySeries::default(), Nanos::from_millis);
         assert_eq!(series.percentiles(ms(0)), Default::default());
         // A hundred values of 1 to 100 ms in second 0, and ten of 500 ms in second 20.
         (1..=100).for_each(|n| series.add(ms(100), ms(n)));
@@ -109,8 +109,9 @@ mod tests {
 
     #[test]
     fn what_other_clients_counted_counts() {
-        let (mut one, mut other, ms) = (Series::default(), Series::default(), Nanos::from_millis);
-        let (mut whole, mut both) = (Series::default(), Series::default());
+        let (mut one, mut other, ms) =
+            (LatencySeries::default(), LatencySeries::default(), Nanos::from_millis);
+        let (mut whole, mut both) = (LatencySeries::default(), LatencySeries::default());
         for n in 1..=100 {
             [&mut one, &mut other][n as usize % 2].add(ms(500), ms(n));
             whole.add(ms(500), ms(n));
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_was_given_up_is_longer_than_anything() {
-        let (mut series, ms) = (Series::default(), Nanos::from_millis);
+        let (mut series, ms) = (LatencySeries::default(), Nanos::from_millis);
         series.add(ms(1), ms(10));
         series.add_unfinished(ms(2), ms(1));
         let (now, _) = series.percentiles(ms(3));

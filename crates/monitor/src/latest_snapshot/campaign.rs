@@ -4,13 +4,13 @@ use goodput_campaign::compare::{Comparison, Outcome};
 use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, Standing, SweepPlan};
 
-use super::Board;
+use super::LatestSnapshot;
 use crate::view::{
-    Campaign, Comparison as ComparisonView, Difference, Level, Point, Standing as StandingView,
-    Sweep,
+    CampaignView, ComparisonView, DifferenceView, LevelView, LivePointView, LiveSweepView,
+    StatusColor as StandingView,
 };
 
-impl Board {
+impl LatestSnapshot {
     /// The points of a sweep, and what is known of its answer.
     pub fn sweep(
         &self,
@@ -24,7 +24,7 @@ impl Board {
             let figures = &point.point.figures;
             let spread = axes.spread(figures);
             let words = goodput_report::sweep_words(point);
-            Point {
+            LivePointView {
                 number: point.point.ask.number,
                 level: point.point.ask.level.value(),
                 purpose: words.0.to_owned(),
@@ -45,7 +45,7 @@ impl Board {
                 is_on_curve: is_on_curve(point),
             }
         };
-        self.set_campaign(Campaign::Sweep(Sweep {
+        self.set_campaign(CampaignView::Sweep(LiveSweepView {
             unit: axes.unit.to_owned(),
             latency: axes.latency.to_owned(),
             limit: axes.limit.clone(),
@@ -65,12 +65,12 @@ impl Board {
             | Outcome::NoVerdict
             | Outcome::Described => StandingView::Open,
         };
-        let levels = goodput_report::compare_so_far(comparison).into_iter().map(|one| Level {
+        let levels = goodput_report::compare_so_far(comparison).into_iter().map(|one| LevelView {
             title: one.title,
             differences: one
                 .rows
                 .into_iter()
-                .map(|row| Difference {
+                .map(|row| DifferenceView {
                     figure: row.figure,
                     reference: row.reference,
                     candidate: row.candidate,
@@ -80,7 +80,7 @@ impl Board {
                 })
                 .collect(),
         });
-        self.set_campaign(Campaign::Comparison(ComparisonView {
+        self.set_campaign(CampaignView::Comparison(ComparisonView {
             sides: comparison.sides.iter().map(|side| goodput_report::plain(&side.name)).collect(),
             blocks: comparison.comparison.blocks,
             most: comparison.design.looks.last().copied(),
