@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, words};
 use crate::error::Failed;
 
 /// What runs beside a run and how its result is shown may be chosen anew each time.
@@ -29,7 +29,7 @@ const ALWAYS: [&str; 14] = [
 /// The flags of this process' command line by their ids (`slo`, `num_requests`), each with what it
 /// is called there (`--num-requests`); targets are among them.
 pub(crate) fn flags() -> Vec<(String, String)> {
-    of(std::env::args_os())
+    of(words())
 }
 
 /// Whether this flag was typed.

@@ -4,7 +4,9 @@
 //! Every other crate speaks these types. This one does no I/O, reads no clock and starts no task.
 
 mod caveat;
+mod closest;
 mod distribution;
+mod duration;
 mod exchange;
 mod failure;
 mod finish;
@@ -29,7 +31,9 @@ mod until;
 mod workload;
 
 pub use caveat::{Caveat, CaveatCode, Explanation, Severity, Verdict};
+pub use closest::closest;
 pub use distribution::{Clip, Delay, Lengths};
+pub use duration::parse_duration;
 pub use exchange::{
     Chunk, Connect, Exchange, Judgement, Phase, RequestRecord, Span, Stamps, TcpFacts, TokenCount,
     TokenSource,
