@@ -323,6 +323,6 @@ fn bad_arguments_are_refused() {
     refused(&session.run(&priced), "how many GPUs");
     let below = ["plan", "--goodput-rps", "22", "--rejected-rps", "21", "--target-rps", "9"];
     assert_eq!(session.run(&below).code, Some(2));
-    let help = session.run(&["plan", "--help"]);
+    let help = session.run(&["capacity", "--help"]);
     assert!(help.stdout.contains("goodput plan --goodput-rps 22"));
 }
