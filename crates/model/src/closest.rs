@@ -25,9 +25,9 @@ fn edits(word: &[char], name: &str) -> usize {
         for (j, other) in name.iter().enumerate() {
             let changed = at(&above, j) + usize::from(letter != other);
             let mut least = changed.min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
-            let last = i.checked_sub(1).and_then(|i| word.get(i));
-            let last_other = j.checked_sub(1).and_then(|j| name.get(j));
-            if last == Some(other) && last_other == Some(letter) {
+            let before_letter = i.checked_sub(1).and_then(|i| word.get(i));
+            let before_other = j.checked_sub(1).and_then(|j| name.get(j));
+            if before_letter == Some(other) && before_other == Some(letter) {
                 least = least.min(at(&before, j - 1) + 1);
             }
             row.push(least);
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        let edits = |word: &str, name| super::edits(&word.chars().collect::<Vec<_>>(), name);
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("ab", "ba"), 1);
-        assert_eq!(edits("abc", "abc"), 0);
+        let table = [("kitten", "sitting", 3), ("", "abc", 3), ("ab", "ba", 1), ("abc", "abc", 0)];
+        for (word, name, expected) in table {
+            let word: Vec<char> = word.chars().collect();
+            assert_eq!(edits(&word, name), expected);
+        }
     }
 }

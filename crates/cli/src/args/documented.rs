@@ -23,7 +23,6 @@ pub(crate) fn words(line: &str) -> Vec<String> {
         match (quote, letter) {
             (Some(open), _) if letter == open => quote = None,
             (Some('"') | None, '\\') => word.get_or_insert_default().extend(letters.next()),
-            (Some(_), _) => word.get_or_insert_default().push(letter),
             (None, '\'' | '"') => {
                 word.get_or_insert_default();
                 quote = Some(letter);
@@ -39,7 +38,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
                     break;
                 }
             }
-            (None, _) => word.get_or_insert_default().push(letter),
+            _ => word.get_or_insert_default().push(letter),
         }
     }
     // `2>` and `2>&1`
